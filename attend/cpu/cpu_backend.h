@@ -1,0 +1,112 @@
+// The CPU as a Backend: every kernel of attend/tensor/backend.h in a file of its own beside this one. Loops over rows
+// live in attend/cpu/rows/, compiled once for each instruction set and picked when the backend is made.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "attend/base/thread_pool.h"
+#include "attend/cpu/gemm.h"
+#include "attend/tensor/backend.h"
+
+namespace attend {
+
+namespace cpu {
+struct RowKernels;
+}
+
+struct CpuOptions {
+  int threads = 0;  // 0: every core this process may use
+  cpu::Precision precision = cpu::Precision::split;
+};
+
+// Used by one thread at a time, like its pool.
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(const CpuOptions& options = {});
+  ~CpuBackend() override;
+  CpuBackend(const CpuBackend&) = delete;
+  CpuBackend& operator=(const CpuBackend&) = delete;
+
+  ThreadPool& pool() { return pool_; }
+  cpu::Precision precision() const { return precision_; }
+
+  std::string name() const override { return "cpu"; }
+  bool on_host() const override { return true; }
+
+  void* allocate(std::size_t bytes) override;
+  void free(void* data, std::size_t bytes) override;
+  void to_device(void* to, const void* from, std::size_t bytes) override;
+  void to_host(void* to, const void* from, std::size_t bytes) override;
+  void to_device_async(void* to, const void* from, std::size_t bytes) override;
+  void synchronize() override {}
+  std::unique_ptr<Graph> capture(const std::function<void()>& body) override;
+
+  void fill(const Tensor& x, float value) override;
+  void random(const Tensor& x, const RandomFill& fill) override;
+  void scale(const Tensor& x, float alpha, const Grad& y) override;
+  void strided_copy(const Walk& from, const Walk& to, const Shape& extent, bool accumulate) override;
+
+  void add(const Tensor& a, const Tensor& b, const Tensor& y) override;
+  void multiply(const Tensor& a, const Tensor& b, const Grad& y) override;
+  void activation(const Tensor& x, Activation kind, const Tensor& y) override;
+  void activation_backward(const Tensor& dy, const Tensor& x, Activation kind, const Grad& dx,
+                           const Grad& bias) override;
+  void dropout(const Tensor& x, const Dropout& dropout, const Grad& y) override;
+
+  void matmul(const MatMul& product, const Grad& c) override;
+
+  void embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
+                 const Tensor& position_ids, const Tensor& y) override;
+  void embedding_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table) override;
+
+  void add_norm(const AddNorm& args, const Tensor& sum, const Tensor& y, const Tensor& mean,
+                const Tensor& rstd) override;
+  void add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
+                         const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
+                         const Grad& dbias) override;
+
+  void attention(const Attention& args, const Tensor& y, const Tensor& lse) override;
+  void attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
+                          const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias) override;
+  void attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) override;
+  void additive_scores(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& scores) override;
+  void additive_scores_backward(const Tensor& dscores, const Tensor& q, const Tensor& k, const Tensor& v,
+                                const Grad& dq, const Grad& dk, const Grad& dv) override;
+
+  void softmax(const Tensor& x, const Tensor& lengths, const Tensor& y) override;
+  void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) override;
+  void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
+                     const Tensor& losses, const Tensor& lse, const Tensor& total) override;
+  void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,
+                              std::int32_t ignore, const Tensor& lse, const Tensor& total,
+                              const Grad& dlogits) override;
+
+  void reduce(Reduction kind, const Tensor& x, const Grad& y, const Tensor& index) override;
+  void reduce_backward(Reduction kind, const Tensor& dy, const Tensor& index, const Grad& dx) override;
+
+  void rnn_step(const RnnStep& args, const Tensor& next_hidden, const Tensor& next_cell,
+                const Tensor& saved) override;
+  void rnn_step_backward(const RnnStep& args, const Tensor& saved, const Tensor& dnext_hidden,
+                         const Tensor& dnext_cell, const Tensor& dfrom_input, const Tensor& dfrom_hidden,
+                         const Tensor& dhidden, const Tensor& dcell) override;
+
+  void gradient_norm(const Tensor& gradient, float max_norm, const Tensor& norm) override;
+  void adamw(const Optimizer& args, float beta1, float beta2, float eps, const Tensor& m, const Tensor& v) override;
+  void sgd(const Optimizer& args, float momentum, const Tensor& velocity) override;
+
+ private:
+  // Working memory that a kernel may use until it returns: kept from call to call, so it is paid for once.
+  float* scratch(std::int64_t floats);
+  // Adds `chunks` partial rows of `width` sums in order and puts them where the gradient goes.
+  void finish_columns(const float* partial, std::int64_t chunks, std::int64_t stride, const Grad& sums);
+
+  ThreadPool pool_;
+  cpu::Precision precision_;
+  const cpu::RowKernels& rows_;
+  float* scratch_ = nullptr;
+  std::int64_t scratch_floats_ = 0;
+};
+
+}  // namespace attend

@@ -1,0 +1,108 @@
+// The CPU matrix product: c = act(alpha * op(a) op(b) + bias), with f32 accumulation on every path.
+// One entry for products of two tensors, one for weights packed once at load. Results do not depend on the number
+// of threads: K is never split between them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "attend/base/dtype.h"
+#include "attend/base/thread_pool.h"
+#include "attend/tensor/activation.h"
+
+namespace attend::cpu {
+
+// How f32 products are done. exact: fused multiply-add in f32. split: each f32 as the sum of two bf16 pieces on the
+// matrix units (AMX, BFMMLA), hi*hi + hi*lo + lo*hi with f32 accumulation: a relative error of about 4e-6 of
+// |a| |b|, several times faster. Where the machine has no matrix unit, or the product is too small to gain, split
+// is done exactly.
+enum class Precision : std::uint8_t { exact, split };
+
+// op(X) is rows x cols; element (i, j) is data[i * stride + j], or data[j * stride + i] when transposed.
+struct Matrix {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t stride = 0;
+  bool transposed = false;
+};
+
+// What happens to a product on its way out: v = alpha * product + bias; pre = v; c = activation(v) (+ old c).
+struct GemmOutput {
+  void* c = nullptr;
+  DType c_dtype = DType::f32;  // f32 or bf16
+  std::int64_t c_stride = 0;
+  float alpha = 1;
+  bool accumulate = false;
+  const void* bias = nullptr;  // [n], or none
+  DType bias_dtype = DType::f32;
+  Activation activation = Activation::none;
+  void* pre = nullptr;  // the value before the activation, with c's dtype and stride, or none
+};
+
+// c [m, n] from a [m, k] and b [k, n], both f32 or both bf16.
+struct Gemm {
+  std::int64_t m = 0, n = 0, k = 0;
+  Matrix a, b;
+  void* c = nullptr;
+  DType c_dtype = DType::f32;
+  std::int64_t c_stride = 0;
+  float alpha = 1;
+  bool accumulate = false;
+  const void* bias = nullptr;
+  DType bias_dtype = DType::f32;
+  Activation activation = Activation::none;
+  void* pre = nullptr;
+  // Matrices apart from each other by these many elements; 0 shares one. pre moves with c.
+  std::int64_t batch = 1, a_batch = 0, b_batch = 0, c_batch = 0;
+  Precision precision = Precision::split;
+
+  GemmOutput output() const {
+    return {c, c_dtype, c_stride, alpha, accumulate, bias, bias_dtype, activation, pre};
+  }
+};
+
+void gemm(const Gemm& product, ThreadPool& pool);
+
+// The weight of a linear layer, laid out once for this machine's kernels: PyTorch's Linear.weight, [n, k], so that
+// y = x wᵀ. as: f32 (exact, or split into bf16 pieces where the machine gains from it), bf16 (rounded), or
+// i8 (symmetric with one scale an output row; activations are quantised row by row as they come).
+class PackedWeights {
+ public:
+  PackedWeights() = default;
+  // w is [n, k]: f32 or bf16; transposed says that memory holds [k, n] (GPT-2's Conv1D).
+  static PackedWeights pack(const Matrix& w, std::int64_t n, std::int64_t k, DType as,
+                            Precision precision = Precision::split);
+  static PackedWeights pack(const Matrix& w, std::int64_t n, std::int64_t k, DType as, Precision precision,
+                            ThreadPool& pool);
+
+  std::int64_t n() const { return n_; }
+  std::int64_t k() const { return k_; }
+  DType dtype() const { return dtype_; }
+  bool empty() const { return !data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Access;  // the kernels' side, in attend/cpu/gemm/packed.cpp
+  friend struct Access;
+
+  std::int64_t n_ = 0, k_ = 0;
+  DType dtype_ = DType::f32;
+  const void* kernel_ = nullptr;  // whose layout this is
+  std::shared_ptr<std::byte[]> data_;
+  std::size_t bytes_ = 0;
+};
+
+// c [m, n] = act(alpha * a wᵀ + bias) with a [m, k] row by row, f32 or bf16, whatever the weights are kept as.
+struct PackedGemm {
+  std::int64_t m = 0;
+  const void* a = nullptr;
+  DType a_dtype = DType::f32;
+  std::int64_t a_stride = 0;
+  const PackedWeights* weights = nullptr;
+  GemmOutput out;
+};
+
+void gemm_packed(const PackedGemm& product, ThreadPool& pool);
+
+}  // namespace attend::cpu

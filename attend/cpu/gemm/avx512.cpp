@@ -1,0 +1,265 @@
+// AVX-512 micro-kernels. f32 (FMA), bf16 (VDPBF16PS) and int8 (VPDPBUSD) share one shape: a vector of 16 columns of
+// B times a broadcast 32-bit word of A, the word being 1 f32, 2 bf16 or 4 bytes of k. Up to 14 x 32 outputs: 28
+// accumulators, 2 vectors of B, 1 broadcast. Rows are exact (1 to 14, one function each), so that 64 rows are
+// 13 + 13 + 13 + 13 + 12 and nothing is computed for padding.
+#include "attend/cpu/features.h"
+#include "attend/cpu/gemm/kernel.h"
+#include "attend/cpu/gemm/pack.h"
+
+#if defined(__x86_64__)
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "attend/cpu/gemm/avx512.h"
+#include "attend/cpu/gemm/write_tile.h"
+
+namespace attend::cpu::detail {
+
+namespace {
+
+constexpr int kMaxRows = 14, kColumns = 32;
+
+struct F32Step {
+  using Acc = __m512;
+  static constexpr int kUnit = 1;
+  ATTEND_AVX512_INLINE static Acc zero() { return _mm512_setzero_ps(); }
+  ATTEND_AVX512_INLINE static Acc step(Acc c, __m512i a, __m512i b) {
+    return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), c);
+  }
+  ATTEND_AVX512_INLINE static Acc plus(Acc c, const float* tile) { return _mm512_add_ps(c, _mm512_loadu_ps(tile)); }
+  ATTEND_AVX512_INLINE static void store(float* tile, Acc c) { _mm512_storeu_ps(tile, c); }
+};
+
+struct Bf16Step : F32Step {
+  static constexpr int kUnit = 2;
+  ATTEND_AVX512_INLINE static Acc step(Acc c, __m512i a, __m512i b) {
+    return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
+  }
+};
+
+// A is unsigned here: quantised values plus 128. The driver takes 128 * (sum of the column) off again.
+struct Int8Step {
+  using Acc = __m512i;
+  static constexpr int kUnit = 4;
+  ATTEND_AVX512_INLINE static Acc zero() { return _mm512_setzero_si512(); }
+  ATTEND_AVX512_INLINE static Acc step(Acc c, __m512i a, __m512i b) { return _mm512_dpbusd_epi32(c, a, b); }
+  ATTEND_AVX512_INLINE static Acc plus(Acc c, const float* tile) {
+    return _mm512_add_epi32(c, _mm512_loadu_si512(tile));
+  }
+  ATTEND_AVX512_INLINE static void store(float* tile, Acc c) { _mm512_storeu_si512(tile, c); }
+};
+
+ATTEND_AVX512_INLINE __m512i broadcast_word(const std::byte* from) {
+  std::int32_t word;
+  std::memcpy(&word, from, 4);
+  return _mm512_set1_epi32(word);
+}
+
+// kAdjacent: the rows of A lie side by side (a packed panel, or a transposed matrix in place), so that all rows
+// share one pointer. Otherwise rows are reached as base + {0, 1, 2} * step from a base every three rows.
+template <class Step, int Rows, int Vectors, bool kAdjacent>
+ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
+  typename Step::Acc acc[Rows][Vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::zero();
+  const std::int64_t row = kAdjacent ? 4 : t.a_row, a_step = t.a_k, b_step = t.b_k;
+  constexpr int kBases = kAdjacent ? 1 : (Rows + 2) / 3;
+  const std::byte* base[kBases];
+  for (int i = 0; i < kBases; ++i) base[i] = t.a + 3 * i * row;
+  const std::byte* b = t.b;
+  for (std::int64_t k = t.k / Step::kUnit; k > 0; --k) {
+    __m512i column[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) column[v] = _mm512_loadu_si512(b + 64 * v);
+    if constexpr (Rows <= 4) _mm_prefetch(reinterpret_cast<const char*>(b + 16 * b_step), _MM_HINT_T0);
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) {
+      const __m512i x = broadcast_word(kAdjacent ? base[0] + 4 * r : base[r / 3] + (r % 3) * row);
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::step(acc[r][v], x, column[v]);
+    }
+    b += b_step;
+#pragma GCC unroll 8
+    for (int i = 0; i < kBases; ++i) base[i] += a_step;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+    float* to = t.tile + r * kColumns;
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v)
+      Step::store(to + 16 * v, t.add ? Step::plus(acc[r][v], to + 16 * v) : acc[r][v]);
+  }
+}
+
+using Multiply = void (*)(const TileProduct&);
+
+template <class Step, bool kAdjacent, std::size_t... Row>
+constexpr std::array<Multiply, 2 * kMaxRows> row_table(std::index_sequence<Row...>) {
+  return {multiply_rows<Step, Row + 1, 1, kAdjacent>..., multiply_rows<Step, Row + 1, 2, kAdjacent>...};
+}
+
+template <class Step>
+void multiply(const TileProduct& t) {
+  static constexpr auto kAdjacent = row_table<Step, true>(std::make_index_sequence<kMaxRows>());
+  static constexpr auto kApart = row_table<Step, false>(std::make_index_sequence<kMaxRows>());
+  const int index = t.rows - 1 + (t.cols > 16 ? kMaxRows : 0);
+  (t.a_row == 4 ? kAdjacent : kApart)[static_cast<std::size_t>(index)](t);
+}
+
+// f32 panel [k][width] from f32.
+ATTEND_AVX512 void pack_f32_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  const std::int64_t pitch = 4 * width;
+  if (from.row_step == 1) {
+    for (std::int64_t kk = 0; kk < k; ++kk)
+      for (int r = 0; r < width; r += 16) {
+        const __m512 x = _mm512_maskz_loadu_ps(lanes(rows - r), from.data + 4 * (kk * from.k_step + r));
+        _mm512_mask_storeu_ps(to + kk * pitch + 4 * r, lanes(width - r), x);
+      }
+    return;
+  }
+  const std::int64_t step = 4 * from.row_step;
+  alignas(64) std::byte edge[16 * 64];
+  for (int r = 0; r < width; r += 16) {
+    const __mmask16 wide = lanes(width - r);
+    for (std::int64_t kk = 0; kk < k; kk += 16) {
+      const int count = k - kk < 16 ? static_cast<int>(k - kk) : 16;
+      const std::byte* source = from.data + r * step + 4 * kk;
+      std::byte* target = to + kk * pitch + 4 * r;
+      if (rows - r >= 16 && count == 16) {
+        transpose_words(source, step, target, pitch, wide, 16);
+      } else {
+        for (int i = 0; i < 16; ++i) {
+          const __mmask16 mask = r + i < rows ? lanes(count) : lanes(0);
+          _mm512_store_ps(edge + 64 * i, _mm512_maskz_loadu_ps(mask, source + i * step));
+        }
+        transpose_words(edge, 64, target, pitch, wide, count);
+      }
+    }
+  }
+}
+
+void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  if (from.dtype == DType::f32) return pack_f32_avx512(from, rows, width, k, to);
+  pack_words<float, 1>(from, rows, width, k, 1, to);
+}
+
+// Sums of four vectors, in order, in one 128-bit vector.
+ATTEND_AVX512_INLINE __m128 sums(__m512 a, __m512 b, __m512 c, __m512 d) {
+  const __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+  const __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+  const __m512 all = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
+                                   _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+  return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+
+// Rows x Columns dot products over vectors of k. Columns are `apart` bytes from each other.
+template <class Step, int Rows, int Columns>
+ATTEND_AVX512 void dot_block(const DotProduct& d, const std::byte* b, std::int64_t apart, float* tile,
+                             std::int64_t tile_apart) {
+  constexpr int kLanes = 16 * Step::kUnit, kBytes = 4 / Step::kUnit;
+  __m512 acc[Rows][Columns];
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < Columns; ++c) acc[r][c] = _mm512_setzero_ps();
+  const std::byte* a = d.a;
+  const auto step = [&](auto load) ATTEND_AVX512 __attribute__((always_inline)) {
+    __m512i w[Columns];
+#pragma GCC unroll 4
+    for (int c = 0; c < Columns; ++c) w[c] = load(b + c * apart);
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      const __m512i x = load(a + r * d.a_row);
+#pragma GCC unroll 4
+      for (int c = 0; c < Columns; ++c) acc[r][c] = Step::step(acc[r][c], x, w[c]);
+    }
+  };
+  std::int64_t k = d.k;
+  for (; k >= kLanes; k -= kLanes, a += 64, b += 64)
+    step([](const std::byte* p) ATTEND_AVX512 __attribute__((always_inline)) { return _mm512_loadu_si512(p); });
+  if (k > 0) {
+    const auto mask = static_cast<__mmask32>((std::uint64_t{1} << (kBytes == 4 ? 2 * k : k)) - 1);
+    step([mask](const std::byte* p) ATTEND_AVX512 __attribute__((always_inline)) {
+      return _mm512_maskz_loadu_epi16(mask, p);
+    });
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+    const __m512 none = _mm512_setzero_ps();
+    alignas(16) float out[4];
+    _mm_store_ps(out, sums(acc[r][0], Columns > 1 ? acc[r][Columns > 1 ? 1 : 0] : none,
+                           Columns > 2 ? acc[r][Columns > 2 ? 2 : 0] : none,
+                           Columns > 3 ? acc[r][Columns > 3 ? 3 : 0] : none));
+#pragma GCC unroll 4
+    for (int c = 0; c < Columns; ++c) tile[r * d.tile_stride + c * tile_apart] = out[c];
+  }
+}
+
+// All columns for a fixed number of rows: streams a `Columns`-th of the columns apart, then what is left.
+template <class Step, int Rows, int Columns>
+void dot_rows(const DotProduct& d) {
+  const int each = d.cols / Columns;
+  for (int i = 0; i < each; ++i)
+    dot_block<Step, Rows, Columns>(d, d.b + i * d.b_row, each * d.b_row, d.tile + i, each);
+  for (int i = each * Columns; i < d.cols; ++i)
+    dot_block<Step, Rows, 1>(d, d.b + i * d.b_row, 0, d.tile + i, 0);
+}
+
+template <class Step>
+void dot(const DotProduct& d) {
+  for (DotProduct part = d; part.rows > 0;) {
+    // 5 to 7 rows are done as 4 + the rest, 9 and more as 8s.
+    const int rows = part.rows >= 8 ? 8 : part.rows >= 6 ? 6 : part.rows >= 4 ? 4 : part.rows;
+    switch (rows) {
+      case 8: dot_rows<Step, 8, 3>(part); break;
+      case 6: dot_rows<Step, 6, 4>(part); break;
+      case 4: dot_rows<Step, 4, 4>(part); break;
+      case 3: dot_rows<Step, 3, 4>(part); break;
+      case 2: dot_rows<Step, 2, 4>(part); break;
+      default: dot_rows<Step, 1, 4>(part); break;
+    }
+    part.rows -= rows;
+    part.a += rows * part.a_row;
+    part.tile += rows * part.tile_stride;
+  }
+}
+
+ATTEND_AVX512 void write_avx512(const TileOutput& out) { TileWriter<16>::write(out); }
+
+constexpr Kernel kF32{.name = "avx512 f32",
+                      .mr = kMaxRows,
+                      .nr = kColumns,
+                      .kc = 384,
+                      .mc = 280,
+                      .nc = 512,
+                      .in_place = true,
+                      .pack_a = pack_f32,
+                      .pack_b = pack_f32,
+                      .multiply = multiply<F32Step>,
+                      .write = write_avx512,
+                      .dot = dot<F32Step>,
+                      .dot_rows = 16};
+
+}  // namespace
+
+KernelSet avx512_kernels(const Features& features) {
+  KernelSet set;
+  if (!features.avx512) return set;
+  set.f32 = &kF32;
+  return set;
+}
+
+}  // namespace attend::cpu::detail
+
+#else
+
+namespace attend::cpu::detail {
+KernelSet avx512_kernels(const Features&) { return {}; }
+}  // namespace attend::cpu::detail
+
+#endif

@@ -1,0 +1,50 @@
+// Shared by the AVX-512 and AMX files: the target attribute (functions carry it instead of whole files, so that no
+// inline function of the standard library is ever compiled for a machine that may not have it) and transposition.
+#pragma once
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#define ATTEND_AVX512 \
+  __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx512vnni")))
+#define ATTEND_AVX512_INLINE ATTEND_AVX512 __attribute__((always_inline)) inline
+
+namespace attend::cpu::detail {
+
+// 16 x 16 words: to[k][row] = from[row][k], pitches in bytes, only the lanes of `rows` written, only the first
+// `count` k. The first of the usual four shuffle stages is done by the loads (an insert from memory takes no
+// shuffle port): 32 shuffles instead of 64.
+ATTEND_AVX512_INLINE void transpose_words(const std::byte* from, std::int64_t from_pitch, std::byte* to,
+                                          std::int64_t to_pitch, __mmask16 rows, int count) {
+  for (int j = 0; j < 4; ++j) {
+    if (4 * j >= count) break;
+    __m512i v[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const std::byte* p = from + i * from_pitch + j * 16;
+      __m512i x = _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+      x = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 4 * from_pitch)), 1);
+      x = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * from_pitch)), 2);
+      v[i] = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 12 * from_pitch)), 3);
+    }
+    const __m512i t0 = _mm512_unpacklo_epi32(v[0], v[1]), t1 = _mm512_unpackhi_epi32(v[0], v[1]);
+    const __m512i t2 = _mm512_unpacklo_epi32(v[2], v[3]), t3 = _mm512_unpackhi_epi32(v[2], v[3]);
+    const __m512i out[4] = {_mm512_unpacklo_epi64(t0, t2), _mm512_unpackhi_epi64(t0, t2),
+                            _mm512_unpacklo_epi64(t1, t3), _mm512_unpackhi_epi64(t1, t3)};
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; ++q)
+      if (4 * j + q < count) _mm512_mask_storeu_epi32(to + (4 * j + q) * to_pitch, rows, out[q]);
+  }
+}
+
+ATTEND_AVX512_INLINE __mmask16 lanes(int count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << (count < 0 ? 0 : count)) - 1u);
+}
+
+}  // namespace attend::cpu::detail
+
+#endif

@@ -1,0 +1,312 @@
+// Loops around the micro-kernel. From the outside in: K in pieces that bound the packed copies, then pieces of N and
+// M likewise; there A (and B, if several blocks of rows share it) is packed by all threads; then C is cut into tasks
+// of at most mc x nc, and a task walks kc deep slices: for each panel of B (in L1), all panels of A (in L2).
+// Between slices a task's tiles wait in f32; they are written to C once, through the kernel's epilogue.
+#include "attend/cpu/gemm/blocked.h"
+
+#include <algorithm>
+
+#include "attend/cpu/gemm/scratch.h"
+
+namespace attend::cpu::detail {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Packed copies of one operand stay below this: about what the second-level cache and the shared one hold.
+constexpr std::int64_t kPackBytes = std::int64_t{12} << 20;
+// K beyond this is done in pieces, with C waiting in f32 between them.
+constexpr std::int64_t kMaxDepth = 8192;
+// Work worth a task of its own, in multiply-adds: about 10 µs.
+constexpr std::int64_t kTaskWork = 1 << 20;
+
+thread_local Scratch packed_a, packed_b, waiting_tiles;  // the caller's, shared with the workers of one product
+thread_local Scratch task_b, task_tiles;                 // each worker's own
+
+// Where one panel lies, packed or not.
+struct Panel {
+  const std::byte* data = nullptr;
+  std::int64_t row = 0, unit = 0;  // bytes to the next row and to the next unit of k
+};
+
+class Blocked {
+ public:
+  Blocked(const Kernel& kernel, const Job& job, ThreadPool* pool) : kernel_(kernel), job_(job), pool_(pool) {
+    const std::int64_t panels = std::max<std::int64_t>(1, ceil_div(job.m, kernel.mr));
+    width_ = ceil_div(ceil_div(job.m, panels), kernel.row_multiple) * kernel.row_multiple;
+    const bool same = kernel.planes == 1 && job.a.dtype == kernel.element;
+    // Unpacked operands save a pass where each element is used a few times only.
+    a_in_place_ = kernel.in_place && same && (panels == 1 || job.n <= 4 * kernel.nr);
+    b_in_place_ = kernel.in_place && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
+                  (job.m <= 2 * kernel.mr || job.n * job.k <= 8192);
+    one_pass_ = job.k <= kMaxDepth;
+  }
+
+  void run() {
+    if (!one_pass_) {
+      waiting_ = reinterpret_cast<float*>(
+          waiting_tiles.get(static_cast<std::size_t>(ceil_div(job_.m, width_) * ceil_div(job_.n, kernel_.nr) *
+                                                     width_ * kernel_.nr * 4)));
+    }
+    const std::int64_t depth = one_pass_ ? job_.k : kMaxDepth;
+    for (k0_ = 0; k0_ == 0 || k0_ < job_.k; k0_ += depth) {
+      k_ = std::min(depth, job_.k - k0_);
+      const std::int64_t row_bytes = std::max<std::int64_t>(1, kernel_.padded(k_)) * kernel_.element_bytes();
+      const std::int64_t rows = a_in_place_ ? job_.m : limit(row_bytes, width_, job_.m);
+      share_b_ = job_.b_panels == nullptr && !b_in_place_ && job_.m > kernel_.mc;
+      const std::int64_t cols = share_b_ ? limit(row_bytes, kernel_.nr, job_.n) : job_.n;
+      packed_rows_ = -1;
+      for (n0_ = 0; n0_ < job_.n; n0_ += cols) {
+        n_ = std::min(cols, job_.n - n0_);
+        if (share_b_) pack_b();
+        for (m0_ = 0; m0_ < job_.m; m0_ += rows) {
+          m_ = std::min(rows, job_.m - m0_);
+          if (!a_in_place_ && packed_rows_ != m0_) pack_a();
+          compute();
+        }
+      }
+    }
+  }
+
+ private:
+  static std::int64_t limit(std::int64_t row_bytes, std::int64_t width, std::int64_t rows) {
+    return std::min(rows, std::max<std::int64_t>(16, kPackBytes / (row_bytes * width)) * width);
+  }
+
+  template <class Body>
+  void each(std::int64_t count, const Body& body) {
+    if (pool_ != nullptr && count > 1)
+      pool_->for_each(count, body);
+    else
+      for (std::int64_t i = 0; i < count; ++i) body(i);
+  }
+
+  // Panels in groups of at least 32 K elements: a few µs.
+  template <class PackOne>
+  void pack_panels(std::int64_t panels, std::int64_t width, const PackOne& pack_one) {
+    const std::int64_t group = std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, width * k_));
+    each(ceil_div(panels, group), [&](std::int64_t g) {
+      for (std::int64_t p = g * group; p < std::min(panels, (g + 1) * group); ++p) pack_one(p);
+    });
+  }
+
+  std::int64_t panel_bytes(std::int64_t width) const { return width * kernel_.padded(k_) * kernel_.element_bytes(); }
+
+  void pack_a() {
+    const std::int64_t panels = ceil_div(m_, width_), bytes = panel_bytes(width_);
+    std::byte* to = packed_a.get(static_cast<std::size_t>(panels * bytes));
+    pack_panels(panels, width_, [&](std::int64_t p) {
+      const std::int64_t row = p * width_;
+      kernel_.pack_a(job_.a.at(m0_ + row, k0_), static_cast<int>(std::min(width_, m_ - row)),
+                     static_cast<int>(width_), k_, to + p * bytes);
+    });
+    a_panels_ = to;
+    packed_rows_ = m0_;
+  }
+
+  void pack_b() {
+    const std::int64_t nr = kernel_.nr, panels = ceil_div(n_, nr), bytes = panel_bytes(nr);
+    std::byte* to = packed_b.get(static_cast<std::size_t>(panels * bytes));
+    pack_panels(panels, nr, [&](std::int64_t p) {
+      const std::int64_t col = p * nr;
+      kernel_.pack_b(job_.b.at(n0_ + col, k0_), static_cast<int>(std::min(nr, n_ - col)), static_cast<int>(nr), k_,
+                     to + p * bytes);
+    });
+    b_panels_ = to;
+  }
+
+  // Blocks of C: smaller than mc x nc while there are too few of them to share out.
+  void compute() {
+    const int threads = pool_ != nullptr ? pool_->threads() : 1;
+    const std::int64_t panels_m = ceil_div(m_, width_), panels_n = ceil_div(n_, kernel_.nr);
+    std::int64_t group_m = std::clamp<std::int64_t>(kernel_.mc / width_, 1, panels_m);
+    std::int64_t group_n = std::clamp<std::int64_t>(kernel_.nc / kernel_.nr, 1, panels_n);
+    group_m = ceil_div(panels_m, ceil_div(panels_m, group_m));
+    const auto tasks = [&] { return ceil_div(panels_m, group_m) * ceil_div(panels_n, group_n); };
+    const auto work = [&] { return group_m * width_ * group_n * kernel_.nr * k_; };
+    while (threads > 1 && tasks() < 4 * threads && work() > 2 * kTaskWork) {
+      if (group_n > 4 || (group_n > 1 && group_m == 1))
+        group_n = ceil_div(group_n, 2);
+      else if (group_m > 1 && (share_b_ || b_in_place_ || job_.b_panels != nullptr))
+        group_m = ceil_div(group_m, 2);
+      else if (group_n > 1)
+        group_n = ceil_div(group_n, 2);
+      else
+        break;
+    }
+    const std::int64_t across = ceil_div(panels_n, group_n);
+    each(tasks(), [&](std::int64_t task) {
+      const std::int64_t im = task / across * group_m, in = task % across * group_n;
+      run_task(im, std::min(panels_m, im + group_m), in, std::min(panels_n, in + group_n));
+    });
+  }
+
+  void run_task(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end) {
+    if (kernel_.begin != nullptr) kernel_.begin();
+    const std::int64_t slot = width_ * kernel_.nr, high = m_end - m_begin;
+    const std::int64_t slices = std::max<std::int64_t>(1, ceil_div(k_, kernel_.kc));
+    const bool last_piece = k0_ + k_ >= job_.k;
+    const bool wait = slices > 1 && one_pass_;
+    float* tiles = reinterpret_cast<float*>(
+        task_tiles.get(static_cast<std::size_t>((wait ? high * (n_end - n_begin) : 1) * slot * 4)));
+    for (std::int64_t s = 0; s < slices; ++s) {
+      const std::int64_t from = s * kernel_.kc, depth = std::min(kernel_.kc, k_ - from);
+      const bool last = last_piece && s == slices - 1;
+      for (std::int64_t j = n_begin; j < n_end; ++j) {
+        const Panel b = b_panel(j, from, depth);
+        for (std::int64_t i = m_begin; i < m_end; ++i) {
+          float* tile = !one_pass_ ? waiting_slot(i, j)
+                        : wait     ? tiles + ((j - n_begin) * high + i - m_begin) * slot
+                                   : tiles;
+          multiply(i, j, from, depth, b, tile, s > 0 || k0_ > 0);
+          if (last) write(i, j, tile);
+        }
+      }
+    }
+    if (kernel_.end != nullptr) kernel_.end();
+  }
+
+  float* waiting_slot(std::int64_t i, std::int64_t j) const {
+    const std::int64_t row = m0_ / width_ + i, col = n0_ / kernel_.nr + j;
+    return waiting_ + (col * ceil_div(job_.m, width_) + row) * width_ * kernel_.nr;
+  }
+
+  Panel a_panel(std::int64_t i, std::int64_t from) const {
+    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(kernel_.element));
+    if (a_in_place_) {
+      const Operand a = job_.a.at(m0_ + i * width_, k0_ + from);
+      return {a.data, a.row_step * bytes, a.k_step * bytes * kernel_.a_unit};
+    }
+    return {a_panels_ + i * panel_bytes(width_) + from * width_ * kernel_.element_bytes(), kernel_.a_unit * bytes,
+            width_ * kernel_.a_unit * kernel_.element_bytes()};
+  }
+
+  Panel b_panel(std::int64_t j, std::int64_t from, std::int64_t depth) {
+    const std::int64_t nr = kernel_.nr, col = n0_ + j * nr, unit = nr * kernel_.b_unit * kernel_.element_bytes();
+    if (job_.b_panels != nullptr)
+      return {job_.b_panels + ((n0_ / nr + j) * kernel_.padded(job_.k) + k0_ + from) * nr * kernel_.element_bytes(), 0,
+              unit};
+    if (share_b_) return {b_panels_ + j * panel_bytes(nr) + from * nr * kernel_.element_bytes(), 0, unit};
+    const std::int64_t cols = std::min(nr, job_.n - col);
+    const Operand source = job_.b.at(col, k0_ + from);
+    if (b_in_place_ && cols == nr) return {source.data, 0, source.k_step * kernel_.element_bytes()};
+    std::byte* to = task_b.get(static_cast<std::size_t>(kernel_.padded(kernel_.kc) * nr * kernel_.element_bytes()));
+    kernel_.pack_b(source, static_cast<int>(cols), static_cast<int>(nr), depth, to);
+    return {to, 0, unit};
+  }
+
+  void multiply(std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t depth, const Panel& b, float* tile,
+                bool add) {
+    const Panel a = a_panel(i, from);
+    kernel_.multiply({.k = kernel_.padded(depth),
+                      .a = a.data,
+                      .a_row = a.row,
+                      .a_k = a.unit,
+                      .b = b.data,
+                      .b_k = b.unit,
+                      .rows = static_cast<int>(std::min(width_, m_ - i * width_)),
+                      .cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr)),
+                      .tile = tile,
+                      .add = add});
+  }
+
+  void write(std::int64_t i, std::int64_t j, float* tile) {
+    const std::int64_t row = m0_ + i * width_, col = n0_ + j * kernel_.nr;
+    const int rows = static_cast<int>(std::min(width_, job_.m - row));
+    const int cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, job_.n - col));
+    if (job_.dequantise.rows != nullptr) dequantise(tile, row, col, rows, cols);
+    const GemmOutput& out = job_.out;
+    const std::int64_t at = (row * out.c_stride + col) * static_cast<std::int64_t>(bytes_of(out.c_dtype));
+    kernel_.write({.tile = tile,
+                   .tile_stride = kernel_.nr,
+                   .rows = rows,
+                   .cols = cols,
+                   .c = static_cast<std::byte*>(out.c) + at,
+                   .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
+                   .c_dtype = out.c_dtype,
+                   .c_stride = out.c_stride,
+                   .alpha = out.alpha,
+                   .accumulate = out.accumulate,
+                   .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + col : nullptr,
+                   .activation = out.activation});
+  }
+
+  void dequantise(float* tile, std::int64_t row, std::int64_t col, int rows, int cols) const {
+    const Dequantise& d = job_.dequantise;
+    const std::int32_t* from = reinterpret_cast<const std::int32_t*>(tile);
+    for (int r = 0; r < rows; ++r) {
+      const std::int64_t at = static_cast<std::int64_t>(r) * kernel_.nr;
+      const float scale = d.rows[row + r];
+      for (int c = 0; c < cols; ++c) {
+        const std::int32_t value = from[at + c] - (d.offsets != nullptr ? d.offsets[col + c] : 0);
+        tile[at + c] = static_cast<float>(value) * scale * d.cols[col + c];
+      }
+    }
+  }
+
+  const Kernel& kernel_;
+  const Job& job_;
+  ThreadPool* pool_;
+  std::int64_t width_ = 0;  // rows of a panel of A
+  bool a_in_place_ = false, b_in_place_ = false, share_b_ = false, one_pass_ = true;
+  std::int64_t k0_ = 0, k_ = 0, n0_ = 0, n_ = 0, m0_ = 0, m_ = 0;  // the piece being computed
+  std::int64_t packed_rows_ = -1;                                  // the m0_ that a_panels_ holds
+  const std::byte* a_panels_ = nullptr;
+  const std::byte* b_panels_ = nullptr;
+  float* waiting_ = nullptr;
+};
+
+}  // namespace
+
+void multiply_blocked(const Kernel& kernel, const Job& job, ThreadPool* pool) {
+  if (job.m > 0 && job.n > 0) Blocked(kernel, job, pool).run();
+}
+
+std::int64_t packed_bytes(const Kernel& kernel, std::int64_t n, std::int64_t k) {
+  return ceil_div(n, kernel.nr) * kernel.nr * kernel.padded(k) * kernel.element_bytes();
+}
+
+void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
+  if (job.m == 0 || job.n == 0) return;
+  // A task's columns: enough to hide its start, few enough that every thread gets several.
+  const std::int64_t row_work = std::max<std::int64_t>(1, job.k * std::max<std::int64_t>(4, job.m));
+  const std::int64_t wide = std::clamp<std::int64_t>(kTaskWork / 4 / row_work, 12, 240) / 12 * 12;
+  const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(kernel.element));
+  const auto task = [&](std::int64_t i) {
+    const std::int64_t col = i * wide;
+    const int cols = static_cast<int>(std::min(wide, job.n - col));
+    const Operand b = job.b.at(col, 0);
+    float* tile = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(job.m * wide * 4)));
+    kernel.dot({.k = job.k,
+                .a = job.a.data,
+                .b = b.data,
+                .a_row = job.a.row_step * bytes,
+                .b_row = b.row_step * bytes,
+                .rows = static_cast<int>(job.m),
+                .cols = cols,
+                .tile = tile,
+                .tile_stride = static_cast<int>(wide)});
+    const GemmOutput& out = job.out;
+    const std::int64_t at = col * static_cast<std::int64_t>(bytes_of(out.c_dtype));
+    kernel.write({.tile = tile,
+                  .tile_stride = static_cast<int>(wide),
+                  .rows = static_cast<int>(job.m),
+                  .cols = cols,
+                  .c = static_cast<std::byte*>(out.c) + at,
+                  .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
+                  .c_dtype = out.c_dtype,
+                  .c_stride = out.c_stride,
+                  .alpha = out.alpha,
+                  .accumulate = out.accumulate,
+                  .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + col : nullptr,
+                  .activation = out.activation});
+  };
+  const std::int64_t tasks = ceil_div(job.n, wide);
+  if (pool != nullptr && tasks > 1 && job.m * job.n * job.k > kTaskWork / 8)
+    pool->for_each(tasks, task);
+  else
+    for (std::int64_t i = 0; i < tasks; ++i) task(i);
+}
+
+}  // namespace attend::cpu::detail

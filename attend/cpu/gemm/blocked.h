@@ -1,0 +1,32 @@
+// The blocked product over one kernel: packs, cuts C into tasks, runs the micro-kernel, writes tiles out.
+#pragma once
+
+#include "attend/cpu/gemm/kernel.h"
+
+namespace attend::cpu::detail {
+
+// Turns the int32 tiles of an int8 product into f32: value * rows[i] * cols[j], after taking offsets[j] off.
+struct Dequantise {
+  const float* rows = nullptr;            // [m]
+  const float* cols = nullptr;            // [n]
+  const std::int32_t* offsets = nullptr;  // [n] or none
+};
+
+struct Job {
+  std::int64_t m = 0, n = 0, k = 0;
+  Operand a, b;
+  const std::byte* b_panels = nullptr;  // b already packed over the whole of k
+  GemmOutput out;                       // bias is f32 here
+  Dequantise dequantise;
+};
+
+// A null pool runs everything on this thread, for use inside a task.
+void multiply_blocked(const Kernel& kernel, const Job& job, ThreadPool* pool);
+
+// For few rows: b is read where it lies (kernel.dot), both operands with k contiguous.
+void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool);
+
+// The bytes of b packed over the whole of k.
+std::int64_t packed_bytes(const Kernel& kernel, std::int64_t n, std::int64_t k);
+
+}  // namespace attend::cpu::detail

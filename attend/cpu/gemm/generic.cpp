@@ -1,0 +1,65 @@
+// Kernels for any machine: plain loops that the compiler may vectorise for the baseline. Correct and simple.
+#include "attend/cpu/gemm/kernel.h"
+#include "attend/cpu/gemm/pack.h"
+#include "attend/cpu/gemm/write_tile.h"
+
+namespace attend::cpu::detail {
+
+namespace {
+
+constexpr int kRows = 4, kColumns = 8;
+
+void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  pack_words<float, 1>(from, rows, width, k, 1, to);
+}
+
+void pack_bytes(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  pack_int8<1>(from, rows, width, k, 1, to);
+}
+
+template <class T, class Acc>
+void multiply(const TileProduct& t) {
+  Acc acc[kRows][kColumns] = {};
+  for (std::int64_t k = 0; k < t.k; ++k) {
+    const T* b = reinterpret_cast<const T*>(t.b + k * t.b_k);
+    for (int r = 0; r < t.rows; ++r) {
+      const Acc a = *reinterpret_cast<const T*>(t.a + r * t.a_row + k * t.a_k);
+      for (int c = 0; c < kColumns; ++c) acc[r][c] += a * static_cast<Acc>(b[c]);
+    }
+  }
+  Acc* tile = reinterpret_cast<Acc*>(t.tile);
+  for (int r = 0; r < t.rows; ++r)
+    for (int c = 0; c < kColumns; ++c) tile[r * kColumns + c] = acc[r][c] + (t.add ? tile[r * kColumns + c] : Acc{});
+}
+
+void write(const TileOutput& out) { TileWriter<4>::write(out); }
+
+constexpr Kernel kF32{.name = "generic f32",
+                      .mr = kRows,
+                      .nr = kColumns,
+                      .kc = 256,
+                      .mc = 128,
+                      .nc = 256,
+                      .in_place = true,
+                      .pack_a = pack_f32,
+                      .pack_b = pack_f32,
+                      .multiply = multiply<float, float>,
+                      .write = write};
+
+constexpr Kernel kInt8{.name = "generic int8",
+                       .element = DType::i8,
+                       .mr = kRows,
+                       .nr = kColumns,
+                       .kc = 1024,
+                       .mc = 128,
+                       .nc = 256,
+                       .pack_a = pack_bytes,
+                       .pack_b = pack_bytes,
+                       .multiply = multiply<std::int8_t, std::int32_t>,
+                       .write = write};
+
+}  // namespace
+
+KernelSet generic_kernels() { return {.f32 = &kF32, .split = nullptr, .bf16 = nullptr, .int8 = &kInt8}; }
+
+}  // namespace attend::cpu::detail

@@ -1,0 +1,115 @@
+// What one instruction set brings to the matrix product: a micro-kernel, how it wants its operands packed, and the
+// block sizes that suit it. blocked.cpp drives any of them (Goto and van de Geijn 2008, "Anatomy of
+// High-Performance Matrix Multiplication").
+//
+// Packed panels. A side of the product (rows of A, or columns of B) is cut into panels of `width` rows; a panel is
+// [k / unit][planes][width][unit]: `unit` neighbouring k stay together, as the instruction multiplies them together.
+// planes is 2 for f32 split into bf16 hi and lo pieces.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attend/base/dtype.h"
+#include "attend/cpu/gemm.h"
+
+namespace attend::cpu::detail {
+
+// One side of a product: element (row, k) is data[row * row_step + k * k_step]; one of the steps is 1.
+struct Operand {
+  const std::byte* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t row_step = 0, k_step = 0;
+
+  Operand at(std::int64_t row, std::int64_t k) const {
+    Operand moved = *this;
+    moved.data += (row * row_step + k * k_step) * static_cast<std::int64_t>(bytes_of(dtype));
+    return moved;
+  }
+};
+
+// tile [rows, nr] (+)= a panel x b panel over k elements. Steps in bytes.
+struct TileProduct {
+  std::int64_t k = 0;  // a multiple of the kernel's k_step
+  const std::byte* a = nullptr;
+  std::int64_t a_row = 0, a_k = 0;  // from a row, and from a unit of k, to the next
+  const std::byte* b = nullptr;
+  std::int64_t b_k = 0;  // from a unit of k to the next
+  int rows = 0, cols = 0;
+  float* tile = nullptr;  // f32, or int32 for int8 kernels; row r starts at r * nr
+  bool add = false;
+};
+
+// A finished tile on its way to c.
+struct TileOutput {
+  const float* tile = nullptr;
+  int tile_stride = 0;
+  int rows = 0, cols = 0;
+  std::byte* c = nullptr;
+  std::byte* pre = nullptr;
+  DType c_dtype = DType::f32;
+  std::int64_t c_stride = 0;  // elements
+  float alpha = 1;
+  bool accumulate = false;
+  const float* bias = nullptr;  // of the first column
+  Activation activation = Activation::none;
+};
+
+// tile [rows, cols] = a [rows, k] b [cols, k]ᵀ, both with k contiguous and neither packed: for few rows, where
+// packing b would cost more than the product. Columns are read in far-apart streams.
+struct DotProduct {
+  std::int64_t k = 0;
+  const std::byte* a = nullptr;
+  const std::byte* b = nullptr;
+  std::int64_t a_row = 0, b_row = 0;  // bytes
+  int rows = 0, cols = 0;
+  float* tile = nullptr;
+  int tile_stride = 0;
+};
+
+// from: `rows` rows and `k` elements; to: a panel of `width` rows and k rounded up to k_step; what is past the
+// source is zero.
+using Pack = void (*)(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
+
+struct Kernel {
+  const char* name = "";
+  DType element = DType::f32;  // of the packed panels
+  int planes = 1;
+  int mr = 0, nr = 0;    // the largest tile
+  int row_multiple = 1;  // a panel of A has a multiple of this many rows, at most mr
+  int a_unit = 1, b_unit = 1;
+  int k_step = 1;
+  // Blocks: kc of k at a time (a kc x nr piece of b stays in L1), mc rows of A (mc x kc stays in L2), nc columns.
+  std::int64_t kc = 384, mc = 240, nc = 512;
+  bool in_place = false;  // the micro-kernel also takes A by rows and B by rows of n, unpacked
+  Pack pack_a = nullptr, pack_b = nullptr;
+  void (*multiply)(const TileProduct&) = nullptr;
+  void (*write)(const TileOutput&) = nullptr;
+  void (*begin)() = nullptr;  // around the multiplies of a task: tile registers are set up and given back
+  void (*end)() = nullptr;
+  void (*dot)(const DotProduct&) = nullptr;
+  int dot_rows = 0;  // dot is the faster way up to this many rows
+
+  std::int64_t element_bytes() const { return static_cast<std::int64_t>(bytes_of(element)) * planes; }
+  std::int64_t padded(std::int64_t k) const { return (k + k_step - 1) / k_step * k_step; }
+};
+
+// Null where this build or this machine has none.
+struct KernelSet {
+  const Kernel* f32 = nullptr;    // always there
+  const Kernel* split = nullptr;  // f32 in bf16 pieces
+  const Kernel* bf16 = nullptr;   // null: bf16 operands are widened as they are packed for f32
+  const Kernel* int8 = nullptr;   // always there
+};
+
+// The best kernels for these features.
+KernelSet choose_kernels(const Features& features);
+
+// One instruction set each; a set that is not compiled in for this architecture returns nulls.
+KernelSet generic_kernels();
+KernelSet avx2_kernels();
+KernelSet avx512_kernels(const Features& features);
+KernelSet amx_kernels(const Features& features);
+KernelSet neon_kernels(const Features& features);
+
+}  // namespace attend::cpu::detail

@@ -1,0 +1,22 @@
+// The choice of kernels for a machine.
+#include "attend/cpu/features.h"
+#include "attend/cpu/gemm/kernel.h"
+
+namespace attend::cpu::detail {
+
+KernelSet choose_kernels(const Features& features) {
+  KernelSet best = generic_kernels();
+  const auto prefer = [&](const KernelSet& set) {
+    if (set.f32 != nullptr) best.f32 = set.f32;
+    if (set.split != nullptr) best.split = set.split;
+    if (set.bf16 != nullptr) best.bf16 = set.bf16;
+    if (set.int8 != nullptr) best.int8 = set.int8;
+  };
+  if (features.avx2) prefer(avx2_kernels());
+  if (features.avx512) prefer(avx512_kernels(features));
+  if (features.amx_bf16 || features.amx_int8) prefer(amx_kernels(features));
+  if (features.neon) prefer(neon_kernels(features));
+  return best;
+}
+
+}  // namespace attend::cpu::detail

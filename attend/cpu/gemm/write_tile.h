@@ -1,0 +1,109 @@
+// The end of a product: scale, bias, activation, accumulate, rounding, fused into the write of a tile. Written once
+// with GCC vectors; each instruction set inlines it at its own width.
+#pragma once
+
+#include <cstring>
+
+#include "attend/cpu/activation_math.h"
+#include "attend/cpu/gemm/kernel.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace attend::cpu::detail {
+
+template <int Width>
+struct TileWriter {
+  using F = typename Lanes<Width>::Float;
+  using I = typename Lanes<Width>::Int;
+  using Loose = typename Lanes<Width>::Loose;
+  typedef std::uint16_t Half __attribute__((vector_size(Width * 2)));
+  typedef std::uint32_t Word __attribute__((vector_size(Width * 4)));
+
+  // count < Width only at the right edge.
+  [[gnu::always_inline]] static F load(const float* from, int count) {
+    if (count == Width) return *reinterpret_cast<const Loose*>(from);
+    F v{};
+    std::memcpy(&v, from, static_cast<std::size_t>(count) * 4);
+    return v;
+  }
+
+  [[gnu::always_inline]] static void store(F v, std::byte* to, DType dtype, int count) {
+    const auto n = static_cast<std::size_t>(count);
+    if (dtype == DType::f32) {
+      if (count == Width)
+        *reinterpret_cast<Loose*>(to) = v;
+      else
+        std::memcpy(to, &v, n * 4);
+      return;
+    }
+    const Word w = (Word)v;
+    const Word rounded = (w + 0x7fffu + ((w >> 16) & 1u)) >> 16;
+    const Word nan = (w >> 16) | 0x40u;
+    const Half h = __builtin_convertvector(v == v ? rounded : nan, Half);
+    if (count == Width)
+      std::memcpy(to, &h, sizeof h);
+    else
+      std::memcpy(to, &h, n * 2);
+  }
+
+  [[gnu::always_inline]] static F load_old(const std::byte* from, DType dtype, int count) {
+    if (dtype == DType::f32) return load(reinterpret_cast<const float*>(from), count);
+    Half h{};
+    if (count == Width)
+      std::memcpy(&h, from, sizeof h);
+    else
+      std::memcpy(&h, from, static_cast<std::size_t>(count) * 2);
+    return (F)(__builtin_convertvector(h, Word) << 16);
+  }
+
+  template <Activation kActivation>
+  [[gnu::always_inline]] static void rows(const TileOutput& out) {
+    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(out.c_dtype));
+    for (int r = 0; r < out.rows; ++r) {
+      const std::int64_t row = r * out.c_stride * bytes;
+      for (int j = 0; j < out.cols; j += Width) {
+        const int count = out.cols - j < Width ? out.cols - j : Width;
+        F v = load(out.tile + r * out.tile_stride + j, count) * out.alpha;
+        if (out.bias != nullptr) v += load(out.bias + j, count);
+        const std::int64_t at = row + j * bytes;
+        if (out.pre != nullptr) store(v, out.pre + at, out.c_dtype, count);
+        v = activate<kActivation, Width>(v);
+        if (out.accumulate) v += load_old(out.c + at, out.c_dtype, count);
+        store(v, out.c + at, out.c_dtype, count);
+      }
+    }
+  }
+
+  // The common case of training: f32, whole vectors, at most a bias.
+  [[gnu::always_inline]] static void rows_plain(const TileOutput& out) {
+    for (int r = 0; r < out.rows; ++r) {
+      float* c = reinterpret_cast<float*>(out.c) + r * out.c_stride;
+      const float* tile = out.tile + r * out.tile_stride;
+      for (int j = 0; j < out.cols; j += Width) {
+        F v = *reinterpret_cast<const Loose*>(tile + j) * out.alpha;
+        if (out.bias != nullptr) v += *reinterpret_cast<const Loose*>(out.bias + j);
+        if (out.accumulate) v += *reinterpret_cast<const Loose*>(c + j);
+        *reinterpret_cast<Loose*>(c + j) = v;
+      }
+    }
+  }
+
+  [[gnu::always_inline]] static void write(const TileOutput& out) {
+    switch (out.activation) {
+      case Activation::relu: return rows<Activation::relu>(out);
+      case Activation::gelu: return rows<Activation::gelu>(out);
+      case Activation::gelu_tanh: return rows<Activation::gelu_tanh>(out);
+      case Activation::silu: return rows<Activation::silu>(out);
+      case Activation::tanh: return rows<Activation::tanh>(out);
+      case Activation::sigmoid: return rows<Activation::sigmoid>(out);
+      case Activation::none: break;
+    }
+    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.cols % Width == 0) return rows_plain(out);
+    rows<Activation::none>(out);
+  }
+};
+
+}  // namespace attend::cpu::detail
+
+#pragma GCC diagnostic pop

@@ -1,0 +1,70 @@
+// Flash attention on CUDA (Dao et al. 2022; Dao 2023): what the launchers take, on raw pointers, so that the kernels
+// can be checked and timed without the rest of the library (bench/cuda_attention.cu).
+//
+// bf16 goes to the tensor cores: wgmma on sm_90a for head widths up to 64 (128 forward), mma.sync elsewhere. f32, and bf16 whose rows do not
+// start on 16 bytes, go to plain f32 arithmetic ("exact"). The T x S matrix never reaches memory, and no kernel uses
+// atomics: the order of every sum depends on the sizes alone.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace attend::cuda {
+
+// See Attention and AttentionMask in attend/tensor/backend.h for the meaning of each.
+struct AttentionParams {
+  bool bf16 = true;  // else f32
+  const void *q = nullptr, *k = nullptr, *v = nullptr;
+  std::int64_t q_stride = 0, k_stride = 0, v_stride = 0;  // elements from row to row
+  void* y = nullptr;                                      // [query_rows, H·D]
+  float* lse = nullptr;                                   // [query_rows, H]
+  int batch = 0, heads = 0, width = 0;                    // B, H, D
+  int queries = 0, keys = 0;                              // T and S, the maxima when packed
+  std::int64_t query_rows = 0, key_rows = 0;              // rows of q and of k
+  float scale = 1;
+  bool causal = false;
+  const std::int32_t *key_lengths = nullptr, *query_offsets = nullptr, *key_offsets = nullptr;
+  const void* bias = nullptr;  // [G, H, T, S]
+  bool bias_bf16 = false;
+  int groups = 1;
+  float dropout_rate = 0;
+  const std::uint32_t* seed = nullptr;
+  std::uint32_t stream = 0;
+};
+
+struct AttentionGradient {
+  void* data = nullptr;  // nobody wants it when null
+  std::int64_t stride = 0;
+  bool accumulate = false;
+};
+
+struct AttentionBackwardParams {
+  const void* dy = nullptr;  // [query_rows, H·D]
+  AttentionGradient dq, dk, dv, dbias;
+  bool dbias_bf16 = false;
+  void* scratch = nullptr;  // attention_backward_scratch() bytes, 16-byte aligned
+};
+
+void launch_attention_forward(const AttentionParams& p, cudaStream_t stream);
+std::size_t attention_backward_scratch(const AttentionParams& p);
+void launch_attention_backward(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
+void launch_attention_weights(const AttentionParams& p, float* weights, cudaStream_t stream);
+
+// The parts those choose from, each in a file of its own. They launch and return; launch errors stay in
+// cudaGetLastError().
+bool attention_rows_aligned(const AttentionParams& p);  // 16-byte loads are possible
+void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream);
+void launch_attention_forward_decode(const AttentionParams& p, cudaStream_t stream);
+void launch_attention_forward_exact(const AttentionParams& p, cudaStream_t stream);
+std::size_t attention_backward_tiled_scratch(const AttentionParams& p);
+void launch_attention_backward_tiled(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
+void launch_attention_backward_exact(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
+// stats [2, H, query_rows]: lse · log2 e (+inf where no key was seen), and the row sums of dy ∘ y.
+void launch_attention_statistics(const AttentionParams& p, const void* dy, float* stats, cudaStream_t stream);
+void launch_attention_bias_gradient(const AttentionParams& p, const AttentionBackwardParams& g, const float* stats,
+                                    cudaStream_t stream);
+bool attention_has_groups();  // wgmma: compute capability 9.x
+
+}  // namespace attend::cuda

@@ -1,0 +1,124 @@
+// The CUDA device: one GPU, one stream. Each kernel of the page (attend/tensor/backend.h) is defined in a .cu file of
+// its own in this folder; attention in attention*.cu.
+//
+// All work goes to one stream in order, so kernels share one scratch area and nothing waits for anything else. This
+// header needs no CUDA headers: anyone may include it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attend/tensor/backend.h"
+
+struct CUstream_st;
+using cudaStream_t = CUstream_st*;
+
+namespace attend {
+
+class GemmPlanner;
+
+// What `attend devices` shows of a GPU.
+struct CudaDevice {
+  std::string name;
+  std::size_t memory = 0;    // bytes
+  int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
+};
+
+// The GPUs of this machine; empty, and no error, where there is no GPU or no driver.
+std::vector<CudaDevice> cuda_devices();
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(int device = 0);
+  ~CudaBackend() override;
+  CudaBackend(const CudaBackend&) = delete;
+  CudaBackend& operator=(const CudaBackend&) = delete;
+
+  // Every launch asks for the stream, so this is also where the calling thread is pointed at the device.
+  cudaStream_t stream() const;
+  int device() const { return device_; }
+  int multiprocessors() const { return multiprocessors_; }
+  bool capturing() const { return capturing_; }
+  // At least this many bytes, 256-byte aligned, until the next kernel method asks: a method asks once and cuts the
+  // memory up itself. Grows only, and never while capturing: the warm-up step before a capture has sized it.
+  void* scratch(std::size_t bytes);
+
+  std::string name() const override;
+  bool on_host() const override { return false; }
+
+  void* allocate(std::size_t bytes) override;
+  void free(void* data, std::size_t bytes) override;
+  void to_device(void* to, const void* from, std::size_t bytes) override;
+  void to_host(void* to, const void* from, std::size_t bytes) override;
+  void to_device_async(void* to, const void* from, std::size_t bytes) override;
+  void synchronize() override;
+  std::unique_ptr<Graph> capture(const std::function<void()>& body) override;
+
+  void fill(const Tensor& x, float value) override;
+  void random(const Tensor& x, const RandomFill& fill) override;
+  void scale(const Tensor& x, float alpha, const Grad& y) override;
+  void strided_copy(const Walk& from, const Walk& to, const Shape& extent, bool accumulate) override;
+
+  void add(const Tensor& a, const Tensor& b, const Tensor& y) override;
+  void multiply(const Tensor& a, const Tensor& b, const Grad& y) override;
+  void activation(const Tensor& x, Activation kind, const Tensor& y) override;
+  void activation_backward(const Tensor& dy, const Tensor& x, Activation kind, const Grad& dx,
+                           const Grad& bias) override;
+  void dropout(const Tensor& x, const Dropout& dropout, const Grad& y) override;
+
+  void matmul(const MatMul& product, const Grad& c) override;
+
+  void embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
+                 const Tensor& position_ids, const Tensor& y) override;
+  void embedding_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table) override;
+
+  void add_norm(const AddNorm& args, const Tensor& sum, const Tensor& y, const Tensor& mean,
+                const Tensor& rstd) override;
+  void add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
+                         const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
+                         const Grad& dbias) override;
+
+  void attention(const Attention& args, const Tensor& y, const Tensor& lse) override;
+  void attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy, const Grad& dq,
+                          const Grad& dk, const Grad& dv, const Grad& dbias) override;
+  void attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) override;
+  void additive_scores(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& scores) override;
+  void additive_scores_backward(const Tensor& dscores, const Tensor& q, const Tensor& k, const Tensor& v,
+                                const Grad& dq, const Grad& dk, const Grad& dv) override;
+
+  void softmax(const Tensor& x, const Tensor& lengths, const Tensor& y) override;
+  void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) override;
+  void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
+                     const Tensor& losses, const Tensor& lse, const Tensor& total) override;
+  void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,
+                              std::int32_t ignore, const Tensor& lse, const Tensor& total,
+                              const Grad& dlogits) override;
+
+  void reduce(Reduction kind, const Tensor& x, const Grad& y, const Tensor& index) override;
+  void reduce_backward(Reduction kind, const Tensor& dy, const Tensor& index, const Grad& dx) override;
+
+  void rnn_step(const RnnStep& args, const Tensor& next_hidden, const Tensor& next_cell, const Tensor& saved) override;
+  void rnn_step_backward(const RnnStep& args, const Tensor& saved, const Tensor& dnext_hidden, const Tensor& dnext_cell,
+                         const Tensor& dfrom_input, const Tensor& dfrom_hidden, const Tensor& dhidden,
+                         const Tensor& dcell) override;
+
+  void gradient_norm(const Tensor& gradient, float max_norm, const Tensor& norm) override;
+  void adamw(const Optimizer& args, float beta1, float beta2, float eps, const Tensor& m, const Tensor& v) override;
+  void sgd(const Optimizer& args, float momentum, const Tensor& velocity) override;
+
+ private:
+  int device_ = 0;
+  int multiprocessors_ = 1;
+  cudaStream_t stream_ = nullptr;
+  bool capturing_ = false;
+  void* scratch_ = nullptr;
+  std::size_t scratch_bytes_ = 0;
+  std::vector<void*> outgrown_;  // smaller scratch areas: captured graphs may still write to them
+  std::unique_ptr<GemmPlanner> gemm_;
+};
+
+}  // namespace attend

@@ -1,0 +1,256 @@
+#include "attend/cuda/gemm_planner.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "attend/cuda/cuda_backend.h"
+#include "attend/cuda/cuda_check.h"
+
+namespace attend {
+namespace {
+
+// What NVIDIA advises for Hopper; half of it loses some split-K algorithms.
+constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
+constexpr int kCandidates = 16;
+
+cudaDataType_t data_type(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
+
+// The alignment, up to 16 bytes, of every row that starts at data.
+std::uint32_t alignment_of(const void* data, std::int64_t stride, std::int64_t batch_stride, DType dtype) {
+  const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) |
+                             static_cast<std::uint64_t>(stride) * bytes_of(dtype) |
+                             static_cast<std::uint64_t>(batch_stride) * bytes_of(dtype) | 16;
+  return 1u << std::countr_zero(bits);
+}
+
+// Problems of nearly the same size share one choice: packed batches have another number of rows every step. From 512 on
+// the sizes of a bucket differ by at most a quarter.
+std::int64_t bucket(std::int64_t size) {
+  if (size <= 8) return size <= 1 ? size : 8;
+  if (size <= 512) return (size + 15) / 16 * 16;
+  const std::int64_t step = std::int64_t{1} << (std::bit_width(static_cast<std::uint64_t>(size - 1)) - 3);
+  return (size + step - 1) / step * step;
+}
+
+cublasLtEpilogue_t epilogue_of(const Gemm& gemm) {
+  const bool bias = gemm.bias != nullptr;
+  switch (gemm.ending) {
+    case Gemm::relu:
+      return bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+    case Gemm::gelu_tanh:
+      if (gemm.pre) return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+      return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Gemm::plain:
+      break;
+  }
+  return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+struct Sizes {
+  std::int64_t m, n, k;
+};
+
+std::string key_of(const Gemm& gemm, const Sizes& sizes) {
+  return fmt::format(
+      "{}x{}x{}x{}:{}{}:{}-{}:{}{}{}:a{}:b{}:c{}", sizes.m, sizes.n, sizes.k, gemm.batch, gemm.transpose_a ? 't' : 'n',
+      gemm.transpose_b ? 't' : 'n', name_of(gemm.in), name_of(gemm.out), static_cast<int>(epilogue_of(gemm)),
+      gemm.beta != 0 ? "+" : "", gemm.alpha != 1 ? "*" : "", alignment_of(gemm.a, gemm.lda, gemm.batch_a, gemm.in),
+      alignment_of(gemm.b, gemm.ldb, gemm.batch_b, gemm.in), alignment_of(gemm.c, gemm.ldc, gemm.batch_c, gemm.out));
+}
+
+std::string device_name(int device) {
+  cudaDeviceProp properties;
+  cuda_check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  return properties.name;
+}
+
+}  // namespace
+
+// cuBLASLt is column-major, and a row-major matrix is its own transpose there: it computes cᵀ = op(b)ᵀ op(a)ᵀ, with our
+// b as its A and our a as its B.
+struct GemmPlanner::Description {
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+
+  explicit Description(const Gemm& gemm) {
+    cublas_check(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "descriptor");
+    set(CUBLASLT_MATMUL_DESC_TRANSA, gemm.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, gemm.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(gemm));
+    if (gemm.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, gemm.bias);
+    if (gemm.pre) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, gemm.pre);
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, gemm.ldc);
+      if (gemm.batch > 1) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, gemm.batch_c);
+    }
+    const std::int64_t b_rows = gemm.transpose_b ? gemm.n : gemm.k, b_columns = gemm.transpose_b ? gemm.k : gemm.n;
+    const std::int64_t a_rows = gemm.transpose_a ? gemm.k : gemm.m, a_columns = gemm.transpose_a ? gemm.m : gemm.k;
+    a = layout(gemm.in, b_columns, b_rows, gemm.ldb, gemm.batch, gemm.batch_b);
+    b = layout(gemm.in, a_columns, a_rows, gemm.lda, gemm.batch, gemm.batch_a);
+    c = layout(gemm.out, gemm.n, gemm.m, gemm.ldc, gemm.batch, gemm.batch_c);
+  }
+  ~Description() {
+    if (c) cublasLtMatrixLayoutDestroy(c);
+    if (b) cublasLtMatrixLayoutDestroy(b);
+    if (a) cublasLtMatrixLayoutDestroy(a);
+    if (operation) cublasLtMatmulDescDestroy(operation);
+  }
+  Description(const Description&) = delete;
+  Description& operator=(const Description&) = delete;
+
+ private:
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+    cublas_check(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof(value)), "descriptor attribute");
+  }
+  static cublasLtMatrixLayout_t layout(DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride,
+                                       std::int64_t batch, std::int64_t batch_stride) {
+    cublasLtMatrixLayout_t layout = nullptr;
+    cublas_check(cublasLtMatrixLayoutCreate(&layout, data_type(dtype), static_cast<std::uint64_t>(rows),
+                                            static_cast<std::uint64_t>(columns), stride),
+                 "matrix layout");
+    if (batch > 1) {
+      const auto count = static_cast<std::int32_t>(batch);
+      cublas_check(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count)),
+                   "batch count");
+      cublas_check(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batch_stride,
+                                                    sizeof(batch_stride)),
+                   "batch stride");
+    }
+    return layout;
+  }
+};
+
+GemmPlanner::GemmPlanner(CudaBackend& backend) : backend_(backend), cache_(device_name(backend.device())) {
+  cublas_check(cublasLtCreate(&handle_), "cublasLtCreate");
+  workspace_ = backend.allocate(kWorkspaceBytes);
+}
+
+GemmPlanner::~GemmPlanner() {
+  backend_.free(workspace_, kWorkspaceBytes);
+  if (handle_) cublasLtDestroy(handle_);
+}
+
+bool GemmPlanner::run(const Gemm& gemm) {
+  const Description description(gemm);
+  const std::string key = key_of(gemm, {gemm.m, gemm.n, gemm.k});
+  auto plan = plans_.find(key);
+  if (plan == plans_.end()) {
+    const Algorithm algorithm = choose(gemm, description);
+    // What was chosen without a race, inside a capture, is not kept: the next eager call should race.
+    if (backend_.capturing()) {
+      if (!algorithm) return false;
+      cublas_check(launch(gemm, description, *algorithm), "matmul");
+      return true;
+    }
+    plan = plans_.emplace(key, algorithm).first;
+  }
+  if (!plan->second) return false;
+  cublas_check(launch(gemm, description, *plan->second), "matmul");
+  return true;
+}
+
+GemmPlanner::Algorithm GemmPlanner::choose(const Gemm& gemm, const Description& description) {
+  const std::string key = key_of(gemm, {bucket(gemm.m), bucket(gemm.n), bucket(gemm.k)});
+  if (Algorithm cached = cache_.find(key)) {
+    cublasLtMatmulHeuristicResult_t result = {};
+    const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle_, description.operation, description.a, description.b,
+                                                          description.c, description.c, &*cached, &result);
+    if (status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kWorkspaceBytes) return cached;
+  }
+  const std::vector<cublasLtMatmulHeuristicResult_t> found = candidates(gemm, description);
+  if (found.empty()) return std::nullopt;
+  if (backend_.capturing()) return found.front().algo;
+  const Algorithm winner = race(gemm, description, found);
+  if (winner) cache_.insert(key, *winner);
+  return winner;
+}
+
+std::vector<cublasLtMatmulHeuristicResult_t> GemmPlanner::candidates(const Gemm& gemm,
+                                                                     const Description& description) const {
+  cublasLtMatmulPreference_t preference = nullptr;
+  cublas_check(cublasLtMatmulPreferenceCreate(&preference), "preference");
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof(value));
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes);
+  // Partial sums of a split K are added in f32 and in a fixed order: the same bits every time.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  const std::uint32_t a = alignment_of(gemm.b, gemm.ldb, gemm.batch_b, gemm.in);
+  const std::uint32_t b = alignment_of(gemm.a, gemm.lda, gemm.batch_a, gemm.in);
+  const std::uint32_t c = alignment_of(gemm.c, gemm.ldc, gemm.batch_c, gemm.out);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, a);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c);
+  std::vector<cublasLtMatmulHeuristicResult_t> found(kCandidates);
+  int count = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle_, description.operation, description.a, description.b, description.c,
+                                     description.c, preference, kCandidates, found.data(), &count);
+  cublasLtMatmulPreferenceDestroy(preference);
+  if (status != CUBLAS_STATUS_SUCCESS) count = 0;
+  found.resize(static_cast<std::size_t>(count));
+  std::erase_if(found, [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  return found;
+}
+
+// Runs every candidate on the problem itself and keeps the fastest. The rounds go over all candidates in turn, so that
+// a change of the clock meets all of them.
+GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& description,
+                                         const std::vector<cublasLtMatmulHeuristicResult_t>& candidates) {
+  constexpr int kRounds = 3;
+  if (candidates.size() == 1) return candidates.front().algo;
+  Gemm trial = gemm;
+  void* spare = nullptr;
+  if (gemm.beta != 0) {  // running it twice would add twice
+    const std::size_t bytes =
+        static_cast<std::size_t>(gemm.batch > 1 ? gemm.batch_c * gemm.batch : gemm.ldc * gemm.m) * bytes_of(gemm.out);
+    if (cudaMalloc(&spare, bytes) != cudaSuccess) {
+      cudaGetLastError();
+      return candidates.front().algo;
+    }
+    cudaMemsetAsync(spare, 0, bytes, backend_.stream());
+    trial.c = spare;
+  }
+  cudaEvent_t begin = nullptr, end = nullptr;
+  cuda_check(cudaEventCreate(&begin), "cudaEventCreate");
+  cuda_check(cudaEventCreate(&end), "cudaEventCreate");
+  std::vector<float> best(candidates.size(), INFINITY);
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (round > 0 && best[i] == INFINITY) continue;
+      // The first launch loads the kernel; small problems are timed ten at a time.
+      const int launches = round == 0 ? 1 : best[i] > 0.2f ? 1 : 10;
+      cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+      cudaEventRecord(begin, backend_.stream());
+      for (int launched = 0; launched < launches && status == CUBLAS_STATUS_SUCCESS; ++launched)
+        status = launch(trial, description, candidates[i].algo);
+      cudaEventRecord(end, backend_.stream());
+      float milliseconds = INFINITY;
+      if (cudaEventSynchronize(end) == cudaSuccess && status == CUBLAS_STATUS_SUCCESS)
+        cudaEventElapsedTime(&milliseconds, begin, end);
+      const float each = milliseconds / static_cast<float>(launches);
+      best[i] = round < 2 ? each : std::min(best[i], each);
+    }
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  if (spare) cudaFree(spare);
+  launch_check("matmul timing");
+  const auto winner = std::min_element(best.begin(), best.end());
+  if (*winner == INFINITY) return std::nullopt;
+  return candidates[static_cast<std::size_t>(winner - best.begin())].algo;
+}
+
+cublasStatus_t GemmPlanner::launch(const Gemm& gemm, const Description& description,
+                                   const cublasLtMatmulAlgo_t& algorithm) const {
+  return cublasLtMatmul(handle_, description.operation, &gemm.alpha, gemm.b, description.a, gemm.a, description.b,
+                        &gemm.beta, gemm.c, description.c, gemm.c, description.c, &algorithm, workspace_,
+                        kWorkspaceBytes, backend_.stream());
+}
+
+}  // namespace attend

@@ -1,0 +1,154 @@
+#include "attend/ops/layout.h"
+
+#include <algorithm>
+
+#include "attend/base/error.h"
+#include "attend/ops/checks.h"
+#include "attend/tensor/backend.h"
+#include "attend/tensor/tape.h"
+
+namespace attend::ops {
+
+namespace {
+
+// The strides of a tensor's axes, in elements.
+Walk walk(const Tensor& x) {
+  Walk walk{x, x.window().offset, {}};
+  std::int64_t stride = 1;
+  for (int i = x.rank() - 1; i >= 0; --i) {
+    walk.strides[i] = stride;
+    stride = i == x.rank() - 1 ? x.row_stride() : stride * x.dim(i);
+  }
+  return walk;
+}
+
+Walk advanced(Walk walk, int axis, std::int64_t steps) {
+  walk.offset += steps * walk.strides[axis];
+  return walk;
+}
+
+}  // namespace
+
+template <int N>
+std::array<Tensor, N> split(const Tensor& x) {
+  check(x.defined() && x.rank() >= 1 && x.dim(-1) % N == 0, "split: {} does not divide into {} parts", x.defined() ? x.shape() : Shape{}, N);
+  const std::int64_t width = x.dim(-1) / N;
+  std::array<Tensor, N> parts;
+  if (!x.pass()) {
+    for (int i = 0; i < N; ++i) parts[i] = x.columns(i * width, width);
+    return parts;
+  }
+  // Each part is a record of its own over the same memory; `whole` is where their common gradient will lie.
+  const Memory whole = x.pass()->alias(x);
+  for (int i = 0; i < N; ++i) {
+    parts[i] = Tensor(x.pass()->alias(x), x.columns(i * width, width).window());
+    parts[i].storage()->whole = whole;
+  }
+  const auto backward = [x, whole, width](std::span<const Tensor> dys, Grads& grad) {
+    Tensor dx(std::exchange(whole->gradient, Memory()), x.window());
+    for (int i = 0; i < N; ++i)
+      if (!dys[static_cast<std::size_t>(i)].defined()) x.backend().fill(dx.columns(i * width, width), 0);
+    grad.give(x, dx);
+  };
+  if constexpr (N == 2) record_all({parts[0], parts[1]}, {x}, backward);
+  if constexpr (N == 3) record_all({parts[0], parts[1], parts[2]}, {x}, backward);
+  return parts;
+}
+template std::array<Tensor, 2> split<2>(const Tensor& x);
+template std::array<Tensor, 3> split<3>(const Tensor& x);
+
+Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t count) {
+  check(x.defined(), "slice: the tensor is undefined");
+  const int at = x.shape().index(axis);
+  check(begin >= 0 && count >= 0 && begin + count <= x.dim(at), "slice: [{}, {}) of axis {} of {}", begin, begin + count, at, x.shape());
+  Shape shape = x.shape();
+  shape.set(at, count);
+  Tensor y = like(x, shape);
+  x.backend().strided_copy(advanced(walk(x), at, begin), walk(y), shape, false);
+  return record(y, {x}, [x, at, begin](const Tensor& dy, Grads& grad) {
+    Grad dx = grad(x);
+    if (!dx) return;
+    if (!dx.accumulate) dy.backend().fill(dx.into, 0);
+    dy.backend().strided_copy(walk(dy), advanced(walk(dx.into), at, begin), dy.shape(), true);
+  });
+}
+
+Tensor concat(std::span<const Tensor> parts, int axis) {
+  check(!parts.empty(), "concat: nothing to join");
+  const Tensor& first = parts.front();
+  check(first.defined(), "concat: part 0 is undefined");
+  const int at = first.shape().index(axis);
+  Shape shape = first.shape();
+  std::int64_t total = 0;
+  const Tensor* made = &first;
+  for (const Tensor& part : parts) {
+    check(part.defined() && part.rank() == first.rank() && part.dtype() == first.dtype() && &part.backend() == &first.backend(),
+          "concat: the parts differ in rank, dtype or device: {} {} and {}", first.dtype(), first.shape(),
+          part.defined() ? part.shape() : Shape{});
+    Shape expected = first.shape();
+    expected.set(at, part.dim(at));
+    check(part.shape() == expected, "concat: {} and {} differ beyond axis {}", first.shape(), part.shape(), at);
+    total += part.dim(at);
+    if (!made->pass()) made = &part;
+  }
+  shape.set(at, total);
+  Tensor y = like(*made, shape);
+  std::int64_t begin = 0;
+  for (const Tensor& part : parts) {
+    first.backend().strided_copy(walk(part), advanced(walk(y), at, begin), part.shape(), false);
+    begin += part.dim(at);
+  }
+  const std::vector<Tensor> kept(parts.begin(), parts.end());
+  const auto wanted = std::find_if(kept.begin(), kept.end(), [](const Tensor& part) { return Grads::wants(part); });
+  return record(y, {wanted == kept.end() ? kept.front() : *wanted}, [kept, at](const Tensor& dy, Grads& grad) {
+    std::int64_t from = 0;
+    for (const Tensor& part : kept) {
+      if (Grad d = grad(part)) dy.backend().strided_copy(advanced(walk(dy), at, from), walk(d.into), part.shape(), d.accumulate);
+      from += part.dim(at);
+    }
+  });
+}
+
+Tensor permute(const Tensor& x, std::initializer_list<int> order) {
+  check(x.defined() && static_cast<int>(order.size()) == x.rank(), "permute: {} axes in the order, but x is {}", order.size(),
+        x.defined() ? x.shape() : Shape{});
+  int axes[Shape::kMaxRank] = {};
+  Shape shape;
+  unsigned seen = 0;
+  for (int axis : order) {
+    const int at = x.shape().index(axis);
+    axes[shape.rank()] = at;
+    shape.append(x.dim(at));
+    seen |= 1u << at;
+  }
+  check(seen == (1u << x.rank()) - 1, "permute: the order names an axis twice");
+  const auto permuted = [](const Tensor& tensor, const int* order_of) {
+    const Walk plain = walk(tensor);
+    Walk result = plain;
+    for (int i = 0; i < tensor.rank(); ++i) result.strides[i] = plain.strides[order_of[i]];
+    return result;
+  };
+  Tensor y = like(x, shape);
+  x.backend().strided_copy(permuted(x, axes), walk(y), shape, false);
+  const std::array<int, Shape::kMaxRank> kept{axes[0], axes[1], axes[2], axes[3], axes[4], axes[5]};
+  return record(y, {x}, [x, kept, permuted](const Tensor& dy, Grads& grad) {
+    if (Grad dx = grad(x)) dy.backend().strided_copy(walk(dy), permuted(dx.into, kept.data()), dy.shape(), dx.accumulate);
+  });
+}
+
+Tensor contiguous(const Tensor& x) {
+  if (x.contiguous()) return x;
+  return slice(x, 0, 0, x.dim(0));
+}
+
+Tensor split_heads(const Tensor& x, std::int64_t heads) {
+  check(x.rank() == 3 && heads > 0 && x.dim(2) % heads == 0, "split_heads: {} into {} heads", x.shape(), heads);
+  return permute(contiguous(x).reshape({x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
+}
+
+Tensor merge_heads(const Tensor& x) {
+  check(x.rank() == 4, "merge_heads: wants [B, H, T, D], not {}", x.shape());
+  return permute(x, {0, 2, 1, 3}).reshape({x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+}
+
+}  // namespace attend::ops

@@ -1,0 +1,84 @@
+#include "attend/ops/linear.h"
+
+#include "attend/base/error.h"
+#include "attend/ops/checks.h"
+#include "attend/tensor/backend.h"
+#include "attend/tensor/tape.h"
+
+namespace attend::ops {
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
+  check_floats("linear", {x, weight, bias});
+  const bool input_major = options.input_major;
+  check(weight.rank() == 2 && x.rank() >= 1 && weight.dim(input_major ? 0 : 1) == x.dim(-1),
+        "linear: x is {}, so weight must be {}, not {}", x.shape(), input_major ? "[in, out]" : "[out, in]",
+        weight.shape());
+  const std::int64_t out = weight.dim(input_major ? 1 : 0);
+  check(!bias.defined() || bias.shape() == Shape{out}, "linear: weight is {}, so bias must be [{}], not {}",
+        weight.shape(), out, bias.defined() ? bias.shape() : Shape{});
+
+  const Activation activation = options.activation;
+  // relu's slope can be read off its result; the others need what went in.
+  const bool keep = activation != Activation::none && activation != Activation::relu && recorded({x, weight, bias});
+  Tensor y = like(lead({&x, &weight}), x.shape().with_last(out));
+  Tensor pre = keep ? like(y) : Tensor();
+  x.backend().matmul({.a = x.flat_rows(),
+                      .b = weight,
+                      .transpose_b = !input_major,
+                      .bias = bias,
+                      .activation = activation,
+                      .pre = keep ? pre.flat_rows() : Tensor()},
+                     {y.flat_rows()});
+  const Tensor kept = activation == Activation::relu ? y : pre;
+  return record(y, {x, weight, bias}, [x, weight, bias, kept, activation, input_major](const Tensor& dy, Grads& grad) {
+    Backend& backend = dy.backend();
+    const Grad dbias = grad(bias);
+    Tensor d = dy;  // the gradient before the activation
+    if (activation != Activation::none) {
+      d = like(dy);
+      backend.activation_backward(dy, kept, activation, {d}, dbias);
+    } else if (dbias) {
+      backend.reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}), {dbias.into.reshape({1, dy.width()}), dbias.accumulate}, {});
+    }
+    const Tensor rows = d.flat_rows(), inputs = x.flat_rows();
+    if (Grad dx = grad(x))
+      backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});
+    if (Grad dweight = grad(weight)) {
+      if (input_major)
+        backend.matmul({.a = inputs, .b = rows, .transpose_a = true}, dweight);
+      else
+        backend.matmul({.a = rows, .b = inputs, .transpose_a = true}, dweight);
+    }
+  });
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  check_floats("matmul", {a, b});
+  check(a.rank() == b.rank() && (a.rank() == 2 || a.rank() == 3), "matmul: a is {} and b is {}; both must have 2 or 3 axes",
+        a.shape(), b.shape());
+  check(a.rank() == 2 || a.dim(0) == b.dim(0), "matmul: a is {} and b is {}: the batches differ", a.shape(), b.shape());
+  const std::int64_t m = a.dim(options.transpose_a ? -1 : -2), k = a.dim(options.transpose_a ? -2 : -1);
+  const std::int64_t n = b.dim(options.transpose_b ? -2 : -1), inner = b.dim(options.transpose_b ? -1 : -2);
+  check(k == inner, "matmul: op(a) is [{}, {}] and op(b) is [{}, {}]", m, k, inner, n);
+
+  Shape shape = a.shape();
+  shape.set(-2, m), shape.set(-1, n);
+  Tensor c = like(lead({&a, &b}), shape);
+  a.backend().matmul({.a = a, .b = b, .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .alpha = options.alpha}, {c});
+  return record(c, {a, b}, [a, b, options](const Tensor& dc, Grads& grad) {
+    const auto [ta, tb, alpha] = options;
+    // c = op(a) op(b): d op(a) = dc op(b)ᵀ, d op(b) = op(a)ᵀ dc; a transposed operand wants the transposed product.
+    if (Grad da = grad(a)) {
+      const MatMul plain{.a = dc, .b = b, .transpose_b = !tb, .alpha = alpha};
+      const MatMul flipped{.a = b, .b = dc, .transpose_a = tb, .transpose_b = true, .alpha = alpha};
+      dc.backend().matmul(ta ? flipped : plain, da);
+    }
+    if (Grad db = grad(b)) {
+      const MatMul plain{.a = a, .b = dc, .transpose_a = !ta, .alpha = alpha};
+      const MatMul flipped{.a = dc, .b = a, .transpose_a = true, .transpose_b = ta, .alpha = alpha};
+      dc.backend().matmul(tb ? flipped : plain, db);
+    }
+  });
+}
+
+}  // namespace attend::ops

@@ -1,0 +1,25 @@
+// y = activation(x Wᵀ + b): the projection under every box of the papers.
+#pragma once
+
+#include "attend/tensor/activation.h"
+#include "attend/tensor/tensor.h"
+
+namespace attend::ops {
+
+struct LinearOptions {
+  Activation activation = Activation::none;
+  bool input_major = false;  // weight is [in, out], as GPT-2's files store it, instead of [out, in]
+};
+
+//   x [.., I]   weight [O, I]   bias [O] or undefined   ->   [.., O]
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const LinearOptions& options = {});
+
+struct MatmulOptions {
+  bool transpose_a = false, transpose_b = false;
+  float alpha = 1;
+};
+
+// alpha · op(a) op(b): [M, K] x [K, N], or with one leading batch axis on both.
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+
+}  // namespace attend::ops

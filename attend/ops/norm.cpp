@@ -1,0 +1,70 @@
+#include "attend/ops/norm.h"
+
+#include "attend/base/error.h"
+#include "attend/ops/checks.h"
+#include "attend/tensor/backend.h"
+#include "attend/tensor/tape.h"
+
+namespace attend::ops {
+
+namespace {
+
+void check_norm(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_floats(op, {x, weight, bias});
+  check_contiguous(op, {x, weight, bias});
+  const Shape width{x.width()};
+  check(x.rank() >= 1 && weight.defined() && weight.shape() == width, "{}: x is {}, so weight must be {}, not {}", op,
+        x.shape(), width, weight.defined() ? weight.shape() : Shape{});
+  check(!bias.defined() || bias.shape() == width, "{}: x is {}, so bias must be {}, not {}", op, x.shape(), width,
+        bias.defined() ? bias.shape() : Shape{});
+}
+
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, float eps) {
+  check_norm("layer_norm", x, weight, bias);
+  const AddNorm args{.x = x, .branch = {}, .weight = weight, .bias = bias, .eps = eps};
+  Tensor y = like(x), mean = like(x, {x.rows()}, DType::f32), rstd = like(mean);
+  x.backend().add_norm(args, {}, y, mean, rstd);
+  return record(y, {x, weight, bias}, [args, mean, rstd](const Tensor& dy, Grads& grad) {
+    dy.backend().add_norm_backward(args, dy, {}, mean, rstd, grad(args.x), {}, grad(args.weight), grad(args.bias));
+  });
+}
+
+Summed add_norm(const Tensor& x, const Tensor& branch, const Tensor& weight, const Tensor& bias,
+                const AddNormOptions& options) {
+  check_norm("add_norm", x, weight, bias);
+  check_floats("add_norm", {x, branch});
+  check_contiguous("add_norm", {branch});
+  check(branch.defined() && x.shape() == branch.shape(), "add_norm: x is {}, so the branch must be too, not {}", x.shape(),
+        branch.defined() ? branch.shape() : Shape{});
+  const Tensor& made = lead({&x, &branch});
+  const Dropout dropout = made.pass() ? made.pass()->dropout(options.dropout) : Dropout{};
+  const AddNorm args{x, branch, weight, bias, options.eps, dropout};
+  Tensor sum = like(made, x.shape()), y = like(sum), mean = like(sum, {x.rows()}, DType::f32), rstd = like(mean);
+  x.backend().add_norm(args, sum, y, mean, rstd);
+
+  AddNorm kept = args;
+  kept.x = sum, kept.branch = {};
+  record_all({sum, y}, {x, branch, weight, bias},
+             [x, branch, kept, mean, rstd](std::span<const Tensor> dys, Grads& grad) {
+               const Tensor &dsum = dys[0], &dy = dys[1];
+               if (!dy.defined()) {  // the norm was not used: only the sum
+                 grad.give(x, dsum);
+                 if (kept.dropout.rate == 0)
+                   grad.give(branch, dsum);
+                 else if (Grad dbranch = grad(branch))
+                   dsum.backend().dropout(dsum, kept.dropout, dbranch);
+                 return;
+               }
+               // Without dropout both inputs have the same gradient: computed once, shared.
+               Tensor d = like(dy);
+               Grad dbranch = kept.dropout.rate == 0 ? Grad{} : grad(branch);
+               dy.backend().add_norm_backward(kept, dy, dsum, mean, rstd, {d}, dbranch, grad(kept.weight), grad(kept.bias));
+               grad.give(x, d);
+               if (kept.dropout.rate == 0) grad.give(branch, d);
+             });
+  return {sum, y};
+}
+
+}  // namespace attend::ops

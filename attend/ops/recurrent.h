@@ -1,0 +1,25 @@
+// Recurrent layers over whole sequences: tanh (Elman 1990), GRU (Cho et al. 2014), LSTM (Hochreiter & Schmidhuber
+// 1997), with PyTorch's gate order and biases.
+#pragma once
+
+#include "attend/tensor/backend.h"
+#include "attend/tensor/tensor.h"
+
+namespace attend::ops {
+
+struct RecurrentOptions {
+  Tensor hidden = {}, cell = {};  // the state to start from [B, C]; zeros if undefined
+  Tensor lengths = {};            // i32 [B]: after its end a sequence repeats its last state
+  bool reverse = false;           // from the last position to the first
+};
+
+struct RecurrentResult {
+  Tensor states;        // [B, T, C]
+  Tensor hidden, cell;  // [B, C]: the state at the end (cell: lstm only)
+};
+
+//   gates [B, T, G·C]: x W_ihᵀ + b_ih, one linear() for all positions   weight [G·C, C]   bias [G·C] or undefined
+RecurrentResult recurrent(RnnKind kind, const Tensor& gates, const Tensor& weight, const Tensor& bias,
+                          const RecurrentOptions& options = {});
+
+}  // namespace attend::ops

@@ -1,0 +1,27 @@
+// Softmax over the last axis, and the loss that ends in one.
+#pragma once
+
+#include <cstdint>
+
+#include "attend/tensor/tensor.h"
+
+namespace attend::ops {
+
+// With lengths i32 [B], row r of x [B, .., S] sees only the first lengths[b] entries; the others get weight 0.
+Tensor softmax(const Tensor& x, const Tensor& lengths = {});
+
+struct CrossEntropyOptions {
+  float smoothing = 0;         // label smoothing as in Szegedy et al. 2016: epsilon spread evenly over all V classes
+  std::int32_t ignore = -100;  // targets that count for nothing
+};
+
+struct Loss {
+  Tensor mean;    // f32 [1], over the targets that count
+  Tensor losses;  // f32 [rows], not differentiable
+  Tensor total;   // f32 [2]: the mean and how many targets counted
+};
+
+//   logits [.., V]   targets i32 [..]
+Loss cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+
+}  // namespace attend::ops

@@ -1,0 +1,219 @@
+// The page of kernels. A device is a class that defines every method here, each in a file of its own
+// (attend/cpu/layer_norm.cpp, attend/cuda/layer_norm.cu); one that is missing is a link error.
+//
+// Conventions. Float tensors are f32 or bf16, and all of a call's are of one dtype unless it says otherwise; sums are
+// always taken in f32. Ids and lengths are i32. Outputs are allocated by the caller. A Grad is written or added to;
+// an empty Grad is skipped. "rows" are those of the last axis. Unless a line says "strided", tensors are contiguous.
+// Shapes have been checked by the op that calls; kernels trust them. Empty tensors are legal everywhere.
+// Nothing here waits for the device except the three copies between host and device and synchronize().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "attend/tensor/activation.h"
+#include "attend/tensor/tensor.h"
+
+namespace attend {
+
+// Which elements a kernel drops: element i of the op when random word i of (seed, stream) is below the threshold.
+// The seed lies in device memory, so that a captured graph sees a new one each step.
+struct Dropout {
+  float rate = 0;
+  const std::uint32_t* seed = nullptr;  // two words, low first
+  std::uint32_t stream = 0;
+};
+
+// c = activation(alpha · op(a) op(b) + bias), and pre = the same before the activation.
+//   a [M, K], b [K, N], c [M, N] after transposition, strided; or all three with one leading batch axis
+//   bias [N]; pre like c, kept for the backward pass; c may be f32 where a and b are bf16 (weight gradients)
+struct MatMul {
+  Tensor a, b;
+  bool transpose_a = false, transpose_b = false;
+  float alpha = 1;
+  Tensor bias = {};
+  Activation activation = Activation::none;
+  Tensor pre = {};
+};
+
+// Who may look at whom. Dense: q is [B, T, H·D] and k, v are [B, S, H·D]. Packed: q is [rows, H·D], k and v
+// [rows', H·D], sequence b has query rows [query_offsets[b], query_offsets[b + 1]) and key rows from key_offsets[b];
+// it has key_lengths[b] keys, or as many as the next offset allows. max_queries and max_keys bound the lengths.
+// causal: query t sees key s when s <= t + (keys - queries) of its sequence: the last query sees the last key.
+// In dense form the counts are T and S, and key_lengths [B] only hides the keys from there on.
+// bias [G, H, T, S] (dense only) is added to the scores of sequence b from group b % G; f32 or as q.
+struct AttentionMask {
+  bool causal = false;
+  Tensor key_lengths = {};
+  Tensor query_offsets = {}, key_offsets = {};
+  std::int64_t max_queries = 0, max_keys = 0;
+  Tensor bias = {};
+};
+
+// softmax(q kᵀ · scale + mask) v for each head; head h is columns [h·D, (h + 1)·D). q, k, v are strided. D is any multiple of 8 up
+// to 128, or 256. A query that sees no key gets zeros, and -inf as its log-sum-exp.
+// Dropout hits the weights: element ((b·H + h)·T + t)·S + s, with T and S the maxima when packed.
+struct Attention {
+  Tensor q, k, v;
+  std::int64_t heads = 1;
+  float scale = 1;
+  AttentionMask mask = {};
+  Dropout dropout = {};
+};
+
+// sum = x + dropout(branch); y = (sum - mean) · rstd · weight + bias.   branch, sum may be undefined together: plain layer norm
+struct AddNorm {
+  Tensor x, branch;     // [rows, C]
+  Tensor weight, bias;  // [C]; bias may be undefined
+  float eps = 1e-5f;
+  Dropout dropout = {};
+};
+
+enum class RnnKind : std::uint8_t { tanh, gru, lstm };
+constexpr int gates_of(RnnKind kind) { return kind == RnnKind::tanh ? 1 : kind == RnnKind::gru ? 3 : 4; }
+
+// One time step of a recurrent layer, after both projections (gate order as in PyTorch: gru r z n, lstm i f g o).
+//   from_input, from_hidden [B, G·C] strided; hidden, cell (lstm) [B, C] strided: the state before
+//   Sequences with time >= lengths[b] keep their state (lengths may be undefined).
+struct RnnStep {
+  RnnKind kind = RnnKind::tanh;
+  Tensor from_input, from_hidden;
+  Tensor hidden, cell;
+  Tensor lengths = {};
+  std::int64_t time = 0;
+};
+
+enum class Reduction : std::uint8_t { sum, mean, max };
+
+// A walk over up to six axes for strided_copy: element (i0, i1, ..) is at offset + Σ i·stride.
+struct Walk {
+  Tensor tensor;  // only its memory and dtype count
+  std::int64_t offset = 0;
+  std::int64_t strides[Shape::kMaxRank] = {};
+};
+
+struct RandomFill {
+  enum Kind : std::uint8_t { uniform, normal } kind = uniform;
+  float low_or_mean = 0, high_or_deviation = 1;
+  std::uint64_t seed = 0;
+  std::uint32_t stream = 0;
+};
+
+// What changes from step to step is read from device memory, so that a captured graph stays valid.
+//   rate f32 [4]: learning rate, 1 - beta1^t, 1 - beta2^t, unused;  norm f32 [2]: gradient norm, clip scale
+// When the clip scale is 0 (the norm was not finite) nothing changes.
+struct Optimizer {
+  Tensor value;     // what the model computes with, f32 or bf16 [n]
+  Tensor master;    // f32 [n]; the same memory as value when that is f32
+  Tensor gradient;  // f32 [n]
+  Tensor rate, norm;
+  float weight_decay = 0;
+};
+
+// A step that was captured and can be launched again as one unit.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual void launch() = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string name() const = 0;  // "cpu", "cuda:0"
+  virtual bool on_host() const = 0;      // tensor memory can be read directly
+
+  // Memory. allocate throws Error when there is not enough, naming what was asked for.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void free(void* data, std::size_t bytes) = 0;
+  virtual void to_device(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void to_host(void* to, const void* from, std::size_t bytes) = 0;
+  // Like to_device, without waiting: `from` must stay as it is until the device has read it.
+  virtual void to_device_async(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void synchronize() = 0;
+  // Runs body and keeps what it launched; null where the device has no such thing (then body ran normally).
+  virtual std::unique_ptr<Graph> capture(const std::function<void()>& body) = 0;
+
+  // Filling and moving.
+  virtual void fill(const Tensor& x, float value) = 0;  // strided, any dtype
+  virtual void random(const Tensor& x, const RandomFill& fill) = 0;
+  // y = alpha·x, strided on both sides, converting between float dtypes: copy, cast, scale and accumulate.
+  virtual void scale(const Tensor& x, float alpha, const Grad& y) = 0;
+  virtual void strided_copy(const Walk& from, const Walk& to, const Shape& extent, bool accumulate) = 0;  // any dtype
+
+  // Element-wise. b has a's shape, or is a suffix of it and repeats.
+  virtual void add(const Tensor& a, const Tensor& b, const Tensor& y) = 0;
+  virtual void multiply(const Tensor& a, const Tensor& b, const Grad& y) = 0;
+  virtual void activation(const Tensor& x, Activation kind, const Tensor& y) = 0;
+  // dx = dy · f'(x), and bias = the column sums of dx (for a linear layer; either may be empty). dx may be dy itself.
+  virtual void activation_backward(const Tensor& dy, const Tensor& x, Activation kind, const Grad& dx,
+                                   const Grad& bias) = 0;
+  virtual void dropout(const Tensor& x, const Dropout& dropout, const Grad& y) = 0;  // its own backward
+
+  // Products.
+  virtual void matmul(const MatMul& product, const Grad& c) = 0;
+
+  // y[i] = table[ids[i]] · scale + positions[position_ids[i]]; without position_ids the position is i % T, T = the
+  // last axis of ids; positions may be undefined. An id outside the table gives a row of NaN, never a stray read.
+  virtual void embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
+                         const Tensor& position_ids, const Tensor& y) = 0;
+  // table[ids[i]] += dy[i] · scale; rows that no id names become 0 unless accumulating. table: f32 or as dy.
+  virtual void embedding_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table) = 0;
+
+  // Norms. mean, rstd f32 [rows].
+  virtual void add_norm(const AddNorm& args, const Tensor& sum, const Tensor& y, const Tensor& mean,
+                        const Tensor& rstd) = 0;
+  // dsum (may be undefined) is what else flows into sum. d = dsum + norm backward of dy; dx = d, dbranch =
+  // dropout(d). args.x is the forward's sum here. weight and bias gradients: f32 or as dy.
+  virtual void add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
+                                 const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
+                                 const Grad& dbias) = 0;
+
+  // Attention. y [.., H·D]; lse f32 [rows of q, H]; weights f32 [B, H, T, S] (after masking, before dropout).
+  virtual void attention(const Attention& args, const Tensor& y, const Tensor& lse) = 0;
+  virtual void attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
+                                  const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias) = 0;
+  virtual void attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) = 0;
+  // scores[b, t, s] = v · tanh(q[b, t] + k[b, s]) (Bahdanau et al. 2015).  q [B, T, C], k [B, S, C], v [C]
+  virtual void additive_scores(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& scores) = 0;
+  virtual void additive_scores_backward(const Tensor& dscores, const Tensor& q, const Tensor& k, const Tensor& v,
+                                        const Grad& dq, const Grad& dk, const Grad& dv) = 0;
+
+  // Softmax over the last axis. With lengths [B], row r sees only the first lengths[r / (rows / B)] entries.
+  virtual void softmax(const Tensor& x, const Tensor& lengths, const Tensor& y) = 0;
+  virtual void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) = 0;
+  // losses f32 [rows]: -log p(target), smoothed; 0 where the target is ignored. lse f32 [rows].
+  // total f32 [2]: the mean over the counted rows, and their number.
+  virtual void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
+                             const Tensor& losses, const Tensor& lse, const Tensor& total) = 0;
+  // dlogits = dloss/total[1] · (softmax - smoothed target); dlogits may be logits itself. dloss f32 [1].
+  virtual void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
+                                      float smoothing, std::int32_t ignore, const Tensor& lse, const Tensor& total,
+                                      const Grad& dlogits) = 0;
+
+  // x [A, N, C] -> y [A, C] over the middle axis. index i32 [A, C] is where the maximum stands (first of equals).
+  virtual void reduce(Reduction kind, const Tensor& x, const Grad& y, const Tensor& index) = 0;
+  virtual void reduce_backward(Reduction kind, const Tensor& dy, const Tensor& index, const Grad& dx) = 0;
+
+  // Recurrent layers. next_hidden, next_cell [B, C] strided; saved [B, (G+1)·C]: what backward needs (gates; gru's
+  // hidden part of n; lstm's tanh of the cell).
+  virtual void rnn_step(const RnnStep& args, const Tensor& next_hidden, const Tensor& next_cell,
+                        const Tensor& saved) = 0;
+  // Given the gradients of the state after, those of both projections [B, G·C] and of the state before (without the
+  // part that flows through from_hidden). args.from_* are not read. dnext_* may be the same memory as dhidden, dcell.
+  virtual void rnn_step_backward(const RnnStep& args, const Tensor& saved, const Tensor& dnext_hidden,
+                                 const Tensor& dnext_cell, const Tensor& dfrom_input, const Tensor& dfrom_hidden,
+                                 const Tensor& dhidden, const Tensor& dcell) = 0;
+
+  // Optimisers over flat buffers.
+  // norm f32 [2] = {‖gradient‖, clip scale = min(1, max_norm / ‖gradient‖)}; 1 when max_norm is 0; 0 when not finite.
+  virtual void gradient_norm(const Tensor& gradient, float max_norm, const Tensor& norm) = 0;
+  // Loshchilov & Hutter 2019; with weight_decay 0 this is Adam. m, v f32 [n].
+  virtual void adamw(const Optimizer& args, float beta1, float beta2, float eps, const Tensor& m, const Tensor& v) = 0;
+  virtual void sgd(const Optimizer& args, float momentum, const Tensor& velocity) = 0;
+};
+
+}  // namespace attend

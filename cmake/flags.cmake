@@ -1,0 +1,33 @@
+# Compiler flags for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+# -O2 for the many files where speed is not decided (they compile faster); attend/cpu is built at -O3.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+add_library(attend_flags INTERFACE)
+target_include_directories(attend_flags INTERFACE ${PROJECT_SOURCE_DIR})
+# -Wno-restrict: GCC 12 sees overlap in "x" + std::string() where there is none (its bug 105651).
+target_compile_options(attend_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wno-restrict>)
+if(ATTEND_WERROR)
+  target_compile_options(attend_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+# A program that never touches the GPU does not load cuBLASLt.
+target_link_options(attend_flags INTERFACE -Wl,--as-needed)
+
+if(ATTEND_SANITIZE STREQUAL "address")
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(ATTEND_SANITIZE STREQUAL "thread")
+  set(sanitize -fsanitize=thread)
+elseif(NOT ATTEND_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "ATTEND_SANITIZE is '${ATTEND_SANITIZE}': it takes address, thread or nothing")
+endif()
+if(sanitize)
+  # After the Release flags, so -O1 wins: a third of the compile time of -O2, and readable stacks. -Wno-error: with
+  # sanitizers GCC 12 warns about initialisation and bounds in code that is fine; the plain build has the last word.
+  target_compile_options(attend_flags INTERFACE ${sanitize} -O1 -g1 -fno-omit-frame-pointer -Wno-error)
+  target_link_options(attend_flags INTERFACE ${sanitize})
+  set(ATTEND_CUDA OFF)
+endif()
