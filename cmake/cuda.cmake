@@ -27,6 +27,8 @@ if(CMAKE_CUDA_COMPILER AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
   set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG")
   target_compile_options(attend_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr --extended-lambda -lineinfo>)
+  # fmt 9 believes that nvcc knows no constexpr, and then its consteval constructors fail.
+  target_compile_definitions(attend_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
   if(ATTEND_WERROR)
     target_compile_options(attend_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
   endif()

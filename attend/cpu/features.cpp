@@ -127,8 +127,11 @@ const Features& features() {
 
 std::string describe(const Features& features) {
   std::string text;
-  for (const auto& [name, flag] : kFlags)
-    if (features.*flag) text += (text.empty() ? "" : " ") + std::string(name);
+  for (const auto& [name, flag] : kFlags) {
+    if (!(features.*flag)) continue;
+    if (!text.empty()) text += ' ';
+    text += name;
+  }
   return text.empty() ? "generic" : text;
 }
 

@@ -1,9 +1,9 @@
 // Flash attention on CUDA (Dao et al. 2022; Dao 2023): what the launchers take, on raw pointers, so that the kernels
 // can be checked and timed without the rest of the library (bench/cuda_attention.cu).
 //
-// bf16 goes to the tensor cores: wgmma on sm_90a for head widths up to 64 (128 forward), mma.sync elsewhere. f32, and bf16 whose rows do not
-// start on 16 bytes, go to plain f32 arithmetic ("exact"). The T x S matrix never reaches memory, and no kernel uses
-// atomics: the order of every sum depends on the sizes alone.
+// bf16 goes to the tensor cores: wgmma on sm_90a for head widths up to 64 (128 forward), mma.sync elsewhere. f32, and
+// bf16 whose rows do not start on 16 bytes, go to plain f32 arithmetic ("exact"). The T x S matrix never reaches
+// memory, and no kernel uses atomics: the order of every sum depends on the sizes alone.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -86,7 +86,9 @@ struct WeightDropout {
         seed(on ? p.seed[0] | static_cast<std::uint64_t>(p.seed[1]) << 32 : 0),
         base((static_cast<std::uint64_t>(b) * p.heads + h) * static_cast<std::uint64_t>(p.queries) * p.keys),
         keys(p.keys),
-        scale(!on ? 1.0f : p.dropout_rate >= 1.0f ? 0.0f : 1.0f / (1.0f - p.dropout_rate)) {}
+        scale(!on                      ? 1.0f
+              : p.dropout_rate >= 1.0f ? 0.0f
+                                       : 1.0f / (1.0f - p.dropout_rate)) {}
 
   __device__ std::uint64_t index(int t, int s) const { return base + static_cast<std::uint64_t>(t) * keys + s; }
   __device__ bool keeps(int t, int s) const { return random_word(seed, stream, index(t, s)) >= threshold; }

@@ -83,8 +83,7 @@ struct GemmPlanner::Description {
     if (gemm.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, gemm.bias);
     if (gemm.pre) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, gemm.pre);
-      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, gemm.ldc);
-      if (gemm.batch > 1) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, gemm.batch_c);
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, gemm.ldpre);
     }
     const std::int64_t b_rows = gemm.transpose_b ? gemm.n : gemm.k, b_columns = gemm.transpose_b ? gemm.k : gemm.n;
     const std::int64_t a_rows = gemm.transpose_a ? gemm.k : gemm.m, a_columns = gemm.transpose_a ? gemm.m : gemm.k;
@@ -202,7 +201,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlanner::candidates(const Gemm&
 // a change of the clock meets all of them.
 GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& description,
                                          const std::vector<cublasLtMatmulHeuristicResult_t>& candidates) {
-  constexpr int kRounds = 3;
+  constexpr int kRounds = 4;
   if (candidates.size() == 1) return candidates.front().algo;
   Gemm trial = gemm;
   void* spare = nullptr;

@@ -31,7 +31,8 @@ struct Gemm {
   float alpha = 1, beta = 0;
   const void* bias = nullptr;  // [n], of the dtype of c
   Ending ending = plain;
-  void* pre = nullptr;  // gelu_tanh: what went into it, laid out as c
+  void* pre = nullptr;  // gelu_tanh: what went into it
+  std::int64_t ldpre = 0;
 };
 
 class GemmPlanner {

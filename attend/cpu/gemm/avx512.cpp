@@ -157,36 +157,39 @@ ATTEND_AVX512_INLINE __m128 sums(__m512 a, __m512 b, __m512 c, __m512 d) {
   return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
+// The accumulators of Rows x Columns dot products, one vector of k further. kMasked: the end of k.
+template <class Step, int Rows, int Columns, bool kMasked>
+ATTEND_AVX512_INLINE void dot_step(__m512 (&acc)[Rows][Columns], const std::byte* a, std::int64_t a_row,
+                                   const std::byte* b, std::int64_t apart, __mmask32 mask) {
+  __m512i w[Columns];
+#pragma GCC unroll 4
+  for (int c = 0; c < Columns; ++c)
+    w[c] = kMasked ? _mm512_maskz_loadu_epi16(mask, b + c * apart) : _mm512_loadu_si512(b + c * apart);
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) {
+    const __m512i x = kMasked ? _mm512_maskz_loadu_epi16(mask, a + r * a_row) : _mm512_loadu_si512(a + r * a_row);
+#pragma GCC unroll 4
+    for (int c = 0; c < Columns; ++c) acc[r][c] = Step::step(acc[r][c], x, w[c]);
+  }
+}
+
 // Rows x Columns dot products over vectors of k. Columns are `apart` bytes from each other.
 template <class Step, int Rows, int Columns>
 ATTEND_AVX512 void dot_block(const DotProduct& d, const std::byte* b, std::int64_t apart, float* tile,
                              std::int64_t tile_apart) {
-  constexpr int kLanes = 16 * Step::kUnit, kBytes = 4 / Step::kUnit;
+  constexpr int kLanes = 16 * Step::kUnit;
   __m512 acc[Rows][Columns];
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
     for (int c = 0; c < Columns; ++c) acc[r][c] = _mm512_setzero_ps();
   const std::byte* a = d.a;
-  const auto step = [&](auto load) ATTEND_AVX512 __attribute__((always_inline)) {
-    __m512i w[Columns];
-#pragma GCC unroll 4
-    for (int c = 0; c < Columns; ++c) w[c] = load(b + c * apart);
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) {
-      const __m512i x = load(a + r * d.a_row);
-#pragma GCC unroll 4
-      for (int c = 0; c < Columns; ++c) acc[r][c] = Step::step(acc[r][c], x, w[c]);
-    }
-  };
+  const std::int64_t a_row = d.a_row;
   std::int64_t k = d.k;
-  for (; k >= kLanes; k -= kLanes, a += 64, b += 64)
-    step([](const std::byte* p) ATTEND_AVX512 __attribute__((always_inline)) { return _mm512_loadu_si512(p); });
+  for (; k >= kLanes; k -= kLanes, a += 64, b += 64) dot_step<Step, Rows, Columns, false>(acc, a, a_row, b, apart, 0);
   if (k > 0) {
-    const auto mask = static_cast<__mmask32>((std::uint64_t{1} << (kBytes == 4 ? 2 * k : k)) - 1);
-    step([mask](const std::byte* p) ATTEND_AVX512 __attribute__((always_inline)) {
-      return _mm512_maskz_loadu_epi16(mask, p);
-    });
+    const auto mask = static_cast<__mmask32>((std::uint64_t{1} << (2 * k / Step::kUnit)) - 1);
+    dot_step<Step, Rows, Columns, true>(acc, a, a_row, b, apart, mask);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {

@@ -4,6 +4,11 @@
 
 #if defined(__x86_64__)
 
+// g++ 12 takes the deliberately undefined operands inside these intrinsics for mistakes, and warns of wide vectors
+// passed between functions that are all inlined.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wpsabi"
 #include <immintrin.h>
 
 #include <cstddef>

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "attend/base/dtype.h"
+#include "attend/cpu/features.h"
 #include "attend/cpu/gemm.h"
 
 namespace attend::cpu::detail {

@@ -17,8 +17,8 @@ struct TileWriter {
   using F = typename Lanes<Width>::Float;
   using I = typename Lanes<Width>::Int;
   using Loose = typename Lanes<Width>::Loose;
-  typedef std::uint16_t Half __attribute__((vector_size(Width * 2)));
-  typedef std::uint32_t Word __attribute__((vector_size(Width * 4)));
+  using Half = typename Lanes<Width>::Half;
+  using Word = typename Lanes<Width>::Word;
 
   // count < Width only at the right edge.
   [[gnu::always_inline]] static F load(const float* from, int count) {
@@ -40,7 +40,8 @@ struct TileWriter {
     const Word w = (Word)v;
     const Word rounded = (w + 0x7fffu + ((w >> 16) & 1u)) >> 16;
     const Word nan = (w >> 16) | 0x40u;
-    const Half h = __builtin_convertvector(v == v ? rounded : nan, Half);
+    const Word kept = v == v ? rounded : nan;
+    const Half h = __builtin_convertvector(kept, Half);
     if (count == Width)
       std::memcpy(to, &h, sizeof h);
     else

@@ -1,0 +1,84 @@
+#include "attend/backends.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "attend/base/error.h"
+#include "attend/cpu/cpu_backend.h"
+#ifdef ATTEND_WITH_CUDA
+#include "attend/cuda/cuda_backend.h"
+#endif
+
+namespace attend {
+
+namespace {
+
+#ifdef ATTEND_WITH_CUDA
+
+std::unique_ptr<Backend> open_cuda(int device) {
+  const std::size_t count = cuda_devices().size();
+  check(count > 0, "device: cuda was asked for, but no GPU was found (is the driver loaded? try nvidia-smi)");
+  check(static_cast<std::size_t>(device) < count, "device: cuda:{} was asked for, but the last of {} is cuda:{}",
+        device, count == 1 ? std::string("one GPU") : fmt::format("{} GPUs", count), count - 1);
+  return std::make_unique<CudaBackend>(device);
+}
+
+#else
+
+std::unique_ptr<Backend> open_cuda(int) {
+  fail("device: cuda was asked for, but this program was built without CUDA (build it where nvcc and cuBLASLt are)");
+}
+
+#endif
+
+}  // namespace
+
+std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions& options) {
+  if (name == "cpu")
+    return std::make_unique<CpuBackend>(CpuOptions{
+        .threads = options.threads,
+        .precision = options.exact_products ? cpu::Precision::exact : cpu::Precision::split,
+    });
+  if (name == "cuda") return open_cuda(0);
+  constexpr std::string_view kCuda = "cuda:";
+  if (name.starts_with(kCuda)) {
+    const std::string_view digits = name.substr(kCuda.size());
+    int device = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), device);
+    if (error == std::errc() && end == digits.data() + digits.size() && device >= 0) return open_cuda(device);
+  }
+  fail("device: '{}' is unknown; there {} {}", name, backend_names().size() == 1 ? "is" : "are",
+       fmt::join(backend_names(), ", "));
+}
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names = {"cpu"};
+  for (std::size_t i = 0; i < gpus().size(); ++i) names.push_back(fmt::format("cuda:{}", i));
+  return names;
+}
+
+#ifdef ATTEND_WITH_CUDA
+
+bool built_with_cuda() { return true; }
+
+std::vector<Gpu> gpus() {
+  std::vector<Gpu> found;
+  for (const CudaDevice& device : cuda_devices())
+    found.push_back({.name = device.name,
+                     .memory = device.memory,
+                     .major = device.major,
+                     .minor = device.minor,
+                     .multiprocessors = device.multiprocessors});
+  return found;
+}
+
+#else
+
+bool built_with_cuda() { return false; }
+
+std::vector<Gpu> gpus() { return {}; }
+
+#endif
+
+}  // namespace attend

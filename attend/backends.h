@@ -1,0 +1,38 @@
+// Opens a device by name. The only file of the tree that knows at compile time whether there is CUDA.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/tensor/backend.h"
+
+namespace attend {
+
+struct BackendOptions {
+  int threads = 0;              // CPU: 0 takes every core this process may use
+  bool exact_products = false;  // CPU: f32 products in plain f32, even where bf16 pieces on matrix units are faster
+};
+
+// "cpu", "cuda" (the first GPU) or "cuda:1". Throws Error when the name is none of these, when this build has no CUDA,
+// and when there is no such GPU.
+std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions& options = {});
+
+// The names open_backend takes here and now: "cpu", then one "cuda:N" for each GPU.
+std::vector<std::string> backend_names();
+
+bool built_with_cuda();
+
+struct Gpu {
+  std::string name;
+  std::size_t memory = 0;    // bytes
+  int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
+};
+
+// Empty where there is no GPU, no driver, or no CUDA in the build.
+std::vector<Gpu> gpus();
+
+}  // namespace attend

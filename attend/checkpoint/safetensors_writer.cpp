@@ -1,0 +1,99 @@
+#include "attend/checkpoint/safetensors_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/tensor/backend.h"
+
+namespace attend {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kAlignment = 8;
+
+std::size_t bytes_in(StoredType type, const Shape& shape) {
+  return static_cast<std::size_t>(shape.size()) * bytes_of(type);
+}
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// The length of the header and the header itself, filled up with spaces.
+std::string with_length(const ordered_json& header) {
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const ordered_json::exception&) {
+    fail("safetensors: a name or a piece of metadata is not valid UTF-8");
+  }
+  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  const std::uint64_t length = text.size();
+  char prefix[sizeof length];
+  std::memcpy(prefix, &length, sizeof length);
+  return std::string(prefix, sizeof prefix) + text;
+}
+
+}  // namespace
+
+void SafetensorsWriter::insert(const std::string& name, Entry entry) {
+  check(name != "__metadata__", "safetensors: a tensor cannot be called __metadata__");
+  const bool added = entries_.emplace(name, std::move(entry)).second;
+  check(added, "safetensors: tensor {} was added twice", shown(name));
+}
+
+void SafetensorsWriter::add(const std::string& name, const Tensor& tensor) {
+  check(tensor.defined(), "safetensors: tensor {} is undefined", shown(name));
+  check(tensor.contiguous(), "safetensors: tensor {} has gaps between its rows", shown(name));
+  insert(name, {stored_type_of(tensor.dtype()), tensor.shape(), {}, tensor});
+}
+
+void SafetensorsWriter::add(const std::string& name, StoredType type, const Shape& shape,
+                            std::span<const std::byte> bytes) {
+  check(bytes.size() == bytes_in(type, shape), "safetensors: tensor {} is {} {}, which takes {} bytes, not {}",
+        shown(name), name_of(type), shape, bytes_in(type, shape), bytes.size());
+  insert(name, {type, shape, bytes, {}});
+}
+
+void SafetensorsWriter::write(const std::string& path) const {
+  std::vector<std::pair<const std::string*, const Entry*>> order;
+  for (const auto& [name, entry] : entries_) order.emplace_back(&name, &entry);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {  // the map has sorted the names
+    return bytes_of(a.second->type) > bytes_of(b.second->type);
+  });
+
+  ordered_json header = ordered_json::object();
+  if (!metadata_.empty()) header["__metadata__"] = metadata_;
+  std::size_t offset = 0;
+  for (const auto& [name, entry] : order) {
+    const std::size_t end = offset + bytes_in(entry->type, entry->shape);
+    header[*name] = {{"dtype", name_of(entry->type)},
+                     {"shape", std::vector<std::int64_t>(entry->shape.begin(), entry->shape.end())},
+                     {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+
+  const std::string start = with_length(header);
+  write_file(path, [&](const FileWriter& write) {
+    write(start);
+    std::vector<std::byte> host;
+    for (const auto& [name, entry] : order) {
+      if (entry->tensor.defined()) {
+        host.resize(bytes_in(entry->type, entry->shape));
+        entry->tensor.backend().to_host(host.data(), entry->tensor.raw(), host.size());
+      }
+      write(as_text(entry->tensor.defined() ? std::span<const std::byte>(host) : entry->bytes));
+    }
+  });
+}
+
+}  // namespace attend

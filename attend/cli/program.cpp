@@ -1,0 +1,59 @@
+#include "attend/cli/program.h"
+
+#include <algorithm>
+#include <exception>
+#include <ostream>
+
+#include "attend/cli/demo.h"
+#include "attend/cli/devices.h"
+#include "attend/cli/version.h"
+
+namespace attend {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  attend devices                  what this machine and this build can compute with
+  attend demo                     trains a small Transformer in under a minute and shows what it attends to
+  attend demo --help              the flags of one command)";
+
+void say_error(const Streams& streams, std::string_view message) {
+  streams.err << "attend: " << message << '\n' << std::flush;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& args, const Streams& streams) {
+  CLI::App app("Trains, runs and shows Transformers.", "attend");
+  app.footer(kExamples);
+  app.set_version_flag("--version", version_text);
+  app.require_subcommand(0, 1);
+  app.get_formatter()->column_width(34);
+  add_devices_command(app, streams);
+  add_demo_command(app, streams);
+
+  try {
+    std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes words from the back
+    app.parse(std::move(reversed));
+    if (app.get_subcommands().empty()) streams.out << app.help();
+  } catch (const CLI::ParseError& error) {
+    // --help and --version come as exceptions too, with exit code 0.
+    if (error.get_exit_code() == 0) return app.exit(error, streams.out, streams.err);
+    say_error(streams, std::string(error.what()) + " (see attend --help)");
+    return 1;
+  } catch (const std::bad_alloc&) {
+    say_error(streams, "out of memory");
+    return 1;
+  } catch (const std::exception& error) {
+    say_error(streams, error.what());
+    return 1;
+  }
+  streams.out.flush();
+  if (!streams.out) {
+    say_error(streams, "cannot write the output");
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace attend

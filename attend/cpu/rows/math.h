@@ -1,0 +1,119 @@
+// Elementary functions on vectors. The polynomials are minimax fits (Remez) on the reduced range; the error against
+// exact values is below 2e-7 relative unless a line says otherwise. NaN passes through, infinities give the limits.
+#pragma once
+
+#include "attend/cpu/rows/vec.h"
+
+namespace attend::cpu::ATTEND_ROWS {
+
+constexpr float kInfinity = __builtin_inff();
+constexpr float kNan = __builtin_nanf("");
+
+// e^x = 2^n e^r with |r| <= ln 2 / 2. Gradual underflow to 0 below -104, infinity above 88.7.
+ATTEND_INLINE Vec exponential(Vec x) {
+  x = x < -104.0f ? splat(-104.0f) : x;
+  x = x > 89.0f ? splat(89.0f) : x;
+  const Vec shifted = x * 1.44269504f + 12582912.0f;  // 1.5 · 2^23: the low bits of the sum are round(x / ln 2)
+  const Vec n = shifted - 12582912.0f;
+  Vec r = x - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  Vec p = r * 0.001383674213f + 0.008374898344f;
+  p = p * r + 0.0416682318f;
+  p = p * r + 0.1666641919f;
+  p = p * r + 0.4999999203f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+#if defined(__AVX512F__)
+  return (Vec)_mm512_scalef_ps((__m512)p, (__m512)n);
+#else
+  const IntVec whole = (IntVec)shifted - 0x4b400000;
+  const IntVec half = whole >> 1;  // 2^n in two factors, since n reaches -150 and 128
+  return p * (Vec)((half + 127) << 23) * (Vec)((whole - half + 127) << 23);
+#endif
+}
+
+ATTEND_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exponential(-x)); }
+
+// An odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel.
+ATTEND_INLINE Vec hyperbolic_tangent(Vec x) {
+  const Vec z = x * x;
+  Vec p = z * -0.005648315786f + 0.02058982587f;
+  p = p * z - 0.05372512644f;
+  p = p * z + 0.1333127443f;
+  p = p * z - 0.3333327606f;
+  const Vec near = x + x * z * p;
+  const Vec far = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
+  return z < 0.4f ? near : far;
+}
+
+// The normal distribution: Φ(x) and e^(-x²/2). Φ(-|x|) = e^(-x²/2) · P(1 / (1 + 0.3 |x|)), so the tail keeps its
+// relative accuracy, which 1 + erf would lose.
+struct Normal {
+  Vec below;  // Φ(x)
+  Vec bell;   // e^(-x²/2)
+};
+ATTEND_INLINE Normal normal_distribution(Vec x) {
+  const Vec bell = exponential(x * x * -0.5f);
+  const Vec t = 1.0f / (1.0f + 0.3f * absolute(x));
+  Vec p = t * 0.03837825568f - 0.1691659603f;
+  p = p * t + 0.2286597971f;
+  p = p * t - 0.07650618608f;
+  p = p * t + 0.1425353462f;
+  p = p * t + 0.09468358921f;
+  p = p * t + 0.1219203276f;
+  p = p * t + 0.1194876907f;
+  p = p * t + 7.168790548e-6f;
+  const Vec tail = p * bell;
+  return {x < 0.0f ? tail : 1.0f - tail, bell};
+}
+
+// ln x for normal positive x.
+ATTEND_INLINE Vec logarithm(Vec x) {
+  const IntVec bits = (IntVec)x;
+  // The exponent that leaves a mantissa in [sqrt(1/2), sqrt(2)).
+  const IntVec exponent = (bits - 0x3f3504f3) >> 23;
+  const Vec m = (Vec)(bits - (exponent << 23)) - 1.0f;
+  const Vec n = __builtin_convertvector(exponent, Vec);
+  Vec p = m * -0.07634494258f + 0.1276157491f;
+  p = p * m - 0.131601825f;
+  p = p * m + 0.1420175848f;
+  p = p * m - 0.1662335738f;
+  p = p * m + 0.2000122684f;
+  p = p * m - 0.2500082103f;
+  p = p * m + 0.3333333171f;
+  const Vec z = m * m;
+  Vec y = m * z * p + n * -2.12194440e-4f;
+  y = y - 0.5f * z;
+  return (m + y) + n * 0.693359375f;
+}
+
+// Sine and cosine of 2π·turn for turn in [0, 1): a quarter turn at a time, |f| <= 1/2 quarters.
+struct Circle {
+  Vec sine, cosine;
+};
+ATTEND_INLINE Circle circle(Vec turn) {
+  const Vec quarters = turn * 4.0f;
+  const Vec shifted = quarters + 12582912.0f;
+  const Vec f = quarters - (shifted - 12582912.0f);
+  const IntVec k = (IntVec)shifted;
+  const Vec z = f * f;
+  Vec s = z * 0.0001582058558f - 0.004681266088f;
+  s = s * z + 0.07969258271f;
+  s = s * z - 0.6459640961f;
+  s = s * z + 1.570796327f;
+  s = s * f;
+  Vec c = z * 0.0009036255008f - 0.02086006861f;
+  c = c * z + 0.2536692036f;
+  c = c * z - 1.233700541f;
+  c = c * z + 1.0f;
+  const IntVec odd = -(k & 1);
+  const Vec sine = (Vec)(((IntVec)c & odd) | ((IntVec)s & ~odd));
+  const Vec cosine = (Vec)(((IntVec)s & odd) | ((IntVec)c & ~odd));
+  return {(Vec)((IntVec)sine ^ ((k & 2) << 30)), (Vec)((IntVec)cosine ^ (((k + 1) & 2) << 30))};
+}
+
+// One number through a vector function, for what happens once a row.
+ATTEND_INLINE float exponential(float x) { return exponential(splat(x))[0]; }
+ATTEND_INLINE float logarithm(float x) { return logarithm(splat(x))[0]; }
+
+}  // namespace attend::cpu::ATTEND_ROWS

@@ -1,0 +1,172 @@
+// Vectors for the row loops: one source, compiled once for each instruction set into its own namespace (ATTEND_ROWS,
+// set by the build), so that nothing compiled for AVX-512 can be linked into code that runs elsewhere. For the same
+// reason this and everything it includes is static and uses no templates of the standard library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#ifndef ATTEND_ROWS
+#define ATTEND_ROWS rows_generic
+#endif
+#define ATTEND_INLINE static inline __attribute__((always_inline))
+
+namespace attend::cpu::ATTEND_ROWS {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+
+typedef float Vec __attribute__((vector_size(kLanes * 4)));
+typedef std::int32_t IntVec __attribute__((vector_size(kLanes * 4)));
+typedef std::uint32_t WordVec __attribute__((vector_size(kLanes * 4)));
+typedef std::uint16_t HalfVec __attribute__((vector_size(kLanes * 2)));
+using Bf16Bits = std::uint16_t;
+
+// How much of a vector a step of each() covers.
+struct Whole {};
+struct Part {
+  int count;
+};
+
+ATTEND_INLINE Vec splat(float x) { return Vec{} + x; }
+ATTEND_INLINE IntVec iota() {
+  IntVec v;
+  for (int i = 0; i < kLanes; ++i) v[i] = i;
+  return v;
+}
+
+ATTEND_INLINE Vec widen(HalfVec bits) { return (Vec)(__builtin_convertvector(bits, WordVec) << 16); }
+// Rounds to nearest even; NaN stays NaN.
+ATTEND_INLINE HalfVec narrow(Vec x) {
+  const WordVec word = (WordVec)x;
+  const WordVec rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
+  const WordVec nan = (word >> 16) | 0x40u;
+  const WordVec bits = (x != x) ? nan : rounded;
+#if defined(__AVX512F__)
+  return (HalfVec)_mm512_cvtepi32_epi16((__m512i)bits);
+#else
+  return __builtin_convertvector(bits, HalfVec);
+#endif
+}
+
+ATTEND_INLINE Vec load(const float* p) {
+  Vec v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+ATTEND_INLINE Vec load(const Bf16Bits* p) {
+  HalfVec v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return widen(v);
+}
+ATTEND_INLINE void store(float* p, Vec v) { __builtin_memcpy(p, &v, sizeof v); }
+ATTEND_INLINE void store(Bf16Bits* p, Vec v) {
+  const HalfVec half = narrow(v);
+  __builtin_memcpy(p, &half, sizeof half);
+}
+ATTEND_INLINE WordVec load_words(const std::uint32_t* p) {
+  WordVec v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+
+template <class E>
+ATTEND_INLINE Vec load(const E* p, Whole) {
+  return load(p);
+}
+template <class E>
+ATTEND_INLINE void store(E* p, Vec v, Whole) {
+  store(p, v);
+}
+
+// Tails: lanes beyond the count read as 0 and are not written.
+#if defined(__AVX512F__)
+ATTEND_INLINE __mmask16 mask_of(Part part) { return static_cast<__mmask16>((1u << part.count) - 1u); }
+ATTEND_INLINE Vec load(const float* p, Part part) { return (Vec)_mm512_maskz_loadu_ps(mask_of(part), p); }
+ATTEND_INLINE void store(float* p, Vec v, Part part) { _mm512_mask_storeu_ps(p, mask_of(part), (__m512)v); }
+ATTEND_INLINE Vec load(const Bf16Bits* p, Part part) {
+  return widen((HalfVec)_mm256_maskz_loadu_epi16(mask_of(part), p));
+}
+ATTEND_INLINE void store(Bf16Bits* p, Vec v, Part part) {
+  _mm256_mask_storeu_epi16(p, mask_of(part), (__m256i)narrow(v));
+}
+#else
+template <class E>
+ATTEND_INLINE Vec load(const E* p, Part part) {
+  E copy[kLanes] = {};
+  for (int i = 0; i < part.count; ++i) copy[i] = p[i];
+  return load(copy);
+}
+template <class E>
+ATTEND_INLINE void store(E* p, Vec v, Part part) {
+  E copy[kLanes];
+  store(copy, v);
+  for (int i = 0; i < part.count; ++i) p[i] = copy[i];
+}
+#endif
+
+// The lanes of v that a step covers, `other` elsewhere.
+ATTEND_INLINE Vec keep(Vec v, float, Whole) { return v; }
+ATTEND_INLINE Vec keep(Vec v, float other, Part part) { return iota() < (IntVec{} + part.count) ? v : splat(other); }
+
+// f(i, Whole) for whole vectors of [0, n), then f(i, Part) for what is left.
+template <class F>
+ATTEND_INLINE void each(std::int64_t n, F&& f) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) f(i, Whole{});
+  if (i < n) f(i, Part{static_cast<int>(n - i)});
+}
+
+ATTEND_INLINE Vec larger(Vec a, Vec b) { return a > b ? a : b; }
+ATTEND_INLINE Vec absolute(Vec x) { return (Vec)((IntVec)x & 0x7fffffff); }
+ATTEND_INLINE Vec square_root(Vec x) {
+#if defined(__AVX512F__)
+  return (Vec)_mm512_sqrt_ps((__m512)x);
+#elif defined(__AVX2__)
+  return (Vec)_mm256_sqrt_ps((__m256)x);
+#elif defined(__x86_64__)
+  return (Vec)_mm_sqrt_ps((__m128)x);
+#elif defined(__aarch64__)
+  return (Vec)vsqrtq_f32((float32x4_t)x);
+#else
+  for (int i = 0; i < kLanes; ++i) x[i] = __builtin_sqrtf(x[i]);
+  return x;
+#endif
+}
+
+// Sums and maxima over the lanes, by halves: the same tree on every call.
+ATTEND_INLINE float sum_of(Vec v) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps((__m512)v);
+#elif defined(__AVX2__)
+  const __m256 whole = (__m256)v;
+  __m128 x = _mm_add_ps(_mm256_castps256_ps128(whole), _mm256_extractf128_ps(whole, 1));
+  x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+#else
+  return (v[0] + v[2]) + (v[1] + v[3]);
+#endif
+}
+ATTEND_INLINE float larger(float a, float b) { return a > b ? a : b; }
+ATTEND_INLINE float max_of(Vec v) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_max_ps((__m512)v);
+#else
+  float m = v[0];
+  for (int i = 1; i < kLanes; ++i) m = larger(m, v[i]);
+  return m;
+#endif
+}
+
+}  // namespace attend::cpu::ATTEND_ROWS

@@ -1,0 +1,92 @@
+// The activation functions and their derivatives, in f32.
+#pragma once
+
+#include "attend/tensor/activation.h"
+
+namespace attend::cuda {
+
+// 1 / (1 + e^-x) from the hardware's exponential and division: right to about 2e-7.
+__device__ __forceinline__ float sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
+
+inline constexpr float kSqrtHalf = 0.70710678118654752f;
+inline constexpr float kGeluSlope = 1.5957691216057308f;  // 2 √(2/π)
+inline constexpr float kGeluCubic = 0.044715f;
+
+template <Activation Kind>
+__device__ __forceinline__ float activate(float x) {
+  if constexpr (Kind == Activation::relu) return fmaxf(x, 0.0f);
+  if constexpr (Kind == Activation::gelu) return 0.5f * x * (1.0f + erff(x * kSqrtHalf));
+  // ½ (1 + tanh u) is sigmoid(2u).
+  if constexpr (Kind == Activation::gelu_tanh) return x * sigmoid(kGeluSlope * (x + kGeluCubic * x * x * x));
+  if constexpr (Kind == Activation::silu) return x * sigmoid(x);
+  if constexpr (Kind == Activation::tanh) return tanhf(x);
+  if constexpr (Kind == Activation::sigmoid) return sigmoid(x);
+  return x;
+}
+
+template <Activation Kind>
+__device__ __forceinline__ float derivative(float x) {
+  if constexpr (Kind == Activation::relu) return x > 0.0f ? 1.0f : 0.0f;
+  if constexpr (Kind == Activation::gelu) {
+    const float density = 0.3989422804014327f * __expf(-0.5f * x * x);
+    return 0.5f * (1.0f + erff(x * kSqrtHalf)) + x * density;
+  }
+  if constexpr (Kind == Activation::gelu_tanh) {
+    const float s = sigmoid(kGeluSlope * (x + kGeluCubic * x * x * x));
+    return s + x * s * (1.0f - s) * kGeluSlope * (1.0f + 3.0f * kGeluCubic * x * x);
+  }
+  if constexpr (Kind == Activation::silu) {
+    const float s = sigmoid(x);
+    return s * (1.0f + x * (1.0f - s));
+  }
+  if constexpr (Kind == Activation::tanh) {
+    const float t = tanhf(x);
+    return 1.0f - t * t;
+  }
+  if constexpr (Kind == Activation::sigmoid) {
+    const float s = sigmoid(x);
+    return s * (1.0f - s);
+  }
+  return 1.0f;
+}
+
+// Calls body with the kind as a constant. The branch is the same for all threads; the loop over a pack goes inside it.
+template <class Body>
+__device__ __forceinline__ void with_activation(Activation kind, Body&& body) {
+  switch (kind) {
+    case Activation::relu:
+      return body.template operator()<Activation::relu>();
+    case Activation::gelu:
+      return body.template operator()<Activation::gelu>();
+    case Activation::gelu_tanh:
+      return body.template operator()<Activation::gelu_tanh>();
+    case Activation::silu:
+      return body.template operator()<Activation::silu>();
+    case Activation::tanh:
+      return body.template operator()<Activation::tanh>();
+    case Activation::sigmoid:
+      return body.template operator()<Activation::sigmoid>();
+    case Activation::none:
+      return;
+  }
+}
+
+// x = f(x)
+template <int N>
+__device__ __forceinline__ void activate(Activation kind, float (&x)[N]) {
+  with_activation(kind, [&]<Activation Kind>() {
+#pragma unroll
+    for (int j = 0; j < N; ++j) x[j] = activate<Kind>(x[j]);
+  });
+}
+
+// dy = dy · f'(x)
+template <int N>
+__device__ __forceinline__ void differentiate(Activation kind, const float (&x)[N], float (&dy)[N]) {
+  with_activation(kind, [&]<Activation Kind>() {
+#pragma unroll
+    for (int j = 0; j < N; ++j) dy[j] *= derivative<Kind>(x[j]);
+  });
+}
+
+}  // namespace attend::cuda

@@ -1,0 +1,240 @@
+// Flash attention forward on the tensor cores (Dao 2023, section 3.1): a block owns kQueries queries of one head and
+// walks the keys from the last tile it sees to the first. Each warp keeps 16 queries: scores, softmax and sums stay in
+// its registers; the next tile of keys and values arrives in the other half of shared memory meanwhile.
+#include "attend/cuda/attention_mask.cuh"
+#include "attend/cuda/attention_mma.cuh"
+#include "attend/cuda/attention_wgmma.cuh"
+
+namespace attend::cuda {
+namespace {
+
+template <class Products_, int kWidth_, int kWarps_, int kKeys_, int kBlocks_>
+struct ForwardConfig {
+  using Products = Products_;
+  static constexpr int kWidth = kWidth_;                           // D, padded
+  static constexpr int kWarps = kWarps_, kThreads = 32 * kWarps_;  // one warp for 16 queries
+  static constexpr int kQueries = 16 * kWarps, kKeys = kKeys_;
+  static constexpr int kBlocks = kBlocks_;  // of this kernel on a multiprocessor, for the register limit
+  using QueryTile = SharedTile<kQueries, kWidth>;
+  using KeyTile = SharedTile<kKeys, kWidth>;
+  static constexpr int kSharedBytes = QueryTile::kBytes + 4 * KeyTile::kBytes + 1024;  // + room to align
+};
+
+// The running maximum and sum of a thread's two rows. Scores and the maximum are in units of 1 / factor: weights are
+// 2^(factor · (score - maximum)). The sum is this thread's share of it.
+struct RowState {
+  float maximum[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {0, 0};
+};
+
+// Scores outside the mask become -inf.  s [16, 8·N] from key `key` on; limits: the keys each of the two rows sees
+template <int N>
+__device__ __forceinline__ void mask_scores(float (&s)[N][4], int key, const int (&limits)[2]) {
+  const int first = key + 2 * (threadIdx.x & 3);
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      if (first + 8 * j + (e & 1) >= limits[e >> 1]) s[j][e] = -INFINITY;
+}
+
+// scores · scale · log2 e + bias · log2 e, so that the factor becomes 1.
+template <int N>
+__device__ __forceinline__ void bias_scores(float (&s)[N][4], float factor, const BiasReader& bias, int query, int key,
+                                            const int (&limits)[2]) {
+  const int first = key + 2 * (threadIdx.x & 3);
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int at = first + 8 * j + (e & 1);
+      s[j][e] *= factor;
+      if (bias.data && at < limits[e >> 1]) s[j][e] += kLog2E * bias.at(query + 8 * (e >> 1), at);
+    }
+}
+
+// One tile's step of the online softmax: s becomes weights, o is rescaled to the new maximum.
+template <int N, int M>
+__device__ __forceinline__ void softmax_step(float (&s)[N][4], RowState& rows, float (&o)[M][4], float factor) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    float maximum = rows.maximum[r];
+#pragma unroll
+    for (int j = 0; j < N; ++j) maximum = fmaxf(maximum, fmaxf(s[j][2 * r], s[j][2 * r + 1]));
+    maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 1));
+    maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
+    const float shift = maximum == -INFINITY ? 0.0f : maximum * factor;
+    const float rescale = exp2_fast(rows.maximum[r] * factor - shift);
+    rows.maximum[r] = maximum;
+    float sum = 0;
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+      s[j][2 * r] = exp2_fast(fmaf(s[j][2 * r], factor, -shift));
+      s[j][2 * r + 1] = exp2_fast(fmaf(s[j][2 * r + 1], factor, -shift));
+      sum += s[j][2 * r] + s[j][2 * r + 1];
+    }
+    rows.sum[r] = rows.sum[r] * rescale + sum;
+#pragma unroll
+    for (int j = 0; j < M; ++j) o[j][2 * r] *= rescale, o[j][2 * r + 1] *= rescale;
+  }
+}
+
+template <int N>
+__device__ __forceinline__ void drop_weights(float (&s)[N][4], const WeightDropout& dropout, int query, int key) {
+  const int first = key + 2 * (threadIdx.x & 3);
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    const std::uint32_t keep = dropout.keeps_rows(query, first + 8 * j);
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      if (!(keep >> e & 1)) s[j][e] = 0;
+  }
+}
+
+template <class Config, bool kExtras>
+__global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_forward(const AttentionParams p) {
+  using Products = typename Config::Products;
+  using KeyTile = typename Config::KeyTile;
+  using QueryTile = typename Config::QueryTile;
+  if constexpr (!Products::kGroups || kHasWgmma) {
+    extern __shared__ unsigned char raw_shared[];
+    unsigned char* shared = raw_shared + ((1024 - (shared_address(raw_shared) & 1023)) & 1023);
+    const std::uint32_t base = shared_address(shared);
+    constexpr std::uint32_t kKeysAt = QueryTile::kBytes, kStage = 2 * KeyTile::kBytes;
+    const int lane = threadIdx.x & 31, warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+
+    const int query_blocks = ceil_div(p.queries, Config::kQueries);
+    const int head = blockIdx.x / query_blocks, b = head / p.heads, h = head % p.heads;
+    const int first = (query_blocks - 1 - static_cast<int>(blockIdx.x) % query_blocks) * Config::kQueries;
+    const AttentionSpan span = span_of(p, b);
+    if (first >= span.queries) return;
+    const int queries = min(Config::kQueries, span.queries - first);
+    const int seen = key_limit(span, first + queries - 1);  // by the last query
+    const int tiles = seen > 0 ? ceil_div(seen, Config::kKeys) : 0;
+    const auto* k = static_cast<const __nv_bfloat16*>(p.k) + span.key_row * p.k_stride + h * p.width;
+    const auto* v = static_cast<const __nv_bfloat16*>(p.v) + span.key_row * p.v_stride + h * p.width;
+
+    const auto load_keys = [&](int n, int stage) {
+      const std::uint32_t to = base + kKeysAt + stage * kStage;
+      const std::int64_t row = static_cast<std::int64_t>(n) * Config::kKeys;
+      const int valid = span.visible - n * Config::kKeys;
+      copy_rows_async<KeyTile, Config::kThreads>(to, k + row * p.k_stride, p.k_stride, valid, p.width);
+      copy_rows_async<KeyTile, Config::kThreads>(to + KeyTile::kBytes, v + row * p.v_stride, p.v_stride, valid,
+                                                 p.width);
+      copy_async_commit();
+    };
+
+    std::uint32_t q[Config::kWidth / 16][4];
+    float o[Config::kWidth / 8][4];
+    clear(o);
+    RowState rows;
+    if (tiles > 0) {
+      copy_rows_async<QueryTile, Config::kThreads>(
+          base, static_cast<const __nv_bfloat16*>(p.q) + (span.query_row + first) * p.q_stride + h * p.width,
+          p.q_stride, queries, p.width);
+      load_keys(tiles - 1, 0);
+      copy_async_wait();
+      __syncthreads();
+      load_operand<QueryTile>(q, base, 16 * warp);
+    }
+
+    const int query = first + 16 * warp + lane / 4;  // this thread's rows: query, query + 8
+    const int limits[2] = {key_limit(span, query), key_limit(span, query + 8)};
+    // The keys seen by the first and the last of the rows that multiply together: below all need no mask, from none
+    // on there is nothing to do.
+    const int together = Products::kGroups ? (warp & ~3) * 16 : warp * 16, count = Products::kGroups ? 64 : 16;
+    const int all = key_limit(span, first + together), none = key_limit(span, first + together + count - 1);
+    const float factor = p.scale * kLog2E, step_factor = kExtras ? 1.0f : factor;
+    const BiasReader bias(p, b, h);
+    const WeightDropout dropout(p, b, h);
+
+    for (int n = tiles - 1, stage = 0; n >= 0; --n, stage ^= 1) {
+      copy_async_wait();
+      Products::publish();
+      __syncthreads();
+      if (n > 0) load_keys(n - 1, stage ^ 1);
+      const int key = n * Config::kKeys;
+      if (key >= none) continue;
+      const std::uint32_t k_tile = base + kKeysAt + stage * kStage, v_tile = k_tile + KeyTile::kBytes;
+
+      float s[Config::kKeys / 8][4];
+      Products::begin();
+      Products::template times_rows<KeyTile>(s, q, k_tile);
+      Products::commit();
+      Products::template wait<0>(s);
+      if constexpr (kExtras) bias_scores(s, factor, bias, query, key, limits);
+      if (key + Config::kKeys > all) mask_scores(s, key, limits);
+      softmax_step(s, rows, o, step_factor);
+      if constexpr (kExtras) {
+        if (dropout.on) drop_weights(s, dropout, query, key);
+      }
+      std::uint32_t weights[Config::kKeys / 16][4];
+      to_operand(s, weights);
+      Products::begin();
+      Products::template add_times_columns<KeyTile>(o, weights, v_tile, 0);
+      Products::commit();
+      Products::template wait<0>(o);
+    }
+
+    float factors[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float sum = rows.sum[r];
+      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+      factors[r] = sum > 0 ? dropout.scale / sum : 0.0f;
+      if ((lane & 3) == 0 && query + 8 * r < span.queries)
+        p.lse[(span.query_row + query + 8 * r) * p.heads + h] =
+            sum > 0 ? (rows.maximum[r] * step_factor + log2f(sum)) * kLn2 : -INFINITY;
+    }
+    const std::int64_t y_stride = static_cast<std::int64_t>(p.heads) * p.width;
+    const RowWindow window{
+        .data = static_cast<__nv_bfloat16*>(p.y) + (span.query_row + first) * y_stride + h * p.width,
+        .stride = y_stride,
+        .rows = queries,
+        .width = p.width};
+    store_rows<QueryTile>(o, factors, shared, 16 * warp, 0, window);
+  }
+}
+
+template <class Config, bool kExtras>
+void launch(const AttentionParams& p, cudaStream_t stream) {
+  const auto kernel = attention_forward<Config, kExtras>;
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
+  const int blocks = ceil_div(p.queries, Config::kQueries) * p.heads * p.batch;
+  kernel<<<blocks, Config::kThreads, Config::kSharedBytes, stream>>>(p);
+}
+
+template <class Config>
+void launch_config(const AttentionParams& p, cudaStream_t stream) {
+  // Without extras the scale is folded into the exponent, which needs the maximum of the unscaled scores: scale > 0.
+  if (p.bias || p.dropout_rate > 0 || !(p.scale > 0))
+    launch<Config, true>(p, stream);
+  else
+    launch<Config, false>(p, stream);
+}
+
+// Few queries take half the rows: twice the blocks.
+template <class Products, int kWidth, int kKeys, int kBlocks>
+void launch_width(const AttentionParams& p, cudaStream_t stream) {
+  if (p.queries <= 64)
+    launch_config<ForwardConfig<Products, kWidth, 4, kKeys, 2 * kBlocks>>(p, stream);
+  else
+    launch_config<ForwardConfig<Products, kWidth, 8, kKeys, kBlocks>>(p, stream);
+}
+
+}  // namespace
+
+void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream) {
+  const bool groups = attention_has_groups();
+  if (p.width <= 32)
+    launch_width<WarpProducts, 32, 64, 2>(p, stream);
+  else if (p.width <= 64)
+    groups ? launch_width<GroupProducts, 64, 64, 2>(p, stream) : launch_width<WarpProducts, 64, 64, 2>(p, stream);
+  else if (p.width <= 128)
+    groups ? launch_width<GroupProducts, 128, 64, 1>(p, stream) : launch_width<WarpProducts, 128, 64, 1>(p, stream);
+  else
+    launch_config<ForwardConfig<WarpProducts, 256, 4, 32, 1>>(p, stream);
+}
+
+}  // namespace attend::cuda

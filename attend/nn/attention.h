@@ -1,0 +1,75 @@
+// Multi-head attention (Vaswani et al. 2017, section 3.2.2), from a sequence to itself and from one to another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "attend/nn/layers.h"
+#include "attend/nn/parameter.h"
+#include "attend/ops/attention.h"
+#include "attend/ops/layout.h"
+
+namespace attend::nn {
+
+struct AttentionConfig {
+  std::int64_t width, heads;
+  float dropout = 0;
+  std::string label;  // under which the probe sees its weights
+};
+
+// Each position of x reads from the positions of x that mask allows. One product makes queries, keys and values.
+class SelfAttention {
+ public:
+  explicit SelfAttention(AttentionConfig config)
+      : config_(std::move(config)),
+        weight_{{3 * config_.width, config_.width}, Init::xavier(config_.width, config_.width)},
+        bias_{{3 * config_.width}, {}},
+        output_(config_.width, config_.width) {}
+
+  Tensor operator()(const Tensor& x, const AttentionMask& mask) const {
+    auto [q, k, v] = ops::split<3>(ops::linear(x, weight_, bias_));  // [B, T, C] each, windows of one tensor
+    return output_(ops::attention(q, k, v, {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label}));
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("in_proj_weight", weight_), v("in_proj_bias", bias_), v("out_proj", output_);
+  }
+
+ private:
+  AttentionConfig config_;
+  Parameter weight_, bias_;
+  Linear output_;
+};
+
+// Each position of x reads from the positions of memory that mask allows: the decoder looking at the encoder.
+class CrossAttention {
+ public:
+  explicit CrossAttention(AttentionConfig config)
+      : config_(std::move(config)),
+        query_weight_{{config_.width, config_.width}, Init::xavier(config_.width, config_.width)},
+        query_bias_{{config_.width}, {}},
+        memory_weight_{{2 * config_.width, config_.width}, Init::xavier(config_.width, config_.width)},
+        memory_bias_{{2 * config_.width}, {}},
+        output_(config_.width, config_.width) {}
+
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask) const {
+    Tensor q = ops::linear(x, query_weight_, query_bias_);                                // [B, T, C]
+    auto [k, v] = ops::split<2>(ops::linear(memory, memory_weight_, memory_bias_));  // [B, S, C] each
+    return output_(ops::attention(q, k, v, {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label}));
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    const std::int64_t width = config_.width, rows = 3 * width;
+    v("in_proj_weight", FileRows{query_weight_, 0, rows}), v("in_proj_bias", FileRows{query_bias_, 0, rows});
+    v("in_proj_weight", FileRows{memory_weight_, width, rows}), v("in_proj_bias", FileRows{memory_bias_, width, rows});
+    v("out_proj", output_);
+  }
+
+ private:
+  AttentionConfig config_;
+  Parameter query_weight_, query_bias_, memory_weight_, memory_bias_;
+  Linear output_;
+};
+
+}  // namespace attend::nn

@@ -1,0 +1,64 @@
+// The small layers every model is made of: projection, norm, table of embeddings.
+#pragma once
+
+#include "attend/nn/parameter.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/linear.h"
+#include "attend/ops/norm.h"
+
+namespace attend::nn {
+
+// x Wᵀ + b.
+class Linear {
+ public:
+  Linear(std::int64_t in, std::int64_t out) : weight_{{out, in}, Init::xavier(in, out)}, bias_{{out}, {}} {}
+
+  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const {
+    return ops::linear(x, weight_, bias_, {.activation = activation});
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("weight", weight_), v("bias", bias_);
+  }
+
+ private:
+  Parameter weight_, bias_;
+};
+
+class LayerNorm {
+ public:
+  explicit LayerNorm(std::int64_t width, float eps = 1e-5f) : weight_{{width}, {Init::ones}}, bias_{{width}, {}}, eps_(eps) {}
+
+  Tensor operator()(const Tensor& x) const { return ops::layer_norm(x, weight_, bias_, eps_); }
+  // The sum x + dropout(branch), and its norm.
+  ops::Summed add(const Tensor& x, const Tensor& branch, float dropout) const {
+    return ops::add_norm(x, branch, weight_, bias_, {.eps = eps_, .dropout = dropout});
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("weight", weight_), v("bias", bias_);
+  }
+
+ private:
+  Parameter weight_, bias_;
+  float eps_;
+};
+
+class Embedding {
+ public:
+  // N(0, 1/C): with the paper's scale of sqrt(C) the rows enter with unit variance.
+  Embedding(std::int64_t count, std::int64_t width) : weight_{{count, width}, {Init::normal, 1.0f / std::sqrt(static_cast<float>(width))}} {}
+
+  Tensor operator()(const Tensor& ids, const ops::EmbeddingOptions& options = {}) const { return ops::embedding(ids, weight_, options); }
+  // Scores of every row against x: the output layer that shares these weights (section 3.4).
+  Tensor logits(const Tensor& x) const { return ops::linear(x, weight_); }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("weight", weight_);
+  }
+
+ private:
+  Parameter weight_;
+};
+
+}  // namespace attend::nn

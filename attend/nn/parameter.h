@@ -1,0 +1,64 @@
+// A trained tensor: its shape, how it starts, and, once Parameters has given it memory, its value.
+// Modules list their parameters once, in visit(), under the names of the checkpoint files; init, load, save, the
+// optimiser and every count walk that list.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "attend/tensor/tensor.h"
+
+namespace attend::nn {
+
+struct Init {
+  enum Kind : std::uint8_t { zeros, ones, uniform, normal } kind = zeros;
+  float spread = 0;  // the bound of the uniform, the deviation of the normal
+
+  // Glorot & Bengio 2010, for a weight [out, in].
+  static Init xavier(std::int64_t in, std::int64_t out) {
+    return {uniform, std::sqrt(6.0f / static_cast<float>(in + out))};
+  }
+};
+
+struct Parameter {
+  Shape shape;
+  Init init;
+  Tensor value = {};
+  operator const Tensor&() const { return value; }
+};
+
+// A parameter that checkpoint files hold as rows [begin, begin + its own) of a taller tensor: the query part of a
+// fused projection, say.
+struct FileRows {
+  Parameter& parameter;
+  std::int64_t begin, rows_in_file;
+};
+
+// fn(name, Parameter&) for every parameter of a module, in visiting order; names are joined with dots.
+// A visitor may also take FileRows; one that does not sees the parameter under the name of the file's tensor.
+template <class Module, class Fn>
+void for_each_parameter(Module& module, Fn&& fn, const std::string& prefix = "") {
+  module.visit([&]<class Member>(std::string_view name, Member&& member) {
+    const std::string path = prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
+    using Type = std::remove_cvref_t<Member>;
+    if constexpr (std::is_same_v<Type, Parameter>) {
+      fn(path, member);
+    } else if constexpr (std::is_same_v<Type, FileRows>) {
+      if constexpr (std::is_invocable_v<Fn&, const std::string&, const FileRows&>)
+        fn(path, member);
+      else
+        fn(path, member.parameter);
+    } else if constexpr (requires { member.begin(); }) {
+      int i = 0;
+      for (auto& item : member) for_each_parameter(item, fn, path + "." + std::to_string(i++));
+    } else {
+      for_each_parameter(member, fn, path);
+    }
+  });
+}
+
+}  // namespace attend::nn

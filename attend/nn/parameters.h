@@ -1,0 +1,66 @@
+// The memory of a model's parameters: values, gradients and f32 masters, each one flat buffer of which every
+// parameter is a slice, so that clipping and the optimiser are one launch each.
+// Matrices come first, then vectors: weight decay is for the former only (Loshchilov & Hutter's common practice).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attend/nn/parameter.h"
+#include "attend/tensor/backend.h"
+#include "attend/tensor/tensor.h"
+
+namespace attend::nn {
+
+struct ParametersOptions {
+  DType dtype = DType::f32;  // what the model computes in; bf16 keeps an f32 master
+  std::uint64_t seed = 1;
+  bool trained = true;  // false: values only, no gradients
+};
+
+class Parameters {
+ public:
+  struct Entry {
+    std::string name;
+    Parameter* parameter;
+    std::int64_t offset = 0;
+  };
+
+  template <class Module>
+  Parameters(Backend& backend, Module& module, const ParametersOptions& options = {})
+      : Parameters(backend, list(module), options) {}
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  std::int64_t count() const { return count_; }  // of numbers, without padding
+
+  // The flat buffers. master is value itself when the model computes in f32.
+  const Tensor& value() const { return value_; }
+  const Tensor& master() const { return master_; }
+  const Tensor& gradient() const { return gradient_; }
+  std::int64_t decayed() const { return decayed_; }  // how much of them, from the start, belongs to matrices
+
+  // Before the first backward of a step: the next gradient written overwrites. After the last: zero what none reached.
+  void start_gradients();
+  void finish_gradients();
+
+  // f32 values of one entry, through the master.
+  std::vector<float> read(const Entry& entry) const;
+  void write(const Entry& entry, std::span<const float> values);
+
+ private:
+  Parameters(Backend& backend, std::vector<Entry> entries, const ParametersOptions& options);
+  template <class Module>
+  static std::vector<Entry> list(Module& module) {
+    std::vector<Entry> entries;
+    for_each_parameter(module, [&](const std::string& name, Parameter& parameter) { entries.push_back({name, &parameter}); });
+    return entries;
+  }
+  void initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream);
+
+  std::vector<Entry> entries_;
+  std::int64_t count_ = 0, decayed_ = 0;
+  Tensor value_, master_, gradient_;
+};
+
+}  // namespace attend::nn

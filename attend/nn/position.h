@@ -1,0 +1,11 @@
+// Where a token stands. The sinusoids of Vaswani et al. 2017, section 3.5.
+#pragma once
+
+#include "attend/tensor/tensor.h"
+
+namespace attend::nn {
+
+// P[t, 2i] = sin(t / 10000^(2i / C)), P[t, 2i + 1] = cos of the same.   -> [length, width]
+Tensor sinusoidal_positions(Backend& backend, std::int64_t length, std::int64_t width, DType dtype);
+
+}  // namespace attend::nn

@@ -1,0 +1,50 @@
+// The residual stream around the sublayers of a Transformer, in both orders of norm and sum.
+//   post-norm (Vaswani et al. 2017):  x <- norm(x + sublayer(x))
+//   pre-norm (Xiong et al. 2020):     x <- x + sublayer(norm(x))
+// Either way the sum and the norm that follows it are one fused op: in pre-norm order what a sublayer adds waits here
+// until the next norm reads it.
+#pragma once
+
+#include <utility>
+
+#include "attend/nn/layers.h"
+
+namespace attend::nn {
+
+struct ResidualOptions {
+  bool pre_norm = false;
+  float dropout = 0;  // of what sublayers add
+};
+
+class Residual {
+ public:
+  Residual(Tensor x, const ResidualOptions& options) : stream_(std::move(x)), options_(options) {}
+
+  // What the sublayer that owns this norm reads.
+  Tensor enter(const LayerNorm& norm) { return options_.pre_norm ? normalized(norm) : stream_; }
+  // Takes what the sublayer computed.
+  void leave(const LayerNorm& norm, Tensor branch) {
+    if (options_.pre_norm)
+      waiting_ = std::move(branch);
+    else
+      stream_ = norm.add(stream_, branch, options_.dropout).norm;
+  }
+  // The norm at the end of the stack.
+  Tensor finish(const LayerNorm& norm) { return normalized(norm); }
+  // Without one: post-norm stacks end in a norm already.
+  Tensor finish() const { return stream_; }
+
+ private:
+  Tensor normalized(const LayerNorm& norm) {
+    if (!waiting_.defined()) return norm(stream_);
+    ops::Summed next = norm.add(stream_, waiting_, options_.dropout);
+    waiting_ = Tensor();
+    stream_ = std::move(next.sum);
+    return std::move(next.norm);
+  }
+
+  Tensor stream_, waiting_;
+  ResidualOptions options_;
+};
+
+}  // namespace attend::nn

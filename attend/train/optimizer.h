@@ -1,0 +1,45 @@
+// Better weights from gradients: clipping, then AdamW (Loshchilov & Hutter 2019; with no decay it is Adam, Kingma &
+// Ba 2015) or SGD with momentum, each one launch over the flat buffers. What changes from step to step is written to
+// device memory by set_rate(); update() itself is the same every step, so it can be part of a captured graph.
+#pragma once
+
+#include <cstdint>
+
+#include "attend/nn/parameters.h"
+#include "attend/tensor/tensor.h"
+
+namespace attend::train {
+
+struct OptimizerOptions {
+  enum Kind : std::uint8_t { adamw, sgd } kind = adamw;
+  float beta1 = 0.9f, beta2 = 0.98f, eps = 1e-9f;  // section 5.3 of Vaswani et al. 2017
+  float weight_decay = 0;
+  float momentum = 0;   // sgd
+  float clip_norm = 0;  // 0: never
+};
+
+class Optimizer {
+ public:
+  Optimizer(nn::Parameters& parameters, const OptimizerOptions& options);
+
+  // Before update(): the learning rate of step number `step`, counted from 1.
+  void set_rate(float rate, std::int64_t step);
+  // Clips and applies the gradients. Nothing changes when their norm is not finite.
+  void update();
+
+  // f32 [2] on the device: the gradient norm of the last update and the scale it was clipped by.
+  const Tensor& norm() const { return norm_; }
+  // What an exact resume must restore: the moments.
+  const Tensor& first_moment() const { return first_; }
+  const Tensor& second_moment() const { return second_; }
+
+ private:
+  void update_part(std::int64_t begin, std::int64_t count, float weight_decay);
+
+  nn::Parameters& parameters_;
+  OptimizerOptions options_;
+  Tensor first_, second_, rate_, norm_;
+  float host_rate_[4] = {};
+};
+
+}  // namespace attend::train

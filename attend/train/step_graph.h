@@ -1,0 +1,36 @@
+// A training step planned once and replayed: the first step of a batch shape writes the arena's plan, the second runs
+// on it (and lets the backend time its matrix products), the third is captured, and from then on the step is one
+// launch. Where the device has no graphs (the CPU) every step runs eagerly on its plan.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "attend/tensor/pass.h"
+
+namespace attend::train {
+
+class StepGraph {
+ public:
+  explicit StepGraph(Pass& pass) : pass_(pass) {}
+
+  // body does one step between pass.begin() and its end. It must read its inputs from, and leave its results in,
+  // tensors that live outside the pass, and do the same work for the same key every time.
+  void run(std::uint64_t key, std::uint64_t seed, const std::function<void()>& body);
+
+  std::int64_t replays() const { return replays_; }
+
+ private:
+  struct Step {
+    int runs = 0;
+    std::uint64_t generation = 0;  // of the arena's slab that the graph's addresses lie in
+    std::unique_ptr<Graph> graph;
+  };
+  Pass& pass_;
+  std::unordered_map<std::uint64_t, Step> steps_;
+  std::int64_t replays_ = 0;
+};
+
+}  // namespace attend::train

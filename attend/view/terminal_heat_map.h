@@ -1,0 +1,20 @@
+// A matrix of weights as coloured cells in the terminal: who looks (down) at whom (across).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attend/base/terminal.h"
+
+namespace attend::view {
+
+struct HeatMap {
+  std::vector<std::string> rows, columns;  // UTF-8 labels
+  std::span<const float> weights;          // [rows, columns], 0 to 1
+};
+
+// With colour: true-colour cells on a dark-to-bright, colour-blind-safe scale. Without: shades of characters.
+std::string draw(const HeatMap& map, const Terminal& terminal);
+
+}  // namespace attend::view

@@ -1,0 +1,97 @@
+// The pool: every index once, exceptions come out, many small jobs in a row, and sleepers wake.
+#include "attend/base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace attend {
+namespace {
+
+class ThreadPoolTest : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 8));
+
+TEST_P(ThreadPoolTest, VisitsEachIndexOnce) {
+  ThreadPool pool(GetParam());
+  EXPECT_EQ(pool.threads(), GetParam());
+  for (const int count : {0, 1, 2, 3, 17, 1000}) {
+    std::vector<int> visits(static_cast<std::size_t>(count), 0);  // plain ints: TSan would see a double visit
+    pool.for_each(count, [&](std::int64_t i) { ++visits[static_cast<std::size_t>(i)]; });
+    EXPECT_EQ(visits, std::vector<int>(static_cast<std::size_t>(count), 1));
+  }
+}
+
+TEST_P(ThreadPoolTest, RangesCoverWithoutOverlap) {
+  ThreadPool pool(GetParam());
+  for (const std::int64_t count : {0, 1, 5, 16, 17, 1000})
+    for (const std::int64_t grain : {-1, 0, 1, 3, 16, 5000}) {
+      std::vector<int> visits(static_cast<std::size_t>(count), 0);
+      pool.for_range(count, grain, [&](std::int64_t begin, std::int64_t end) {
+        EXPECT_LT(begin, end);
+        EXPECT_LE(end - begin, std::max<std::int64_t>(grain, 1));
+        for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+      });
+      EXPECT_EQ(visits, std::vector<int>(static_cast<std::size_t>(count), 1)) << count << " by " << grain;
+    }
+}
+
+TEST_P(ThreadPoolTest, ManySmallJobsInARow) {
+  ThreadPool pool(GetParam());
+  std::vector<std::int64_t> sums(4, 0);
+  constexpr int kJobs = 5000;
+  for (int job = 0; job < kJobs; ++job)
+    pool.for_each(4, [&](std::int64_t i) { sums[static_cast<std::size_t>(i)] += job; });
+  for (const std::int64_t sum : sums) EXPECT_EQ(sum, std::int64_t{kJobs} * (kJobs - 1) / 2);
+}
+
+TEST_P(ThreadPoolTest, WorksAfterItsWorkersFellAsleep) {
+  ThreadPool pool(GetParam());
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::atomic<int> visits{0};
+    pool.for_each(64, [&](std::int64_t) { visits.fetch_add(1); });
+    EXPECT_EQ(visits.load(), 64);
+  }
+}
+
+TEST_P(ThreadPoolTest, RethrowsAndGoesOn) {
+  ThreadPool pool(GetParam());
+  for (int round = 0; round < 50; ++round) {
+    try {
+      pool.for_each(100, [&](std::int64_t i) {
+        if (i == round) throw std::runtime_error("piece " + std::to_string(i));
+      });
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(std::string(error.what()), "piece " + std::to_string(round));
+    }
+    std::atomic<int> visits{0};
+    pool.for_each(10, [&](std::int64_t) { visits.fetch_add(1); });
+    EXPECT_EQ(visits.load(), 10);
+  }
+}
+
+TEST_P(ThreadPoolTest, AllPiecesThrowing) {
+  ThreadPool pool(GetParam());
+  EXPECT_THROW(pool.for_each(100, [](std::int64_t) { throw std::logic_error("each"); }), std::logic_error);
+  int visits = 0;
+  pool.for_each(1, [&](std::int64_t) { ++visits; });
+  EXPECT_EQ(visits, 1);
+}
+
+TEST(ThreadPool, TakesTheCoresOfTheProcess) {
+  EXPECT_GE(available_cores(), 1);
+  EXPECT_EQ(ThreadPool().threads(), available_cores());
+}
+
+TEST(ThreadPool, ComesAndGoesWithoutWork) {
+  for (int i = 0; i < 50; ++i) ThreadPool pool(3);
+}
+
+}  // namespace
+}  // namespace attend

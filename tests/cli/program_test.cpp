@@ -1,0 +1,101 @@
+// The program without a process: what it prints, where, and the exit code.
+#include "attend/cli/program.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "attend/backends.h"
+#include "attend/base/error.h"
+
+namespace attend {
+namespace {
+
+struct Result {
+  int code;
+  std::string out, err;
+};
+
+Result attend_with(const std::vector<std::string>& args) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  const int code = run_program(args, {.in = in, .out = out, .err = err});
+  return {code, out.str(), err.str()};
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Program, HelpListsCommandsAndExamples) {
+  for (const auto& args : std::vector<std::vector<std::string>>{{"--help"}, {"-h"}, {}}) {
+    const Result result = attend_with(args);
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.err, "");
+    EXPECT_TRUE(has(result.out, "devices")) << result.out;
+    EXPECT_TRUE(has(result.out, "demo"));
+    EXPECT_TRUE(has(result.out, "Examples:"));
+  }
+}
+
+TEST(Program, VersionSaysWhatItIs) {
+  const Result result = attend_with({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_TRUE(has(result.out, "attend 0.")) << result.out;
+  EXPECT_TRUE(has(result.out, built_with_cuda() ? "CUDA" : "no CUDA"));
+}
+
+TEST(Program, DevicesShowsTheCpu) {
+  const Result result = attend_with({"devices"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  for (const char* word : {"cpu", "features", "threads", "memory", "cuda", "build"})
+    EXPECT_TRUE(has(result.out, word)) << result.out;
+}
+
+TEST(Program, BadUsageIsOneLineAndExitCodeOne) {
+  for (const auto& args : std::vector<std::vector<std::string>>{
+           {"nonsense"}, {"--nonsense"}, {"devices", "extra"}, {"devices", "--nonsense"}, {"devices", "demo"}}) {
+    const Result result = attend_with(args);
+    EXPECT_EQ(result.code, 1) << args[0];
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.find("attend: "), 0u) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  }
+}
+
+TEST(Program, AFullDiskIsAnError) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(run_program({"devices"}, {.in = in, .out = out, .err = err}), 1);
+  EXPECT_EQ(err.str(), "attend: cannot write the output\n");
+}
+
+struct EchoOptions {
+  std::string text = "nothing";
+  bool fails = false;
+};
+
+void run_echo(const EchoOptions& options, const Streams& streams) {
+  check(!options.fails, "echo: was told to fail");
+  streams.out << options.text;
+}
+
+TEST(Command, ParsesIntoItsOptionsAndRuns) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  CLI::App app;
+  add_command<EchoOptions>(
+      app, {.in = in, .out = out, .err = err}, {.name = "echo", .help = "Echoes.", .examples = "Examples: echo"},
+      [](CLI::App& flags, EchoOptions& options) {
+        flags.add_option("--text", options.text, "what to say");
+        flags.add_flag("--fail", options.fails, "throws");
+      },
+      run_echo);
+  app.parse("echo --text hello");
+  EXPECT_EQ(out.str(), "hello");
+  EXPECT_THROW(app.parse("echo --fail"), Error);
+}
+
+}  // namespace
+}  // namespace attend
