@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/json.h"
+#include "attend/base/strict_json.h"
 #include "attend/tensor/backend.h"
 
 namespace attend {
@@ -196,7 +196,7 @@ void Safetensors::read_header(std::span<const std::byte> header, std::span<const
   const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
   check(text.starts_with('{'), "{}: not a safetensors file: the header is not a JSON object", source_);
   constexpr int kDeepest = 3;  // {"name": {"shape": [..]}}
-  const json root = parse_json(text, source_, {.depth = kDeepest});
+  const json root = parse_strict_json(text, source_, {.depth = kDeepest});
   std::vector<Entry> entries;
   for (const auto& [name, fields] : root.items()) {
     if (name == "__metadata__")

@@ -9,14 +9,14 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/base/json.h"
+#include "attend/base/strict_json.h"
 #include "attend/tensor/backend.h"
 
 namespace attend {
 
 namespace {
 
-using nlohmann::ordered_json;
+using nlohmann::json;
 
 constexpr std::size_t kAlignment = 8;
 
@@ -28,19 +28,21 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The length of the header and the header itself, filled up with spaces.
-std::string with_length(const ordered_json& header) {
-  std::string text;
+std::string json_text(const json& value) {
   try {
-    text = header.dump();
-  } catch (const ordered_json::exception&) {
+    return value.dump();
+  } catch (const json::exception&) {
     fail("safetensors: a name or a piece of metadata is not valid UTF-8");
   }
-  text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
-  const std::uint64_t length = text.size();
-  char prefix[sizeof length];
-  std::memcpy(prefix, &length, sizeof length);
-  return std::string(prefix, sizeof prefix) + text;
+}
+
+// The length of the header and the header itself, filled up with spaces.
+std::string with_length(std::string header) {
+  header.resize((header.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  const std::uint64_t length = header.size();
+  std::string prefix(sizeof length, '\0');
+  std::memcpy(prefix.data(), &length, sizeof length);
+  return prefix + header;
 }
 
 }  // namespace
@@ -71,18 +73,19 @@ void SafetensorsWriter::write(const std::string& path) const {
     return bytes_of(a.second->type) > bytes_of(b.second->type);
   });
 
-  ordered_json header = ordered_json::object();
-  if (!metadata_.empty()) header["__metadata__"] = metadata_;
+  std::string header = "{";  // put together by hand: names in our order, without an object that sorts them
+  if (!metadata_.empty()) header += "\"__metadata__\":" + json_text(metadata_) + (order.empty() ? "" : ",");
   std::size_t offset = 0;
   for (const auto& [name, entry] : order) {
     const std::size_t end = offset + bytes_in(entry->type, entry->shape);
-    header[*name] = {{"dtype", name_of(entry->type)},
-                     {"shape", std::vector<std::int64_t>(entry->shape.begin(), entry->shape.end())},
-                     {"data_offsets", {offset, end}}};
+    const json dims = std::vector<std::int64_t>(entry->shape.begin(), entry->shape.end());
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json_text(*name),
+                          name_of(entry->type), dims.dump(), offset, end);
+    if (entry != order.back().second) header += ',';
     offset = end;
   }
+  const std::string start = with_length(header + "}");
 
-  const std::string start = with_length(header);
   write_file(path, [&](const FileWriter& write) {
     write(start);
     std::vector<std::byte> host;

@@ -157,7 +157,8 @@ void CudaBackend::activation_backward(const Tensor& dy, const Tensor& x, Activat
     else
       backward_kernel<T, 1><<<grid, block, 0, stream()>>>(args);
     launch_check("activation_backward");
-    if (bias) sum_partials(*this, args.partial, chunks, dy.width(), 1, bias);
+    if (bias)
+      sum_partials(*this, {.data = args.partial, .chunks = chunks, .width = dy.width(), .stride = dy.width()}, bias);
   });
 }
 

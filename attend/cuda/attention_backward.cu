@@ -19,7 +19,7 @@ struct BackwardConfig {
   using Products = Products_;
   static constexpr int kWidth = kWidth_, kQueries = kQueries_, kKeys = kKeys_;
   static constexpr int kWarps = 8, kThreads = 256;
-  static constexpr int kKeyWarps = kKeys / 16;            // 16 keys a warp
+  static constexpr int kKeyWarps = kKeys / 16;             // 16 keys a warp
   static constexpr int kColumnWarps = kWarps / kKeyWarps;  // which share dk's and dv's columns among them
   static constexpr int kColumns = kWidth / kColumnWarps;
   static constexpr int kRowWarps = kQueries / 16;  // for dq: 16 queries a warp, and the columns shared
@@ -335,16 +335,16 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
 
       __syncthreads();  // k and v have been read: their place takes dk and dv on the way out
       const auto window = [&](const AttentionGradient& to) {
-        return RowWindow{
-            .data = static_cast<__nv_bfloat16*>(to.data) + (span.key_row + key) * to.stride + h * p.width,
-            .stride = to.stride,
-            .rows = span.keys - key,
-            .width = p.width,
-            .accumulate = to.accumulate};
+        return RowWindow{.data = static_cast<__nv_bfloat16*>(to.data) + (span.key_row + key) * to.stride + h * p.width,
+                         .stride = to.stride,
+                         .rows = span.keys - key,
+                         .width = p.width,
+                         .accumulate = to.accumulate};
       };
       const float k_factors[2] = {p.scale, p.scale}, v_factors[2] = {dropout.scale, dropout.scale};
       if (a.g.dk.data) store_rows<KeyTile>(dk, k_factors, shared, key_row, column / 8, window(a.g.dk));
-      if (a.g.dv.data) store_rows<KeyTile>(dv, v_factors, shared + KeyTile::kBytes, key_row, column / 8, window(a.g.dv));
+      if (a.g.dv.data)
+        store_rows<KeyTile>(dv, v_factors, shared + KeyTile::kBytes, key_row, column / 8, window(a.g.dv));
       __syncthreads();
     }
   }

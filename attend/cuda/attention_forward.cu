@@ -188,11 +188,10 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
             sum > 0 ? (rows.maximum[r] * step_factor + log2f(sum)) * kLn2 : -INFINITY;
     }
     const std::int64_t y_stride = static_cast<std::int64_t>(p.heads) * p.width;
-    const RowWindow window{
-        .data = static_cast<__nv_bfloat16*>(p.y) + (span.query_row + first) * y_stride + h * p.width,
-        .stride = y_stride,
-        .rows = queries,
-        .width = p.width};
+    const RowWindow window{.data = static_cast<__nv_bfloat16*>(p.y) + (span.query_row + first) * y_stride + h * p.width,
+                           .stride = y_stride,
+                           .rows = queries,
+                           .width = p.width};
     store_rows<QueryTile>(o, factors, shared, 16 * warp, 0, window);
   }
 }

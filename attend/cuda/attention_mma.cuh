@@ -166,7 +166,7 @@ struct WarpProducts {
   static __device__ __forceinline__ void commit() {}  // what was issued is one batch
   template <int kPending, class... C>
   static __device__ __forceinline__ void wait(C&...) {}  // until at most kPending batches are under way and c is there
-  static __device__ __forceinline__ void publish() {}  // shared memory was written; before the barrier
+  static __device__ __forceinline__ void publish() {}    // shared memory was written; before the barrier
 
   // c = a · Bᵀ, B the first 8·N rows of the tile.  a [16, K]  B [8·N, K]
   template <class Tile, int N, int K>

@@ -9,32 +9,45 @@ namespace {
 constexpr int kColumns = 32, kGroups = 16;
 
 template <class T>
-__global__ void sum_partials_kernel(const float* partial, std::int64_t chunks, std::int64_t width, float scale, T* into,
-                                    bool accumulate) {
+struct Result {
+  T* into;
+  bool accumulate;
+};
+
+template <class T>
+__global__ void sum_partials_kernel(Partials partials, Result<T> first, Result<T> second) {
   __shared__ float sums[kGroups][kColumns];
+  const Result<T> result = blockIdx.y == 0 ? first : second;
+  if (!result.into) return;
   const std::int64_t c = blockIdx.x * static_cast<std::int64_t>(kColumns) + threadIdx.x;
+  const float* data = partials.data + blockIdx.y * partials.width + c;
   float sum = 0;
-  if (c < width) {
+  if (c < partials.width) {
 #pragma unroll 4
-    for (std::int64_t chunk = threadIdx.y; chunk < chunks; chunk += kGroups) sum += partial[chunk * width + c];
+    for (std::int64_t chunk = threadIdx.y; chunk < partials.chunks; chunk += kGroups)
+      sum += data[chunk * partials.stride];
   }
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
-  if (threadIdx.y != 0 || c >= width) return;
+  if (threadIdx.y != 0 || c >= partials.width) return;
   for (int group = 1; group < kGroups; ++group) sum += sums[group][threadIdx.x];
-  sum *= scale;
-  into[c] = from_float<T>(accumulate ? to_float(into[c]) + sum : sum);
+  sum *= partials.scale;
+  result.into[c] = from_float<T>(result.accumulate ? to_float(result.into[c]) + sum : sum);
 }
 
 }  // namespace
 
-void sum_partials(const CudaBackend& backend, const float* partial, std::int64_t chunks, std::int64_t width,
-                  float scale, const Grad& into) {
-  if (width == 0) return;
-  with_float(into.into.dtype(), "column sums", [&](auto type) {
+void sum_partials(const CudaBackend& backend, const Partials& partials, const Grad& first, const Grad& second) {
+  if (partials.width == 0 || (!first && !second)) return;
+  const DType dtype = first ? first.into.dtype() : second.into.dtype();
+  check(!second || second.into.dtype() == dtype, "column sums: cuda: into {} and {}", dtype,
+        second ? second.into.dtype() : dtype);
+  with_float(dtype, "column sums", [&](auto type) {
     using T = typename decltype(type)::type;
-    sum_partials_kernel<T><<<blocks_for(width, kColumns), dim3(kColumns, kGroups), 0, backend.stream()>>>(
-        partial, chunks, width, scale, pointer<T>(into.into), into.accumulate);
+    const dim3 grid(blocks_for(partials.width, kColumns), second ? 2 : 1);
+    sum_partials_kernel<T><<<grid, dim3(kColumns, kGroups), 0, backend.stream()>>>(
+        partials, Result<T>{pointer<T>(first.into), first.accumulate},
+        Result<T>{pointer<T>(second.into), second.accumulate});
   });
   launch_check("column sums");
 }

@@ -8,8 +8,14 @@
 
 namespace attend::cuda {
 
-// into[c] (+)= scale · Σ_chunk partial[chunk][c];  partial f32 [chunks, width], into [width] f32 or bf16.
-void sum_partials(const CudaBackend& backend, const float* partial, std::int64_t chunks, std::int64_t width,
-                  float scale, const Grad& into);
+// f32 [chunks, stride], of which the first width columns go into the first result and the next into the second.
+struct Partials {
+  const float* data = nullptr;
+  std::int64_t chunks = 0, width = 0, stride = 0;
+  float scale = 1;
+};
+
+// into[c] (+)= scale · Σ_chunk data[chunk][c]. Both results are f32 or bf16 [width]; an empty one is skipped.
+void sum_partials(const CudaBackend& backend, const Partials& partials, const Grad& first, const Grad& second = {});
 
 }  // namespace attend::cuda

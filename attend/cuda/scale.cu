@@ -43,7 +43,8 @@ template <class X, class Y>
 void scale(const CudaBackend& backend, const Tensor& x, const Grad& y, const Extents& extents, float alpha) {
   // Four elements are 16 bytes of f32 or 8 of bf16; between two bf16, eight.
   constexpr int N = sizeof(X) == 2 && sizeof(Y) == 2 ? 8 : 4;
-  const bool wide = rows_aligned16(x) && rows_aligned16(y.into) && (extents.rows == 1 || extents.width % N == 0);
+  const bool wide = extents.rows == 1 ? aligned16(x) && aligned16(y.into)
+                                      : extents.width % N == 0 && rows_aligned16(x) && rows_aligned16(y.into);
   if (wide)
     scale_kernel<X, Y, N>
         <<<blocks_for(extents.rows * divide_up(extents.width, N), kThreads), kThreads, 0, backend.stream()>>>(

@@ -86,13 +86,17 @@ ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
 #pragma GCC unroll 8
     for (int i = 0; i < kBases; ++i) base[i] += a_step;
   }
+  float* const tile = t.tile;
+  if (t.add) {
 #pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r) {
-    float* to = t.tile + r * kColumns;
+    for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v)
-      Step::store(to + 16 * v, t.add ? Step::plus(acc[r][v], to + 16 * v) : acc[r][v]);
+      for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::plus(acc[r][v], tile + r * kColumns + 16 * v);
   }
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) Step::store(tile + r * kColumns + 16 * v, acc[r][v]);
 }
 
 using Multiply = void (*)(const TileProduct&);

@@ -100,8 +100,7 @@ struct AttentionHead {
   std::int64_t dy_stride = 0;
   Out dq, dk, dv;
   std::int64_t dq_stride = 0, dk_stride = 0, dv_stride = 0;
-  float* dbias = nullptr;  // f32, laid out as the bias
-  bool dbias_accumulate = false;
+  float* dbias = nullptr;  // f32, laid out as the bias; added to
   float* work = nullptr;  // attention_backward_floats(queries, width) floats, 64-byte aligned
 };
 

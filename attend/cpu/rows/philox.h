@@ -9,6 +9,12 @@ namespace attend::cpu::ATTEND_ROWS {
 typedef std::uint64_t LongVec __attribute__((vector_size(kLanes * 4)));
 constexpr int kBlocks = kLanes / 2;  // of four words, one in each 64-bit lane
 
+ATTEND_INLINE LongVec lane_numbers() {
+  LongVec v = {};
+  for (int i = 0; i < kBlocks; ++i) v[i] = static_cast<std::uint64_t>(i);
+  return v;
+}
+
 // The low words of the lanes, multiplied; the high words of x may hold anything.
 ATTEND_INLINE LongVec multiply_low(LongVec x, std::uint32_t factor) {
 #if defined(__AVX512F__)
@@ -48,7 +54,7 @@ ATTEND_INLINE void philox_words(const RandomKey& key, std::uint64_t block, std::
   constexpr int kChains = 2;
   LongVec c0[kChains], c1[kChains], c2[kChains], c3[kChains];
   for (int chain = 0; chain < kChains; ++chain) {
-    for (int lane = 0; lane < kBlocks; ++lane) c0[chain][lane] = block + chain * kBlocks + lane;
+    c0[chain] = lane_numbers() + (block + static_cast<std::uint64_t>(chain * kBlocks));
     c1[chain] = c0[chain] >> 32;
     c2[chain] = LongVec{} + key.stream;
     c3[chain] = LongVec{};

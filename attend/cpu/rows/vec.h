@@ -41,7 +41,7 @@ struct Part {
 
 ATTEND_INLINE Vec splat(float x) { return Vec{} + x; }
 ATTEND_INLINE IntVec iota() {
-  IntVec v;
+  IntVec v = {};
   for (int i = 0; i < kLanes; ++i) v[i] = i;
   return v;
 }
@@ -167,6 +167,46 @@ ATTEND_INLINE float max_of(Vec v) {
   for (int i = 1; i < kLanes; ++i) m = larger(m, v[i]);
   return m;
 #endif
+}
+
+// a0 b0 a1 b1 ..: the first halves of a and b interleaved, and the second halves.
+ATTEND_INLINE Vec zip_low(Vec a, Vec b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+#else
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+#endif
+}
+ATTEND_INLINE Vec zip_high(Vec a, Vec b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+
+// Rows become columns: log2(kLanes) perfect shuffles of all the vectors.
+ATTEND_INLINE void transpose(Vec (&rows)[kLanes]) {
+  for (int step = 1; step < kLanes; step *= 2) {
+    Vec next[kLanes];
+    for (int i = 0; i < kLanes / 2; ++i) {
+      next[2 * i] = zip_low(rows[i], rows[i + kLanes / 2]);
+      next[2 * i + 1] = zip_high(rows[i], rows[i + kLanes / 2]);
+    }
+    for (int i = 0; i < kLanes; ++i) rows[i] = next[i];
+  }
+}
+
+// Lane i of the result is the sum over the lanes of rows[i]: the same shuffles, added up on the way.
+ATTEND_INLINE Vec sums_of(Vec (&rows)[kLanes]) {
+  for (int count = kLanes / 2; count >= 1; count /= 2)
+    for (int i = 0; i < count; ++i)
+      rows[i] = zip_low(rows[i], rows[i + count]) + zip_high(rows[i], rows[i + count]);
+  return rows[0];
 }
 
 }  // namespace attend::cpu::ATTEND_ROWS

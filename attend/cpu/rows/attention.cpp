@@ -1,0 +1,155 @@
+// Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1) without the T x S matrix: blocks of keys with a
+// running maximum and sum (Milakov & Gimelshein 2018; Dao et al. 2022).
+#include "attend/cpu/rows/attention_tile.h"
+#include "attend/cpu/rows/table.h"
+
+namespace attend::cpu::ATTEND_ROWS {
+
+// Turns the scores of one query against a block of keys into weights e^(score - max), and keeps max and sum running.
+// Returns the factor that what was summed before must take.
+ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded, float& max, float& sum) {
+  Vec best = splat(-kInfinity);
+  each(seen, [&](std::int64_t i, auto part) {
+    best = larger(keep(load(scores + i), -kInfinity, part), best);
+  });
+  const float here = max_of(best);
+  float factor = 1;
+  if (here > max) factor = exponential(max - here), max = here;
+  const float base = max == -kInfinity ? 0.0f : max;  // nothing seen yet: weights of e^-inf, not of NaN
+  Vec total = {};
+  each(seen, [&](std::int64_t i, auto part) {
+    const Vec w = keep(exponential(load(scores + i) - base), 0.0f, part);
+    store(scores + i, w);
+    total += w;
+  });
+  for (std::int64_t i = to_lanes(seen); i < padded; i += kLanes) store(scores + i, Vec{});
+  sum = sum * factor + sum_of(total);
+  return factor;
+}
+
+ATTEND_INLINE void drop_weights(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t seen,
+                                float* weights) {
+  RandomWords<kKeyBlock> random;
+  random.fill(head.drop.key, head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride +
+                                 static_cast<std::uint64_t>(first), seen);
+  const std::uint32_t* words = random.words();
+  each(seen, [&](std::int64_t i, auto) { store(weights + i, dropped(load(weights + i), head.drop, words + i)); });
+}
+
+// Scores of a few queries against keys read where they lie: decoding, where packing keys would cost more than the
+// product. kLanes keys at a time, their sums folded together.
+template <class E>
+static void scores_in_place(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t first,
+                            std::int64_t count, float* scores) {
+  const std::int64_t width = head.width;
+  for (std::int64_t s = 0; s < count; s += kLanes) {
+    const E* key[kLanes];
+    for (int j = 0; j < kLanes; ++j)
+      key[j] = static_cast<const E*>(head.k) + (first + smaller(s + j, count - 1)) * head.k_stride;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      Vec sum[kLanes] = {};
+      for (std::int64_t i = 0; i < width; i += kLanes) {
+        const Vec x = load(q + r * width + i);
+        for (int j = 0; j < kLanes; ++j) sum[j] += x * load(key[j] + i);
+      }
+      store(scores + r * kKeyBlock + s, sums_of(sum));
+    }
+  }
+}
+
+// What a task keeps, on its stack: 270 KB at most.
+struct Forward {
+  alignas(64) float q[attention_rows(64) * 64];
+  alignas(64) float y[attention_rows(64) * 64];
+  alignas(64) float keys[kAttentionWidth * kKeyBlock];    // transposed: [D, keys]
+  alignas(64) float values[kAttentionWidth * kKeyBlock];  // [keys, D]
+  alignas(64) float scores[kQueryBlock * kKeyBlock];
+  float max[attention_rows(64)], sum[attention_rows(64)];
+};
+
+// One block of keys for the queries [begin, begin + rows) of the head, all in place or all packed.
+template <class E>
+static void attend_block(const AttentionHead& head, Forward& w, std::int64_t begin, std::int64_t rows,
+                         std::int64_t first, bool in_place) {
+  const std::int64_t padded = to_lanes(head.width), count = smaller(head.keys - first, kKeyBlock);
+  const std::int64_t columns = to_lanes(count);
+  const E* v = static_cast<const E*>(head.v) + first * head.v_stride;
+  if (!in_place) {
+    gather_transposed(static_cast<const E*>(head.k) + first * head.k_stride, head.k_stride, count, head.width, w.keys);
+    gather(v, head.v_stride, count, head.width, 1.0f, w.values);
+  }
+  for (std::int64_t i = 0; i < rows; i += kQueryBlock) {
+    const std::int64_t m = smaller(rows - i, kQueryBlock);
+    if (seen_keys(head, begin + i + m - 1, first, count) == 0) continue;
+    float *q = w.q + i * padded, *y = w.y + i * padded;
+    if (in_place)
+      scores_in_place<E>(head, q, m, first, count, w.scores);
+    else
+      product(m, columns, head.width, Left{q, padded, 1}, Right<float>{w.keys, kKeyBlock},
+              Result{w.scores, kKeyBlock, false});
+    for (std::int64_t r = 0; r < m; ++r) {
+      float* scores = w.scores + r * kKeyBlock;
+      const std::int64_t t = begin + i + r, seen = seen_keys(head, t, first, count);
+      if (head.bias) add_bias(head, t, first, seen, scores);
+      const float factor = weigh(scores, seen, columns, w.max[i + r], w.sum[i + r]);
+      if (factor != 1.0f)
+        for (std::int64_t c = 0; c < padded; c += kLanes)
+          store(y + r * padded + c, load(y + r * padded + c) * factor);
+      if (head.drop.threshold) drop_weights(head, t, first, seen, scores);
+    }
+    if (in_place)
+      product(m, padded, count, Left{w.scores, kKeyBlock, 1}, Right<E>{v, head.v_stride}, Result{y, padded, true});
+    else
+      product(m, padded, count, Left{w.scores, kKeyBlock, 1}, Right<float>{w.values, padded}, Result{y, padded, true});
+  }
+}
+
+template <class E>
+void attention_rows_of(const AttentionHead& head, std::int64_t begin, std::int64_t end) {
+  Forward w;
+  const std::int64_t rows = end - begin, padded = to_lanes(head.width);
+  gather(static_cast<const E*>(head.q) + begin * head.q_stride, head.q_stride, rows, head.width, head.scale, w.q);
+  for (std::int64_t i = 0; i < rows * padded; i += kLanes) store(w.y + i, Vec{});
+  for (std::int64_t r = 0; r < rows; ++r) w.max[r] = -kInfinity, w.sum[r] = 0;
+  const bool in_place = rows <= 4 && head.width % kLanes == 0;
+  const std::int64_t keys = end_of_keys(head, end - 1);
+  for (std::int64_t first = 0; first < keys; first += kKeyBlock)
+    attend_block<E>(head, w, begin, rows, first, in_place);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    E* y = static_cast<E*>(head.y) + (begin + r) * head.y_stride;
+    const float sum = w.sum[r], inverse = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : kNan;
+    each(head.width, [&](std::int64_t i, auto part) { store(y + i, load(w.y + r * padded + i) * inverse, part); });
+    if (head.lse) head.lse[(begin + r) * head.lse_stride] = sum == 0 ? -kInfinity : w.max[r] + logarithm(sum);
+  }
+}
+
+// The weights of one query, from its log-sum-exp; the dot products one after another, since this is for looking.
+template <class E>
+void attention_weights_row(const AttentionWeightsRow& row) {
+  const E* q = static_cast<const E*>(row.q);
+  for (std::int64_t s = 0; s < row.keys; ++s) {
+    const E* k = static_cast<const E*>(row.k) + s * row.k_stride;
+    Vec sum = {};
+    each(row.width, [&](std::int64_t i, auto part) { sum += load(q + i, part) * load(k + i, part); });
+    row.weights[s] = sum_of(sum) * row.scale;
+  }
+  if (row.bias) {
+    const float* wide = static_cast<const float*>(row.bias);
+    const Bf16Bits* half = static_cast<const Bf16Bits*>(row.bias);
+    each(row.keys, [&](std::int64_t i, auto part) {
+      const Vec bias = row.bias_bf16 ? load(half + i, part) : load(wide + i, part);
+      store(row.weights + i, load(row.weights + i, part) + bias, part);
+    });
+  }
+  const bool blind = row.lse == -kInfinity;
+  each(row.keys, [&](std::int64_t i, auto part) {
+    store(row.weights + i, blind ? Vec{} : exponential(load(row.weights + i, part) - row.lse), part);
+  });
+}
+
+void set_attention(RowKernels& table) {
+  table.attention[0] = attention_rows_of<float>, table.attention[1] = attention_rows_of<Bf16Bits>;
+  table.attention_weights[0] = attention_weights_row<float>, table.attention_weights[1] = attention_weights_row<Bf16Bits>;
+}
+
+}  // namespace attend::cpu::ATTEND_ROWS

@@ -1,0 +1,67 @@
+// What the forward and the backward pass of attention share: blocks of keys and queries, gathered into f32.
+#pragma once
+
+#include "attend/cpu/rows/math.h"
+#include "attend/cpu/rows/philox.h"
+#include "attend/cpu/rows/tile.h"
+
+namespace attend::cpu::ATTEND_ROWS {
+
+// 64 keys x D 64 in f32 is 16 KB: a block of keys, one of values and a tile of scores share the first cache.
+constexpr std::int64_t kKeyBlock = 64;
+constexpr std::int64_t kQueryBlock = 48;  // whole tiles of 4, 6 and 8 rows
+
+ATTEND_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+ATTEND_INLINE std::int64_t to_lanes(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+// rows x width, scaled, to rows of padded width with zeros behind.
+template <class E>
+static void gather(const E* from, std::int64_t stride, std::int64_t rows, std::int64_t width, float scale, float* to) {
+  const std::int64_t padded = to_lanes(width);
+  for (std::int64_t r = 0; r < rows; ++r)
+    each(width, [&](std::int64_t i, auto part) { store(to + r * padded + i, load(from + r * stride + i, part) * scale); });
+}
+
+// rows x width to [width, kKeyBlock]: column r is row r. Columns up to the next whole vector become zeros.
+template <class E>
+static void gather_transposed(const E* from, std::int64_t stride, std::int64_t rows, std::int64_t width, float* to) {
+  for (std::int64_t r = 0; r < rows; r += kLanes) {
+    const std::int64_t have = smaller(rows - r, kLanes);
+    each(width, [&](std::int64_t i, auto part) {
+      Vec block[kLanes];
+      if (have == kLanes) {
+        for (int j = 0; j < kLanes; ++j) block[j] = load(from + (r + j) * stride + i, part);
+      } else {
+        for (int j = 0; j < kLanes; ++j) block[j] = j < have ? load(from + (r + j) * stride + i, part) : Vec{};
+      }
+      transpose(block);
+      for (int j = 0; j < kLanes && i + j < width; ++j) store(to + (i + j) * kKeyBlock + r, block[j]);
+    });
+  }
+}
+
+// How many of the keys [first, first + count) query t sees.
+ATTEND_INLINE std::int64_t seen_keys(const AttentionHead& head, std::int64_t t, std::int64_t first,
+                                     std::int64_t count) {
+  const std::int64_t seen = smaller(smaller(t + head.shift + 1, head.keys) - first, count);
+  return seen < 0 ? 0 : seen;
+}
+
+// The end of the keys that any of the queries up to `last` sees.
+ATTEND_INLINE std::int64_t end_of_keys(const AttentionHead& head, std::int64_t last) {
+  const std::int64_t end = smaller(last + head.shift + 1, head.keys);
+  return end < 0 ? 0 : end;
+}
+
+// Adds the bias of query t to its scores of the `seen` keys from `first` on.
+ATTEND_INLINE void add_bias(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t seen,
+                            float* scores) {
+  const std::int64_t at = t * head.bias_stride + first;
+  const float* wide = static_cast<const float*>(head.bias) + at;
+  const Bf16Bits* half = static_cast<const Bf16Bits*>(head.bias) + at;
+  each(seen, [&](std::int64_t i, auto part) {
+    store(scores + i, load(scores + i) + (head.bias_bf16 ? load(half + i, part) : load(wide + i, part)));
+  });
+}
+
+}  // namespace attend::cpu::ATTEND_ROWS

@@ -1,0 +1,106 @@
+#include "tests/ops/cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "attend/base/error.h"
+#include "attend/base/random.h"
+
+namespace attend::test {
+
+namespace {
+
+std::vector<Case> every_case() {
+  std::vector<Case> cases;
+  add_linear_cases(cases);
+  add_matmul_cases(cases);
+  add_embedding_cases(cases);
+  add_norm_cases(cases);
+  add_attention_cases(cases);
+  add_additive_cases(cases);
+  add_softmax_cases(cases);
+  add_elementwise_cases(cases);
+  add_layout_cases(cases);
+  add_reduce_cases(cases);
+  add_recurrent_cases(cases);
+  return cases;
+}
+
+std::vector<Case> those(bool bench) {
+  std::vector<Case> all = every_case(), chosen;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
+               [bench](const Case& one) { return (one.size != Case::Size::test) == bench; });
+  return chosen;
+}
+
+}  // namespace
+
+Input reals(const Shape& shape, double low, double high) { return {.shape = shape, .low = low, .high = high}; }
+
+Input weights(const Shape& shape, double low, double high) {
+  Input input = reals(shape, low, high);
+  input.parameter = true;
+  return input;
+}
+
+Input fixed(const Shape& shape, double low, double high) {
+  Input input = reals(shape, low, high);
+  input.differentiable = false;
+  return input;
+}
+
+Input distinct(const Shape& shape) {
+  check(shape.size() <= 512, "cases: {} has more elements than bf16 has integers", shape);
+  return {.shape = shape, .kind = Input::Kind::distinct};
+}
+
+Input ids(const Shape& shape, std::int64_t limit) {
+  return {.shape = shape,
+          .kind = Input::Kind::integer,
+          .low = 0,
+          .high = static_cast<double>(limit),
+          .differentiable = false};
+}
+
+Input ints(std::vector<std::int32_t> values) {
+  const Shape shape{static_cast<std::int64_t>(values.size())};
+  return {.shape = shape, .kind = Input::Kind::given, .values = std::move(values), .differentiable = false};
+}
+
+const std::vector<Case>& test_cases() {
+  static const std::vector<Case> kCases = those(false);
+  return kCases;
+}
+
+const std::vector<Case>& bench_cases() {
+  static const std::vector<Case> kCases = those(true);
+  return kCases;
+}
+
+double dropout_factor(float rate, std::uint32_t stream, std::int64_t i) {
+  const bool kept = random_word(kSeed, stream, static_cast<std::uint64_t>(i)) >= dropout_threshold(rate);
+  return kept ? 1 / (1 - static_cast<double>(rate)) : 0;
+}
+
+double activate(double x, Activation kind) {
+  switch (kind) {
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::gelu:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
+  }
+  fail("cases: an unknown activation");
+}
+
+}  // namespace attend::test
