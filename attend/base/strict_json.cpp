@@ -49,6 +49,9 @@ class Guard {
 }  // namespace
 
 json parse_strict_json(std::string_view text, std::string_view what, const JsonLimits& limits) {
+  // The parser takes a zero byte for the end of the text, and would let anything follow it.
+  const std::size_t zero = text.find('\0');
+  check(zero == std::string_view::npos, "{}: not valid JSON at byte {} of {}", what, zero + 1, text.size());
   try {
     return json::parse(text.begin(), text.end(), Guard(what, limits));
   } catch (const json::parse_error& error) {

@@ -78,9 +78,8 @@ void SafetensorsWriter::write(const std::string& path) const {
   std::size_t offset = 0;
   for (const auto& [name, entry] : order) {
     const std::size_t end = offset + bytes_in(entry->type, entry->shape);
-    const json dims = std::vector<std::int64_t>(entry->shape.begin(), entry->shape.end());
     header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json_text(*name),
-                          name_of(entry->type), dims.dump(), offset, end);
+                          name_of(entry->type), entry->shape, offset, end);
     if (entry != order.back().second) header += ',';
     offset = end;
   }

@@ -1,6 +1,6 @@
 // Writes .safetensors files, whole or not at all (attend/base/files.h). The bytes depend only on the names, numbers and
-// metadata: widest types first and then by name, which is the reference library's order and leaves every tensor
-// aligned to its type; the header is filled with spaces to a multiple of 8.
+// metadata: widest types first and then by name, so that every tensor is aligned to its type; the header is filled with
+// spaces to a multiple of 8.
 #pragma once
 
 #include <cstdint>

@@ -19,6 +19,7 @@ struct Lanes {
   typedef std::int32_t Int __attribute__((vector_size(Width * 4)));
   typedef std::uint32_t Word __attribute__((vector_size(Width * 4)));
   typedef std::uint16_t Half __attribute__((vector_size(Width * 2)));
+  typedef std::int8_t Bytes __attribute__((vector_size(Width)));
   // Without the alignment of the vector: for loads and stores anywhere.
   typedef float Loose __attribute__((vector_size(Width * 4), aligned(4), may_alias));
 };

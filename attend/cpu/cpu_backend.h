@@ -68,8 +68,8 @@ class CpuBackend final : public Backend {
                          const Grad& dbias) override;
 
   void attention(const Attention& args, const Tensor& y, const Tensor& lse) override;
-  void attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
-                          const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias) override;
+  void attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy, const Grad& dq,
+                          const Grad& dk, const Grad& dv, const Grad& dbias) override;
   void attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) override;
   void additive_scores(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& scores) override;
   void additive_scores_backward(const Tensor& dscores, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -86,11 +86,10 @@ class CpuBackend final : public Backend {
   void reduce(Reduction kind, const Tensor& x, const Grad& y, const Tensor& index) override;
   void reduce_backward(Reduction kind, const Tensor& dy, const Tensor& index, const Grad& dx) override;
 
-  void rnn_step(const RnnStep& args, const Tensor& next_hidden, const Tensor& next_cell,
-                const Tensor& saved) override;
-  void rnn_step_backward(const RnnStep& args, const Tensor& saved, const Tensor& dnext_hidden,
-                         const Tensor& dnext_cell, const Tensor& dfrom_input, const Tensor& dfrom_hidden,
-                         const Tensor& dhidden, const Tensor& dcell) override;
+  void rnn_step(const RnnStep& args, const Tensor& next_hidden, const Tensor& next_cell, const Tensor& saved) override;
+  void rnn_step_backward(const RnnStep& args, const Tensor& saved, const Tensor& dnext_hidden, const Tensor& dnext_cell,
+                         const Tensor& dfrom_input, const Tensor& dfrom_hidden, const Tensor& dhidden,
+                         const Tensor& dcell) override;
 
   void gradient_norm(const Tensor& gradient, float max_norm, const Tensor& norm) override;
   void adamw(const Optimizer& args, float beta1, float beta2, float eps, const Tensor& m, const Tensor& v) override;

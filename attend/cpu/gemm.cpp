@@ -5,8 +5,8 @@
 
 #include "attend/base/error.h"
 #include "attend/cpu/features.h"
-#include "attend/cpu/gemm/blocked.h"
 #include "attend/cpu/gemm/bias.h"
+#include "attend/cpu/gemm/blocked.h"
 
 namespace attend::cpu {
 
@@ -28,8 +28,8 @@ Operand side(const Matrix& matrix, bool k_contiguous) {
 }
 
 void check_product(const Gemm& g) {
-  check(g.m >= 0 && g.n >= 0 && g.k >= 0 && g.batch >= 0, "gemm: sizes {} x {} x {}, batch {} must not be negative", g.m,
-        g.n, g.k, g.batch);
+  check(g.m >= 0 && g.n >= 0 && g.k >= 0 && g.batch >= 0, "gemm: sizes {} x {} x {}, batch {} must not be negative",
+        g.m, g.n, g.k, g.batch);
   check(g.a.dtype == g.b.dtype && is_float(g.a.dtype), "gemm: a is {} and b is {}; both must be f32, or both bf16",
         name_of(g.a.dtype), name_of(g.b.dtype));
   check(is_float(g.c_dtype), "gemm: c is {}; it must be f32 or bf16", name_of(g.c_dtype));
@@ -73,7 +73,8 @@ void gemm(const Gemm& g, ThreadPool& pool) {
   const auto one = [&](std::int64_t index, ThreadPool* threads) {
     detail::Job each = job;
     const auto move = [&](void* p, std::int64_t by) -> void* {
-      return p == nullptr ? p : static_cast<std::byte*>(p) + index * by * static_cast<std::int64_t>(bytes_of(g.c_dtype));
+      return p == nullptr ? p
+                          : static_cast<std::byte*>(p) + index * by * static_cast<std::int64_t>(bytes_of(g.c_dtype));
     };
     each.a.data += index * g.a_batch * static_cast<std::int64_t>(bytes_of(g.a.dtype));
     each.b.data += index * g.b_batch * static_cast<std::int64_t>(bytes_of(g.b.dtype));

@@ -43,7 +43,7 @@ struct GemmOutput {
 // c [m, n] from a [m, k] and b [k, n], both f32 or both bf16.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
-  Matrix a, b;
+  Matrix a = {}, b = {};
   void* c = nullptr;
   DType c_dtype = DType::f32;
   std::int64_t c_stride = 0;
@@ -82,10 +82,9 @@ class PackedWeights {
   bool empty() const { return !data_; }
   std::size_t bytes() const { return bytes_; }
 
- private:
   struct Access;  // the kernels' side, in attend/cpu/gemm/packed.cpp
-  friend struct Access;
 
+ private:
   std::int64_t n_ = 0, k_ = 0;
   DType dtype_ = DType::f32;
   const void* kernel_ = nullptr;  // whose layout this is
@@ -100,7 +99,7 @@ struct PackedGemm {
   DType a_dtype = DType::f32;
   std::int64_t a_stride = 0;
   const PackedWeights* weights = nullptr;
-  GemmOutput out;
+  GemmOutput out = {};
 };
 
 void gemm_packed(const PackedGemm& product, ThreadPool& pool);

@@ -49,14 +49,15 @@ __global__ void __launch_bounds__(Layout::kThreads, 3) add_norm_backward_kernel(
   for (std::int64_t row = blockIdx.x * static_cast<std::int64_t>(Layout::kRows) + Layout::row(); row < args.rows;
        row += static_cast<std::int64_t>(gridDim.x) * Layout::kRows) {
     const std::int64_t base = row * args.width;
-    float dy[P][N], x[P][N], dsum[P][N];
+    float dy[P][N], x[P][N];
+    Pack<T, N> dsum[P];  // as it is in memory: half the registers
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       const int column = Layout::column(p);
       if (column >= args.width) continue;
       load(args.dy + base + column, dy[p]);
       load(args.x + base + column, x[p]);
-      if (args.dsum) load(args.dsum + base + column, dsum[p]);
+      if (args.dsum) dsum[p] = *reinterpret_cast<const Pack<T, N>*>(args.dsum + base + column);
     }
     const float mean = args.mean[row], rstd = args.rstd[row];
     float sum = 0, product = 0;
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(Layout::kThreads, 3) add_norm_backward_kernel(
 #pragma unroll
       for (int j = 0; j < N; ++j) {
         dy[p][j] = rstd * (dy[p][j] - sum - x[p][j] * product);
-        if (args.dsum) dy[p][j] += dsum[p][j];
+        if (args.dsum) dy[p][j] += to_float(dsum[p].at[j]);
       }
       if (args.dbranch) {
         float factor[N];
@@ -107,6 +108,7 @@ __global__ void __launch_bounds__(Layout::kThreads, 3) add_norm_backward_kernel(
   float* partial = args.partial + blockIdx.x * 2ll * args.width;
   if constexpr (Layout::kRows > 1) {
     __shared__ float rows[Layout::kRows - 1][P * kWarp * N];
+#pragma unroll
     for (int which = 0; which < 2; ++which) {
       float(&mine)[P][N] = which == 0 ? dweight : dbias;
       __syncthreads();

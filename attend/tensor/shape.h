@@ -88,7 +88,7 @@ template <>
 struct fmt::formatter<attend::Shape> : fmt::formatter<std::string> {
   template <class Context>
   auto format(const attend::Shape& shape, Context& context) const {
-    return fmt::formatter<std::string>::format(shape.to_string(), context);
+    return fmt::format_to(context.out(), "{}", shape.to_string());
   }
 };
 
@@ -96,6 +96,6 @@ template <>
 struct fmt::formatter<attend::DType> : fmt::formatter<const char*> {
   template <class Context>
   auto format(attend::DType dtype, Context& context) const {
-    return fmt::formatter<const char*>::format(attend::name_of(dtype), context);
+    return fmt::format_to(context.out(), "{}", attend::name_of(dtype));
   }
 };

@@ -96,7 +96,8 @@ void add_embedding_cases(std::vector<Case>& cases) {
   cases.push_back(embedding_case({.ids = {3, 5}, .rows = 11, .width = 17, .scale = 4.5f}));
   cases.push_back(embedding_case({.ids = {3, 5}, .rows = 11, .width = 24, .scale = 4.5f, .positions = 5}));
   cases.push_back(embedding_case({.ids = {2, 7}, .rows = 33, .width = 33, .positions = 19}));
-  cases.push_back(embedding_case({.ids = {2, 9}, .rows = 9, .width = 8, .scale = 2, .positions = 4, .position_ids = true}));
+  cases.push_back(
+      embedding_case({.ids = {2, 9}, .rows = 9, .width = 8, .scale = 2, .positions = 4, .position_ids = true}));
   cases.push_back(embedding_case({.ids = {1}, .rows = 1, .width = 1}));
   cases.push_back(embedding_case({.ids = {0, 4}, .rows = 3, .width = 5, .positions = 6}));
   cases.push_back(embedding_case({.ids = {3, 0}, .rows = 3, .width = 5, .positions = 6}));

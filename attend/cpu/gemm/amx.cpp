@@ -1,5 +1,241 @@
+// AMX: tiles of 16 rows x 64 bytes, and one instruction that multiplies two of them (16 x 16 x 32 bf16, or
+// 16 x 16 x 64 int8). Two by two tiles of C need four loads for four products, and the loads hide behind the products.
+// f32 is done as hi*hi + hi*lo + lo*hi over bf16 pieces: twelve products for ten loads.
 #include "attend/cpu/gemm/kernel.h"
-#include "attend/cpu/features.h"
+#include "attend/cpu/gemm/pack.h"
+
+#if defined(__x86_64__)
+
+#include <cstring>
+
+#include "attend/cpu/gemm/avx512.h"
+#include "attend/cpu/gemm/pack_bf16.h"
+#include "attend/cpu/gemm/write_tile.h"
+
+#define ATTEND_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512f")))
+#define ATTEND_AMX_INLINE ATTEND_AMX __attribute__((always_inline)) inline
+
+namespace attend::cpu::detail {
+
+namespace {
+
+constexpr int kRows = 32, kColumns = 32;
+constexpr std::int64_t kPitch = kColumns * 4;  // a row of a tile of B, and of C
+
+// All eight tiles whole: edges are zero in the packed panels.
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1, start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+ATTEND_AMX void begin_tiles() {
+  static const TileConfig config;
+  _tile_loadconfig(&config);
+}
+
+ATTEND_AMX void end_tiles() { _tile_release(); }
+
+// Tile numbers are part of the instruction, so the steps are spelled out. C is in tiles 0 to 3 (row-major), A in
+// 4 and 5, B in 6 and 7.
+struct Bf16Tiles {
+  static constexpr int kDepth = 32;
+  ATTEND_AMX_INLINE static void product00() { _tile_dpbf16ps(0, 4, 6); }
+  ATTEND_AMX_INLINE static void product01() { _tile_dpbf16ps(1, 4, 7); }
+  ATTEND_AMX_INLINE static void product10() { _tile_dpbf16ps(2, 5, 6); }
+  ATTEND_AMX_INLINE static void product11() { _tile_dpbf16ps(3, 5, 7); }
+};
+
+struct Int8Tiles {
+  static constexpr int kDepth = 64;
+  ATTEND_AMX_INLINE static void product00() { _tile_dpbssd(0, 4, 6); }
+  ATTEND_AMX_INLINE static void product01() { _tile_dpbssd(1, 4, 7); }
+  ATTEND_AMX_INLINE static void product10() { _tile_dpbssd(2, 5, 6); }
+  ATTEND_AMX_INLINE static void product11() { _tile_dpbssd(3, 5, 7); }
+};
+
+template <int M, int N>
+ATTEND_AMX_INLINE void start(const TileProduct& t) {
+  float* low = t.tile + 16 * kColumns;
+  if (t.add) {
+    _tile_loadd(0, t.tile, kPitch);
+    if constexpr (N == 2) _tile_loadd(1, t.tile + 16, kPitch);
+    if constexpr (M == 2) _tile_loadd(2, low, kPitch);
+    if constexpr (M == 2 && N == 2) _tile_loadd(3, low + 16, kPitch);
+    return;
+  }
+  _tile_zero(0);
+  if constexpr (N == 2) _tile_zero(1);
+  if constexpr (M == 2) _tile_zero(2);
+  if constexpr (M == 2 && N == 2) _tile_zero(3);
+}
+
+template <int M, int N>
+ATTEND_AMX_INLINE void finish(const TileProduct& t) {
+  float* low = t.tile + 16 * kColumns;
+  _tile_stored(0, t.tile, kPitch);
+  if constexpr (N == 2) _tile_stored(1, t.tile + 16, kPitch);
+  if constexpr (M == 2) _tile_stored(2, low, kPitch);
+  if constexpr (M == 2 && N == 2) _tile_stored(3, low + 16, kPitch);
+}
+
+template <class Tiles, int M, int N>
+ATTEND_AMX void multiply_tiles(const TileProduct& t) {
+  start<M, N>(t);
+  const std::byte* a = t.a;
+  const std::byte* b = t.b;
+  const std::int64_t row = t.a_row, a_step = t.a_k;
+  for (std::int64_t k = t.k; k > 0; k -= Tiles::kDepth) {
+    _tile_loadd(6, b, kPitch);
+    _tile_loadd(4, a, row);
+    Tiles::product00();
+    if constexpr (N == 2) {
+      _tile_loadd(7, b + 64, kPitch);
+      Tiles::product01();
+    }
+    if constexpr (M == 2) {
+      _tile_loadd(5, a + 16 * row, row);
+      Tiles::product10();
+      if constexpr (N == 2) Tiles::product11();
+    }
+    a += a_step;
+    b += 16 * kPitch;
+  }
+  finish<M, N>(t);
+}
+
+template <int M, int N>
+ATTEND_AMX_INLINE void four_products() {
+  Bf16Tiles::product00();
+  if constexpr (N == 2) Bf16Tiles::product01();
+  if constexpr (M == 2) Bf16Tiles::product10();
+  if constexpr (M == 2 && N == 2) Bf16Tiles::product11();
+}
+
+template <int M, int N>
+ATTEND_AMX void multiply_split(const TileProduct& t) {
+  start<M, N>(t);
+  const std::byte* a = t.a;
+  const std::byte* b = t.b;
+  const std::int64_t a_step = t.a_k, a_low = a_step / 2;
+  constexpr std::int64_t kLow = 16 * kPitch;
+  for (std::int64_t k = t.k; k > 0; k -= 32) {
+    // lo * hi
+    _tile_loadd(4, a + a_low, 64);
+    _tile_loadd(6, b, kPitch);
+    if constexpr (N == 2) _tile_loadd(7, b + 64, kPitch);
+    if constexpr (M == 2) _tile_loadd(5, a + a_low + 1024, 64);
+    four_products<M, N>();
+    // hi * hi
+    _tile_loadd(4, a, 64);
+    if constexpr (M == 2) _tile_loadd(5, a + 1024, 64);
+    four_products<M, N>();
+    // hi * lo
+    _tile_loadd(6, b + kLow, kPitch);
+    if constexpr (N == 2) _tile_loadd(7, b + kLow + 64, kPitch);
+    four_products<M, N>();
+    a += a_step;
+    b += 2 * kLow;
+  }
+  finish<M, N>(t);
+}
+
+template <class Tiles>
+void multiply(const TileProduct& t) {
+  if (t.rows > 16)
+    t.cols > 16 ? multiply_tiles<Tiles, 2, 2>(t) : multiply_tiles<Tiles, 2, 1>(t);
+  else
+    t.cols > 16 ? multiply_tiles<Tiles, 1, 2>(t) : multiply_tiles<Tiles, 1, 1>(t);
+}
+
+void multiply_planes(const TileProduct& t) {
+  if (t.rows > 16)
+    t.cols > 16 ? multiply_split<2, 2>(t) : multiply_split<2, 1>(t);
+  else
+    t.cols > 16 ? multiply_split<1, 2>(t) : multiply_split<1, 1>(t);
+}
+
+// [k / 64][width][64] from quantised rows whose k is padded to 64.
+void pack_int8_tiles(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  for (std::int64_t kk = 0; kk < k; kk += 64)
+    for (int r = 0; r < width; ++r, to += 64)
+      r < rows ? std::memcpy(to, from.data + r * from.row_step + kk, 64) : std::memset(to, 0, 64);
+}
+
+ATTEND_AVX512 void write_amx(const TileOutput& out) { TileWriter<16>::write(out); }
+
+constexpr Kernel kBf16{.name = "amx bf16",
+                       .element = DType::bf16,
+                       .mr = kRows,
+                       .nr = kColumns,
+                       .row_multiple = 16,
+                       .a_unit = 32,
+                       .b_unit = 2,
+                       .k_step = 32,
+                       .kc = 512,
+                       .mc = 256,
+                       .nc = 512,
+                       .pack_a = pack_bf16_tiles<1>,
+                       .pack_b = pack_bf16_pairs<1>,
+                       .multiply = multiply<Bf16Tiles>,
+                       .write = write_amx,
+                       .begin = begin_tiles,
+                       .end = end_tiles};
+
+constexpr Kernel kSplit{.name = "amx split",
+                        .element = DType::bf16,
+                        .planes = 2,
+                        .mr = kRows,
+                        .nr = kColumns,
+                        .row_multiple = 16,
+                        .a_unit = 32,
+                        .b_unit = 2,
+                        .k_step = 32,
+                        .kc = 256,
+                        .mc = 256,
+                        .nc = 512,
+                        .pack_a = pack_bf16_tiles<2>,
+                        .pack_b = pack_bf16_pairs<2>,
+                        .multiply = multiply_planes,
+                        .write = write_amx,
+                        .begin = begin_tiles,
+                        .end = end_tiles};
+
+constexpr Kernel kInt8{.name = "amx int8",
+                       .element = DType::i8,
+                       .mr = kRows,
+                       .nr = kColumns,
+                       .row_multiple = 16,
+                       .a_unit = 64,
+                       .b_unit = 4,
+                       .k_step = 64,
+                       .kc = 1024,
+                       .mc = 256,
+                       .nc = 512,
+                       .pack_a = pack_int8_tiles,
+                       .pack_b = pack_int8_avx512,
+                       .multiply = multiply<Int8Tiles>,
+                       .write = write_amx,
+                       .quantise = quantise_avx512,
+                       .begin = begin_tiles,
+                       .end = end_tiles};
+
+}  // namespace
+
+KernelSet amx_kernels(const Features& features) {
+  KernelSet set;
+  if (features.amx_bf16) set.bf16 = &kBf16, set.split = &kSplit;
+  if (features.amx_int8) set.int8 = &kInt8;
+  return set;
+}
+
+}  // namespace attend::cpu::detail
+
+#else
+
 namespace attend::cpu::detail {
 KernelSet amx_kernels(const Features&) { return {}; }
-}
+}  // namespace attend::cpu::detail
+
+#endif

@@ -13,9 +13,51 @@
 #include <utility>
 
 #include "attend/cpu/gemm/avx512.h"
+#include "attend/cpu/gemm/pack_bf16.h"
+#include "attend/cpu/gemm/quantise.h"
 #include "attend/cpu/gemm/write_tile.h"
 
 namespace attend::cpu::detail {
+
+ATTEND_AVX512 void pack_words_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  const std::int64_t pitch = 4 * width;
+  if (from.row_step == 1) {
+    for (std::int64_t kk = 0; kk < k; ++kk)
+      for (int r = 0; r < width; r += 16) {
+        const __m512 x = _mm512_maskz_loadu_ps(lanes(rows - r), from.data + 4 * (kk * from.k_step + r));
+        _mm512_mask_storeu_ps(to + kk * pitch + 4 * r, lanes(width - r), x);
+      }
+    return;
+  }
+  const std::int64_t step = 4 * from.row_step;
+  alignas(64) std::byte edge[16 * 64];
+  for (int r = 0; r < width; r += 16) {
+    const __mmask16 wide = lanes(width - r);
+    for (std::int64_t kk = 0; kk < k; kk += 16) {
+      const int count = k - kk < 16 ? static_cast<int>(k - kk) : 16;
+      const std::byte* source = from.data + r * step + 4 * kk;
+      std::byte* target = to + kk * pitch + 4 * r;
+      if (rows - r >= 16 && count == 16) {
+        transpose_words(source, step, target, pitch, wide, 16);
+      } else {
+        for (int i = 0; i < 16; ++i) {
+          const __mmask16 mask = r + i < rows ? lanes(count) : lanes(0);
+          _mm512_store_ps(edge + 64 * i, _mm512_maskz_loadu_ps(mask, source + i * step));
+        }
+        transpose_words(edge, 64, target, pitch, wide, count);
+      }
+    }
+  }
+}
+
+void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  pack_words_avx512({from.data, DType::f32, from.row_step / 4, 1}, rows, width, k / 4, to);
+}
+
+ATTEND_AVX512 float quantise_avx512(const float* from, std::int64_t k, std::int64_t padded, int offset,
+                                    std::byte* to) {
+  return quantise_row<16>(from, k, padded, offset, to);
+}
 
 namespace {
 
@@ -114,40 +156,8 @@ void multiply(const TileProduct& t) {
   (t.a_row == 4 ? kAdjacent : kApart)[static_cast<std::size_t>(index)](t);
 }
 
-// f32 panel [k][width] from f32.
-ATTEND_AVX512 void pack_f32_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
-  const std::int64_t pitch = 4 * width;
-  if (from.row_step == 1) {
-    for (std::int64_t kk = 0; kk < k; ++kk)
-      for (int r = 0; r < width; r += 16) {
-        const __m512 x = _mm512_maskz_loadu_ps(lanes(rows - r), from.data + 4 * (kk * from.k_step + r));
-        _mm512_mask_storeu_ps(to + kk * pitch + 4 * r, lanes(width - r), x);
-      }
-    return;
-  }
-  const std::int64_t step = 4 * from.row_step;
-  alignas(64) std::byte edge[16 * 64];
-  for (int r = 0; r < width; r += 16) {
-    const __mmask16 wide = lanes(width - r);
-    for (std::int64_t kk = 0; kk < k; kk += 16) {
-      const int count = k - kk < 16 ? static_cast<int>(k - kk) : 16;
-      const std::byte* source = from.data + r * step + 4 * kk;
-      std::byte* target = to + kk * pitch + 4 * r;
-      if (rows - r >= 16 && count == 16) {
-        transpose_words(source, step, target, pitch, wide, 16);
-      } else {
-        for (int i = 0; i < 16; ++i) {
-          const __mmask16 mask = r + i < rows ? lanes(count) : lanes(0);
-          _mm512_store_ps(edge + 64 * i, _mm512_maskz_loadu_ps(mask, source + i * step));
-        }
-        transpose_words(edge, 64, target, pitch, wide, count);
-      }
-    }
-  }
-}
-
 void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
-  if (from.dtype == DType::f32) return pack_f32_avx512(from, rows, width, k, to);
+  if (from.dtype == DType::f32) return pack_words_avx512(from, rows, width, k, to);
   pack_words<float, 1>(from, rows, width, k, 1, to);
 }
 
@@ -252,12 +262,49 @@ constexpr Kernel kF32{.name = "avx512 f32",
                       .dot = dot<F32Step>,
                       .dot_rows = 16};
 
+constexpr Kernel kBf16{.name = "avx512 bf16",
+                       .element = DType::bf16,
+                       .mr = kMaxRows,
+                       .nr = kColumns,
+                       .a_unit = 2,
+                       .b_unit = 2,
+                       .k_step = 32,
+                       .kc = 512,
+                       .mc = 280,
+                       .nc = 512,
+                       .pack_a = pack_bf16_pairs<1>,
+                       .pack_b = pack_bf16_pairs<1>,
+                       .multiply = multiply<Bf16Step>,
+                       .write = write_avx512,
+                       .dot = dot<Bf16Step>,
+                       .dot_rows = 16};
+
+constexpr Kernel kInt8{.name = "avx512 vnni",
+                       .element = DType::i8,
+                       .mr = kMaxRows,
+                       .nr = kColumns,
+                       .a_unit = 4,
+                       .b_unit = 4,
+                       .k_step = 4,
+                       .kc = 1024,
+                       .mc = 280,
+                       .nc = 512,
+                       .in_place = true,
+                       .pack_a = pack_int8_avx512,
+                       .pack_b = pack_int8_avx512,
+                       .multiply = multiply<Int8Step>,
+                       .write = write_avx512,
+                       .quantise = quantise_avx512,
+                       .a_offset = 128};
+
 }  // namespace
 
 KernelSet avx512_kernels(const Features& features) {
   KernelSet set;
   if (!features.avx512) return set;
   set.f32 = &kF32;
+  if (features.avx512_bf16) set.bf16 = &kBf16;
+  if (features.avx512_vnni) set.int8 = &kInt8;
   return set;
 }
 

@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "attend/cpu/gemm/kernel.h"
+
 #define ATTEND_AVX512 \
   __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx512vnni")))
 #define ATTEND_AVX512_INLINE ATTEND_AVX512 __attribute__((always_inline)) inline
@@ -49,6 +51,14 @@ ATTEND_AVX512_INLINE void transpose_words(const std::byte* from, std::int64_t fr
 ATTEND_AVX512_INLINE __mmask16 lanes(int count) {
   return static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << (count < 0 ? 0 : count)) - 1u);
 }
+
+// [k][width] of 32-bit words (f32, or four int8 of k) from a matrix of words.
+void pack_words_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
+
+// The same for int8 operands with k contiguous and padded to words.
+void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
+
+float quantise_avx512(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
 
 }  // namespace attend::cpu::detail
 

@@ -215,8 +215,8 @@ class Blocked {
     const std::int64_t row = m0_ + i * width_, col = n0_ + j * kernel_.nr;
     const int rows = static_cast<int>(std::min(width_, job_.m - row));
     const int cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, job_.n - col));
-    if (job_.dequantise.rows != nullptr) dequantise(tile, row, col, rows, cols);
     const GemmOutput& out = job_.out;
+    const Dequantise& scales = job_.dequantise;
     const std::int64_t at = (row * out.c_stride + col) * static_cast<std::int64_t>(bytes_of(out.c_dtype));
     kernel_.write({.tile = tile,
                    .tile_stride = kernel_.nr,
@@ -229,20 +229,10 @@ class Blocked {
                    .alpha = out.alpha,
                    .accumulate = out.accumulate,
                    .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + col : nullptr,
-                   .activation = out.activation});
-  }
-
-  void dequantise(float* tile, std::int64_t row, std::int64_t col, int rows, int cols) const {
-    const Dequantise& d = job_.dequantise;
-    const std::int32_t* from = reinterpret_cast<const std::int32_t*>(tile);
-    for (int r = 0; r < rows; ++r) {
-      const std::int64_t at = static_cast<std::int64_t>(r) * kernel_.nr;
-      const float scale = d.rows[row + r];
-      for (int c = 0; c < cols; ++c) {
-        const std::int32_t value = from[at + c] - (d.offsets != nullptr ? d.offsets[col + c] : 0);
-        tile[at + c] = static_cast<float>(value) * scale * d.cols[col + c];
-      }
-    }
+                   .activation = out.activation,
+                   .row_scales = scales.rows != nullptr ? scales.rows + row : nullptr,
+                   .col_scales = scales.cols != nullptr ? scales.cols + col : nullptr,
+                   .offsets = scales.offsets != nullptr ? scales.offsets + col : nullptr});
   }
 
   const Kernel& kernel_;
@@ -300,7 +290,10 @@ void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
                   .alpha = out.alpha,
                   .accumulate = out.accumulate,
                   .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + col : nullptr,
-                  .activation = out.activation});
+                  .activation = out.activation,
+                  .row_scales = nullptr,
+                  .col_scales = nullptr,
+                  .offsets = nullptr});
   };
   const std::int64_t tasks = ceil_div(job.n, wide);
   if (pool != nullptr && tasks > 1 && job.m * job.n * job.k > kTaskWork / 8)

@@ -5,7 +5,7 @@
 
 namespace attend::cpu::detail {
 
-// Turns the int32 tiles of an int8 product into f32: value * rows[i] * cols[j], after taking offsets[j] off.
+// Scales of an int8 product, see TileOutput.
 struct Dequantise {
   const float* rows = nullptr;            // [m]
   const float* cols = nullptr;            // [n]
@@ -14,10 +14,10 @@ struct Dequantise {
 
 struct Job {
   std::int64_t m = 0, n = 0, k = 0;
-  Operand a, b;
+  Operand a = {}, b = {};
   const std::byte* b_panels = nullptr;  // b already packed over the whole of k
-  GemmOutput out;                       // bias is f32 here
-  Dequantise dequantise;
+  GemmOutput out = {};                  // bias is f32 here
+  Dequantise dequantise = {};
 };
 
 // A null pool runs everything on this thread, for use inside a task.

@@ -1,6 +1,7 @@
 // Kernels for any machine: plain loops that the compiler may vectorise for the baseline. Correct and simple.
 #include "attend/cpu/gemm/kernel.h"
 #include "attend/cpu/gemm/pack.h"
+#include "attend/cpu/gemm/quantise.h"
 #include "attend/cpu/gemm/write_tile.h"
 
 namespace attend::cpu::detail {
@@ -34,6 +35,10 @@ void multiply(const TileProduct& t) {
 
 void write(const TileOutput& out) { TileWriter<4>::write(out); }
 
+float quantise(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
+  return quantise_row<4>(from, k, padded, offset, to);
+}
+
 constexpr Kernel kF32{.name = "generic f32",
                       .mr = kRows,
                       .nr = kColumns,
@@ -56,7 +61,8 @@ constexpr Kernel kInt8{.name = "generic int8",
                        .pack_a = pack_bytes,
                        .pack_b = pack_bytes,
                        .multiply = multiply<std::int8_t, std::int32_t>,
-                       .write = write};
+                       .write = write,
+                       .quantise = quantise};
 
 }  // namespace
 

@@ -54,6 +54,10 @@ struct TileOutput {
   bool accumulate = false;
   const float* bias = nullptr;  // of the first column
   Activation activation = Activation::none;
+  // int8 products: the tile holds int32, and its value is (tile - offsets[j]) * row_scales[i] * col_scales[j].
+  const float* row_scales = nullptr;
+  const float* col_scales = nullptr;
+  const std::int32_t* offsets = nullptr;  // may be null
 };
 
 // tile [rows, cols] = a [rows, k] b [cols, k]ᵀ, both with k contiguous and neither packed: for few rows, where
@@ -72,6 +76,10 @@ struct DotProduct {
 // source is zero.
 using Pack = void (*)(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
 
+// One row of f32 to int8: returns the scale, writes round(x / scale) + (offset, in the low byte), and `offset` from k
+// to padded.
+using Quantise = float (*)(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
+
 struct Kernel {
   const char* name = "";
   DType element = DType::f32;  // of the packed panels
@@ -86,6 +94,8 @@ struct Kernel {
   Pack pack_a = nullptr, pack_b = nullptr;
   void (*multiply)(const TileProduct&) = nullptr;
   void (*write)(const TileOutput&) = nullptr;
+  Quantise quantise = nullptr;  // int8 kernels
+  int a_offset = 0;             // added to quantised values of A: 128 where the instruction takes them unsigned
   void (*begin)() = nullptr;  // around the multiplies of a task: tile registers are set up and given back
   void (*end)() = nullptr;
   void (*dot)(const DotProduct&) = nullptr;

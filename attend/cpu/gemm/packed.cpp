@@ -1,5 +1,159 @@
+// Weights packed once, and products with them.
+#include <algorithm>
+#include <cstdlib>
+
+#include "attend/base/error.h"
+#include "attend/cpu/features.h"
 #include "attend/cpu/gemm.h"
+#include "attend/cpu/gemm/bias.h"
+#include "attend/cpu/gemm/blocked.h"
+#include "attend/cpu/gemm/scratch.h"
+
 namespace attend::cpu {
-PackedWeights PackedWeights::pack(const Matrix&, std::int64_t, std::int64_t, DType, Precision) { return {}; }
-void gemm_packed(const PackedGemm&, ThreadPool&) {}
+
+using detail::Job;
+using detail::Kernel;
+using detail::KernelSet;
+using detail::Operand;
+
+// Memory of packed weights: the panels; for int8 then a scale and an offset for each of n columns.
+struct PackedWeights::Access {
+  static const Kernel& kernel(const PackedWeights& w) { return *static_cast<const Kernel*>(w.kernel_); }
+  static std::byte* panels(const PackedWeights& w) { return w.data_.get(); }
+  static float* scales(const PackedWeights& w) {
+    return reinterpret_cast<float*>(panels(w) + detail::packed_bytes(kernel(w), w.n_, w.k_));
+  }
+  static std::int32_t* offsets(const PackedWeights& w) {
+    return reinterpret_cast<std::int32_t*>(scales(w) + w.n_);
+  }
+
+  static PackedWeights make(const Matrix& w, std::int64_t n, std::int64_t k, DType as, Precision precision,
+                            ThreadPool* pool);
+};
+
+namespace {
+
+const Kernel& choose(DType as, Precision precision) {
+  static const KernelSet set = detail::choose_kernels(features());
+  if (as == DType::i8) return *set.int8;
+  if (as == DType::bf16) return set.bf16 != nullptr ? *set.bf16 : *set.f32;
+  return precision == Precision::split && set.split != nullptr ? *set.split : *set.f32;
 }
+
+// A row of any layout as f32: itself, or a copy in `wide`.
+const float* row_in_f32(const Operand& from, std::int64_t k, detail::Scratch& wide) {
+  if (from.dtype == DType::f32 && from.k_step == 1) return reinterpret_cast<const float*>(from.data);
+  float* to = reinterpret_cast<float*>(wide.get(static_cast<std::size_t>(k) * 4));
+  for (std::int64_t i = 0; i < k; ++i)
+    to[i] = from.dtype == DType::f32 ? reinterpret_cast<const float*>(from.data)[i * from.k_step]
+                                     : static_cast<float>(reinterpret_cast<const Bf16*>(from.data)[i * from.k_step]);
+  return to;
+}
+
+// One panel of int8 weights: quantised row by row into a buffer, then packed.
+void pack_int8_panel(const Kernel& kernel, const Operand& from, std::int64_t cols, std::int64_t k, std::byte* to,
+                     float* scales, std::int32_t* offsets) {
+  thread_local detail::Scratch rows_scratch, wide;
+  const std::int64_t padded = kernel.padded(k);
+  std::byte* rows = rows_scratch.get(static_cast<std::size_t>(cols * padded));
+  for (std::int64_t c = 0; c < cols; ++c) {
+    scales[c] = kernel.quantise(row_in_f32(from.at(c, 0), k, wide), k, padded, 0, rows + c * padded);
+    std::int32_t sum = 0;
+    for (std::int64_t i = 0; i < k; ++i) sum += static_cast<std::int8_t>(rows[c * padded + i]);
+    offsets[c] = kernel.a_offset * sum;
+  }
+  kernel.pack_b({rows, DType::i8, padded, 1}, static_cast<int>(cols), kernel.nr, padded, to);
+}
+
+// Activations to int8, a scale a row. Returns the operand; its scales follow the rows in the same scratch.
+Operand quantise_rows(const Kernel& kernel, const Operand& from, std::int64_t m, std::int64_t k, ThreadPool& pool,
+                      const float** scales) {
+  thread_local detail::Scratch scratch;
+  const std::int64_t padded = kernel.padded(k), bytes = (m * padded + 63) / 64 * 64;
+  std::byte* rows = scratch.get(static_cast<std::size_t>(bytes + 4 * m));
+  float* scale = reinterpret_cast<float*>(rows + bytes);
+  const std::int64_t grain = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, k));
+  pool.for_range(m, grain, [&](std::int64_t begin, std::int64_t end) {
+    thread_local detail::Scratch wide;
+    for (std::int64_t i = begin; i < end; ++i)
+      scale[i] = kernel.quantise(row_in_f32(from.at(i, 0), k, wide), k, padded, kernel.a_offset, rows + i * padded);
+  });
+  *scales = scale;
+  return {rows, DType::i8, padded, 1};
+}
+
+}  // namespace
+
+PackedWeights PackedWeights::Access::make(const Matrix& w, std::int64_t n, std::int64_t k, DType as,
+                                          Precision precision, ThreadPool* pool) {
+  check(n >= 0 && k >= 0, "pack: {} x {} must not be negative", n, k);
+  check(is_float(w.dtype), "pack: the weight is {}; it must be f32 or bf16", name_of(w.dtype));
+  check(is_float(as) || as == DType::i8, "pack: cannot keep weights as {}; only f32, bf16 and i8", name_of(as));
+  const std::int64_t width = w.transposed ? n : k, height = w.transposed ? k : n;
+  check(w.stride >= width || height <= 1, "pack: rows of {} weights, but the stride is {}", width, w.stride);
+  PackedWeights packed;
+  packed.n_ = n, packed.k_ = k, packed.dtype_ = as;
+  const Kernel& kernel = choose(as, precision);
+  packed.kernel_ = &kernel;
+  const std::int64_t panels_bytes = detail::packed_bytes(kernel, n, k);
+  packed.bytes_ = static_cast<std::size_t>(panels_bytes + (as == DType::i8 ? 8 * n : 0));
+  packed.data_ = std::shared_ptr<std::byte[]>(detail::allocate(packed.bytes_), [](std::byte* p) { std::free(p); });
+  const Operand from{static_cast<const std::byte*>(w.data), w.dtype, w.transposed ? 1 : w.stride,
+                     w.transposed ? w.stride : 1};
+  const auto one = [&](std::int64_t p) {
+    const std::int64_t col = p * kernel.nr, cols = std::min<std::int64_t>(kernel.nr, n - col);
+    std::byte* to = panels(packed) + col * kernel.padded(k) * kernel.element_bytes();
+    if (as == DType::i8)
+      pack_int8_panel(kernel, from.at(col, 0), cols, k, to, scales(packed) + col, offsets(packed) + col);
+    else
+      kernel.pack_b(from.at(col, 0), static_cast<int>(cols), kernel.nr, k, to);
+  };
+  const std::int64_t count = (n + kernel.nr - 1) / kernel.nr;
+  if (pool != nullptr)
+    pool->for_each(count, one);
+  else
+    for (std::int64_t p = 0; p < count; ++p) one(p);
+  return packed;
+}
+
+PackedWeights PackedWeights::pack(const Matrix& w, std::int64_t n, std::int64_t k, DType as, Precision precision) {
+  return Access::make(w, n, k, as, precision, nullptr);
+}
+
+PackedWeights PackedWeights::pack(const Matrix& w, std::int64_t n, std::int64_t k, DType as, Precision precision,
+                                  ThreadPool& pool) {
+  return Access::make(w, n, k, as, precision, &pool);
+}
+
+void gemm_packed(const PackedGemm& g, ThreadPool& pool) {
+  using Access = PackedWeights::Access;
+  check(g.weights != nullptr && !g.weights->empty(), "gemm_packed: there are no weights");
+  const PackedWeights& w = *g.weights;
+  check(is_float(g.a_dtype), "gemm_packed: a is {}; it must be f32 or bf16", name_of(g.a_dtype));
+  check(is_float(g.out.c_dtype), "gemm_packed: c is {}; it must be f32 or bf16", name_of(g.out.c_dtype));
+  check(g.a_stride >= w.k() || g.m <= 1, "gemm_packed: rows of a have {} elements, but its stride is {}", w.k(),
+        g.a_stride);
+  check(g.out.c_stride >= w.n() || g.m <= 1, "gemm_packed: rows of c have {} elements, but its stride is {}", w.n(),
+        g.out.c_stride);
+  if (g.m <= 0 || w.n() == 0) return;
+  const Kernel& kernel = Access::kernel(w);
+  Job job{.m = g.m,
+          .n = w.n(),
+          .k = w.k(),
+          .a = {static_cast<const std::byte*>(g.a), g.a_dtype, g.a_stride, 1},
+          .b = {},
+          .b_panels = Access::panels(w),
+          .out = g.out,
+          .dequantise = {}};
+  job.out.bias = detail::bias_in_f32(g.out.bias, g.out.bias_dtype, w.n());
+  if (w.dtype() == DType::i8) {
+    const float* row_scales = nullptr;
+    job.a = quantise_rows(kernel, job.a, g.m, w.k(), pool, &row_scales);
+    job.k = kernel.padded(w.k());
+    job.dequantise = {row_scales, Access::scales(w), kernel.a_offset != 0 ? Access::offsets(w) : nullptr};
+  }
+  const bool small = g.m * w.n() * w.k() <= (1 << 16);
+  multiply_blocked(kernel, job, small ? nullptr : &pool);
+}
+
+}  // namespace attend::cpu

@@ -58,6 +58,15 @@ struct TileWriter {
     return (F)(__builtin_convertvector(h, Word) << 16);
   }
 
+  // The product before scale and bias: f32, or int32 with its scales.
+  [[gnu::always_inline]] static F value(const TileOutput& out, int r, int j, int count) {
+    const F raw = load(out.tile + r * out.tile_stride + j, count);
+    if (out.row_scales == nullptr) return raw;
+    I whole = (I)raw;
+    if (out.offsets != nullptr) whole -= (I)load(reinterpret_cast<const float*>(out.offsets + j), count);
+    return __builtin_convertvector(whole, F) * out.row_scales[r] * load(out.col_scales + j, count);
+  }
+
   template <Activation kActivation>
   [[gnu::always_inline]] static void rows(const TileOutput& out) {
     const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(out.c_dtype));
@@ -65,7 +74,7 @@ struct TileWriter {
       const std::int64_t row = r * out.c_stride * bytes;
       for (int j = 0; j < out.cols; j += Width) {
         const int count = out.cols - j < Width ? out.cols - j : Width;
-        F v = load(out.tile + r * out.tile_stride + j, count) * out.alpha;
+        F v = value(out, r, j, count) * out.alpha;
         if (out.bias != nullptr) v += load(out.bias + j, count);
         const std::int64_t at = row + j * bytes;
         if (out.pre != nullptr) store(v, out.pre + at, out.c_dtype, count);
@@ -100,7 +109,7 @@ struct TileWriter {
       case Activation::sigmoid: return rows<Activation::sigmoid>(out);
       case Activation::none: break;
     }
-    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.cols % Width == 0) return rows_plain(out);
+    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.row_scales == nullptr && out.cols % Width == 0) return rows_plain(out);
     rows<Activation::none>(out);
   }
 };

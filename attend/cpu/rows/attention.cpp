@@ -9,9 +9,7 @@ namespace attend::cpu::ATTEND_ROWS {
 // Returns the factor that what was summed before must take.
 ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded, float& max, float& sum) {
   Vec best = splat(-kInfinity);
-  each(seen, [&](std::int64_t i, auto part) {
-    best = larger(keep(load(scores + i), -kInfinity, part), best);
-  });
+  each(seen, [&](std::int64_t i, auto part) { best = larger(keep(load(scores + i), -kInfinity, part), best); });
   const float here = max_of(best);
   float factor = 1;
   if (here > max) factor = exponential(max - here), max = here;
@@ -30,8 +28,9 @@ ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded,
 ATTEND_INLINE void drop_weights(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t seen,
                                 float* weights) {
   RandomWords<kKeyBlock> random;
-  random.fill(head.drop.key, head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride +
-                                 static_cast<std::uint64_t>(first), seen);
+  random.fill(head.drop.key,
+              head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride + static_cast<std::uint64_t>(first),
+              seen);
   const std::uint32_t* words = random.words();
   each(seen, [&](std::int64_t i, auto) { store(weights + i, dropped(load(weights + i), head.drop, words + i)); });
 }
@@ -93,8 +92,7 @@ static void attend_block(const AttentionHead& head, Forward& w, std::int64_t beg
       if (head.bias) add_bias(head, t, first, seen, scores);
       const float factor = weigh(scores, seen, columns, w.max[i + r], w.sum[i + r]);
       if (factor != 1.0f)
-        for (std::int64_t c = 0; c < padded; c += kLanes)
-          store(y + r * padded + c, load(y + r * padded + c) * factor);
+        for (std::int64_t c = 0; c < padded; c += kLanes) store(y + r * padded + c, load(y + r * padded + c) * factor);
       if (head.drop.threshold) drop_weights(head, t, first, seen, scores);
     }
     if (in_place)
@@ -113,8 +111,7 @@ void attention_rows_of(const AttentionHead& head, std::int64_t begin, std::int64
   for (std::int64_t r = 0; r < rows; ++r) w.max[r] = -kInfinity, w.sum[r] = 0;
   const bool in_place = rows <= 4 && head.width % kLanes == 0;
   const std::int64_t keys = end_of_keys(head, end - 1);
-  for (std::int64_t first = 0; first < keys; first += kKeyBlock)
-    attend_block<E>(head, w, begin, rows, first, in_place);
+  for (std::int64_t first = 0; first < keys; first += kKeyBlock) attend_block<E>(head, w, begin, rows, first, in_place);
   for (std::int64_t r = 0; r < rows; ++r) {
     E* y = static_cast<E*>(head.y) + (begin + r) * head.y_stride;
     const float sum = w.sum[r], inverse = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : kNan;
@@ -149,7 +146,8 @@ void attention_weights_row(const AttentionWeightsRow& row) {
 
 void set_attention(RowKernels& table) {
   table.attention[0] = attention_rows_of<float>, table.attention[1] = attention_rows_of<Bf16Bits>;
-  table.attention_weights[0] = attention_weights_row<float>, table.attention_weights[1] = attention_weights_row<Bf16Bits>;
+  table.attention_weights[0] = attention_weights_row<float>,
+  table.attention_weights[1] = attention_weights_row<Bf16Bits>;
 }
 
 }  // namespace attend::cpu::ATTEND_ROWS

@@ -51,8 +51,9 @@ ATTEND_INLINE void differentiate(const AttentionHead& head, const Rows& rows, st
   if (head.bias) add_bias(head, t, first, seen, weights);
   RandomWords<kKeyBlock> random;
   if (head.drop.threshold)
-    random.fill(head.drop.key, head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride +
-                                   static_cast<std::uint64_t>(first), seen);
+    random.fill(head.drop.key,
+                head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride + static_cast<std::uint64_t>(first),
+                seen);
   const std::uint32_t* words = random.words();
   each(seen, [&](std::int64_t i, auto part) {
     const Vec p = keep(exponential(load(weights + i) - lse), 0.0f, part);

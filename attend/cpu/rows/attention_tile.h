@@ -19,7 +19,8 @@ template <class E>
 static void gather(const E* from, std::int64_t stride, std::int64_t rows, std::int64_t width, float scale, float* to) {
   const std::int64_t padded = to_lanes(width);
   for (std::int64_t r = 0; r < rows; ++r)
-    each(width, [&](std::int64_t i, auto part) { store(to + r * padded + i, load(from + r * stride + i, part) * scale); });
+    each(width,
+         [&](std::int64_t i, auto part) { store(to + r * padded + i, load(from + r * stride + i, part) * scale); });
 }
 
 // rows x width to [width, kKeyBlock]: column r is row r. Columns up to the next whole vector become zeros.

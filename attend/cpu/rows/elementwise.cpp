@@ -86,13 +86,20 @@ void activation_rows(const void* x_, Activation kind, void* y_, std::int64_t n) 
   const E* x = static_cast<const E*>(x_);
   E* y = static_cast<E*>(y_);
   switch (kind) {
-    case Activation::none: return activation_of<Activation::none>(x, y, n);
-    case Activation::relu: return activation_of<Activation::relu>(x, y, n);
-    case Activation::gelu: return activation_of<Activation::gelu>(x, y, n);
-    case Activation::gelu_tanh: return activation_of<Activation::gelu_tanh>(x, y, n);
-    case Activation::silu: return activation_of<Activation::silu>(x, y, n);
-    case Activation::tanh: return activation_of<Activation::tanh>(x, y, n);
-    case Activation::sigmoid: return activation_of<Activation::sigmoid>(x, y, n);
+    case Activation::none:
+      return activation_of<Activation::none>(x, y, n);
+    case Activation::relu:
+      return activation_of<Activation::relu>(x, y, n);
+    case Activation::gelu:
+      return activation_of<Activation::gelu>(x, y, n);
+    case Activation::gelu_tanh:
+      return activation_of<Activation::gelu_tanh>(x, y, n);
+    case Activation::silu:
+      return activation_of<Activation::silu>(x, y, n);
+    case Activation::tanh:
+      return activation_of<Activation::tanh>(x, y, n);
+    case Activation::sigmoid:
+      return activation_of<Activation::sigmoid>(x, y, n);
   }
 }
 
@@ -117,13 +124,20 @@ void backward_of(const ActivationBackwardRows& args, std::int64_t begin, std::in
 template <class E>
 void activation_backward_rows(const ActivationBackwardRows& args, std::int64_t begin, std::int64_t end, float* sums) {
   switch (args.kind) {
-    case Activation::none: return backward_of<Activation::none, E>(args, begin, end, sums);
-    case Activation::relu: return backward_of<Activation::relu, E>(args, begin, end, sums);
-    case Activation::gelu: return backward_of<Activation::gelu, E>(args, begin, end, sums);
-    case Activation::gelu_tanh: return backward_of<Activation::gelu_tanh, E>(args, begin, end, sums);
-    case Activation::silu: return backward_of<Activation::silu, E>(args, begin, end, sums);
-    case Activation::tanh: return backward_of<Activation::tanh, E>(args, begin, end, sums);
-    case Activation::sigmoid: return backward_of<Activation::sigmoid, E>(args, begin, end, sums);
+    case Activation::none:
+      return backward_of<Activation::none, E>(args, begin, end, sums);
+    case Activation::relu:
+      return backward_of<Activation::relu, E>(args, begin, end, sums);
+    case Activation::gelu:
+      return backward_of<Activation::gelu, E>(args, begin, end, sums);
+    case Activation::gelu_tanh:
+      return backward_of<Activation::gelu_tanh, E>(args, begin, end, sums);
+    case Activation::silu:
+      return backward_of<Activation::silu, E>(args, begin, end, sums);
+    case Activation::tanh:
+      return backward_of<Activation::tanh, E>(args, begin, end, sums);
+    case Activation::sigmoid:
+      return backward_of<Activation::sigmoid, E>(args, begin, end, sums);
   }
 }
 

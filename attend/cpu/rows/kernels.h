@@ -101,7 +101,7 @@ struct AttentionHead {
   Out dq, dk, dv;
   std::int64_t dq_stride = 0, dk_stride = 0, dv_stride = 0;
   float* dbias = nullptr;  // f32, laid out as the bias; added to
-  float* work = nullptr;  // attention_backward_floats(queries, width) floats, 64-byte aligned
+  float* work = nullptr;   // attention_backward_floats(queries, width) floats, 64-byte aligned
 };
 
 // Query rows a forward task takes at most: its accumulators are 64 KB.
@@ -161,7 +161,7 @@ struct SgdRows {
 };
 
 struct ReduceColumns {
-  const void* x = nullptr;   // [n, stride], from its first column to take
+  const void* x = nullptr;  // [n, stride], from its first column to take
   std::int64_t n = 0, width = 0, stride = 0;
   float scale = 1;
   Out y;
@@ -169,7 +169,7 @@ struct ReduceColumns {
 };
 
 template <class Function>
-using ByType = Function*[2];
+using ByType = Function* [2];
 
 struct RowKernels {
   const char* name;

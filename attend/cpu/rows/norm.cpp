@@ -12,9 +12,8 @@ constexpr std::int64_t kStretch = 512;
 template <class E>
 ATTEND_INLINE void add_branch(const NormRows& args, const E* x, const E* branch, E* sum, std::uint64_t first) {
   if (args.drop.threshold == 0) {
-    each(args.width, [&](std::int64_t i, auto part) {
-      store(sum + i, load(x + i, part) + load(branch + i, part), part);
-    });
+    each(args.width,
+         [&](std::int64_t i, auto part) { store(sum + i, load(x + i, part) + load(branch + i, part), part); });
     return;
   }
   RandomWords<kStretch> random;

@@ -55,9 +55,7 @@ void random_rows(const RandomRows& args, std::int64_t begin, std::int64_t end) {
     } else {
       each(n, [&](std::int64_t i, auto) { store(values + i, unit(load_words(words + i))); });
     }
-    each(n, [&](std::int64_t i, auto part) {
-      store(out + at + i, args.low + args.width * load(values + i), part);
-    });
+    each(n, [&](std::int64_t i, auto part) { store(out + at + i, args.low + args.width * load(values + i), part); });
   }
 }
 

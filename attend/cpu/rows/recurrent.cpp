@@ -14,9 +14,7 @@ void rnn_step_row(const RnnRows& row) {
   E *next_hidden = static_cast<E*>(row.next_hidden), *next_cell = static_cast<E*>(row.next_cell);
   E* saved = static_cast<E*>(row.saved);
   each(C, [&](std::int64_t i, auto part) {
-    const auto both = [&](int gate) {
-      return load(input + gate * C + i, part) + load(recurrent + gate * C + i, part);
-    };
+    const auto both = [&](int gate) { return load(input + gate * C + i, part) + load(recurrent + gate * C + i, part); };
     const auto save = [&](int slot, Vec v) {
       if (saved) store(saved + slot * C + i, v, part);
     };

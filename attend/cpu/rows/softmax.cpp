@@ -19,9 +19,7 @@ void softmax_row(const void* x_, void* y_, std::int64_t seen, std::int64_t n) {
   E* y = static_cast<E*>(y_);
   const float max = row_max(x, seen);
   Vec total = {};
-  each(seen, [&](std::int64_t i, auto part) {
-    total += keep(exponential(load(x + i, part) - max), 0.0f, part);
-  });
+  each(seen, [&](std::int64_t i, auto part) { total += keep(exponential(load(x + i, part) - max), 0.0f, part); });
   const float inverse = 1.0f / sum_of(total);
   // The exponentials again: f32 would not need it, but bf16 must not round twice.
   each(seen, [&](std::int64_t i, auto part) { store(y + i, exponential(load(x + i, part) - max) * inverse, part); });

@@ -204,8 +204,7 @@ ATTEND_INLINE void transpose(Vec (&rows)[kLanes]) {
 // Lane i of the result is the sum over the lanes of rows[i]: the same shuffles, added up on the way.
 ATTEND_INLINE Vec sums_of(Vec (&rows)[kLanes]) {
   for (int count = kLanes / 2; count >= 1; count /= 2)
-    for (int i = 0; i < count; ++i)
-      rows[i] = zip_low(rows[i], rows[i + count]) + zip_high(rows[i], rows[i + count]);
+    for (int i = 0; i < count; ++i) rows[i] = zip_low(rows[i], rows[i + count]) + zip_high(rows[i], rows[i + count]);
   return rows[0];
 }
 

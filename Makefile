@@ -1,0 +1,62 @@
+# Two commands start from nothing (each installs what is missing, see tools/setup):
+#   make demo    make test
+# `make help` lists the rest.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: build setup demo test bench gpu-test gpu-sanitize test-arm64 format clean help
+
+build: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS)
+
+$(BUILD)/build.ninja:
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS)
+
+setup:
+	@tools/setup
+
+demo: setup
+	@$(MAKE) --no-print-directory build/build.ninja
+	@cmake --build build -j $(JOBS) --target attend
+	@build/attend demo
+
+test: setup
+	@JOBS=$(JOBS) tools/test
+
+bench: $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target bench
+	@tools/bench $(BUILD)
+
+# For a machine with a GPU; installs nothing, so it also works where no package can be had.
+gpu-test:
+	@cmake -S . -B build-gpu -G Ninja -DATTEND_CUDA=ON $(CMAKE_FLAGS)
+	@cmake --build build-gpu -j $(JOBS)
+	@build-gpu/attend devices
+	@ctest --test-dir build-gpu --output-on-failure
+
+gpu-sanitize: gpu-test
+	@JOBS=$(JOBS) tools/gpu-sanitize build-gpu
+
+test-arm64:
+	@tools/setup arm64
+	@cmake -S . -B build-arm64 -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake
+	@cmake --build build-arm64 -j $(JOBS)
+	@ctest --test-dir build-arm64 --output-on-failure -j $(JOBS)
+
+format:
+	@tools/check-format --fix
+
+clean:
+	@rm -rf build build-address build-thread build-gpu build-arm64
+
+help:
+	@echo "make             builds build/attend"
+	@echo "make demo        sets up, builds, trains a small Transformer and shows its attention"
+	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
+	@echo "make bench       builds and runs the benchmarks"
+	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
+	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"
+	@echo "make test-arm64  cross-builds for arm64 and runs the suite under qemu"
+	@echo "make format      formats the sources in place"
+	@echo "make clean       removes the build folders"
+	@echo "CMAKE_FLAGS=-DATTEND_CUDA=OFF and the like go to cmake; JOBS=N limits the build."

@@ -1,0 +1,59 @@
+// Attention forward: one task a head and a stretch of queries. The loops are in rows/attention.cpp.
+#include <cmath>
+#include <limits>
+
+#include "attend/cpu/attention_heads.h"
+#include "attend/cpu/cpu_backend.h"
+
+namespace attend {
+
+void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor& lse) {
+  const cpu::AttentionHeads heads(args);
+  const std::int64_t H = heads.heads(), D = heads.width(), step = cpu::attention_rows(D);
+  const std::int64_t stretches = (heads.most_queries() + step - 1) / step;
+  const auto kernel = rows_.attention[cpu::kind_of(args.q)];
+  // A multiply-add is a sixteenth of an element of streaming work.
+  const std::int64_t work = std::min(heads.most_queries(), step) * heads.most_keys() * D / 8;
+  cpu::for_rows(pool_, heads.sequences() * stretches * H, work, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t h = task % H, b = task / H / stretches, first = task / H % stretches * step;
+      cpu::AttentionHead head = heads.head(b, h);
+      if (first >= head.queries) continue;
+      head.y = heads.element(y, heads.first_query(b), h), head.y_stride = y.row_stride();
+      if (lse.defined()) head.lse = heads.lse(lse, b, h);
+      head.lse_stride = H;
+      kernel(head, first, std::min(head.queries, first + step));
+    }
+  });
+  // Rows behind the last packed sequence: zeros, as of a query that sees no key.
+  if (!heads.packed() || heads.queries_used() >= args.q.rows()) return;
+  const std::int64_t used = heads.queries_used(), rest = args.q.rows() - used;
+  fill(y.flat_rows().slice_first(used, rest), 0.0f);
+  if (lse.defined()) std::fill_n(lse.data<float>() + used * H, rest * H, -std::numeric_limits<float>::infinity());
+}
+
+void CpuBackend::attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) {
+  const cpu::AttentionHeads heads(args);
+  const std::int64_t H = heads.heads(), T = weights.dim(2), S = weights.dim(3);
+  const DType dtype = args.q.dtype();
+  cpu::for_rows(pool_, heads.sequences() * H * T, S * heads.width() / 4, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t t = task % T, h = task / T % H, b = task / T / H;
+      const cpu::AttentionHead head = heads.head(b, h);
+      cpu::AttentionWeightsRow row;
+      row.weights = weights.data<float>() + task * S;
+      if (t < head.queries) {
+        row.q = cpu::at(head.q, t * head.q_stride, dtype);
+        row.k = head.k, row.k_stride = head.k_stride, row.width = head.width;
+        row.keys = std::clamp<std::int64_t>(std::min(head.keys, t + head.shift + 1), 0, S);
+        row.scale = head.scale, row.lse = heads.lse(lse, b, h)[t * H];
+        if (head.bias) row.bias = cpu::at(head.bias, t * head.bias_stride, head.bias_bf16 ? DType::bf16 : DType::f32);
+        row.bias_bf16 = head.bias_bf16;
+        rows_.attention_weights[cpu::kind_of(args.q)](row);
+      }
+      std::fill(row.weights + row.keys, row.weights + S, 0.0f);
+    }
+  });
+}
+
+}  // namespace attend

@@ -1,0 +1,88 @@
+// A call of attention taken apart: for each sequence b and head h, where its rows lie and what it may see.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "attend/cpu/parallel.h"
+
+namespace attend::cpu {
+
+class AttentionHeads {
+ public:
+  explicit AttentionHeads(const Attention& args)
+      : args_(args),
+        packed_(args.mask.query_offsets.defined()),
+        width_(args.q.width() / std::max<std::int64_t>(1, args.heads)) {
+    sequences_ = packed_ ? args.mask.query_offsets.size() - 1 : args.q.dim(0);
+    most_queries_ = packed_ ? args.mask.max_queries : args.q.dim(1);
+    most_keys_ = packed_ ? args.mask.max_keys : args.k.dim(1);
+    if (args.mask.key_lengths.defined()) lengths_ = args.mask.key_lengths.data<std::int32_t>();
+    if (packed_) {
+      query_offsets_ = args.mask.query_offsets.data<std::int32_t>();
+      key_offsets_ = args.mask.key_offsets.data<std::int32_t>();
+    }
+    rule_ = rule_of(args.dropout);
+  }
+
+  std::int64_t sequences() const { return sequences_; }
+  std::int64_t heads() const { return args_.heads; }
+  std::int64_t width() const { return width_; }  // D
+  std::int64_t most_queries() const { return most_queries_; }
+  std::int64_t most_keys() const { return most_keys_; }
+  bool packed() const { return packed_; }
+
+  // The rows of sequence b in q, and in k and v; count_keys says how many of the latter it may see.
+  std::int64_t first_query(std::int64_t b) const { return packed_ ? query_offsets_[b] : b * most_queries_; }
+  std::int64_t count_queries(std::int64_t b) const {
+    return packed_ ? query_offsets_[b + 1] - query_offsets_[b] : most_queries_;
+  }
+  std::int64_t first_key(std::int64_t b) const { return packed_ ? key_offsets_[b] : b * most_keys_; }
+  std::int64_t count_keys(std::int64_t b) const {
+    const std::int64_t all = packed_ && lengths_ == nullptr ? key_offsets_[b + 1] - key_offsets_[b] : most_keys_;
+    return lengths_ ? std::clamp<std::int64_t>(lengths_[b], 0, all) : all;
+  }
+  // Rows of q that no sequence has: a packed batch may be longer than its sequences.
+  std::int64_t queries_used() const { return packed_ ? query_offsets_[sequences_] : sequences_ * most_queries_; }
+
+  // What forward and backward share of head h of sequence b.
+  AttentionHead head(std::int64_t b, std::int64_t h) const {
+    AttentionHead head;
+    head.q = element(args_.q, first_query(b), h), head.q_stride = args_.q.row_stride();
+    head.k = element(args_.k, first_key(b), h), head.k_stride = args_.k.row_stride();
+    head.v = element(args_.v, first_key(b), h), head.v_stride = args_.v.row_stride();
+    head.queries = count_queries(b), head.keys = count_keys(b);
+    const std::int64_t keys = packed_ ? head.keys : most_keys_;
+    head.shift = args_.mask.causal ? keys - head.queries : head.keys;
+    head.width = width_, head.scale = args_.scale;
+    if (const Tensor& bias = args_.mask.bias; bias.defined()) {
+      head.bias = at(bias.raw(), bias_offset(b, h), bias.dtype());
+      head.bias_bf16 = bias.dtype() == DType::bf16, head.bias_stride = most_keys_;
+    }
+    head.drop = rule_;
+    head.drop_first = static_cast<std::uint64_t>((b * args_.heads + h) * most_queries_ * most_keys_);
+    head.drop_stride = static_cast<std::uint64_t>(most_keys_);
+    return head;
+  }
+
+  // Element 0 of head h in a row of a tensor of width H·D, and of lse [rows, H].
+  void* element(const Tensor& x, std::int64_t row, std::int64_t h) const {
+    return at(x.raw(), row * x.row_stride() + h * width_, x.dtype());
+  }
+  float* lse(const Tensor& lse, std::int64_t b, std::int64_t h) const {
+    return lse.data<float>() + first_query(b) * args_.heads + h;
+  }
+  // The first element of bias [G, H, T, S] for this head.
+  std::int64_t bias_offset(std::int64_t b, std::int64_t h) const {
+    return ((b % args_.mask.bias.dim(0)) * args_.heads + h) * most_queries_ * most_keys_;
+  }
+
+ private:
+  const Attention& args_;
+  bool packed_;
+  std::int64_t width_, sequences_ = 0, most_queries_ = 0, most_keys_ = 0;
+  const std::int32_t *lengths_ = nullptr, *query_offsets_ = nullptr, *key_offsets_ = nullptr;
+  DropRule rule_;
+};
+
+}  // namespace attend::cpu

@@ -1,0 +1,72 @@
+// The CPU backend itself: memory, copies, and the working memory of its kernels.
+#include "attend/cpu/cpu_backend.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "attend/cpu/parallel.h"
+#include "attend/cpu/rows/kernels.h"
+
+namespace attend {
+
+namespace {
+
+// From this size on blocks are aligned to huge pages and the kernel is asked for them: a walk through a large tensor
+// misses the TLB on every 4 KB otherwise.
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+}  // namespace
+
+CpuBackend::CpuBackend(const CpuOptions& options)
+    : pool_(options.threads), precision_(options.precision), rows_(cpu::row_kernels()) {}
+
+CpuBackend::~CpuBackend() { std::free(scratch_); }
+
+void* CpuBackend::allocate(std::size_t bytes) {
+  const std::size_t unit = bytes >= kHugePage ? kHugePage : 64;
+  const std::size_t rounded = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
+  void* data = rounded >= bytes ? std::aligned_alloc(unit, rounded) : nullptr;
+  check(data != nullptr, "cpu: no memory for {} bytes ({:.1f} MB)", bytes, static_cast<double>(bytes) / 1e6);
+#if defined(MADV_HUGEPAGE)
+  if (unit == kHugePage) madvise(data, rounded, MADV_HUGEPAGE);
+#endif
+  return data;
+}
+
+void CpuBackend::free(void* data, std::size_t) { std::free(data); }
+
+void CpuBackend::to_device(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+void CpuBackend::to_host(void* to, const void* from, std::size_t bytes) { to_device(to, from, bytes); }
+
+void CpuBackend::to_device_async(void* to, const void* from, std::size_t bytes) { to_device(to, from, bytes); }
+
+std::unique_ptr<Graph> CpuBackend::capture(const std::function<void()>& body) {
+  body();
+  return nullptr;
+}
+
+float* CpuBackend::scratch(std::int64_t floats) {
+  if (floats > scratch_floats_) {
+    std::free(scratch_);
+    scratch_ = nullptr, scratch_floats_ = 0;
+    scratch_ = static_cast<float*>(allocate(static_cast<std::size_t>(floats) * sizeof(float)));
+    scratch_floats_ = floats;
+  }
+  return scratch_;
+}
+
+void CpuBackend::finish_columns(const float* partial, std::int64_t chunks, std::int64_t stride, const Grad& sums) {
+  if (!sums) return;
+  const std::int64_t width = sums.into.size();
+  cpu::for_rows(pool_, width, chunks, [&](std::int64_t begin, std::int64_t end) {
+    cpu::Out out{cpu::at(sums.into.raw(), begin, sums.into.dtype()), sums.accumulate};
+    rows_.sum_chunks[cpu::kind_of(sums.into)](partial + begin, chunks, stride, out, end - begin);
+  });
+}
+
+}  // namespace attend

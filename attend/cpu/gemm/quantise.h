@@ -1,0 +1,52 @@
+// f32 to int8, symmetric, one scale a row: q = round(x / scale), scale = max|x| / 127. Written once with GCC vectors;
+// each instruction set inlines it at its own width.
+#pragma once
+
+#include <cstring>
+
+#include "attend/cpu/activation_math.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace attend::cpu::detail {
+
+template <int Width>
+[[gnu::always_inline]] inline typename Lanes<Width>::Float load_part(const float* from, std::int64_t count) {
+  if (count >= Width) return *reinterpret_cast<const typename Lanes<Width>::Loose*>(from);
+  typename Lanes<Width>::Float v{};
+  std::memcpy(&v, from, static_cast<std::size_t>(count) * 4);
+  return v;
+}
+
+// Writes q + offset (the low byte) for k values, and offset itself up to padded. Returns the scale.
+template <int Width>
+[[gnu::always_inline]] inline float quantise_row(const float* from, std::int64_t k, std::int64_t padded, int offset,
+                                                 std::byte* to) {
+  using F = typename Lanes<Width>::Float;
+  using I = typename Lanes<Width>::Int;
+  using Bytes = typename Lanes<Width>::Bytes;
+  F most{};
+  for (std::int64_t i = 0; i < k; i += Width) {
+    const F x = load_part<Width>(from + i, k - i);
+    const F size = x < 0.0f ? -x : x;
+    most = size > most ? size : most;
+  }
+  float largest = 0;
+  for (int i = 0; i < Width; ++i) largest = most[i] > largest ? most[i] : largest;
+  const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
+  for (std::int64_t i = 0; i < k; i += Width) {
+    // 1.5 * 2^23: the low bits of the sum are the nearest integer.
+    const F shifted = load_part<Width>(from + i, k - i) * inverse + 12582912.0f;
+    const I whole = (I)shifted - 0x4b400000 + offset;
+    const Bytes bytes = __builtin_convertvector(whole, Bytes);
+    const std::int64_t count = k - i < Width ? k - i : Width;
+    std::memcpy(to + i, &bytes, static_cast<std::size_t>(count));
+  }
+  std::memset(to + k, offset & 0xff, static_cast<std::size_t>(padded - k));
+  return largest / 127.0f;
+}
+
+}  // namespace attend::cpu::detail
+
+#pragma GCC diagnostic pop

@@ -1,0 +1,60 @@
+# Sources of the CPU backend, relative to the source root. The loops of rows/ are compiled once for each instruction
+# set, into a namespace of their own; row_kernels.cpp picks one at run time.
+include(${PROJECT_SOURCE_DIR}/attend/cpu/gemm/sources.cmake)
+set(ATTEND_CPU_SOURCES
+    ${ATTEND_CPU_GEMM_SOURCES}
+    attend/cpu/activation.cpp
+    attend/cpu/add_norm.cpp
+    attend/cpu/additive_scores.cpp
+    attend/cpu/attention.cpp
+    attend/cpu/attention_backward.cpp
+    attend/cpu/cpu_backend.cpp
+    attend/cpu/cross_entropy.cpp
+    attend/cpu/dropout.cpp
+    attend/cpu/elementwise.cpp
+    attend/cpu/embedding.cpp
+    attend/cpu/fill.cpp
+    attend/cpu/matmul.cpp
+    attend/cpu/optimizer.cpp
+    attend/cpu/random.cpp
+    attend/cpu/reduce.cpp
+    attend/cpu/rnn_step.cpp
+    attend/cpu/row_kernels.cpp
+    attend/cpu/scale.cpp
+    attend/cpu/softmax.cpp
+    attend/cpu/strided_copy.cpp)
+
+set(ATTEND_CPU_ROWS
+    attend/cpu/rows/attention.cpp
+    attend/cpu/rows/attention_backward.cpp
+    attend/cpu/rows/columns.cpp
+    attend/cpu/rows/elementwise.cpp
+    attend/cpu/rows/norm.cpp
+    attend/cpu/rows/optimizer.cpp
+    attend/cpu/rows/random.cpp
+    attend/cpu/rows/recurrent.cpp
+    attend/cpu/rows/softmax.cpp
+    attend/cpu/rows/table.cpp)
+list(TRANSFORM ATTEND_CPU_ROWS PREPEND ${PROJECT_SOURCE_DIR}/)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+  set(ATTEND_ROWS_SETS generic avx2 avx512)
+  set(ATTEND_ROWS_FLAGS_generic -march=x86-64)
+  set(ATTEND_ROWS_FLAGS_avx2 -march=x86-64-v3)
+  set(ATTEND_ROWS_FLAGS_avx512 -march=x86-64-v3 -mavx512f -mavx512bw -mavx512dq -mavx512vl
+                               -mprefer-vector-width=512)
+else()
+  set(ATTEND_ROWS_SETS neon)
+endif()
+
+# No -ffast-math: NaN and infinities must survive. -Wno-*uninitialized: GCC 12's AVX-512 headers pass undefined vectors
+# on purpose and are warned about (its bug 105593). -Wno-psabi: vectors are only passed between inlined functions.
+foreach(set ${ATTEND_ROWS_SETS})
+  add_library(attend_rows_${set} OBJECT ${ATTEND_CPU_ROWS})
+  attend_configure(attend_rows_${set})
+  target_compile_definitions(attend_rows_${set} PRIVATE ATTEND_ROWS=rows_${set})
+  target_compile_options(attend_rows_${set} PRIVATE
+    -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wno-psabi -Wno-uninitialized -Wno-maybe-uninitialized
+    ${ATTEND_ROWS_FLAGS_${set}})
+  list(APPEND ATTEND_CPU_SOURCES $<TARGET_OBJECTS:attend_rows_${set}>)
+endforeach()

@@ -1,0 +1,231 @@
+// Cross entropy with label smoothing (Szegedy et al. 2016): loss = lse - Σ q·logit, q = (1 - ε) at the target + ε / V.
+// The forward pass reads the logits once (a running maximum, as in Milakov & Gimelshein 2018); the backward pass reads
+// them once more and may write over them. The probabilities never stand in memory.
+#include "attend/cuda/block.cuh"
+#include "attend/cuda/launch.cuh"
+
+namespace attend {
+namespace cuda {
+namespace {
+
+constexpr int kBlock = 512;
+constexpr std::int64_t kWarpWidth = 1024;
+constexpr float kLog2E = 1.4426950408889634f;
+
+__device__ __forceinline__ float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Calls single(c) for the entries of a row before the first 16-byte boundary and after the last, and packs(c) for a
+// pack that begins at c; each thread of Threads takes its share.
+template <class T, int Threads, class Packs, class Single>
+__device__ __forceinline__ void walk_row(const T* row, std::int64_t width, Packs&& packs, Single&& single) {
+  constexpr int N = kPack<T>;
+  const int misaligned = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / sizeof(T) % N);
+  const std::int64_t head = min(width, static_cast<std::int64_t>((N - misaligned) % N));
+  const std::int64_t body = (width - head) / N, tail = head + body * N;
+#pragma unroll 4
+  for (std::int64_t p = threadIdx.x; p < body; p += Threads) packs(head + p * N);
+  if (threadIdx.x < head) single(threadIdx.x);
+  for (std::int64_t c = tail + threadIdx.x; c < width; c += Threads) single(c);
+}
+
+// The running maximum is kept in units of log 2: e^x = 2^(x log2 e) is one multiply-add and one instruction.
+struct Running {
+  float max = -INFINITY, sum = 0, total = 0;
+
+  template <int N>
+  __device__ __forceinline__ void take(const float (&x)[N]) {
+    float top = x[0];
+#pragma unroll
+    for (int j = 1; j < N; ++j) top = fmaxf(top, x[j]);
+    if (top > max) {
+      sum *= power_of_two((max - top) * kLog2E);
+      max = top;
+    }
+    const float shift = max == -INFINITY ? 0.0f : max * kLog2E;
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+      sum += power_of_two(x[j] * kLog2E - shift);
+      total += x[j];
+    }
+  }
+};
+
+struct Targets {
+  const std::int32_t* at;
+  std::int32_t ignore;
+  float smoothing;
+};
+
+// blockDim = (Threads, rows a block).
+template <class T, int Threads>
+__global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads)
+    cross_entropy_kernel(const T* logits, Targets targets, float* losses, float* lse, std::int64_t rows,
+                         std::int64_t width) {
+  __shared__ ExpSum shared[kWarp];
+  __shared__ float totals[kWarp];
+  const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.y) + threadIdx.y;
+  if (row >= rows) return;
+  const std::int32_t target = targets.at[row];
+  if (target == targets.ignore) {  // not read at all
+    if (threadIdx.x == 0) losses[row] = 0, lse[row] = 0;
+    return;
+  }
+  logits += row * width;
+  Running running;
+  walk_row<T, Threads>(
+      logits, width,
+      [&](std::int64_t c) {
+        float x[kPack<T>];
+        load_once(logits + c, x);
+        running.take(x);
+      },
+      [&](std::int64_t c) {
+        const float x[1] = {to_float(logits[c])};
+        running.take(x);
+      });
+  const ExpSum state = block_merge<Threads>({running.max, running.sum}, shared);
+  const float total = block_sum<Threads>(running.total, totals);
+  if (threadIdx.x != 0) return;
+  const float log_sum = state.max + logf(state.sum);
+  lse[row] = log_sum;
+  if (target < 0 || target >= width) {
+    losses[row] = NAN;
+    return;
+  }
+  float expected = to_float(logits[target]);
+  if (targets.smoothing > 0) expected = (1 - targets.smoothing) * expected + targets.smoothing / width * total;
+  losses[row] = log_sum - expected;
+}
+
+// One block: the mean over the rows that count.
+constexpr int kMeanThreads = 1024;
+
+__global__ void __launch_bounds__(kMeanThreads)
+    mean_loss_kernel(const float* losses, Targets targets, std::int64_t rows, float* total) {
+  __shared__ float shared[kWarp];
+  float sum = 0, count = 0;
+#pragma unroll 8
+  for (std::int64_t row = threadIdx.x; row < rows; row += kMeanThreads) {
+    sum += losses[row];
+    count += targets.at[row] != targets.ignore ? 1.0f : 0.0f;
+  }
+  sum = block_sum<kMeanThreads>(sum, shared);
+  count = block_sum<kMeanThreads>(count, shared);
+  if (threadIdx.x == 0) total[0] = count > 0 ? sum / count : 0.0f, total[1] = count;
+}
+
+template <class T>
+struct Backward {
+  const float* dloss;
+  const T* logits;
+  Targets targets;
+  const float* lse;
+  const float* total;
+  T* dlogits;
+  std::int64_t rows, width;
+  bool accumulate, same_alignment;  // of logits and dlogits
+};
+
+template <class T, int N>
+__device__ __forceinline__ void put(T* to, float (&x)[N], bool accumulate) {
+  if (accumulate) {
+    float before[N];
+    load(to, before);
+#pragma unroll
+    for (int j = 0; j < N; ++j) x[j] += before[j];
+  }
+  store(to, x);
+}
+
+template <class T, int Threads>
+__global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads) cross_entropy_backward_kernel(Backward<T> args) {
+  const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.y) + threadIdx.y;
+  if (row >= args.rows) return;
+  const T* logits = args.logits + row * args.width;
+  T* dlogits = args.dlogits + row * args.width;
+  const std::int32_t target = args.targets.at[row];
+  const bool ignored = target == args.targets.ignore;
+  if (ignored && args.accumulate) return;
+  const float scale = ignored ? 0.0f : args.dloss[0] / args.total[1];
+  const float shift = args.lse[row] * kLog2E, floor = args.targets.smoothing / args.width;
+  const float hit = 1 - args.targets.smoothing;
+  const auto gradient = [&](float x, std::int64_t c) {
+    return scale * (power_of_two(x * kLog2E - shift) - floor - (c == target ? hit : 0.0f));
+  };
+  const auto single = [&](std::int64_t c) {
+    float x[1] = {ignored ? 0.0f : gradient(to_float(logits[c]), c)};
+    put(dlogits + c, x, args.accumulate);
+  };
+  if (!args.same_alignment) {
+    for (std::int64_t c = threadIdx.x; c < args.width; c += Threads) single(c);
+    return;
+  }
+  walk_row<T, Threads>(
+      logits, args.width,
+      [&](std::int64_t c) {
+        float x[kPack<T>] = {};
+        if (!ignored) {
+          load_once(logits + c, x);
+#pragma unroll
+          for (int j = 0; j < kPack<T>; ++j) x[j] = gradient(x[j], c + j);
+        }
+        put(dlogits + c, x, args.accumulate);
+      },
+      single);
+}
+
+}  // namespace
+}  // namespace cuda
+
+void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
+                                const Tensor& losses, const Tensor& lse, const Tensor& total) {
+  using namespace cuda;
+  const std::int64_t rows = logits.rows(), width = logits.width();
+  const Targets wanted = {pointer<std::int32_t>(targets), ignore, smoothing};
+  if (logits.size() > 0)
+    with_float(logits.dtype(), "cross_entropy", [&](auto type) {
+      using T = typename decltype(type)::type;
+      if (width <= kWarpWidth)
+        cross_entropy_kernel<T, kWarp><<<blocks_for(rows, 8), dim3(kWarp, 8), 0, stream()>>>(
+            pointer<T>(logits), wanted, pointer<float>(losses), pointer<float>(lse), rows, width);
+      else
+        cross_entropy_kernel<T, kBlock><<<blocks_for(rows, 1), kBlock, 0, stream()>>>(
+            pointer<T>(logits), wanted, pointer<float>(losses), pointer<float>(lse), rows, width);
+    });
+  launch_check("cross_entropy");
+  mean_loss_kernel<<<1, kMeanThreads, 0, stream()>>>(pointer<float>(losses), wanted, logits.size() > 0 ? rows : 0,
+                                                     pointer<float>(total));
+  launch_check("cross_entropy mean");
+}
+
+void CudaBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
+                                         float smoothing, std::int32_t ignore, const Tensor& lse, const Tensor& total,
+                                         const Grad& dlogits) {
+  using namespace cuda;
+  if (logits.size() == 0) return;
+  with_float(logits.dtype(), "cross_entropy_backward", [&](auto type) {
+    using T = typename decltype(type)::type;
+    const auto phase = [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.raw()) % 16; };
+    const Backward<T> args = {.dloss = pointer<float>(dloss),
+                              .logits = pointer<T>(logits),
+                              .targets = {pointer<std::int32_t>(targets), ignore, smoothing},
+                              .lse = pointer<float>(lse),
+                              .total = pointer<float>(total),
+                              .dlogits = pointer<T>(dlogits.into),
+                              .rows = logits.rows(),
+                              .width = logits.width(),
+                              .accumulate = dlogits.accumulate,
+                              .same_alignment = phase(logits) == phase(dlogits.into)};
+    if (args.width <= kWarpWidth)
+      cross_entropy_backward_kernel<T, kWarp><<<blocks_for(args.rows, 8), dim3(kWarp, 8), 0, stream()>>>(args);
+    else
+      cross_entropy_backward_kernel<T, kBlock><<<blocks_for(args.rows, 1), kBlock, 0, stream()>>>(args);
+  });
+  launch_check("cross_entropy_backward");
+}
+
+}  // namespace attend

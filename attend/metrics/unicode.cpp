@@ -1,0 +1,130 @@
+#include "attend/metrics/unicode.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "attend/base/error.h"
+#include "attend/metrics/unicode_tables.h"
+
+namespace attend::metrics {
+
+namespace {
+
+constexpr char32_t kInvalid = 0xFFFFFFFF;
+constexpr char32_t kCapitalSigma = 0x3A3, kSigma = 0x3C3, kFinalSigma = 0x3C2;
+constexpr char32_t kCapitalIWithDot = 0x130, kDotAbove = 0x307;
+
+// The range that would hold c: the first one that does not end before it.
+template <class Range>
+const Range* find_range(std::span<const Range> ranges, char32_t c) {
+  const auto found = std::ranges::lower_bound(ranges, c, {}, &Range::last);
+  return found != ranges.end() && found->first <= c ? &*found : nullptr;
+}
+
+bool contains(std::span<const CharacterRange> ranges, char32_t c) { return find_range(ranges, c) != nullptr; }
+
+// Reads one character and moves at behind it; kInvalid leaves at where it was.
+char32_t next_character(std::string_view text, std::size_t& at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(at);
+  if (lead < 0x80) {
+    ++at;
+    return lead;
+  }
+  const int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() - at <= static_cast<std::size_t>(more)) return kInvalid;
+  char32_t c = lead & (0x3Fu >> more);
+  for (int i = 1; i <= more; ++i) {
+    const unsigned next = byte(at + i);
+    if ((next & 0xC0) != 0x80) return kInvalid;
+    c = c << 6 | (next & 0x3F);
+  }
+  constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};  // below it the form is overlong
+  if (c < kLeast[more] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) return kInvalid;
+  at += more + 1;
+  return c;
+}
+
+// A sigma is final where the nearest character before it that counts is a letter with case and the nearest behind is
+// not (Unicode 3.13, Final_Sigma).
+bool is_final_sigma(std::u32string_view text, std::size_t at) {
+  std::size_t before = at, after = at + 1;
+  while (before > 0 && contains(kCaseIgnorable, text[before - 1])) --before;
+  if (before == 0 || !contains(kCased, text[before - 1])) return false;
+  while (after < text.size() && contains(kCaseIgnorable, text[after])) ++after;
+  return after == text.size() || !contains(kCased, text[after]);
+}
+
+char32_t lower_character(char32_t c) {
+  if (c < 0x80) return c >= 'A' && c <= 'Z' ? c + 32 : c;
+  const LowerRun* run = find_range(std::span<const LowerRun>(kLower), c);
+  if (!run || (c - run->first) % static_cast<char32_t>(run->stride) != 0) return c;
+  return static_cast<char32_t>(static_cast<std::int64_t>(c) + run->distance);
+}
+
+}  // namespace
+
+std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();)
+    if (next_character(text, at) == kInvalid) return at;
+  return std::nullopt;
+}
+
+std::u32string decode_utf8(std::string_view text) {
+  std::u32string decoded;
+  decoded.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = next_character(text, at);
+    check(c != kInvalid, "text is not UTF-8 at byte {} of {}", at, text.size());
+    decoded.push_back(c);
+  }
+  return decoded;
+}
+
+bool is_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= 0x9 && c <= 0xD) || (c >= 0x1C && c <= 0x1F);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+         c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+bool is_punctuation(char32_t c) { return contains(kPunctuation, c); }
+bool is_symbol(char32_t c) { return contains(kSymbol, c); }
+bool is_number(char32_t c) { return contains(kNumber, c); }
+
+std::u32string lower(std::u32string_view text) {
+  std::u32string lowered;
+  lowered.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == kCapitalSigma) {
+      lowered.push_back(is_final_sigma(text, i) ? kFinalSigma : kSigma);
+    } else if (text[i] == kCapitalIWithDot) {
+      lowered.append({U'i', kDotAbove});
+    } else {
+      lowered.push_back(lower_character(text[i]));
+    }
+  }
+  return lowered;
+}
+
+std::u32string_view strip_right(std::u32string_view text) {
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::u32string_view> split_words(std::u32string_view text) {
+  std::vector<std::u32string_view> words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    if (is_space(text[begin])) {
+      ++begin;
+      continue;
+    }
+    std::size_t end = begin + 1;
+    while (end < text.size() && !is_space(text[end])) ++end;
+    words.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
+}
+
+}  // namespace attend::metrics

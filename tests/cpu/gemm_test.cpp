@@ -1,0 +1,330 @@
+// The CPU matrix product against loops in double: every instruction set of this machine, odd sizes, all
+// transpositions, every part of the epilogue, batches, thread counts, and weights packed as f32, bf16 and int8.
+#include "attend/cpu/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/base/random.h"
+#include "attend/cpu/features.h"
+#include "attend/cpu/gemm/blocked.h"
+
+namespace attend::cpu {
+namespace {
+
+using detail::Kernel;
+using detail::KernelSet;
+
+// A matrix in a buffer of its own with a stride, one element off alignment, guarded by a known value all around.
+struct Buffer {
+  std::int64_t rows, cols, stride;
+  DType dtype;
+  std::vector<float> values;     // rows x stride, rounded to dtype
+  std::vector<std::byte> bytes;  // what the product sees
+
+  Buffer(std::int64_t rows, std::int64_t cols, DType dtype, std::uint32_t stream, std::int64_t pad = 3)
+      : rows(rows), cols(cols), stride(cols + pad), dtype(dtype) {
+    values.resize(static_cast<std::size_t>(rows * stride + 1));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float x = to_unit(random_word(7, stream, i)) * 2 - 1;
+      values[i] = dtype == DType::bf16 ? static_cast<float>(Bf16(x)) : x;
+    }
+    bytes.resize(values.size() * bytes_of(dtype));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Bf16 half(values[i]);
+      std::memcpy(bytes.data() + i * bytes_of(dtype), dtype == DType::bf16 ? static_cast<const void*>(&half) : &values[i],
+                  bytes_of(dtype));
+    }
+  }
+  void* data() { return bytes.data() + bytes_of(dtype); }  // element 0 is one past the start
+  double at(std::int64_t i, std::int64_t j) const { return values[static_cast<std::size_t>(i * stride + j + 1)]; }
+  double now(std::int64_t i, std::int64_t j) const {
+    const std::byte* p = bytes.data() + static_cast<std::size_t>(i * stride + j + 1) * bytes_of(dtype);
+    if (dtype == DType::bf16) {
+      Bf16 half;
+      std::memcpy(&half, p, 2);
+      return half;
+    }
+    float x;
+    std::memcpy(&x, p, 4);
+    return x;
+  }
+};
+
+double reference_activation(Activation activation, double x) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return x > 0 ? x : 0;
+    case Activation::gelu: return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::gelu_tanh: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::silu: return x / (1 + std::exp(-x));
+    case Activation::tanh: return std::tanh(x);
+    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+  }
+  return x;
+}
+
+// The kernels of each instruction set that this machine has, capped one after the other.
+std::vector<std::pair<std::string, KernelSet>> all_sets() {
+  std::vector<std::pair<std::string, KernelSet>> sets;
+  for (const char* cap : {"generic", "avx2", "avx512", "avx512_bf16", "amx", "neon", "neon_bf16", "neon_i8mm"}) {
+    const Features f = capped(features(), cap);
+    const std::string name = describe(f);
+    if (sets.empty() || name != sets.back().first) sets.emplace_back(name, detail::choose_kernels(f));
+  }
+  return sets;
+}
+
+struct Case {
+  std::int64_t m, n, k;
+  bool ta = false, tb = false;
+  DType dtype = DType::f32, c_dtype = DType::f32;
+  float alpha = 1;
+  bool accumulate = false, bias = false, pre = false;
+  DType bias_dtype = DType::f32;
+  Activation activation = Activation::none;
+};
+
+std::string describe_case(const Case& c) {
+  return fmt::format("{} x {} x {}{}{} {} -> {} alpha {} accumulate {} bias {} pre {} {}", c.m, c.n, c.k,
+                     c.ta ? " aT" : "", c.tb ? " bT" : "", name_of(c.dtype), name_of(c.c_dtype), c.alpha, c.accumulate,
+                     c.bias, c.pre, name_of(c.activation));
+}
+
+// One product through a kernel, compared element by element. tolerance: relative to sum |a| |b| over k.
+void check_case(const Kernel& kernel, const Case& c, double tolerance, ThreadPool* pool, bool dot) {
+  Buffer a(c.ta ? c.k : c.m, c.ta ? c.m : c.k, c.dtype, 1), b(c.tb ? c.n : c.k, c.tb ? c.k : c.n, c.dtype, 2);
+  Buffer out(c.m, c.n, c.c_dtype, 3), pre(c.m, c.n, c.c_dtype, 4), bias(1, c.n, DType::f32, 5, 0);
+  detail::Job job{.m = c.m,
+                  .n = c.n,
+                  .k = c.k,
+                  .a = {static_cast<std::byte*>(a.data()), c.dtype, c.ta ? 1 : a.stride, c.ta ? a.stride : 1},
+                  .b = {static_cast<std::byte*>(b.data()), c.dtype, c.tb ? b.stride : 1, c.tb ? 1 : b.stride},
+                  .b_panels = nullptr,
+                  .out = {out.data(), c.c_dtype, out.stride, c.alpha, c.accumulate, c.bias ? bias.data() : nullptr,
+                          DType::f32, c.activation, c.pre ? pre.data() : nullptr},
+                  .dequantise = {}};
+  dot ? detail::multiply_dot(kernel, job, pool) : detail::multiply_blocked(kernel, job, pool);
+  const double half = c.c_dtype == DType::bf16 ? 1.0 / 256 : 0;
+  for (std::int64_t i = 0; i < c.m; ++i)
+    for (std::int64_t j = 0; j < out.stride; ++j) {
+      if (j >= c.n) {
+        if (i + 1 < c.m) {
+          ASSERT_EQ(out.now(i, j), out.at(i, j)) << "wrote past the row";
+        }
+        continue;
+      }
+      double sum = 0, size = 0;
+      for (std::int64_t k = 0; k < c.k; ++k) {
+        const double term = (c.ta ? a.at(k, i) : a.at(i, k)) * (c.tb ? b.at(j, k) : b.at(k, j));
+        sum += term, size += std::abs(term);
+      }
+      const double value = c.alpha * sum + (c.bias ? bias.at(0, j) : 0);
+      const double bound = std::abs(c.alpha) * size * tolerance + 2e-6;
+      if (c.pre) {
+        ASSERT_NEAR(pre.now(i, j), value, bound + std::abs(value) * half) << i << ", " << j;
+      }
+      const double expected = reference_activation(c.activation, value) + (c.accumulate ? out.at(i, j) : 0);
+      ASSERT_NEAR(out.now(i, j), expected, 1.2 * bound + std::abs(expected) * half) << i << ", " << j;
+    }
+}
+
+std::vector<Case> size_cases() {
+  std::vector<Case> cases;
+  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{1, 1, 1},
+                                                                        {1, 50, 37},
+                                                                        {3, 5, 0},
+                                                                        {2, 33, 64},
+                                                                        {7, 100, 129},
+                                                                        {8, 12, 16},
+                                                                        {13, 31, 200},
+                                                                        {14, 32, 32},
+                                                                        {17, 65, 33},
+                                                                        {31, 47, 511},
+                                                                        {33, 16, 65},
+                                                                        {64, 64, 64},
+                                                                        {65, 129, 385},
+                                                                        {150, 70, 30}})
+    for (int t = 0; t < 4; ++t) cases.push_back({.m = m, .n = n, .k = k, .ta = (t & 1) != 0, .tb = (t & 2) != 0});
+  return cases;
+}
+
+template <class Body>
+void for_each_kernel(const Body& body) {
+  for (const auto& [name, set] : all_sets()) {
+    SCOPED_TRACE(name);
+    body(*set.f32, DType::f32, 1e-6);
+    body(*set.f32, DType::bf16, 1e-6);
+    if (set.split != nullptr) body(*set.split, DType::f32, 6e-6);
+    if (set.bf16 != nullptr) body(*set.bf16, DType::bf16, 1e-6);
+  }
+}
+
+TEST(Gemm, SizesAndTranspositions) {
+  ThreadPool pool(2);
+  for_each_kernel([&](const Kernel& kernel, DType dtype, double tolerance) {
+    for (Case c : size_cases()) {
+      c.dtype = dtype;
+      SCOPED_TRACE(fmt::format("{}: {}", kernel.name, describe_case(c)));
+      ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, false));
+      if (kernel.dot != nullptr && dtype == kernel.element && !c.ta && c.tb && c.m <= 16) {
+        ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, true));
+      }
+    }
+  });
+}
+
+TEST(Gemm, Epilogue) {
+  ThreadPool pool(2);
+  for_each_kernel([&](const Kernel& kernel, DType dtype, double tolerance) {
+    for (int i = 0; i < 28; ++i) {
+      const Case c{.m = 19,
+                   .n = 37 + i % 3,
+                   .k = 40,
+                   .ta = false,
+                   .tb = true,
+                   .dtype = dtype,
+                   .c_dtype = i % 2 == 0 ? DType::f32 : DType::bf16,
+                   .alpha = i % 5 == 0 ? 0.5f : 1.0f,
+                   .accumulate = i % 4 >= 2,
+                   .bias = i % 3 != 0,
+                   .pre = i % 7 < 4,
+                   .activation = static_cast<Activation>(i % 7)};
+      SCOPED_TRACE(fmt::format("{}: {}", kernel.name, describe_case(c)));
+      ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, false));
+    }
+  });
+}
+
+// K in several slices, and K, M and N in several pieces.
+TEST(Gemm, LargeSizes) {
+  ThreadPool pool(2);
+  const KernelSet set = detail::choose_kernels(features());
+  for (const Kernel* kernel : {set.f32, set.split, set.bf16}) {
+    if (kernel == nullptr) continue;
+    const DType dtype = kernel == set.bf16 ? DType::bf16 : DType::f32;
+    const std::vector<Case> cases = {{.m = 290, .n = 40, .k = 1100, .tb = true},
+                                     {.m = 35, .n = 34, .k = 8192 + 700, .bias = true, .activation = Activation::relu},
+                                     {.m = 600, .n = 33, .k = 70, .ta = true, .accumulate = true}};
+    for (Case c : cases) {
+      c.dtype = dtype;
+      SCOPED_TRACE(fmt::format("{}: {}", kernel->name, describe_case(c)));
+      ASSERT_NO_FATAL_FAILURE(check_case(*kernel, c, 8e-6, &pool, false));
+    }
+  }
+}
+
+// Through the public entry: batches with strides, and 1 thread against 3, bit by bit.
+TEST(Gemm, BatchesAndThreads) {
+  ThreadPool one(1), three(3);
+  for (const auto& [m, n, k, batch] :
+       std::vector<std::array<std::int64_t, 4>>{{20, 30, 25, 5}, {64, 64, 64, 7}, {5, 300, 256, 3}, {300, 200, 500, 1}})
+    for (const Precision precision : {Precision::exact, Precision::split})
+      for (const DType dtype : {DType::f32, DType::bf16}) {
+        SCOPED_TRACE(fmt::format("{} x {} x {} x {} {}", m, n, k, batch, name_of(dtype)));
+        Buffer a(batch * m, k, dtype, 1), b(batch * n, k, dtype, 2), bias(1, n, DType::bf16, 6, 0);
+        Buffer c1(batch * m, n, DType::f32, 3), c3(batch * m, n, DType::f32, 3);
+        Gemm g{.m = m, .n = n, .k = k};
+        g.a = {a.data(), dtype, a.stride};
+        g.b = {b.data(), dtype, b.stride, true};
+        g.bias = bias.data(), g.bias_dtype = DType::bf16;
+        g.c_stride = c1.stride, g.precision = precision;
+        g.batch = batch, g.a_batch = m * a.stride, g.b_batch = n * b.stride, g.c_batch = m * c1.stride;
+        g.c = c1.data();
+        gemm(g, one);
+        g.c = c3.data();
+        gemm(g, three);
+        ASSERT_EQ(std::memcmp(c1.bytes.data(), c3.bytes.data(), c1.bytes.size()), 0);
+        for (std::int64_t s = 0; s < batch; ++s)
+          for (std::int64_t i = 0; i < m; ++i)
+            for (std::int64_t j = 0; j < n; ++j) {
+              double sum = bias.at(0, j), size = 1;
+              for (std::int64_t x = 0; x < k; ++x) {
+                const double term = a.at(s * m + i, x) * b.at(s * n + j, x);
+                sum += term, size += std::abs(term);
+              }
+              ASSERT_NEAR(c1.now(s * m + i, j), sum, size * 6e-6) << s << ", " << i << ", " << j;
+            }
+      }
+}
+
+TEST(Gemm, RefusesWhatDoesNotFit) {
+  ThreadPool pool(1);
+  float x[16] = {};
+  Gemm g{.m = 4, .n = 4, .k = 4};
+  g.a = {x, DType::f32, 3}, g.b = {x, DType::f32, 4}, g.c = x, g.c_stride = 4;
+  EXPECT_THROW(gemm(g, pool), Error);
+  g.a = {x, DType::bf16, 4};
+  EXPECT_THROW(gemm(g, pool), Error);
+}
+
+// f32 error from the size of the products; bf16 from rounding both sides to 8 bits; int8 from both scales.
+TEST(PackedGemm, AgainstLoops) {
+  ThreadPool one(1), three(3);
+  for (const auto& [m, n, k] :
+       std::vector<std::array<std::int64_t, 3>>{{1, 40, 70}, {3, 33, 64}, {8, 100, 300}, {17, 65, 129}, {70, 50, 1500}})
+    for (const DType as : {DType::f32, DType::bf16, DType::i8})
+      for (int variant = 0; variant < 4; ++variant) {
+        const bool transposed = (variant & 1) != 0;
+        const Precision precision = (variant & 2) != 0 ? Precision::exact : Precision::split;
+        SCOPED_TRACE(fmt::format("{} x {} x {} as {} variant {}", m, n, k, name_of(as), variant));
+        Buffer a(m, k, variant == 3 ? DType::bf16 : DType::f32, 1), bias(1, n, DType::f32, 5, 0);
+        Buffer w(transposed ? k : n, transposed ? n : k, variant == 2 ? DType::bf16 : DType::f32, 2);
+        Buffer c1(m, n, DType::f32, 3), c3(m, n, DType::f32, 3);
+        const PackedWeights weights =
+            PackedWeights::pack({w.data(), w.dtype, w.stride, transposed}, n, k, as, precision, three);
+        PackedGemm g{.m = m, .a = a.data(), .a_dtype = a.dtype, .a_stride = a.stride, .weights = &weights, .out = {}};
+        g.out.c_stride = c1.stride, g.out.bias = bias.data(), g.out.activation = Activation::relu;
+        g.out.c = c1.data();
+        gemm_packed(g, one);
+        g.out.c = c3.data();
+        gemm_packed(g, three);
+        ASSERT_EQ(std::memcmp(c1.bytes.data(), c3.bytes.data(), c1.bytes.size()), 0);
+        for (std::int64_t i = 0; i < m; ++i)
+          for (std::int64_t j = 0; j < n; ++j) {
+            double sum = bias.at(0, j), size = 0, square_a = 0, square_w = 0, most_a = 0, most_w = 0;
+            for (std::int64_t x = 0; x < k; ++x) {
+              const double u = a.at(i, x), v = transposed ? w.at(x, j) : w.at(j, x);
+              sum += u * v, size += std::abs(u * v), square_a += u * u, square_w += v * v;
+              most_a = std::max(most_a, std::abs(u)), most_w = std::max(most_w, std::abs(v));
+            }
+            // int8: rounding errors of half a step on either side, independent: six standard deviations.
+            const double step_a = most_a / 127, step_w = most_w / 127;
+            const double int8 = 6 / std::sqrt(12.0) * std::sqrt(step_a * step_a * square_w + step_w * step_w * square_a);
+            const double bound = as == DType::f32    ? 6e-6 * size
+                                 : as == DType::bf16 ? 6.0 / 512 * std::sqrt(square_a * square_w / k) * 1.5
+                                                     : int8;
+            ASSERT_NEAR(c1.now(i, j), std::max(0.0, sum), bound + 1e-5) << i << ", " << j;
+          }
+      }
+}
+
+// int8 exactly: weights and activations that are already whole numbers of steps.
+TEST(PackedGemm, Int8IsExactOnWholeNumbers) {
+  ThreadPool pool(2);
+  const std::int64_t m = 21, n = 75, k = 190;
+  std::vector<float> a(m * k), w(n * k), c(m * n);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(random_word(1, 1, i) % 255) - 127;
+  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(random_word(1, 2, i) % 255) - 127;
+  for (std::int64_t i = 0; i < m; ++i) a[static_cast<std::size_t>(i * k)] = 127;
+  for (std::int64_t i = 0; i < n; ++i) w[static_cast<std::size_t>(i * k)] = -127;
+  const PackedWeights weights = PackedWeights::pack({w.data(), DType::f32, k}, n, k, DType::i8);
+  PackedGemm g{.m = m, .a = a.data(), .a_dtype = DType::f32, .a_stride = k, .weights = &weights, .out = {}};
+  g.out.c = c.data(), g.out.c_stride = n;
+  gemm_packed(g, pool);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::int64_t x = 0; x < k; ++x)
+        sum += static_cast<double>(a[static_cast<std::size_t>(i * k + x)]) * w[static_cast<std::size_t>(j * k + x)];
+      ASSERT_NEAR(c[static_cast<std::size_t>(i * n + j)], sum, 1e-6 * std::abs(sum) + 0.5) << i << ", " << j;
+    }
+}
+
+}  // namespace
+}  // namespace attend::cpu

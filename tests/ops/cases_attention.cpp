@@ -1,0 +1,348 @@
+// attention: every mask, unequal lengths, packed sequences, windows of one projection, every kind of head width.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attend/ops/attention.h"
+#include "attend/ops/layout.h"
+#include "tests/ops/attention_reference.h"
+#include "tests/ops/cases.h"
+
+namespace attend::test {
+
+namespace {
+
+// Dense [B, T, H·D] and [B, S, H·D].
+struct DenseSpec {
+  std::string name;
+  std::int64_t batch = 1, queries = 1, keys = 1, heads = 1, head = 8;
+  bool causal = false;
+  std::vector<std::int32_t> key_lengths = {};
+  std::int64_t groups = 0;  // of the bias; 0: none
+  bool bias_f32 = false;    // the bias stays f32 under bf16
+  float scale = 0, dropout = 0;
+  bool fused = false;  // q, k and v are thirds of one input
+};
+
+// Where the optional inputs of a dense case stand after q, k, v (or the fused one).
+struct DensePlaces {
+  int lengths = -1, bias = -1;
+  explicit DensePlaces(const DenseSpec& spec) {
+    int next = spec.fused ? 1 : 3;
+    if (!spec.key_lengths.empty()) lengths = next++;
+    if (spec.groups) bias = next++;
+  }
+};
+
+Tensors run_dense(const DenseSpec& spec, std::span<const Tensor> in) {
+  const DensePlaces place(spec);
+  std::array<Tensor, 3> qkv;
+  if (spec.fused)
+    qkv = ops::split<3>(in[0]);
+  else
+    qkv = {in[0], in[1], in[2]};
+  ops::AttentionOptions options{.heads = spec.heads, .scale = spec.scale, .dropout = spec.dropout};
+  options.mask.causal = spec.causal;
+  if (place.lengths >= 0) options.mask.key_lengths = in[static_cast<std::size_t>(place.lengths)];
+  if (place.bias >= 0) options.mask.bias = in[static_cast<std::size_t>(place.bias)];
+  return {ops::attention(qkv[0], qkv[1], qkv[2], options)};
+}
+
+Arrays dense_reference(const DenseSpec& spec, std::span<const Array> in) {
+  const DensePlaces place(spec);
+  const std::int64_t width = spec.heads * spec.head;
+  AttentionReference reference{
+      .heads = spec.heads, .scale = spec.scale, .dropout = spec.dropout, .causal = spec.causal};
+  reference.max_queries = spec.queries, reference.max_keys = spec.keys;
+  for (std::int64_t b = 0; b < spec.batch; ++b) {
+    const std::int64_t visible = spec.key_lengths.empty() ? spec.keys : spec.key_lengths[static_cast<std::size_t>(b)];
+    reference.sequences.push_back(
+        {b * spec.queries, spec.queries, b * spec.keys, spec.keys, std::min(visible, spec.keys)});
+  }
+  if (place.bias >= 0) reference.bias = &in[static_cast<std::size_t>(place.bias)];
+  if (!spec.fused) return {reference(in[0], in[1], in[2])};
+  Array parts[3];
+  for (int i = 0; i < 3; ++i) {
+    parts[i] = Array(in[0].shape.with_last(width));
+    for (std::int64_t r = 0; r < in[0].rows(); ++r)
+      for (std::int64_t c = 0; c < width; ++c) parts[i].at(r, c) = in[0].at(r, i * width + c);
+  }
+  return {reference(parts[0], parts[1], parts[2])};
+}
+
+Case dense_case(const DenseSpec& spec) {
+  const std::int64_t width = spec.heads * spec.head;
+  std::vector<Input> inputs;
+  if (spec.fused)
+    inputs = {reals({spec.batch, spec.queries, 3 * width}, -2, 2)};
+  else
+    inputs = {reals({spec.batch, spec.queries, width}, -2, 2), reals({spec.batch, spec.keys, width}, -2, 2),
+              reals({spec.batch, spec.keys, width})};
+  if (!spec.key_lengths.empty()) inputs.push_back(ints(spec.key_lengths));
+  if (spec.groups) {
+    inputs.push_back(weights({spec.groups, spec.heads, spec.queries, spec.keys}, -2, 2));
+    inputs.back().keeps_f32 = spec.bias_f32;
+  }
+  return {
+      .name = "attention_" + spec.name,
+      .inputs = std::move(inputs),
+      .run = [spec](std::span<const Tensor> in) { return run_dense(spec, in); },
+      .reference = [spec](std::span<const Array> in) { return dense_reference(spec, in); },
+      .streams = spec.dropout > 0 ? 1 : 0,
+  };
+}
+
+// Packed [rows, H·D]: sequences lie one after another without padding. key_lengths: room may be left after the keys
+// in use, as in a cache.
+struct PackedSpec {
+  std::string name;
+  std::vector<std::int32_t> queries, keys;  // how many each sequence has
+  std::vector<std::int32_t> key_lengths = {};
+  std::int64_t heads = 1, head = 8;
+  bool causal = false;
+  float dropout = 0;
+  bool fused = false;  // needs queries == keys
+};
+
+std::vector<std::int32_t> offsets(const std::vector<std::int32_t>& lengths) {
+  std::vector<std::int32_t> sums{0};
+  for (std::int32_t length : lengths) sums.push_back(sums.back() + length);
+  return sums;
+}
+
+Case packed_case(const PackedSpec& spec) {
+  const std::vector<std::int32_t> from = offsets(spec.queries), keys_from = offsets(spec.keys);
+  const std::int64_t width = spec.heads * spec.head;
+  const std::int64_t max_queries = *std::max_element(spec.queries.begin(), spec.queries.end());
+  const std::int64_t max_keys = *std::max_element(spec.keys.begin(), spec.keys.end());
+  const int after = spec.fused ? 1 : 3;
+  std::vector<Input> inputs;
+  if (spec.fused)
+    inputs = {reals({from.back(), 3 * width}, -2, 2)};
+  else
+    inputs = {reals({from.back(), width}, -2, 2), reals({keys_from.back(), width}, -2, 2),
+              reals({keys_from.back(), width})};
+  inputs.push_back(ints(from));
+  inputs.push_back(ints(keys_from));
+  if (!spec.key_lengths.empty()) inputs.push_back(ints(spec.key_lengths));
+  return {
+      .name = "attention_packed_" + spec.name,
+      .inputs = std::move(inputs),
+      .run =
+          [=](std::span<const Tensor> in) {
+            std::array<Tensor, 3> qkv;
+            if (spec.fused)
+              qkv = ops::split<3>(in[0]);
+            else
+              qkv = {in[0], in[1], in[2]};
+            ops::AttentionOptions options{.heads = spec.heads, .dropout = spec.dropout};
+            options.mask = {.causal = spec.causal,
+                            .key_lengths = spec.key_lengths.empty() ? Tensor() : in[after + 2],
+                            .query_offsets = in[after],
+                            .key_offsets = in[after + 1],
+                            .max_queries = max_queries,
+                            .max_keys = max_keys};
+            return Tensors{ops::attention(qkv[0], qkv[1], qkv[2], options)};
+          },
+      .reference =
+          [=](std::span<const Array> in) {
+            AttentionReference reference{.heads = spec.heads, .dropout = spec.dropout, .causal = spec.causal};
+            reference.max_queries = max_queries, reference.max_keys = max_keys;
+            for (std::size_t b = 0; b < spec.queries.size(); ++b) {
+              const std::int64_t keys = spec.key_lengths.empty() ? spec.keys[b] : spec.key_lengths[b];
+              reference.sequences.push_back({from[b], spec.queries[b], keys_from[b], keys, keys});
+            }
+            if (!spec.fused) return Arrays{reference(in[0], in[1], in[2])};
+            Array parts[3];
+            for (int i = 0; i < 3; ++i) {
+              parts[i] = Array({from.back(), width});
+              for (std::int64_t r = 0; r < in[0].rows(); ++r)
+                for (std::int64_t c = 0; c < width; ++c) parts[i](r, c) = in[0](r, i * width + c);
+            }
+            return Arrays{reference(parts[0], parts[1], parts[2])};
+          },
+      .streams = spec.dropout > 0 ? 1 : 0,
+  };
+}
+
+void add_dense(std::vector<Case>& cases) {
+  for (std::int64_t head : {8, 16, 24, 32, 40, 64, 80, 96, 128, 256}) {
+    cases.push_back(dense_case(
+        {.name = fmt::format("head_{}", head), .batch = 2, .queries = 5, .keys = 7, .heads = 2, .head = head}));
+    cases.push_back(dense_case({.name = fmt::format("head_{}_causal", head),
+                                .queries = 19,
+                                .keys = 19,
+                                .heads = 3,
+                                .head = head,
+                                .causal = true}));
+  }
+  cases.push_back(dense_case({.name = "one"}));
+  cases.push_back(dense_case({.name = "empty_batch", .batch = 0, .queries = 3, .keys = 4, .heads = 2}));
+  cases.push_back(dense_case({.name = "no_queries", .batch = 2, .queries = 0, .keys = 4, .heads = 2}));
+  cases.push_back(dense_case({.name = "no_keys", .batch = 2, .queries = 3, .keys = 0, .heads = 2}));
+  cases.push_back(
+      dense_case({.name = "scale", .batch = 2, .queries = 6, .keys = 9, .heads = 2, .head = 24, .scale = 0.7f}));
+  // More keys than queries: the last query sees the last key (a decoder that goes on from a cache).
+  cases.push_back(dense_case(
+      {.name = "causal_more_keys", .batch = 2, .queries = 3, .keys = 17, .heads = 2, .head = 16, .causal = true}));
+  // More queries than keys: the first ones see nothing.
+  cases.push_back(dense_case(
+      {.name = "causal_more_queries", .batch = 2, .queries = 9, .keys = 4, .heads = 1, .head = 32, .causal = true}));
+  cases.push_back(
+      dense_case({.name = "decode", .batch = 3, .queries = 1, .keys = 67, .heads = 2, .head = 64, .causal = true}));
+  cases.push_back(dense_case(
+      {.name = "lengths", .batch = 4, .queries = 5, .keys = 9, .heads = 2, .head = 24, .key_lengths = {9, 1, 0, 4}}));
+  cases.push_back(dense_case({.name = "lengths_causal",
+                              .batch = 3,
+                              .queries = 17,
+                              .keys = 17,
+                              .heads = 2,
+                              .head = 32,
+                              .causal = true,
+                              .key_lengths = {17, 3, 0}}));
+  cases.push_back(
+      dense_case({.name = "bias", .batch = 2, .queries = 7, .keys = 9, .heads = 3, .head = 16, .groups = 1}));
+  cases.push_back(dense_case({.name = "bias_f32",
+                              .batch = 2,
+                              .queries = 7,
+                              .keys = 9,
+                              .heads = 3,
+                              .head = 16,
+                              .groups = 1,
+                              .bias_f32 = true}));
+  // Swin's windows: sequence b takes group b % G.
+  cases.push_back(
+      dense_case({.name = "bias_groups", .batch = 6, .queries = 9, .keys = 9, .heads = 2, .head = 32, .groups = 3}));
+  cases.push_back(dense_case(
+      {.name = "bias_window_49", .batch = 2, .queries = 49, .keys = 49, .heads = 2, .head = 32, .groups = 2}));
+  cases.push_back(dense_case({.name = "bias_causal_lengths",
+                              .batch = 4,
+                              .queries = 6,
+                              .keys = 6,
+                              .heads = 2,
+                              .head = 8,
+                              .causal = true,
+                              .key_lengths = {6, 2, 5, 0},
+                              .groups = 2}));
+  cases.push_back(
+      dense_case({.name = "fused", .batch = 2, .queries = 11, .keys = 11, .heads = 2, .head = 24, .fused = true}));
+  cases.push_back(dense_case({.name = "fused_causal",
+                              .batch = 2,
+                              .queries = 33,
+                              .keys = 33,
+                              .heads = 3,
+                              .head = 64,
+                              .causal = true,
+                              .fused = true}));
+  cases.push_back(
+      dense_case({.name = "dropout", .batch = 2, .queries = 7, .keys = 13, .heads = 2, .head = 16, .dropout = 0.25f}));
+  cases.push_back(dense_case({.name = "dropout_causal",
+                              .batch = 2,
+                              .queries = 35,
+                              .keys = 35,
+                              .heads = 2,
+                              .head = 32,
+                              .causal = true,
+                              .dropout = 0.1f}));
+  cases.push_back(dense_case({.name = "dropout_bias_lengths",
+                              .batch = 2,
+                              .queries = 9,
+                              .keys = 10,
+                              .heads = 2,
+                              .head = 8,
+                              .key_lengths = {10, 7},
+                              .groups = 1,
+                              .dropout = 0.5f}));
+  // Past every tile.
+  cases.push_back(dense_case({.name = "tiles", .queries = 130, .keys = 139, .heads = 2, .head = 64}));
+  cases.push_back(
+      dense_case({.name = "tiles_causal", .queries = 150, .keys = 150, .heads = 1, .head = 64, .causal = true}));
+  cases.push_back(
+      dense_case({.name = "tiles_causal_128", .queries = 70, .keys = 133, .heads = 1, .head = 128, .causal = true}));
+  cases.push_back(dense_case({.name = "tiles_lengths_dropout",
+                              .batch = 2,
+                              .queries = 66,
+                              .keys = 131,
+                              .heads = 1,
+                              .head = 64,
+                              .key_lengths = {131, 65},
+                              .dropout = 0.2f}));
+}
+
+void add_packed(std::vector<Case>& cases) {
+  cases.push_back(packed_case({.name = "plain", .queries = {3, 1, 7}, .keys = {5, 2, 1}, .heads = 2, .head = 16}));
+  cases.push_back(packed_case(
+      {.name = "causal", .queries = {5, 17, 1, 9}, .keys = {5, 17, 1, 9}, .heads = 2, .head = 24, .causal = true}));
+  cases.push_back(
+      packed_case({.name = "empty_sequences", .queries = {0, 3, 2, 0}, .keys = {4, 0, 3, 0}, .heads = 1, .head = 8}));
+  cases.push_back(packed_case(
+      {.name = "fused", .queries = {33, 2, 19}, .keys = {33, 2, 19}, .heads = 2, .head = 64, .fused = true}));
+  cases.push_back(
+      packed_case({.name = "cross_causal", .queries = {2, 5}, .keys = {9, 6}, .heads = 2, .head = 8, .causal = true}));
+  cases.push_back(packed_case({.name = "cache",
+                               .queries = {1, 1, 2},
+                               .keys = {12, 12, 12},
+                               .key_lengths = {5, 12, 7},
+                               .heads = 2,
+                               .head = 32,
+                               .causal = true}));
+  cases.push_back(
+      packed_case({.name = "dropout", .queries = {5, 3}, .keys = {7, 4}, .heads = 2, .head = 8, .dropout = 0.3f}));
+  cases.push_back(packed_case(
+      {.name = "tiles", .queries = {70, 5, 66}, .keys = {70, 5, 66}, .heads = 1, .head = 64, .causal = true}));
+}
+
+void add_bench(std::vector<Case>& cases, Case::Size size, const DenseSpec& spec) {
+  Case one = dense_case(spec);
+  one.size = size;
+  const double pairs =
+      static_cast<double>(spec.batch * spec.heads * spec.queries * spec.keys) * (spec.causal ? 0.5 : 1);
+  one.forward.flops = 4 * pairs * static_cast<double>(spec.head);
+  one.backward.flops = 2.5 * one.forward.flops;  // five products instead of two
+  cases.push_back(std::move(one));
+}
+
+}  // namespace
+
+void add_attention_cases(std::vector<Case>& cases) {
+  add_dense(cases);
+  add_packed(cases);
+  add_bench(cases, Case::Size::base,
+            {.name = "8x128_8x64", .batch = 8, .queries = 128, .keys = 128, .heads = 8, .head = 64});
+  add_bench(cases, Case::Size::base,
+            {.name = "1x1024_8x64_causal", .queries = 1024, .keys = 1024, .heads = 8, .head = 64, .causal = true});
+  add_bench(
+      cases, Case::Size::base,
+      {.name = "8x128_8x64_dropout", .batch = 8, .queries = 128, .keys = 128, .heads = 8, .head = 64, .dropout = 0.1f});
+  add_bench(cases, Case::Size::large,
+            {.name = "64x1024_12x64_causal_fused",
+             .batch = 64,
+             .queries = 1024,
+             .keys = 1024,
+             .heads = 12,
+             .head = 64,
+             .causal = true,
+             .fused = true});
+  add_bench(cases, Case::Size::large,
+            {.name = "64x1024_12x64_causal",
+             .batch = 64,
+             .queries = 1024,
+             .keys = 1024,
+             .heads = 12,
+             .head = 64,
+             .causal = true});
+  add_bench(cases, Case::Size::large,
+            {.name = "16x1024_16x128_causal",
+             .batch = 16,
+             .queries = 1024,
+             .keys = 1024,
+             .heads = 16,
+             .head = 128,
+             .causal = true});
+  add_bench(
+      cases, Case::Size::large,
+      {.name = "1024x49_4x32_bias", .batch = 1024, .queries = 49, .keys = 49, .heads = 4, .head = 32, .groups = 64});
+}
+
+}  // namespace attend::test
