@@ -22,9 +22,13 @@ endif()
 
 if(CMAKE_CUDA_COMPILER AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
   set(ATTEND_WITH_CUDA ON)
+  set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG")
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc speaks C++20
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+  endif()
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-  set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG")
+  set(CMAKE_CUDA_EXTENSIONS OFF)
   target_compile_options(attend_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr --extended-lambda -lineinfo>)
   # fmt 9 believes that nvcc knows no constexpr, and then its consteval constructors fail.

@@ -101,6 +101,9 @@ void write_file(const fs::path& path, const std::function<void(const FileWriter&
   fs::create_directories(folder, error);
   if (error) fail_with(error.value(), "make the folder", folder);
   check(!fs::is_directory(path, error), "cannot write '{}': it is a folder", path.string());
+  // A rename over /dev/null would succeed, for root, and take the device away.
+  check(!fs::exists(path, error) || fs::is_regular_file(path, error), "cannot write '{}': it is a device or a pipe",
+        path.string());
 
   fs::path temporary;
   const Descriptor file = open_temporary(path, temporary);

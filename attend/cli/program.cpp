@@ -6,6 +6,7 @@
 
 #include "attend/cli/demo.h"
 #include "attend/cli/devices.h"
+#include "attend/cli/score.h"
 #include "attend/cli/version.h"
 
 namespace attend {
@@ -15,6 +16,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   attend devices                  what this machine and this build can compute with
   attend demo                     trains a small Transformer in under a minute and shows what it attends to
+  attend score --hypotheses out.de --references test.de     BLEU, as sacreBLEU has it
   attend demo --help              the flags of one command)";
 
 void say_error(const Streams& streams, std::string_view message) {
@@ -31,6 +33,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   app.get_formatter()->column_width(34);
   add_devices_command(app, streams);
   add_demo_command(app, streams);
+  add_score_command(app, streams);
 
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes words from the back

@@ -56,6 +56,7 @@ void launch_attention_weights(const AttentionParams& p, float* weights, cudaStre
 // cudaGetLastError().
 bool attention_rows_aligned(const AttentionParams& p);  // 16-byte loads are possible
 void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream);
+void launch_attention_forward_groups(const AttentionParams& p, cudaStream_t stream);  // 32 < width <= 128
 void launch_attention_forward_decode(const AttentionParams& p, cudaStream_t stream);
 void launch_attention_forward_exact(const AttentionParams& p, cudaStream_t stream);
 std::size_t attention_backward_tiled_scratch(const AttentionParams& p);

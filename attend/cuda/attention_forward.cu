@@ -1,8 +1,7 @@
 // Flash attention forward on the tensor cores (Dao 2023, section 3.1): a block owns kQueries queries of one head and
 // walks the keys from the last tile it sees to the first. Each warp keeps 16 queries: scores, softmax and sums stay in
 // its registers; the next tile of keys and values arrives in the other half of shared memory meanwhile.
-#include "attend/cuda/attention_mask.cuh"
-#include "attend/cuda/attention_mma.cuh"
+#include "attend/cuda/attention_softmax.cuh"
 #include "attend/cuda/attention_wgmma.cuh"
 
 namespace attend::cuda {
@@ -19,77 +18,6 @@ struct ForwardConfig {
   using KeyTile = SharedTile<kKeys, kWidth>;
   static constexpr int kSharedBytes = QueryTile::kBytes + 4 * KeyTile::kBytes + 1024;  // + room to align
 };
-
-// The running maximum and sum of a thread's two rows. Scores and the maximum are in units of 1 / factor: weights are
-// 2^(factor · (score - maximum)). The sum is this thread's share of it.
-struct RowState {
-  float maximum[2] = {-INFINITY, -INFINITY};
-  float sum[2] = {0, 0};
-};
-
-// Scores outside the mask become -inf.  s [16, 8·N] from key `key` on; limits: the keys each of the two rows sees
-template <int N>
-__device__ __forceinline__ void mask_scores(float (&s)[N][4], int key, const int (&limits)[2]) {
-  const int first = key + 2 * (threadIdx.x & 3);
-#pragma unroll
-  for (int j = 0; j < N; ++j)
-#pragma unroll
-    for (int e = 0; e < 4; ++e)
-      if (first + 8 * j + (e & 1) >= limits[e >> 1]) s[j][e] = -INFINITY;
-}
-
-// scores · scale · log2 e + bias · log2 e, so that the factor becomes 1.
-template <int N>
-__device__ __forceinline__ void bias_scores(float (&s)[N][4], float factor, const BiasReader& bias, int query, int key,
-                                            const int (&limits)[2]) {
-  const int first = key + 2 * (threadIdx.x & 3);
-#pragma unroll
-  for (int j = 0; j < N; ++j)
-#pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int at = first + 8 * j + (e & 1);
-      s[j][e] *= factor;
-      if (bias.data && at < limits[e >> 1]) s[j][e] += kLog2E * bias.at(query + 8 * (e >> 1), at);
-    }
-}
-
-// One tile's step of the online softmax: s becomes weights, o is rescaled to the new maximum.
-template <int N, int M>
-__device__ __forceinline__ void softmax_step(float (&s)[N][4], RowState& rows, float (&o)[M][4], float factor) {
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    float maximum = rows.maximum[r];
-#pragma unroll
-    for (int j = 0; j < N; ++j) maximum = fmaxf(maximum, fmaxf(s[j][2 * r], s[j][2 * r + 1]));
-    maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 1));
-    maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, 2));
-    const float shift = maximum == -INFINITY ? 0.0f : maximum * factor;
-    const float rescale = exp2_fast(rows.maximum[r] * factor - shift);
-    rows.maximum[r] = maximum;
-    float sum = 0;
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-      s[j][2 * r] = exp2_fast(fmaf(s[j][2 * r], factor, -shift));
-      s[j][2 * r + 1] = exp2_fast(fmaf(s[j][2 * r + 1], factor, -shift));
-      sum += s[j][2 * r] + s[j][2 * r + 1];
-    }
-    rows.sum[r] = rows.sum[r] * rescale + sum;
-#pragma unroll
-    for (int j = 0; j < M; ++j) o[j][2 * r] *= rescale, o[j][2 * r + 1] *= rescale;
-  }
-}
-
-template <int N>
-__device__ __forceinline__ void drop_weights(float (&s)[N][4], const WeightDropout& dropout, int query, int key) {
-  const int first = key + 2 * (threadIdx.x & 3);
-#pragma unroll
-  for (int j = 0; j < N; ++j) {
-    const std::uint32_t keep = dropout.keeps_rows(query, first + 8 * j);
-#pragma unroll
-    for (int e = 0; e < 4; ++e)
-      if (!(keep >> e & 1)) s[j][e] = 0;
-  }
-}
 
 template <class Config, bool kExtras>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_forward(const AttentionParams p) {
@@ -164,7 +92,9 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
       Products::template wait<0>(s);
       if constexpr (kExtras) bias_scores(s, factor, bias, query, key, limits);
       if (key + Config::kKeys > all) mask_scores(s, key, limits);
-      softmax_step(s, rows, o, step_factor);
+      float rescale[2];
+      softmax_step(s, rows, step_factor, rescale);
+      scale_rows(o, rescale);
       if constexpr (kExtras) {
         if (dropout.on) drop_weights(s, dropout, query, key);
       }
@@ -177,16 +107,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     }
 
     float factors[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      float sum = rows.sum[r];
-      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-      factors[r] = sum > 0 ? dropout.scale / sum : 0.0f;
-      if ((lane & 3) == 0 && query + 8 * r < span.queries)
-        p.lse[(span.query_row + query + 8 * r) * p.heads + h] =
-            sum > 0 ? (rows.maximum[r] * step_factor + log2f(sum)) * kLn2 : -INFINITY;
-    }
+    finish_rows(rows, step_factor, dropout.scale, p, span, h, query, factors);
     const std::int64_t y_stride = static_cast<std::int64_t>(p.heads) * p.width;
     const RowWindow window{.data = static_cast<__nv_bfloat16*>(p.y) + (span.query_row + first) * y_stride + h * p.width,
                            .stride = y_stride,
@@ -204,13 +125,16 @@ void launch(const AttentionParams& p, cudaStream_t stream) {
   kernel<<<blocks, Config::kThreads, Config::kSharedBytes, stream>>>(p);
 }
 
+// Without extras the scale is folded into the exponent, which needs the maximum of the unscaled scores: scale > 0.
+bool has_extras(const AttentionParams& p) { return p.bias || p.dropout_rate > 0 || !(p.scale > 0); }
+
 template <class Config>
 void launch_config(const AttentionParams& p, cudaStream_t stream) {
-  // Without extras the scale is folded into the exponent, which needs the maximum of the unscaled scores: scale > 0.
-  if (p.bias || p.dropout_rate > 0 || !(p.scale > 0))
+  if (has_extras(p)) {
     launch<Config, true>(p, stream);
-  else
-    launch<Config, false>(p, stream);
+  } else {
+    if constexpr (!Config::Products::kGroups) launch<Config, false>(p, stream);
+  }
 }
 
 // Few queries take half the rows: twice the blocks.
@@ -225,8 +149,10 @@ void launch_width(const AttentionParams& p, cudaStream_t stream) {
 }  // namespace
 
 void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream) {
-  const bool groups = attention_has_groups();
-  if (p.width <= 32)
+  const bool groups = p.width > 32 && p.width <= 128 && attention_has_groups();
+  if (groups && !has_extras(p))
+    launch_attention_forward_groups(p, stream);
+  else if (p.width <= 32)
     launch_width<WarpProducts, 32, 64, 2>(p, stream);
   else if (p.width <= 64)
     groups ? launch_width<GroupProducts, 64, 64, 2>(p, stream) : launch_width<WarpProducts, 64, 64, 2>(p, stream);

@@ -206,7 +206,7 @@ void CudaBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logi
                                          float smoothing, std::int32_t ignore, const Tensor& lse, const Tensor& total,
                                          const Grad& dlogits) {
   using namespace cuda;
-  if (logits.size() == 0) return;
+  if (logits.size() == 0 || !dlogits) return;
   with_float(logits.dtype(), "cross_entropy_backward", [&](auto type) {
     using T = typename decltype(type)::type;
     const auto phase = [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.raw()) % 16; };

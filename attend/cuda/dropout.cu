@@ -39,7 +39,7 @@ __global__ void dropout_kernel(const T* x, T* y, std::int64_t size, DropoutMask 
 
 void CudaBackend::dropout(const Tensor& x, const Dropout& dropout, const Grad& y) {
   using namespace cuda;
-  if (x.size() == 0) return;
+  if (x.size() == 0 || !y) return;
   if (dropout.rate <= 0) return scale(x, 1, y);
   with_float(x.dtype(), "dropout", [&](auto type) {
     using T = typename decltype(type)::type;

@@ -45,7 +45,7 @@ __global__ void binary_kernel(const T* a, const T* b, T* y, std::int64_t size, s
 template <class Function>
 void binary(const CudaBackend& backend, const char* op, const Tensor& a, const Tensor& b, const Grad& y) {
   const std::int64_t size = a.size(), repeat = b.size();
-  if (size == 0) return;
+  if (size == 0 || !y) return;
   with_float(a.dtype(), op, [&](auto type) {
     using T = typename decltype(type)::type;
     constexpr int N = kPack<T>;

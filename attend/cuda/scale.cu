@@ -60,7 +60,7 @@ void scale(const CudaBackend& backend, const Tensor& x, const Grad& y, const Ext
 
 void CudaBackend::scale(const Tensor& x, float alpha, const Grad& y) {
   using namespace cuda;
-  if (x.size() == 0) return;
+  if (x.size() == 0 || !y) return;
   Extents extents = {x.rows(), x.width(), x.row_stride(), y.into.row_stride()};
   if (x.contiguous() && y.into.contiguous()) {
     extents = {1, x.size(), 0, 0};

@@ -66,7 +66,7 @@ void CudaBackend::softmax(const Tensor& x, const Tensor& lengths, const Tensor& 
 
 void CudaBackend::softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) {
   using namespace cuda;
-  if (dy.size() == 0) return;
+  if (dy.size() == 0 || !dx) return;
   const std::int64_t rows = dy.rows(), width = dy.width();
   with_float(dy.dtype(), "softmax_backward", [&](auto type) {
     using T = typename decltype(type)::type;

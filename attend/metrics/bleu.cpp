@@ -110,7 +110,9 @@ void Bleu::add_segment(std::u32string_view hypothesis, std::span<const std::u32s
   std::vector<std::size_t> against(references.size());
   std::iota(against.begin(), against.end(), std::size_t{1});
   Ngrams ngrams(std::move(sequences));
-  for (int i = 0; i < options_.max_order && !ngrams.grams(0).empty(); ++i, ngrams.next_order()) {
+  for (int i = 0; i < options_.max_order; ++i) {
+    if (i > 0) ngrams.next_order();
+    if (ngrams.grams(0).empty()) break;
     correct_[i] += ngrams.matches(0, against);
     total_[i] += static_cast<std::int64_t>(ngrams.grams(0).size());
   }

@@ -1,5 +1,5 @@
-// chrF (Popović 2015) and chrF++ (Popović 2017): the F score of the character n-grams that a translation shares with its
-// best reference; chrF++ (word order 2) adds single words and pairs.
+// chrF (Popović 2015) and chrF++ (Popović 2017): the F score of the character n-grams that a translation shares with
+// its best reference; chrF++ (word order 2) adds single words and pairs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace attend::metrics {
 
 struct ChrfOptions {
   int char_order = 6, word_order = 0;
-  int beta = 2;                // recall counts beta times as much as precision
+  int beta = 2;  // recall counts beta times as much as precision
   bool lowercase = false;
   bool whitespace = false;     // white space is a character too
   bool eps_smoothing = false;  // an order without n-grams counts as almost 0, instead of not at all

@@ -3,7 +3,8 @@
 //
 //   Bleu bleu({.lowercase = true});
 //   for (...) bleu.add(hypothesis, {reference});
-//   print(report_line(bleu.report(), 1));   // BLEU|nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:2.6.0 = 32.1 60.5/…
+//   print(report_line(bleu.report(), 1));   // BLEU|nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:2.6.0
+//   = 32.1 60.5/…
 #pragma once
 
 #include <initializer_list>

@@ -1,5 +1,5 @@
-// The rewriting steps that tokenizers are made of. Each is one pass from left to right that never looks again at what it
-// has written, as a regular expression's "replace all" does; what comes out depends on that.
+// The rewriting steps that tokenizers are made of. Each is one pass from left to right that never looks again at what
+// it has written, as a regular expression's "replace all" does; what comes out depends on that.
 #pragma once
 
 #include <string>
@@ -43,15 +43,17 @@ std::u32string rewrite_pairs(std::u32string_view text, First first, Second secon
 // "xy" -> "x y ".
 template <class First, class Second>
 std::u32string isolate_second(std::u32string_view text, First first, Second second) {
-  return rewrite_pairs(text, first, second,
-                       [](char32_t x, char32_t y, std::u32string& out) { out.append({x, U' ', y, U' '}); });
+  return rewrite_pairs(text, first, second, [](char32_t x, char32_t y, std::u32string& out) {
+    out.append({x, U' ', y, U' '});
+  });
 }
 
 // "xy" -> " x y".
 template <class First, class Second>
 std::u32string isolate_first(std::u32string_view text, First first, Second second) {
-  return rewrite_pairs(text, first, second,
-                       [](char32_t x, char32_t y, std::u32string& out) { out.append({U' ', x, U' ', y}); });
+  return rewrite_pairs(text, first, second, [](char32_t x, char32_t y, std::u32string& out) {
+    out.append({U' ', x, U' ', y});
+  });
 }
 
 template <class Test>

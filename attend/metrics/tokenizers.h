@@ -23,9 +23,9 @@ std::u32string tokenize(Tokenizer tokenizer, std::u32string_view line);
 
 // Tercom's way, for TER.
 struct TercomOptions {
-  bool normalized = false;       // unescape and split punctuation off, about as 13a does
-  bool no_punctuation = false;   // drop . , ? : ; ! " ( )
-  bool asian = false;            // with either of the two: the same for Chinese and Japanese
+  bool normalized = false;      // unescape and split punctuation off, about as 13a does
+  bool no_punctuation = false;  // drop . , ? : ; ! " ( )
+  bool asian = false;           // with either of the two: the same for Chinese and Japanese
   bool case_sensitive = false;
 };
 

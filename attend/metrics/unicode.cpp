@@ -112,6 +112,17 @@ std::u32string_view strip_right(std::u32string_view text) {
   return text;
 }
 
+std::string_view strip_right(std::string_view utf8) {
+  while (!utf8.empty()) {
+    std::size_t last = utf8.size() - 1;
+    while (last > 0 && (static_cast<unsigned char>(utf8[last]) & 0xC0) == 0x80) --last;
+    std::size_t at = last;
+    if (!is_space(next_character(utf8, at))) break;
+    utf8 = utf8.substr(0, last);
+  }
+  return utf8;
+}
+
 std::vector<std::u32string_view> split_words(std::u32string_view text) {
   std::vector<std::u32string_view> words;
   for (std::size_t begin = 0; begin < text.size();) {

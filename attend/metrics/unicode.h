@@ -25,6 +25,7 @@ bool is_number(char32_t c);       // category N
 std::u32string lower(std::u32string_view text);
 
 std::u32string_view strip_right(std::u32string_view text);
+std::string_view strip_right(std::string_view utf8);
 // The pieces between runs of white space; views into text.
 std::vector<std::u32string_view> split_words(std::u32string_view text);
 

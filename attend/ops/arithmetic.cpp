@@ -12,6 +12,7 @@ namespace {
 void check_suffix(const char* op, const Tensor& a, const Tensor& b) {
   check_floats(op, {a, b});
   check_contiguous(op, {a, b});
+  check(b.defined(), "{}: b is undefined", op);
   bool fits = b.rank() <= a.rank();
   for (int i = 1; fits && i <= b.rank(); ++i) fits = a.dim(-i) == b.dim(-i);
   check(fits, "{}: b is {}, which is neither the shape nor an ending of a's {}", op, b.shape(), a.shape());

@@ -32,6 +32,12 @@ void check_contiguous(const char* op, std::initializer_list<Tensor> tensors) {
           tensor.defined() ? tensor.shape() : Shape{});
 }
 
+int check_axis(const char* op, const Tensor& x, int axis) {
+  check(x.defined(), "{}: the tensor is undefined", op);
+  check(axis >= -x.rank() && axis < x.rank(), "{}: there is no axis {} in {}", op, axis, x.shape());
+  return x.shape().index(axis);
+}
+
 bool recorded(std::initializer_list<Tensor> inputs) {
   bool recording = false, differentiable = false;
   for (const Tensor& input : inputs) {

@@ -12,6 +12,8 @@ void check_floats(const char* op, std::initializer_list<Tensor> tensors);
 // i32 on the same device as beside.
 void check_ints(const char* op, const Tensor& ids, const Tensor& beside);
 void check_contiguous(const char* op, std::initializer_list<Tensor> tensors);
+// 0 <= axis < rank, with negative axes counted from the end.
+int check_axis(const char* op, const Tensor& x, int axis);
 // Whether a result made from these will be recorded, so that what backward needs must be kept.
 bool recorded(std::initializer_list<Tensor> inputs);
 

@@ -46,6 +46,9 @@ Tensor embedding(const Tensor& ids, const Tensor& table, const EmbeddingOptions&
 Tensor gather(const Tensor& x, const Tensor& ids) {
   check(x.defined() && x.rank() >= 2, "gather: x must have two axes or more, not {}", x.defined() ? x.shape() : Shape{});
   check(ids.defined() && ids.rank() == 1, "gather: ids must be [M], not {}", ids.defined() ? ids.shape() : Shape{});
+  check_floats("gather", {x});
+  check_ints("gather", ids, x);
+  check_contiguous("gather", {x, ids});
   const std::int64_t rows = x.dim(0);
   Shape shape = x.shape();
   shape.set(0, ids.dim(0));

@@ -58,8 +58,7 @@ template std::array<Tensor, 2> split<2>(const Tensor& x);
 template std::array<Tensor, 3> split<3>(const Tensor& x);
 
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t count) {
-  check(x.defined(), "slice: the tensor is undefined");
-  const int at = x.shape().index(axis);
+  const int at = check_axis("slice", x, axis);
   check(begin >= 0 && count >= 0 && begin + count <= x.dim(at), "slice: [{}, {}) of axis {} of {}", begin, begin + count, at, x.shape());
   Shape shape = x.shape();
   shape.set(at, count);
@@ -76,8 +75,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t count) 
 Tensor concat(std::span<const Tensor> parts, int axis) {
   check(!parts.empty(), "concat: nothing to join");
   const Tensor& first = parts.front();
-  check(first.defined(), "concat: part 0 is undefined");
-  const int at = first.shape().index(axis);
+  const int at = check_axis("concat", first, axis);
   Shape shape = first.shape();
   std::int64_t total = 0;
   const Tensor* made = &first;
@@ -116,7 +114,7 @@ Tensor permute(const Tensor& x, std::initializer_list<int> order) {
   Shape shape;
   unsigned seen = 0;
   for (int axis : order) {
-    const int at = x.shape().index(axis);
+    const int at = check_axis("permute", x, axis);
     axes[shape.rank()] = at;
     shape.append(x.dim(at));
     seen |= 1u << at;

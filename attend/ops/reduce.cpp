@@ -11,7 +11,7 @@ namespace {
 Maximum reduce(const char* op, Reduction kind, const Tensor& x, int axis) {
   check_floats(op, {x});
   check_contiguous(op, {x});
-  const int at = x.shape().index(axis);
+  const int at = check_axis(op, x, axis);
   std::int64_t before = 1, after = 1;
   Shape shape;
   for (int i = 0; i < x.rank(); ++i) {

@@ -38,7 +38,7 @@ Loss cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntro
   record(mean, {logits}, [logits, targets, options, lse, total](const Tensor& dloss, Grads& grad) {
     if (!grad.wants(logits)) return;
     // The logits are the largest tensor of a language model: when nobody else reads them, their gradient takes their place.
-    const bool in_place = logits.storage()->strong.load() == 1 && !logits.storage()->gradient && !logits.storage()->keeps_gradient;
+    const bool in_place = logits.storage()->strong.load() == 1 && !logits.storage()->parent && !logits.storage()->gradient && !logits.storage()->keeps_gradient;
     const Grad into = in_place ? Grad{logits} : grad(logits);
     dloss.backend().cross_entropy_backward(dloss, logits, targets, options.smoothing, options.ignore, lse, total, into);
     if (in_place) grad.give(logits, logits);

@@ -1,8 +1,9 @@
 // Tensors on a device, to a file and back.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
-#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
@@ -188,6 +190,13 @@ TEST_F(SafetensorsTest, ReplacingAFileLeavesItsReadersAlone) {
   const Safetensors moved = std::move(opened);
   EXPECT_EQ(moved.floats("w"), before);
   EXPECT_EQ(Safetensors::open(path()).floats("w"), after);
+}
+
+TEST_F(SafetensorsTest, OnlyFilesAreReplaced) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_NE(message_of([&] { SafetensorsWriter().write(path("pipe")); }).find("pipe"), std::string::npos);
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  EXPECT_NE(message_of([&] { SafetensorsWriter().write(folder_.string()); }).find("folder"), std::string::npos);
 }
 
 // A disk that is full, played by a limit on the size of files.

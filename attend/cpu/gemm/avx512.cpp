@@ -117,7 +117,11 @@ ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
     __m512i column[Vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) column[v] = _mm512_loadu_si512(b + 64 * v);
-    if constexpr (Rows <= 4) _mm_prefetch(reinterpret_cast<const char*>(b + 16 * b_step), _MM_HINT_T0);
+    if constexpr (Rows <= 4) {
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v)
+        _mm_prefetch(reinterpret_cast<const char*>(b + 16 * b_step + 64 * v), _MM_HINT_T0);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const __m512i x = broadcast_word(kAdjacent ? base[0] + 4 * r : base[r / 3] + (r % 3) * row);
@@ -156,9 +160,8 @@ void multiply(const TileProduct& t) {
   (t.a_row == 4 ? kAdjacent : kApart)[static_cast<std::size_t>(index)](t);
 }
 
-void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
-  if (from.dtype == DType::f32) return pack_words_avx512(from, rows, width, k, to);
-  pack_words<float, 1>(from, rows, width, k, 1, to);
+void pack_f32_avx512(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  from.dtype == DType::f32 ? pack_words_avx512(from, rows, width, k, to) : pack_f32(from, rows, width, k, to);
 }
 
 // Sums of four vectors, in order, in one 128-bit vector.
@@ -255,8 +258,8 @@ constexpr Kernel kF32{.name = "avx512 f32",
                       .mc = 280,
                       .nc = 512,
                       .in_place = true,
-                      .pack_a = pack_f32,
-                      .pack_b = pack_f32,
+                      .pack_a = pack_f32_avx512,
+                      .pack_b = pack_f32_avx512,
                       .multiply = multiply<F32Step>,
                       .write = write_avx512,
                       .dot = dot<F32Step>,

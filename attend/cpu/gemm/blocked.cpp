@@ -49,7 +49,7 @@ class Blocked {
           waiting_tiles.get(static_cast<std::size_t>(ceil_div(job_.m, width_) * ceil_div(job_.n, kernel_.nr) *
                                                      width_ * kernel_.nr * 4)));
     }
-    const std::int64_t depth = one_pass_ ? job_.k : kMaxDepth;
+    const std::int64_t depth = one_pass_ ? std::max<std::int64_t>(1, job_.k) : kMaxDepth;
     for (k0_ = 0; k0_ == 0 || k0_ < job_.k; k0_ += depth) {
       k_ = std::min(depth, job_.k - k0_);
       const std::int64_t row_bytes = std::max<std::int64_t>(1, kernel_.padded(k_)) * kernel_.element_bytes();

@@ -10,14 +10,6 @@ namespace {
 
 constexpr int kRows = 4, kColumns = 8;
 
-void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
-  pack_words<float, 1>(from, rows, width, k, 1, to);
-}
-
-void pack_bytes(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
-  pack_int8<1>(from, rows, width, k, 1, to);
-}
-
 template <class T, class Acc>
 void multiply(const TileProduct& t) {
   Acc acc[kRows][kColumns] = {};
@@ -58,8 +50,8 @@ constexpr Kernel kInt8{.name = "generic int8",
                        .kc = 1024,
                        .mc = 128,
                        .nc = 256,
-                       .pack_a = pack_bytes,
-                       .pack_b = pack_bytes,
+                       .pack_a = pack_int8<1>,
+                       .pack_b = pack_int8<1>,
                        .multiply = multiply<std::int8_t, std::int32_t>,
                        .write = write,
                        .quantise = quantise};

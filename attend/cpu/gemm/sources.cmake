@@ -10,4 +10,5 @@ set(ATTEND_CPU_GEMM_SOURCES
     attend/cpu/gemm/generic.cpp
     attend/cpu/gemm/kernels.cpp
     attend/cpu/gemm/neon.cpp
+    attend/cpu/gemm/pack.cpp
     attend/cpu/gemm/packed.cpp)

@@ -12,7 +12,10 @@ ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded,
   each(seen, [&](std::int64_t i, auto part) { best = larger(keep(load(scores + i), -kInfinity, part), best); });
   const float here = max_of(best);
   float factor = 1;
-  if (here > max) factor = exponential(max - here), max = here;
+  if (here > max) {
+    if (max != -kInfinity) factor = exponential(max - here);  // else there is nothing yet to scale
+    max = here;
+  }
   const float base = max == -kInfinity ? 0.0f : max;  // nothing seen yet: weights of e^-inf, not of NaN
   Vec total = {};
   each(seen, [&](std::int64_t i, auto part) {

@@ -9,10 +9,12 @@ namespace attend::cpu::ATTEND_ROWS {
 constexpr float kInfinity = __builtin_inff();
 constexpr float kNan = __builtin_nanf("");
 
-// e^x = 2^n e^r with |r| <= ln 2 / 2. Gradual underflow to 0 below -104, infinity above 88.7.
+// e^x = 2^n e^r with |r| <= ln 2 / 2. Infinity above 88.7; 0 below -86.6, where results come near the denormal numbers:
+// making one costs over a hundred cycles, and the weights of a softmax are full of them.
 ATTEND_INLINE Vec exponential(Vec x) {
-  x = x < -104.0f ? splat(-104.0f) : x;
+  const IntVec vanishes = x < -86.6f;
   x = x > 89.0f ? splat(89.0f) : x;
+  x = vanishes ? splat(-86.6f) : x;
   const Vec shifted = x * 1.44269504f + 12582912.0f;  // 1.5 · 2^23: the low bits of the sum are round(x / ln 2)
   const Vec n = shifted - 12582912.0f;
   Vec r = x - n * 0.693359375f;
@@ -24,12 +26,12 @@ ATTEND_INLINE Vec exponential(Vec x) {
   p = p * r + 1.0f;
   p = p * r + 1.0f;
 #if defined(__AVX512F__)
-  return (Vec)_mm512_scalef_ps((__m512)p, (__m512)n);
+  const Vec scaled = (Vec)_mm512_scalef_ps((__m512)p, (__m512)n);
 #else
-  const IntVec whole = (IntVec)shifted - 0x4b400000;
-  const IntVec half = whole >> 1;  // 2^n in two factors, since n reaches -150 and 128
-  return p * (Vec)((half + 127) << 23) * (Vec)((whole - half + 127) << 23);
+  // 2p · 2^(n - 1), since n reaches 128.
+  const Vec scaled = (p + p) * (Vec)(((IntVec)shifted - (0x4b400000 - 126)) << 23);
 #endif
+  return vanishes ? Vec{} : scaled;
 }
 
 ATTEND_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exponential(-x)); }

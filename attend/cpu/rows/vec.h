@@ -39,7 +39,8 @@ struct Part {
   int count;
 };
 
-ATTEND_INLINE Vec splat(float x) { return Vec{} + x; }
+// x - 0 and not 0 + x, which is not x for x = -0 and so would cost an addition.
+ATTEND_INLINE Vec splat(float x) { return x - Vec{}; }
 ATTEND_INLINE IntVec iota() {
   IntVec v = {};
   for (int i = 0; i < kLanes; ++i) v[i] = i;

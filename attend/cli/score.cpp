@@ -1,0 +1,196 @@
+#include "attend/cli/score.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <istream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string_view>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/metrics/unicode.h"
+
+namespace attend {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  attend score --hypotheses out.de --references test.de
+  attend translate --model DIR < test.en | attend score --hypotheses - --references test.de
+  attend score --hypotheses out.de --references a.de b.de --metric bleu chrf ter --json)";
+
+constexpr int kWarnTokenized = 100;  // lines that end in " .": as many as sacreBLEU waits for
+
+// A file in memory, cut at line feeds. A carriage return before one is white space, which no metric counts.
+struct TextFile {
+  std::string name, text;
+  std::vector<std::string_view> lines;
+};
+
+std::unique_ptr<TextFile> read_lines(const std::string& path, std::istream& in) {
+  auto file = std::make_unique<TextFile>();
+  file->name = path == "-" ? "standard input" : path;
+  if (path == "-") {
+    file->text.assign(std::istreambuf_iterator<char>(in), {});
+    check(!in.bad(), "score: cannot read standard input");
+  } else {
+    file->text = read_file(path);
+  }
+  for (std::string_view rest = file->text; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+    if (const auto byte = metrics::find_invalid_utf8(line))
+      fail("score: {}, line {}: not UTF-8 at byte {}", file->name, file->lines.size() + 1, *byte + 1);
+    file->lines.push_back(metrics::strip_right(line));
+  }
+  return file;
+}
+
+std::unique_ptr<metrics::Metric> make_metric(const std::string& name, const ScoreOptions& options) {
+  if (name == "bleu") {
+    metrics::BleuOptions bleu = options.bleu;
+    bleu.tokenizer = metrics::tokenizer_named(options.tokenize);
+    bleu.smoothing = metrics::smoothing_named(options.smooth_method);
+    bleu.lowercase = options.lowercase;
+    bleu.effective_order = bleu.effective_order || options.sentence_level;
+    return std::make_unique<metrics::Bleu>(bleu);
+  }
+  if (name == "chrf") {
+    metrics::ChrfOptions chrf = options.chrf;
+    chrf.lowercase = options.lowercase;
+    return std::make_unique<metrics::Chrf>(chrf);
+  }
+  check(name == "ter", "unknown metric \"{}\": it must be bleu, chrf or ter", name);
+  return std::make_unique<metrics::Ter>(options.ter);
+}
+
+// sacreBLEU's object; the score has all its digits unless some number of them was asked for.
+Json to_json(const metrics::Report& report, const std::optional<int>& width) {
+  double score = report.score;
+  if (width) {
+    const std::string rounded = fmt::format("{:.{}f}", score, *width);
+    std::from_chars(rounded.data(), rounded.data() + rounded.size(), score);
+  }
+  Json json = {{"name", report.name}, {"score", score}, {"signature", metrics::signature_text(report)}};
+  if (!report.details.empty()) json["verbose_score"] = report.details;
+  for (const auto& [key, value] : report.signature) json[key] = value;
+  return json;
+}
+
+std::string to_text(const metrics::Report& report, const ScoreOptions& options) {
+  const int digits = options.width.value_or(1);
+  return options.score_only ? fmt::format("{:.{}f}", report.score, digits) : metrics::report_line(report, digits);
+}
+
+// A line for each segment; in JSON, an object a line.
+void write_sentences(const TextFile& hypotheses, const std::vector<std::vector<std::string_view>>& references,
+                     const ScoreOptions& options, std::ostream& out) {
+  check(options.metrics.size() == 1, "score: --sentence-level takes one metric, not {}", options.metrics.size());
+  const auto metric = make_metric(options.metrics[0], options);
+  for (std::size_t i = 0; i < hypotheses.lines.size(); ++i) {
+    metric->clear();
+    metric->add(hypotheses.lines[i], references[i]);
+    const metrics::Report report = metric->report();
+    out << (options.json ? to_json(report, options.width).dump() : to_text(report, options)) << '\n';
+  }
+}
+
+void write_corpus(const TextFile& hypotheses, const std::vector<std::vector<std::string_view>>& references,
+                  const ScoreOptions& options, std::ostream& out) {
+  Json list = Json::array();
+  for (const std::string& name : options.metrics) {
+    const auto metric = make_metric(name, options);
+    for (std::size_t i = 0; i < hypotheses.lines.size(); ++i) metric->add(hypotheses.lines[i], references[i]);
+    if (options.json) {
+      list.push_back(to_json(metric->report(), options.width));
+    } else {
+      out << to_text(metric->report(), options) << '\n';
+    }
+  }
+  if (options.json) out << (list.size() == 1 ? list[0] : list).dump(1) << '\n';
+}
+
+void warn_if_tokenized(const TextFile& hypotheses, std::ostream& err) {
+  int tokenized = 0;
+  for (const std::string_view line : hypotheses.lines) tokenized += line.ends_with(" .");
+  if (tokenized >= kWarnTokenized)
+    err << fmt::format("attend: {} lines of {} end in \" .\": BLEU wants text that is not tokenized\n", tokenized,
+                       hypotheses.name);
+}
+
+void list_flags(CLI::App& flags, ScoreOptions& options) {
+  flags.add_option("--hypotheses", options.hypotheses, "translations, one a line; - is standard input")->required();
+  flags.add_option("--references", options.references, "references, one or more files with as many lines")->required();
+  flags.add_option("--metric", options.metrics, "bleu, chrf, ter; one or more")
+      ->check(CLI::IsMember({"bleu", "chrf", "ter"}))
+      ->capture_default_str();
+  flags.add_option("--tokenize", options.tokenize, "BLEU: 13a, intl, char, none")
+      ->check(CLI::IsMember({"13a", "intl", "char", "none"}))
+      ->capture_default_str();
+  flags.add_flag("--lowercase", options.lowercase, "BLEU and chrF without case (TER has none anyway)");
+  flags.add_flag("--json", options.json, "an object with the score in full; a list for several metrics");
+  flags.add_flag("--sentence-level", options.sentence_level, "a score for each line; BLEU with effective order");
+  flags.add_flag("--score-only", options.score_only, "just the number");
+  flags.add_option("--width", options.width, "digits after the point, 1 if not given; JSON: all")
+      ->check(CLI::Range(0, 17));
+  flags.add_option("--smooth-method", options.smooth_method, "BLEU: exp, floor, add-k, none")
+      ->check(CLI::IsMember({"exp", "floor", "add-k", "none"}))
+      ->capture_default_str();
+  flags.add_option("--smooth-value", options.bleu.smooth_value, "BLEU: of floor (0.1 if not given) and add-k (1)");
+  flags.add_flag("--effective-order", options.bleu.effective_order, "BLEU: leave out orders without n-grams");
+  flags.add_option("--chrf-char-order", options.chrf.char_order, "chrF: longest character n-gram")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  flags.add_option("--chrf-word-order", options.chrf.word_order, "chrF: longest word n-gram; 2 is chrF++")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  flags.add_option("--chrf-beta", options.chrf.beta, "chrF: weight of recall")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  flags.add_flag("--chrf-whitespace", options.chrf.whitespace, "chrF: white space counts");
+  flags.add_flag("--chrf-eps-smoothing", options.chrf.eps_smoothing, "chrF: as in chrF++.py, NLTK and Moses");
+  flags.add_flag("--ter-case-sensitive", options.ter.case_sensitive, "TER: case counts");
+  flags.add_flag("--ter-normalized", options.ter.normalized, "TER: split punctuation off");
+  flags.add_flag("--ter-no-punct", options.ter.no_punctuation, "TER: drop punctuation");
+  flags.add_flag("--ter-asian-support", options.ter.asian, "TER: both of these for Chinese and Japanese too");
+}
+
+}  // namespace
+
+void run_score(const ScoreOptions& options, const Streams& streams) {
+  check(!options.references.empty(), "score: no references");
+  const auto hypotheses = read_lines(options.hypotheses, streams.in);
+  check(!hypotheses->lines.empty(), "score: {} is empty", hypotheses->name);
+  std::vector<std::unique_ptr<TextFile>> files;
+  std::vector<std::vector<std::string_view>> references(hypotheses->lines.size());  // [segment][reference]
+  for (const std::string& path : options.references) {
+    check(path != "-" || options.hypotheses != "-", "score: standard input is read for the hypotheses already");
+    files.push_back(read_lines(path, streams.in));
+    const TextFile& file = *files.back();
+    check(file.lines.size() == hypotheses->lines.size(), "score: {} has {} lines but {} has {}", hypotheses->name,
+          hypotheses->lines.size(), file.name, file.lines.size());
+    for (std::size_t i = 0; i < file.lines.size(); ++i) references[i].push_back(file.lines[i]);
+  }
+  for (const std::string& name : options.metrics)
+    if (name == "bleu") warn_if_tokenized(*hypotheses, streams.err);
+  if (options.sentence_level) {
+    write_sentences(*hypotheses, references, options, streams.out);
+  } else {
+    write_corpus(*hypotheses, references, options, streams.out);
+  }
+}
+
+void add_score_command(CLI::App& app, const Streams& streams) {
+  add_command<ScoreOptions>(
+      app, streams,
+      {.name = "score", .help = "Scores translations: BLEU, chrF, TER, as sacreBLEU does.", .examples = kExamples},
+      list_flags, run_score);
+}
+
+}  // namespace attend

@@ -1,0 +1,75 @@
+// See pack.h.
+#include "attend/cpu/gemm/pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "attend/cpu/gemm/scratch.h"
+
+namespace attend::cpu::detail {
+
+namespace {
+
+typedef float Four __attribute__((vector_size(16)));
+typedef std::int32_t Index __attribute__((vector_size(16)));
+
+Four load(const float* from) {
+  Four v;
+  std::memcpy(&v, from, 16);
+  return v;
+}
+
+// to[k][row] = from[row][k] for four rows and four k.
+void transpose_four(const float* from, std::int64_t row_step, float* to, std::int64_t width) {
+  const Four a = load(from), b = load(from + row_step), c = load(from + 2 * row_step), d = load(from + 3 * row_step);
+  const Index low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, left = {0, 1, 4, 5}, right = {2, 3, 6, 7};
+  const Four ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low);
+  const Four ab_high = __builtin_shuffle(a, b, high), cd_high = __builtin_shuffle(c, d, high);
+  const Four out[4] = {__builtin_shuffle(ab, cd, left), __builtin_shuffle(ab, cd, right),
+                       __builtin_shuffle(ab_high, cd_high, left), __builtin_shuffle(ab_high, cd_high, right)};
+  for (int q = 0; q < 4; ++q) std::memcpy(to + q * width, &out[q], 16);
+}
+
+// 32-bit words of any meaning.
+void pack_words(const Operand& from, int rows, int width, std::int64_t k, float* to) {
+  const float* data = reinterpret_cast<const float*>(from.data);
+  if (rows < width)
+    for (std::int64_t kk = 0; kk < k; ++kk) std::fill(to + kk * width + rows, to + (kk + 1) * width, 0.0f);
+  if (from.row_step == 1) {
+    for (std::int64_t kk = 0; kk < k; ++kk)
+      std::memcpy(to + kk * width, data + kk * from.k_step, static_cast<std::size_t>(rows) * 4);
+    return;
+  }
+  const std::int64_t whole = k / 4 * 4;
+  int r = 0;
+  for (; r + 4 <= rows; r += 4)
+    for (std::int64_t kk = 0; kk < whole; kk += 4)
+      transpose_four(data + r * from.row_step + kk, from.row_step, to + kk * width + r, width);
+  for (int i = 0; i < rows; ++i)
+    for (std::int64_t kk = i < r ? whole : 0; kk < k; ++kk)
+      std::memcpy(to + kk * width + i, data + i * from.row_step + kk, 4);
+}
+
+}  // namespace
+
+void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  float* out = reinterpret_cast<float*>(to);
+  if (from.dtype == DType::f32) return pack_words(from, rows, width, k, out);
+  // bf16: widened into a copy first, in the order it lies in memory.
+  thread_local Scratch scratch;
+  float* wide = reinterpret_cast<float*>(scratch.get(static_cast<std::size_t>(rows * k) * 4));
+  const Bf16* data = reinterpret_cast<const Bf16*>(from.data);
+  const bool by_rows = from.row_step == 1;
+  const std::int64_t lines = by_rows ? k : rows, length = by_rows ? rows : k;
+  const std::int64_t step = by_rows ? from.k_step : from.row_step;
+  for (std::int64_t line = 0; line < lines; ++line)
+    for (std::int64_t i = 0; i < length; ++i) wide[line * length + i] = data[line * step + i];
+  pack_words({reinterpret_cast<const std::byte*>(wide), DType::f32, by_rows ? 1 : k, by_rows ? rows : 1}, rows, width,
+             k, out);
+}
+
+void pack_int8_words(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
+  pack_words({from.data, DType::f32, from.row_step / 4, 1}, rows, width, k / 4, reinterpret_cast<float*>(to));
+}
+
+}  // namespace attend::cpu::detail

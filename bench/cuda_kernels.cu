@@ -1,0 +1,281 @@
+// Speed of the CUDA kernels: memory-bound ones in GB/s and as a share of a plain copy, matrix products in TFLOP/s
+// (bench/cuda_gemm.py gives PyTorch's rates on the same shapes), and products with few rows in microseconds.
+//   build/bench/cuda_kernels [memory] [gemm] [rows]
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "attend/cuda/cuda_backend.h"
+#include "attend/cuda/cuda_check.h"
+
+using namespace attend;
+
+namespace {
+
+constexpr double kGiga = 1e9;
+
+class Bench {
+ public:
+  explicit Bench(CudaBackend& backend) : backend_(backend) {
+    cuda_check(cudaEventCreate(&begin_), "event");
+    cuda_check(cudaEventCreate(&end_), "event");
+  }
+  ~Bench() {
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+  }
+
+  // Seconds a call: the median of five rounds, each long enough to hide the launch gaps.
+  double seconds(const std::function<void()>& body) {
+    body();
+    const double once = round(body, 1);
+    const int calls = std::clamp(static_cast<int>(0.01 / std::max(once, 1e-6)), 1, 200);
+    std::vector<double> rounds;
+    for (int i = 0; i < 5; ++i) rounds.push_back(round(body, calls) / calls);
+    std::nth_element(rounds.begin(), rounds.begin() + 2, rounds.end());
+    return rounds[2];
+  }
+
+  void bytes(const std::string& name, double bytes, const std::function<void()>& body) {
+    const double time = seconds(body), rate = bytes / time;
+    if (copy_ == 0) copy_ = rate;
+    std::printf("%-58s %9.1f us %7.0f GB/s %4.0f %%\n", name.c_str(), time * 1e6, rate / kGiga, 100 * rate / copy_);
+    std::fflush(stdout);
+  }
+
+  void flops(const std::string& name, double flops, const std::function<void()>& body) {
+    const double time = seconds(body);
+    std::printf("%-58s %9.1f us %7.0f TFLOP/s\n", name.c_str(), time * 1e6, flops / time / 1e12);
+    std::fflush(stdout);
+  }
+
+  // Launches of a captured graph, so that what is timed is the device alone.
+  double graph_seconds(const std::function<void()>& body) {
+    body();
+    const std::unique_ptr<Graph> graph = backend_.capture(body);
+    return seconds([&] { graph->launch(); });
+  }
+
+  Tensor random(const Shape& shape, DType dtype = DType::bf16, float deviation = 1) {
+    Tensor x = make_tensor(backend_, shape, dtype);
+    backend_.random(x, {.kind = RandomFill::normal, .high_or_deviation = deviation, .seed = 1, .stream = ++stream_});
+    return x;
+  }
+
+ private:
+  double round(const std::function<void()>& body, int calls) {
+    cuda_check(cudaEventRecord(begin_, backend_.stream()), "event");
+    for (int i = 0; i < calls; ++i) body();
+    cuda_check(cudaEventRecord(end_, backend_.stream()), "event");
+    cuda_check(cudaEventSynchronize(end_), "event");
+    float milliseconds = 0;
+    cuda_check(cudaEventElapsedTime(&milliseconds, begin_, end_), "event");
+    return milliseconds * 1e-3;
+  }
+
+  CudaBackend& backend_;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  double copy_ = 0;
+  std::uint32_t stream_ = 0;
+};
+
+constexpr std::int64_t kRows = 65536, kWidth = 768, kHidden = 3072, kVocabulary = 50304;
+
+void copies(CudaBackend& backend, Bench& bench) {
+  const Tensor x = bench.random({kRows, kHidden}), y = make_tensor(backend, x.shape(), DType::bf16);
+  const Tensor wide = make_tensor(backend, x.shape(), DType::f32);
+  const double n = static_cast<double>(x.size());
+  bench.bytes("copy (the device's own) 65536 x 3072 bf16", 4 * n, [&] { backend.scale(x, 1, {y, false}); });
+  bench.bytes("scale", 4 * n, [&] { backend.scale(x, 2, {y, false}); });
+  bench.bytes("scale, accumulate", 6 * n, [&] { backend.scale(x, 2, {y, true}); });
+  bench.bytes("cast bf16 to f32", 6 * n, [&] { backend.scale(x, 1, {wide, false}); });
+  bench.bytes("fill", 2 * n, [&] { backend.fill(y, 0); });
+  bench.bytes("add", 6 * n, [&] { backend.add(x, y, y); });
+  Walk from{x, 0, {1024 * kHidden, kHidden, 64, 1}}, to{y, 0, {1024 * kHidden, 64, 1024 * 64, 1}};
+  bench.bytes("strided_copy [64, 1024, 48, 64] to [64, 48, 1024, 64]", 4 * n, [&] {
+    backend.strided_copy(from, to, {64, 1024, 48, 64}, false);
+  });
+}
+
+void activations(CudaBackend& backend, Bench& bench) {
+  const Tensor x = bench.random({kRows, kHidden}), y = make_tensor(backend, x.shape(), DType::bf16);
+  const Tensor dy = bench.random({kRows, kHidden}), bias = make_tensor(backend, {kHidden}, DType::f32);
+  const double n = static_cast<double>(x.size());
+  for (Activation kind : {Activation::relu, Activation::gelu, Activation::gelu_tanh}) {
+    const std::string name = name_of(kind);
+    bench.bytes("activation " + name, 4 * n, [&] { backend.activation(x, kind, y); });
+    bench.bytes("activation_backward " + name + ", bias", 6 * n, [&] {
+      backend.activation_backward(dy, x, kind, {y, false}, {bias, false});
+    });
+  }
+  bench.bytes("bias gradient alone", 2 * n, [&] {
+    backend.activation_backward(dy, {}, Activation::none, {}, {bias, false});
+  });
+  const Tensor seed = make_tensor(backend, {2}, DType::i32);
+  backend.fill(seed, 5);
+  const Dropout dropout = {.rate = 0.1f, .seed = static_cast<const std::uint32_t*>(seed.raw()), .stream = 1};
+  bench.bytes("dropout", 4 * n, [&] { backend.dropout(x, dropout, {y, false}); });
+}
+
+void norms(CudaBackend& backend, Bench& bench, std::int64_t width) {
+  const std::int64_t rows = kRows * kWidth / width;
+  const Shape shape = {rows, width};
+  const Tensor x = bench.random(shape), branch = bench.random(shape), dy = bench.random(shape);
+  const Tensor sum = make_tensor(backend, shape, DType::bf16), y = make_tensor(backend, shape, DType::bf16);
+  const Tensor mean = make_tensor(backend, {rows}, DType::f32), rstd = make_tensor(backend, {rows}, DType::f32);
+  const Tensor dweight = make_tensor(backend, {width}, DType::f32), dbias = make_tensor(backend, {width}, DType::f32);
+  const Tensor seed = make_tensor(backend, {2}, DType::i32);
+  backend.fill(seed, 5);
+  const Dropout dropout = {.rate = 0.1f, .seed = static_cast<const std::uint32_t*>(seed.raw()), .stream = 1};
+  AddNorm args = {.x = x, .branch = branch, .weight = bench.random({width}), .bias = bench.random({width})};
+  const double n = static_cast<double>(x.size());
+  const std::string size = std::to_string(rows) + " x " + std::to_string(width);
+  bench.bytes("add_norm " + size, 8 * n, [&] { backend.add_norm(args, sum, y, mean, rstd); });
+  args.dropout = dropout;
+  bench.bytes("add_norm, dropout " + size, 8 * n, [&] { backend.add_norm(args, sum, y, mean, rstd); });
+  args.dropout = {};
+  const auto backward = [&](const Grad& dbranch) {
+    backend.add_norm_backward(args, dy, x, mean, rstd, {y, false}, dbranch, {dweight, false}, {dbias, false});
+  };
+  bench.bytes("add_norm_backward, one result " + size, 8 * n, [&] { backward({}); });
+  bench.bytes("add_norm_backward, two results " + size, 10 * n, [&] { backward({sum, false}); });
+  args.dropout = dropout;
+  bench.bytes("add_norm_backward, dropout " + size, 10 * n, [&] { backward({sum, false}); });
+}
+
+void losses(CudaBackend& backend, Bench& bench, std::int64_t width) {
+  const Tensor logits = bench.random({kRows, width}), gradient = make_tensor(backend, {kRows, width}, DType::bf16);
+  const Tensor losses = make_tensor(backend, {kRows}, DType::f32), lse = make_tensor(backend, {kRows}, DType::f32);
+  const Tensor total = make_tensor(backend, {2}, DType::f32), dloss = make_tensor(backend, {1}, DType::f32);
+  const Tensor targets = make_tensor(backend, {kRows}, DType::i32);
+  std::vector<std::int32_t> wanted(kRows);
+  for (std::int64_t i = 0; i < kRows; ++i)
+    wanted[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i * 7919 % width);
+  upload(targets, wanted);
+  backend.fill(dloss, 1);
+  const double n = static_cast<double>(logits.size());
+  const std::string size = " 65536 x " + std::to_string(width);
+  bench.bytes("cross_entropy" + size, 2 * n,
+              [&] { backend.cross_entropy(logits, targets, 0.1f, -100, losses, lse, total); });
+  bench.bytes("cross_entropy_backward" + size, 4 * n, [&] {
+    backend.cross_entropy_backward(dloss, logits, targets, 0.1f, -100, lse, total, {gradient, false});
+  });
+}
+
+void embeddings(CudaBackend& backend, Bench& bench) {
+  const Tensor table = bench.random({kVocabulary, kWidth}), y = bench.random({64, 1024, kWidth});
+  const Tensor gradient = make_tensor(backend, table.shape(), DType::f32);
+  const Tensor ids = make_tensor(backend, {64, 1024}, DType::i32);
+  // Frequencies like those of words: the commonest id makes up some 9 %.
+  std::mt19937 generator(1);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::vector<std::int32_t> words(kRows);
+  for (auto& word : words)
+    word = static_cast<std::int32_t>(
+        std::min<double>(std::pow(static_cast<double>(kVocabulary), uniform(generator)), kVocabulary) - 1);
+  upload(ids, words);
+  const double n = static_cast<double>(y.size());
+  bench.bytes("embedding 65536 of 50304 x 768", 4 * n, [&] { backend.embedding(ids, table, 1, {}, {}, y); });
+  bench.bytes("embedding_backward into f32, accumulate", 2 * n, [&] {
+    backend.embedding_backward(y, ids, 1, {gradient, true});
+  });
+  const Tensor sums = make_tensor(backend, {1, 1024 * kWidth}, DType::bf16);
+  bench.bytes("reduce sum [1, 64, 1024·768]", 2 * n, [&] {
+    backend.reduce(Reduction::sum, y.reshape({1, 64, 1024 * kWidth}), {sums, false}, {});
+  });
+}
+
+void optimizers(CudaBackend& backend, Bench& bench) {
+  const std::int64_t n = 124'475'904;
+  const Shape shape = {n};
+  Optimizer args = {.value = make_tensor(backend, shape, DType::bf16), .master = bench.random(shape, DType::f32)};
+  args.gradient = bench.random(shape, DType::f32);
+  args.rate = make_tensor(backend, {4}, DType::f32), args.norm = make_tensor(backend, {2}, DType::f32);
+  backend.fill(args.rate, 0.001f);
+  const Tensor m = make_tensor(backend, shape, DType::f32), v = make_tensor(backend, shape, DType::f32);
+  backend.fill(m, 0);
+  backend.fill(v, 0);
+  const double size = static_cast<double>(n);
+  bench.bytes("gradient_norm 124 M", 4 * size, [&] { backend.gradient_norm(args.gradient, 1, args.norm); });
+  bench.bytes("adamw 124 M, bf16 values", 30 * size, [&] { backend.adamw(args, 0.9f, 0.95f, 1e-8f, m, v); });
+}
+
+// y = x·Wᵀ and its two backward products.
+void products(CudaBackend& backend, Bench& bench, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const Tensor x = bench.random({m, k}), w = bench.random({n, k}, DType::bf16, 0.02f), y = bench.random({m, n});
+  const Tensor dw = make_tensor(backend, {n, k}, DType::f32), bias = bench.random({n});
+  const Tensor dx = make_tensor(backend, {m, k}, DType::bf16);
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const std::string size = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+  bench.flops(size + " y = x Wt", flops, [&] { backend.matmul({.a = x, .b = w, .transpose_b = true}, {y, false}); });
+  bench.flops(size + " y = x Wt + bias", flops, [&] {
+    backend.matmul({.a = x, .b = w, .transpose_b = true, .bias = bias}, {y, false});
+  });
+  if (n == kHidden) {
+    const Tensor pre = make_tensor(backend, {m, n}, DType::bf16);
+    bench.flops(size + " y = gelu_tanh(x Wt + bias), pre kept", flops, [&] {
+      backend.matmul(
+          {.a = x, .b = w, .transpose_b = true, .bias = bias, .activation = Activation::gelu_tanh, .pre = pre},
+          {y, false});
+    });
+  }
+  bench.flops(size + " dx = dy W", flops, [&] { backend.matmul({.a = y, .b = w}, {dx, false}); });
+  bench.flops(size + " dW = dyt x, f32", flops, [&] {
+    backend.matmul({.a = y, .b = x, .transpose_a = true}, {dw, false});
+  });
+}
+
+// Products with m rows, over enough copies of the weights to stay out of the cache.
+void few_rows(CudaBackend& backend, Bench& bench, std::int64_t m, std::int64_t n, std::int64_t k, bool transposed) {
+  const std::int64_t copies = std::max<std::int64_t>(200'000'000 / (n * k * 2), 1);
+  const Tensor x = bench.random({m, k}), y = make_tensor(backend, {m, n}, DType::bf16), bias = bench.random({n});
+  const std::int64_t rows = transposed ? n : k;
+  const Tensor w = bench.random({copies * rows, transposed ? k : n});
+  const double time = bench.graph_seconds([&] {
+    for (std::int64_t i = 0; i < copies; ++i)
+      backend.matmul({.a = x, .b = w.slice_first(i * rows, rows), .transpose_b = transposed, .bias = bias}, {y, false});
+  }) / static_cast<double>(copies);
+  std::printf("%2ld rows x %5ld x %4ld, weights %s %9.2f us %7.0f GB/s\n", static_cast<long>(m), static_cast<long>(n),
+              static_cast<long>(k), transposed ? "[n, k]" : "[k, n]", time * 1e6,
+              static_cast<double>(n * k * 2) / time / kGiga);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const auto wanted = [&](const char* part) {
+    if (count < 2) return true;
+    return std::any_of(arguments + 1, arguments + count, [&](const char* text) { return !std::strcmp(text, part); });
+  };
+  CudaBackend backend(0);
+  Bench bench(backend);
+  if (wanted("memory")) {
+    copies(backend, bench);
+    activations(backend, bench);
+    for (std::int64_t width : {512, 768, 1024}) norms(backend, bench, width);
+    for (std::int64_t width : {50304, 50257}) losses(backend, bench, width);
+    embeddings(backend, bench);
+    optimizers(backend, bench);
+  }
+  if (wanted("gemm")) {
+    const std::int64_t shapes[][3] = {{65536, 768, 768},  {65536, 2304, 768},  {65536, 3072, 768},
+                                      {65536, 768, 3072}, {65536, 50304, 768}, {32768, 512, 512},
+                                      {32768, 2048, 512}, {32768, 512, 2048},  {8192, 8192, 8192}};
+    for (const auto& [m, n, k] : shapes) products(backend, bench, m, n, k);
+  }
+  if (wanted("rows")) {
+    const std::int64_t shapes[][2] = {{768, 768}, {2304, 768}, {3072, 768}, {768, 3072}, {50304, 768}};
+    for (bool transposed : {true, false})
+      for (const auto& [n, k] : shapes)
+        for (std::int64_t m : {1, 2, 4, 5, 8, 16, 64}) few_rows(backend, bench, m, n, k, transposed);
+  }
+  return 0;
+}
