@@ -208,7 +208,7 @@ void* filled(bool bf16, std::int64_t rows, std::int64_t stride, std::int64_t wid
 
 std::vector<double> host(const void* data, bool bf16, std::int64_t rows, std::int64_t stride, std::int64_t width) {
   const std::size_t bytes = bf16 ? 2 : 4;
-  std::vector<unsigned char> raw(rows * stride * bytes);
+  std::vector<unsigned char> raw(rows > 0 ? ((rows - 1) * stride + width) * bytes : 0);
   ok(cudaMemcpy(raw.data(), data, raw.size(), cudaMemcpyDeviceToHost), "copy");
   std::vector<double> out(rows * width);
   for (std::int64_t r = 0; r < rows; ++r)

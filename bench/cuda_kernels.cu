@@ -195,7 +195,8 @@ void embeddings(CudaBackend& backend, Bench& bench) {
 void optimizers(CudaBackend& backend, Bench& bench) {
   const std::int64_t n = 124'475'904;
   const Shape shape = {n};
-  Optimizer args = {.value = make_tensor(backend, shape, DType::bf16), .master = bench.random(shape, DType::f32)};
+  Optimizer args;
+  args.value = make_tensor(backend, shape, DType::bf16), args.master = bench.random(shape, DType::f32);
   args.gradient = bench.random(shape, DType::f32);
   args.rate = make_tensor(backend, {4}, DType::f32), args.norm = make_tensor(backend, {2}, DType::f32);
   backend.fill(args.rate, 0.001f);

@@ -96,7 +96,7 @@ float train(Student& student, const DemoOptions& options, const Streams& streams
     upload(outside.target_in, batch.target_in), upload(outside.target_out, batch.target_out);
     optimizer.set_rate(rate(step), step);
     graph.run(0, static_cast<std::uint64_t>(step), one_step);
-    if (progress.wants_text()) progress.update(step, fmt::format("loss {:.3f}", download(loss)[0]));
+    progress.update(step, progress.wants_text() ? fmt::format("loss {:.3f}", download(loss)[0]) : std::string());
   }
   const float last = download(loss)[0];
   progress.finish(fmt::format("loss {:.3f}", last));

@@ -28,8 +28,8 @@ __global__ void activation_kernel(const T* x, T* y, std::int64_t size, Activatio
   store(y + i, values);
 }
 
-// A block takes kColumns packs of columns and a chunk of rows: dx for all of them, and one partial sum a column. Each
-// of its 8 warps takes every 8th row; x may be null when kind is none, dx and partial when nobody wants them.
+// A block takes 32 packs of columns and a chunk of rows: dx for all of them, and one partial sum a column. Each of its
+// 8 warps takes every 8th row; x may be null when kind is none, dx and partial when nobody wants them.
 template <class T>
 struct Backward {
   const T* dy;
@@ -42,44 +42,49 @@ struct Backward {
   bool accumulate;
 };
 
-constexpr int kLanes = 32, kRows = 8, kAtOnce = 4;
+constexpr int kLanes = 32, kRows = 8;
 
-template <class T, int N>
-__global__ void __launch_bounds__(kLanes* kRows) backward_kernel(Backward<T> args) {
+// Has an activation: two rows of dy and x are in flight together. Without one only dy is read, four rows together.
+template <class T, int N, bool Activated>
+__global__ void __launch_bounds__(kLanes* kRows, Activated ? 3 : 4) backward_kernel(Backward<T> args) {
+  constexpr int kAtOnce = Activated ? 2 : 4;
   __shared__ float sums[kRows][kLanes * N + 1];
   const int column = (blockIdx.x * kLanes + threadIdx.x) * N;
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.y) * args.chunk;
   const std::int64_t end = begin + args.chunk < args.rows ? begin + args.chunk : args.rows;
+  const auto pack_at = [](const T* from) { return *reinterpret_cast<const Pack<T, N>*>(from); };
   float sum[N] = {};
   if (column < args.width) {
     for (std::int64_t first = begin + threadIdx.y; first < end; first += kRows * kAtOnce) {
-      float dy[kAtOnce][N], x[kAtOnce][N];
+      Pack<T, N> from_dy[kAtOnce], from_x[Activated ? kAtOnce : 1];
 #pragma unroll
-      for (int r = 0; r < kAtOnce; ++r) {  // all loads before the first use
-        const std::int64_t row = first + r * kRows;
-        if (row < end) {
-          load(args.dy + row * args.width + column, dy[r]);
-          if (args.x) load(args.x + row * args.width + column, x[r]);
-        }
+      for (int r = 0; r < kAtOnce; ++r) {
+        const std::int64_t at = (first + r * kRows) * args.width + column;
+        if (first + r * kRows >= end) break;
+        from_dy[r] = pack_at(args.dy + at);
+        if constexpr (Activated) from_x[r] = pack_at(args.x + at);
       }
 #pragma unroll
       for (int r = 0; r < kAtOnce; ++r) {
-        const std::int64_t row = first + r * kRows;
-        if (row >= end) break;
-        differentiate(args.kind, x[r], dy[r]);
-        if (args.dx) {
-          T* dx = args.dx + row * args.width + column;
-          if (args.accumulate) {
-            load(dx, x[r]);
+        if (first + r * kRows >= end) break;
+        T* dx = args.dx + (first + r * kRows) * args.width + column;
+        float dy[N], x[N];
 #pragma unroll
-            for (int j = 0; j < N; ++j) x[r][j] += dy[r][j];
-            store(dx, x[r]);
-          } else {
-            store(dx, dy[r]);
-          }
+        for (int j = 0; j < N; ++j) dy[j] = to_float(from_dy[r].at[j]);
+        if constexpr (Activated) {
+#pragma unroll
+          for (int j = 0; j < N; ++j) x[j] = to_float(from_x[r].at[j]);
+          differentiate(args.kind, x, dy);
         }
 #pragma unroll
-        for (int j = 0; j < N; ++j) sum[j] += dy[r][j];
+        for (int j = 0; j < N; ++j) sum[j] += dy[j];
+        if (!args.dx) continue;
+        if (args.accumulate) {
+          load(dx, x);
+#pragma unroll
+          for (int j = 0; j < N; ++j) dy[j] += x[j];
+        }
+        store(dx, dy);
       }
     }
   }
@@ -98,9 +103,9 @@ __global__ void __launch_bounds__(kLanes* kRows) backward_kernel(Backward<T> arg
 
 // Rows a chunk: enough blocks to fill the device, but no more partial sums than needed.
 int rows_per_chunk(std::int64_t rows, std::int64_t strips) {
-  constexpr std::int64_t kBlocks = 2048;
+  constexpr std::int64_t kBlocks = 4096;
   const std::int64_t chunks = std::max<std::int64_t>(kBlocks / std::max<std::int64_t>(strips, 1), 1);
-  const std::int64_t chunk = divide_up(divide_up(rows, chunks), kRows * kAtOnce) * kRows * kAtOnce;
+  const std::int64_t chunk = divide_up(divide_up(rows, chunks), 32) * 32;
   // The grid's second axis ends at 65,535.
   return static_cast<int>(std::max<std::int64_t>(chunk, divide_up(divide_up(rows, 65535), 32) * 32));
 }
@@ -152,10 +157,14 @@ void CudaBackend::activation_backward(const Tensor& dy, const Tensor& x, Activat
     // Without an activation dx is dy: nothing to do when they are the same memory.
     if (kind == Activation::none && args.dx == args.dy && !args.accumulate) args.dx = nullptr;
     const dim3 grid(static_cast<unsigned>(strips), static_cast<unsigned>(chunks)), block(kLanes, kRows);
-    if (wide)
-      backward_kernel<T, kPack<T>><<<grid, block, 0, stream()>>>(args);
+    if (wide && args.x)
+      backward_kernel<T, kPack<T>, true><<<grid, block, 0, stream()>>>(args);
+    else if (wide)
+      backward_kernel<T, kPack<T>, false><<<grid, block, 0, stream()>>>(args);
+    else if (args.x)
+      backward_kernel<T, 1, true><<<grid, block, 0, stream()>>>(args);
     else
-      backward_kernel<T, 1><<<grid, block, 0, stream()>>>(args);
+      backward_kernel<T, 1, false><<<grid, block, 0, stream()>>>(args);
     launch_check("activation_backward");
     if (bias)
       sum_partials(*this, {.data = args.partial, .chunks = chunks, .width = dy.width(), .stride = dy.width()}, bias);

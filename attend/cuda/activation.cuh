@@ -8,14 +8,31 @@ namespace attend::cuda {
 // 1 / (1 + e^-x) from the hardware's exponential and division: right to about 2e-7.
 __device__ __forceinline__ float sigmoid(float x) { return __fdividef(1.0f, 1.0f + __expf(-x)); }
 
-inline constexpr float kSqrtHalf = 0.70710678118654752f;
+// Φ(x), the normal distribution, and its density, from one exponential and one reciprocal (Abramowitz & Stegun 7.1.26,
+// right to 1e-7): with erff() the exact GELU ran at 70 % of copy speed.
+struct Normal {
+  float below, density;
+};
+
+__device__ __forceinline__ Normal normal(float x) {
+  const float exponential = __expf(-0.5f * x * x), size = fabsf(x) * 0.70710678118654752f;
+  const float t = __fdividef(1.0f, 1.0f + 0.3275911f * size);
+  float tail = 1.061405429f;
+  tail = tail * t - 1.453152027f;
+  tail = tail * t + 1.421413741f;
+  tail = tail * t - 0.284496736f;
+  tail = tail * t + 0.254829592f;
+  tail *= 0.5f * t * exponential;
+  return {x < 0.0f ? tail : 1.0f - tail, 0.3989422804014327f * exponential};
+}
+
 inline constexpr float kGeluSlope = 1.5957691216057308f;  // 2 √(2/π)
 inline constexpr float kGeluCubic = 0.044715f;
 
 template <Activation Kind>
 __device__ __forceinline__ float activate(float x) {
   if constexpr (Kind == Activation::relu) return fmaxf(x, 0.0f);
-  if constexpr (Kind == Activation::gelu) return 0.5f * x * (1.0f + erff(x * kSqrtHalf));
+  if constexpr (Kind == Activation::gelu) return x * normal(x).below;
   // ½ (1 + tanh u) is sigmoid(2u).
   if constexpr (Kind == Activation::gelu_tanh) return x * sigmoid(kGeluSlope * (x + kGeluCubic * x * x * x));
   if constexpr (Kind == Activation::silu) return x * sigmoid(x);
@@ -28,8 +45,8 @@ template <Activation Kind>
 __device__ __forceinline__ float derivative(float x) {
   if constexpr (Kind == Activation::relu) return x > 0.0f ? 1.0f : 0.0f;
   if constexpr (Kind == Activation::gelu) {
-    const float density = 0.3989422804014327f * __expf(-0.5f * x * x);
-    return 0.5f * (1.0f + erff(x * kSqrtHalf)) + x * density;
+    const Normal at = normal(x);
+    return at.below + x * at.density;
   }
   if constexpr (Kind == Activation::gelu_tanh) {
     const float s = sigmoid(kGeluSlope * (x + kGeluCubic * x * x * x));

@@ -28,7 +28,7 @@ template <class Layout>
 __global__ void __launch_bounds__(Layout::kThreads) add_norm_kernel(Forward<typename Layout::T> args) {
   using T = typename Layout::T;
   constexpr int N = Layout::kElements, P = Layout::kPacks;
-  __shared__ float shared[4];
+  __shared__ typename Layout::Meeting meeting;
   const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(Layout::kRows) + Layout::row();
   if (Layout::kWarps == 1 && row >= args.rows) return;
   const std::int64_t base = row * args.width;
@@ -67,14 +67,14 @@ __global__ void __launch_bounds__(Layout::kThreads) add_norm_kernel(Forward<type
     if (Layout::column(p) < args.width)
 #pragma unroll
       for (int j = 0; j < N; ++j) total += x[p][j];
-  const float mean = Layout::sum(total, shared) / args.width;
+  const float mean = Layout::sums({total, 0.0f}, meeting, 0).x / args.width;
   float squares = 0;
 #pragma unroll
   for (int p = 0; p < P; ++p)
     if (Layout::column(p) < args.width)
 #pragma unroll
       for (int j = 0; j < N; ++j) squares += (x[p][j] - mean) * (x[p][j] - mean);
-  const float rstd = rsqrtf(Layout::sum(squares, shared) / args.width + args.eps);
+  const float rstd = rsqrtf(Layout::sums({squares, 0.0f}, meeting, 1).x / args.width + args.eps);
 #pragma unroll
   for (int p = 0; p < P; ++p) {
     const int column = Layout::column(p);
@@ -142,7 +142,7 @@ void CudaBackend::add_norm(const AddNorm& args, const Tensor& sum, const Tensor&
     const bool aligned = aligned16(args.x) && aligned16(args.branch) && aligned16(args.weight) &&
                          aligned16(args.bias) && aligned16(sum) && aligned16(y);
     const bool done =
-        aligned && with_row_layout<T>(y.width(), [&](auto layout) {
+        aligned && with_narrow_layout<T>(y.width(), [&](auto layout) {
           using Layout = decltype(layout);
           add_norm_kernel<Layout><<<blocks_for(y.rows(), Layout::kRows), Layout::kThreads, 0, stream()>>>(forward);
         });

@@ -37,106 +37,117 @@ __device__ __forceinline__ void put(T* to, float (&x)[N], bool accumulate) {
   store(to, x);
 }
 
+// One lane's pack of a row, as it is in memory.
+template <class Layout>
+struct RowPack {
+  using T = typename Layout::T;
+  Pack<T, Layout::kElements> dy, x;
+  float mean, rstd;
+
+  __device__ __forceinline__ void read(const Backward<T>& args, std::int64_t row, int column) {
+    using P = Pack<T, Layout::kElements>;
+    if (column < args.width) {
+      dy = *reinterpret_cast<const P*>(args.dy + row * args.width + column);
+      x = *reinterpret_cast<const P*>(args.x + row * args.width + column);
+    }
+    mean = args.mean[row], rstd = args.rstd[row];
+  }
+};
+
+// d goes to dx, and through the dropout to dbranch.
+template <class Layout>
+__device__ __forceinline__ void put_gradients(const Backward<typename Layout::T>& args, std::uint64_t seed,
+                                              std::int64_t at, float (&d)[Layout::kElements]) {
+  constexpr int N = Layout::kElements;
+  if (args.dbranch) {
+    float branch[N];
+    if (args.mask.active()) {
+      args.mask.factors(seed, static_cast<std::uint64_t>(at), branch);
+#pragma unroll
+      for (int j = 0; j < N; ++j) branch[j] *= d[j];
+    } else {
+#pragma unroll
+      for (int j = 0; j < N; ++j) branch[j] = d[j];
+    }
+    put(args.dbranch + at, branch, args.add_dbranch);
+  }
+  if (args.dx) put(args.dx + at, d, args.add_dx);
+}
+
+// 24 warps a multiprocessor, each with a row in work and the next one on its way, keep the memory busy.
+template <class Layout>
+inline constexpr int kBlocksEach = Layout::kThreads >= 24 * kWarp ? 1 : 24 * kWarp / Layout::kThreads;
+
 // A block takes every gridDim-th group of rows and keeps its share of the column sums in registers.
 template <class Layout>
-__global__ void __launch_bounds__(Layout::kThreads, 3) add_norm_backward_kernel(Backward<typename Layout::T> args) {
+__global__ void __launch_bounds__(Layout::kThreads, kBlocksEach<Layout>)
+    add_norm_backward_kernel(Backward<typename Layout::T> args) {
   using T = typename Layout::T;
-  constexpr int N = Layout::kElements, P = Layout::kPacks;
-  __shared__ float shared[4];
+  constexpr int N = Layout::kElements;
+  __shared__ typename Layout::Meeting meeting;
   const std::uint64_t seed = args.mask.active() ? args.mask.read_seed() : 0;
   const float scale = 1.0f / args.width;
-  float dweight[P][N] = {}, dbias[P][N] = {};
-  for (std::int64_t row = blockIdx.x * static_cast<std::int64_t>(Layout::kRows) + Layout::row(); row < args.rows;
-       row += static_cast<std::int64_t>(gridDim.x) * Layout::kRows) {
-    const std::int64_t base = row * args.width;
-    float dy[P][N], x[P][N];
-    Pack<T, N> dsum[P];  // as it is in memory: half the registers
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      const int column = Layout::column(p);
-      if (column >= args.width) continue;
-      load(args.dy + base + column, dy[p]);
-      load(args.x + base + column, x[p]);
-      if (args.dsum) dsum[p] = *reinterpret_cast<const Pack<T, N>*>(args.dsum + base + column);
-    }
-    const float mean = args.mean[row], rstd = args.rstd[row];
-    float sum = 0, product = 0;
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      const int column = Layout::column(p);
-      if (column >= args.width) continue;
-      float weight[N];
-      load(args.weight + column, weight);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Layout::kRows;
+  const int column = Layout::column(0);
+  const bool inside = column < args.width;
+  float dweight[N] = {}, dbias[N] = {}, weight[N] = {};
+  if (inside) load(args.weight + column, weight);
+  std::int64_t row = blockIdx.x * static_cast<std::int64_t>(Layout::kRows) + Layout::row();
+  RowPack<Layout> next;
+  if (row < args.rows) next.read(args, row, column);
+  for (int turn = 0; row < args.rows; row += step, ++turn) {
+    const RowPack<Layout> here = next;
+    const std::int64_t at = row * args.width + column;
+    Pack<T, N> dsum;
+    if (inside && args.dsum) dsum = *reinterpret_cast<const Pack<T, N>*>(args.dsum + at);
+    if (row + step < args.rows) next.read(args, row + step, column);
+    float g[N], x[N];
+    float2 sums = {0.0f, 0.0f};
+    if (inside) {
 #pragma unroll
       for (int j = 0; j < N; ++j) {
-        x[p][j] = (x[p][j] - mean) * rstd;
-        dweight[p][j] += dy[p][j] * x[p][j];
-        dbias[p][j] += dy[p][j];
-        dy[p][j] *= weight[j];
-        sum += dy[p][j];
-        product += dy[p][j] * x[p][j];
+        const float dy = to_float(here.dy.at[j]);
+        x[j] = (to_float(here.x.at[j]) - here.mean) * here.rstd;
+        dweight[j] += dy * x[j];
+        dbias[j] += dy;
+        g[j] = dy * weight[j];
+        sums.x += g[j];
+        sums.y += g[j] * x[j];
       }
     }
-    sum = Layout::sum(sum, shared) * scale;
-    product = Layout::sum(product, shared) * scale;
-#pragma unroll
-    for (int p = 0; p < P; ++p) {
-      const int column = Layout::column(p);
-      if (column >= args.width) continue;
-#pragma unroll
-      for (int j = 0; j < N; ++j) {
-        dy[p][j] = rstd * (dy[p][j] - sum - x[p][j] * product);
-        if (args.dsum) dy[p][j] += to_float(dsum[p].at[j]);
-      }
-      if (args.dbranch) {
-        float factor[N];
-        if (args.mask.active()) {
-          args.mask.factors(seed, static_cast<std::uint64_t>(base + column), factor);
-#pragma unroll
-          for (int j = 0; j < N; ++j) factor[j] *= dy[p][j];
-        } else {
-#pragma unroll
-          for (int j = 0; j < N; ++j) factor[j] = dy[p][j];
-        }
-        put(args.dbranch + base + column, factor, args.add_dbranch);
-      }
-      if (args.dx) put(args.dx + base + column, dy[p], args.add_dx);
-    }
-  }
-  if (!args.partial) return;
-  // The rows of a block were shared out to its warps: add them up in order.
-  float* partial = args.partial + blockIdx.x * 2ll * args.width;
-  if constexpr (Layout::kRows > 1) {
-    __shared__ float rows[Layout::kRows - 1][P * kWarp * N];
-#pragma unroll
-    for (int which = 0; which < 2; ++which) {
-      float(&mine)[P][N] = which == 0 ? dweight : dbias;
-      __syncthreads();
-      if (Layout::row() > 0)
-#pragma unroll
-        for (int p = 0; p < P; ++p)
-#pragma unroll
-          for (int j = 0; j < N; ++j) rows[Layout::row() - 1][(p * N + j) * kWarp + Layout::lane()] = mine[p][j];
-      __syncthreads();
-      if (Layout::row() == 0)
-        for (int r = 0; r < Layout::kRows - 1; ++r)
-#pragma unroll
-          for (int p = 0; p < P; ++p)
-#pragma unroll
-            for (int j = 0; j < N; ++j) mine[p][j] += rows[r][(p * N + j) * kWarp + Layout::lane()];
-    }
-    if (Layout::row() > 0) return;
-  }
-#pragma unroll
-  for (int p = 0; p < P; ++p) {
-    const int column = Layout::column(p);
-    if (column >= args.width) continue;
+    sums = Layout::sums(sums, meeting, turn);
+    if (!inside) continue;
+    sums.x *= scale, sums.y *= scale;
 #pragma unroll
     for (int j = 0; j < N; ++j) {
-      partial[column + j] = dweight[p][j];
-      partial[args.width + column + j] = dbias[p][j];
+      g[j] = here.rstd * (g[j] - sums.x - x[j] * sums.y);
+      if (args.dsum) g[j] += to_float(dsum.at[j]);
     }
+    put_gradients<Layout>(args, seed, at, g);
   }
+  if (!args.partial) return;
+  if constexpr (Layout::kRows > 1) {  // the rows of a block were shared out to its warps: add them up in order
+    __shared__ float rows[Layout::kRows - 1][2][N][kWarp];
+    if (Layout::row() > 0) {
+#pragma unroll
+      for (int j = 0; j < N; ++j) {
+        rows[Layout::row() - 1][0][j][Layout::lane()] = dweight[j];
+        rows[Layout::row() - 1][1][j][Layout::lane()] = dbias[j];
+      }
+    }
+    __syncthreads();
+    if (Layout::row() > 0) return;
+    for (int r = 0; r < Layout::kRows - 1; ++r)
+#pragma unroll
+      for (int j = 0; j < N; ++j) {
+        dweight[j] += rows[r][0][j][Layout::lane()];
+        dbias[j] += rows[r][1][j][Layout::lane()];
+      }
+  }
+  if (!inside) return;
+  float* partial = args.partial + blockIdx.x * 2ll * args.width + column;
+#pragma unroll
+  for (int j = 0; j < N; ++j) partial[j] = dweight[j], partial[args.width + j] = dbias[j];
 }
 
 // Any width and alignment; the column sums live in the partial sums themselves, each thread adding to its own columns.
@@ -188,7 +199,6 @@ void CudaBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const
   }
   with_float(dy.dtype(), "add_norm_backward", [&](auto type) {
     using T = typename decltype(type)::type;
-    const std::int64_t blocks = std::min<std::int64_t>(3 * multiprocessors_, divide_up(dy.rows(), 4));
     Backward<T> backward = {.dy = pointer<T>(dy),
                             .x = pointer<T>(args.x),
                             .dsum = pointer<T>(dsum),
@@ -203,17 +213,25 @@ void CudaBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const
                             .add_dx = dx.accumulate,
                             .add_dbranch = dbranch.accumulate,
                             .mask = DropoutMask(args.dropout)};
-    if (dweight || dbias)
-      backward.partial =
-          static_cast<float*>(scratch(static_cast<std::size_t>(blocks * 2 * dy.width()) * sizeof(float)));
+    // The number of blocks, and with it the order of the sums, depends on the size and the device alone.
+    std::int64_t blocks = 0;
+    const auto share_out = [&](std::int64_t rows_each, std::int64_t blocks_each) {
+      blocks = std::min(multiprocessors_ * blocks_each, divide_up(dy.rows(), rows_each));
+      const auto floats = static_cast<std::size_t>(blocks * 2 * dy.width());
+      if (dweight || dbias) backward.partial = static_cast<float*>(scratch(floats * sizeof(float)));
+      return static_cast<unsigned>(blocks);
+    };
     const bool aligned = aligned16(dy) && aligned16(args.x) && aligned16(dsum) && aligned16(args.weight) &&
                          aligned16(dx.into) && aligned16(dbranch.into);
-    const bool done =
-        aligned && with_row_layout<T>(dy.width(), [&](auto layout) {
-          using Layout = decltype(layout);
-          add_norm_backward_kernel<Layout><<<static_cast<unsigned>(blocks), Layout::kThreads, 0, stream()>>>(backward);
-        });
-    if (!done) add_norm_backward_walk<T><<<static_cast<unsigned>(blocks), kWalkThreads, 0, stream()>>>(backward);
+    const bool done = aligned && with_wide_layout<T>(dy.width(), [&](auto layout) {
+                        using Layout = decltype(layout);
+                        const unsigned grid = share_out(Layout::kRows, kBlocksEach<Layout>);
+                        add_norm_backward_kernel<Layout><<<grid, Layout::kThreads, 0, stream()>>>(backward);
+                      });
+    if (!done) {
+      const unsigned grid = share_out(1, 3);
+      add_norm_backward_walk<T><<<grid, kWalkThreads, 0, stream()>>>(backward);
+    }
     launch_check("add_norm_backward");
     const Partials partials = {
         .data = backward.partial, .chunks = blocks, .width = dy.width(), .stride = 2 * dy.width()};

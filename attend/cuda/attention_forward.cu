@@ -42,13 +42,12 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     const auto* k = static_cast<const __nv_bfloat16*>(p.k) + span.key_row * p.k_stride + h * p.width;
     const auto* v = static_cast<const __nv_bfloat16*>(p.v) + span.key_row * p.v_stride + h * p.width;
 
+    const TileCopier<KeyTile, Config::kThreads> copy_keys(k, p.k_stride, p.width), copy_values(v, p.v_stride, p.width);
     const auto load_keys = [&](int n, int stage) {
       const std::uint32_t to = base + kKeysAt + stage * kStage;
-      const std::int64_t row = static_cast<std::int64_t>(n) * Config::kKeys;
-      const int valid = span.visible - n * Config::kKeys;
-      copy_rows_async<KeyTile, Config::kThreads>(to, k + row * p.k_stride, p.k_stride, valid, p.width);
-      copy_rows_async<KeyTile, Config::kThreads>(to + KeyTile::kBytes, v + row * p.v_stride, p.v_stride, valid,
-                                                 p.width);
+      const int row = n * Config::kKeys, valid = span.visible - row;
+      copy_keys(to, row, valid);
+      copy_values(to + KeyTile::kBytes, row, valid);
       copy_async_commit();
     };
 
@@ -57,9 +56,8 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     clear(o);
     RowState rows;
     if (tiles > 0) {
-      copy_rows_async<QueryTile, Config::kThreads>(
-          base, static_cast<const __nv_bfloat16*>(p.q) + (span.query_row + first) * p.q_stride + h * p.width,
-          p.q_stride, queries, p.width);
+      const auto* q_rows = static_cast<const __nv_bfloat16*>(p.q) + span.query_row * p.q_stride + h * p.width;
+      TileCopier<QueryTile, Config::kThreads>(q_rows, p.q_stride, p.width)(base, first, queries);
       load_keys(tiles - 1, 0);
       copy_async_wait();
       __syncthreads();
@@ -159,7 +157,7 @@ void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t strea
   else if (p.width <= 128)
     groups ? launch_width<GroupProducts, 128, 64, 1>(p, stream) : launch_width<WarpProducts, 128, 64, 1>(p, stream);
   else
-    launch_config<ForwardConfig<WarpProducts, 256, 4, 32, 1>>(p, stream);
+    launch_config<ForwardConfig<WarpProducts, 256, 8, 32, 1>>(p, stream);
 }
 
 }  // namespace attend::cuda

@@ -42,15 +42,12 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     const auto* k = static_cast<const __nv_bfloat16*>(p.k) + span.key_row * p.k_stride + h * p.width;
     const auto* v = static_cast<const __nv_bfloat16*>(p.v) + span.key_row * p.v_stride + h * p.width;
 
+    const TileCopier<KeyTile, Config::kThreads> copy_keys(k, p.k_stride, p.width), copy_values(v, p.v_stride, p.width);
     const auto load_keys = [&](int n) {
-      const std::int64_t row = static_cast<std::int64_t>(n) * Config::kKeys;
-      copy_rows_async<KeyTile, Config::kThreads>(k_tiles + (n & 1) * KeyTile::kBytes, k + row * p.k_stride, p.k_stride,
-                                                 span.visible - n * Config::kKeys, p.width);
+      copy_keys(k_tiles + (n & 1) * KeyTile::kBytes, n * Config::kKeys, span.visible - n * Config::kKeys);
     };
     const auto load_values = [&](int n) {
-      const std::int64_t row = static_cast<std::int64_t>(n) * Config::kKeys;
-      copy_rows_async<KeyTile, Config::kThreads>(v_tiles + (n & 1) * KeyTile::kBytes, v + row * p.v_stride, p.v_stride,
-                                                 span.visible - n * Config::kKeys, p.width);
+      copy_values(v_tiles + (n & 1) * KeyTile::kBytes, n * Config::kKeys, span.visible - n * Config::kKeys);
     };
 
     std::uint32_t q[Config::kWidth / 16][4];
@@ -58,9 +55,8 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     clear(o);
     RowState rows;
     if (tiles > 0) {
-      copy_rows_async<QueryTile, Config::kThreads>(
-          base, static_cast<const __nv_bfloat16*>(p.q) + (span.query_row + first) * p.q_stride + h * p.width,
-          p.q_stride, queries, p.width);
+      const auto* q_rows = static_cast<const __nv_bfloat16*>(p.q) + span.query_row * p.q_stride + h * p.width;
+      TileCopier<QueryTile, Config::kThreads>(q_rows, p.q_stride, p.width)(base, first, queries);
       load_keys(tiles - 1);
       copy_async_commit();
       copy_async_wait();
@@ -109,7 +105,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
         Products::template wait<1>(s);
         weigh(n);
         Products::template wait<0>(o);
-        scale_rows(o, rescale);
+        if (!__all_sync(0xffffffffu, rescale[0] == 1.0f && rescale[1] == 1.0f)) scale_rows(o, rescale);
         to_operand(s, weights);
       }
     }

@@ -42,19 +42,37 @@ __device__ __forceinline__ void copy_async_word(std::uint32_t to, const void* fr
 __device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 __device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_group 0;" ::: "memory"); }
 
-// Rows [0, valid_rows) of `from` into the tile, zeros below them and right of width.
+// Copies tiles of rows from a matrix: which chunks are this thread's, and where they lie, is worked out once.
 template <class Tile, int kThreads>
-__device__ __forceinline__ void copy_rows_async(std::uint32_t tile, const __nv_bfloat16* from, std::int64_t stride,
-                                                int valid_rows, int width) {
-  constexpr int kChunks = Tile::kColumns / 8;
+class TileCopier {
+ public:
+  __device__ __forceinline__ TileCopier(const __nv_bfloat16* from, std::int64_t stride, int width)
+      : row_(threadIdx.x / kChunks),
+        inside_(static_cast<int>(threadIdx.x) % kChunks * 8 < width),
+        offset_(Tile::offset(row_, threadIdx.x % kChunks)),
+        stride_(static_cast<int>(stride)),
+        from_(from + row_ * stride + threadIdx.x % kChunks * 8) {}
+
+  // Rows [row, row + kRows) of the matrix to the tile; zeros from `valid` of them on, and right of width.
+  __device__ __forceinline__ void operator()(std::uint32_t tile, int row, int valid) const {
 #pragma unroll
-  for (int i = 0; i < Tile::kRows * kChunks; i += kThreads) {
-    const int at = i + static_cast<int>(threadIdx.x), row = at / kChunks, chunk = at % kChunks;
-    if (Tile::kRows * kChunks % kThreads != 0 && at >= Tile::kRows * kChunks) break;
-    const bool valid = row < valid_rows && chunk * 8 < width;
-    copy_async(tile + Tile::offset(row, chunk), valid ? from + row * stride + chunk * 8 : from, valid);
+    for (int i = 0; i < Tile::kRows; i += kRowsAtOnce) {
+      // The permutation repeats every 8 rows, so that the offsets of one thread's chunks differ by a constant.
+      if (Tile::kRows % kRowsAtOnce != 0 && row_ + i >= Tile::kRows) break;
+      copy_async(tile + offset_ + i * Tile::kPanel * 2, from_ + static_cast<std::int64_t>(row + i) * stride_,
+                 inside_ && row_ + i < valid);
+    }
   }
-}
+
+ private:
+  static constexpr int kChunks = Tile::kColumns / 8, kRowsAtOnce = kThreads / kChunks;
+  static_assert(kThreads % kChunks == 0 && kRowsAtOnce % 8 == 0);
+  int row_;
+  bool inside_;
+  std::uint32_t offset_;
+  int stride_;
+  const __nv_bfloat16* from_;
+};
 
 __device__ __forceinline__ void load_matrices(std::uint32_t (&r)[4], std::uint32_t address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -5,8 +5,8 @@
 namespace attend::cuda {
 namespace {
 
-// A block takes 32 columns; its 16 warps take every 16th chunk, and their sums are added in order.
-constexpr int kColumns = 32, kGroups = 16;
+// A block takes 32 columns; its 32 warps take every 32nd chunk, and their sums are added in order.
+constexpr int kColumns = 32, kGroups = 32;
 
 template <class T>
 struct Result {
@@ -23,7 +23,7 @@ __global__ void sum_partials_kernel(Partials partials, Result<T> first, Result<T
   const float* data = partials.data + blockIdx.y * partials.width + c;
   float sum = 0;
   if (c < partials.width) {
-#pragma unroll 4
+#pragma unroll 8
     for (std::int64_t chunk = threadIdx.y; chunk < partials.chunks; chunk += kGroups)
       sum += data[chunk * partials.stride];
   }

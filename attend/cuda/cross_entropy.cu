@@ -153,11 +153,10 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads) cross_entrop
   const float scale = ignored ? 0.0f : args.dloss[0] / args.total[1];
   const float shift = args.lse[row] * kLog2E, floor = args.targets.smoothing / args.width;
   const float hit = 1 - args.targets.smoothing;
-  const auto gradient = [&](float x, std::int64_t c) {
-    return scale * (power_of_two(x * kLog2E - shift) - floor - (c == target ? hit : 0.0f));
-  };
+  const auto gradient = [&](float x) { return scale * power_of_two(x * kLog2E - shift) - scale * floor; };
   const auto single = [&](std::int64_t c) {
-    float x[1] = {ignored ? 0.0f : gradient(to_float(logits[c]), c)};
+    float x[1] = {0.0f};
+    if (!ignored) x[0] = gradient(to_float(logits[c])) - (c == target ? scale * hit : 0.0f);
     put(dlogits + c, x, args.accumulate);
   };
   if (!args.same_alignment) {
@@ -171,7 +170,12 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads) cross_entrop
         if (!ignored) {
           load_once(logits + c, x);
 #pragma unroll
-          for (int j = 0; j < kPack<T>; ++j) x[j] = gradient(x[j], c + j);
+          for (int j = 0; j < kPack<T>; ++j) x[j] = gradient(x[j]);
+          if (target >= c && target < c + kPack<T>) {  // once a row
+#pragma unroll
+            for (int j = 0; j < kPack<T>; ++j)
+              if (c + j == target) x[j] -= scale * hit;
+          }
         }
         put(dlogits + c, x, args.accumulate);
       },

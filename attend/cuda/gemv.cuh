@@ -1,4 +1,4 @@
-// Matrix products with a handful of rows, as in decoding: the time goes into reading b once, at memory speed.
+// Matrix products of one row, as in decoding one sequence: the time goes into reading b once, at memory speed.
 #pragma once
 
 #include "attend/cuda/gemm_planner.h"
@@ -7,7 +7,7 @@
 namespace attend::cuda {
 
 // c = activation(alpha · a op(b) + bias), as Gemm describes it, pre kept if given. False when the problem does not fit:
-// too many rows, or rows of b that 16-byte loads cannot read.
+// more than one row, or rows of b that 16-byte loads cannot read. From two rows on cuBLASLt is as fast.
 bool gemv(const CudaBackend& backend, const Gemm& gemm, Activation activation);
 
 }  // namespace attend::cuda

@@ -74,7 +74,7 @@ TEST(Rows, NotANumberAndInfinitySurvive) {
   backend().activation(x, Activation::sigmoid, y);
   EXPECT_TRUE(std::isnan(y.data<float>()[0]));
   EXPECT_EQ(y.data<float>()[1], 1.0f);
-  EXPECT_EQ(y.data<float>()[2], 0.0f);
+  EXPECT_LT(y.data<float>()[2], 1e-37f);
   backend().scale(x, 1.0f, {half});
   backend().scale(half, 1.0f, {back});
   EXPECT_TRUE(std::isnan(back.data<float>()[0]));

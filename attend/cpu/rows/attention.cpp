@@ -38,8 +38,16 @@ ATTEND_INLINE void drop_weights(const AttentionHead& head, std::int64_t t, std::
   each(seen, [&](std::int64_t i, auto) { store(weights + i, dropped(load(weights + i), head.drop, words + i)); });
 }
 
+// Asks for a row of a head before it is needed.
+template <class E>
+ATTEND_INLINE void fetch(const E* row, std::int64_t width) {
+  for (std::int64_t i = 0; i < width; i += 64 / static_cast<std::int64_t>(sizeof(E))) __builtin_prefetch(row + i);
+}
+constexpr std::int64_t kAhead = 32;  // keys
+
 // Scores of a few queries against keys read where they lie: decoding, where packing keys would cost more than the
-// product. kLanes keys at a time, their sums folded together.
+// product. kLanes keys at a time, their sums folded together. Rows of a cache lie pages apart, where the processor does
+// not look ahead by itself, so the next keys and these keys' values are asked for here.
 template <class E>
 static void scores_in_place(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t first,
                             std::int64_t count, float* scores) {
@@ -48,6 +56,10 @@ static void scores_in_place(const AttentionHead& head, const float* q, std::int6
     const E* key[kLanes];
     for (int j = 0; j < kLanes; ++j)
       key[j] = static_cast<const E*>(head.k) + (first + smaller(s + j, count - 1)) * head.k_stride;
+    for (std::int64_t j = s; j < smaller(s + kLanes, count); ++j) {
+      fetch(static_cast<const E*>(head.v) + (first + j) * head.v_stride, width);
+      fetch(static_cast<const E*>(head.k) + smaller(first + j + kAhead, head.keys - 1) * head.k_stride, width);
+    }
     for (std::int64_t r = 0; r < rows; ++r) {
       Vec sum[kLanes] = {};
       for (std::int64_t i = 0; i < width; i += kLanes) {

@@ -34,7 +34,22 @@ ATTEND_INLINE Vec exponential(Vec x) {
   return vanishes ? Vec{} : scaled;
 }
 
-ATTEND_INLINE Vec sigmoid(Vec x) { return 1.0f / (1.0f + exponential(-x)); }
+// 1 / x for finite x of normal size. Dividing 16 numbers takes 16 cycles with AVX-512; an estimate of 14 bits and a
+// Newton step take 4 and are right to 2 units in the last place.
+ATTEND_INLINE Vec reciprocal(Vec x) {
+#if defined(__AVX512F__)
+  const Vec guess = (Vec)_mm512_rcp14_ps((__m512)x);
+  return guess + guess * (1.0f - x * guess);
+#else
+  return 1.0f / x;
+#endif
+}
+
+// The exponent is kept finite for the reciprocal: at -87 the result is 2e-38 and stays there.
+ATTEND_INLINE Vec sigmoid(Vec x) {
+  x = x < -87.0f ? splat(-87.0f) : x;
+  return reciprocal(1.0f + exponential(-x));
+}
 
 // An odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel.
 ATTEND_INLINE Vec hyperbolic_tangent(Vec x) {
@@ -44,7 +59,7 @@ ATTEND_INLINE Vec hyperbolic_tangent(Vec x) {
   p = p * z + 0.1333127443f;
   p = p * z - 0.3333327606f;
   const Vec near = x + x * z * p;
-  const Vec far = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
+  const Vec far = 1.0f - 2.0f * reciprocal(exponential(2.0f * (x > 20.0f ? splat(20.0f) : x)) + 1.0f);
   return z < 0.4f ? near : far;
 }
 
@@ -56,7 +71,8 @@ struct Normal {
 };
 ATTEND_INLINE Normal normal_distribution(Vec x) {
   const Vec bell = exponential(x * x * -0.5f);
-  const Vec t = 1.0f / (1.0f + 0.3f * absolute(x));
+  const Vec size = absolute(x);
+  const Vec t = reciprocal(1.0f + 0.3f * (size > 20.0f ? splat(20.0f) : size));
   Vec p = t * 0.03837825568f - 0.1691659603f;
   p = p * t + 0.2286597971f;
   p = p * t - 0.07650618608f;
