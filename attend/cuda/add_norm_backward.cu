@@ -74,9 +74,9 @@ __device__ __forceinline__ void put_gradients(const Backward<typename Layout::T>
   if (args.dx) put(args.dx + at, d, args.add_dx);
 }
 
-// 24 warps a multiprocessor, each with a row in work and the next one on its way, keep the memory busy.
+// 18 warps a multiprocessor, each with a row in work and the next one on its way, keep the memory busy.
 template <class Layout>
-inline constexpr int kBlocksEach = Layout::kThreads >= 24 * kWarp ? 1 : 24 * kWarp / Layout::kThreads;
+inline constexpr int kBlocksEach = Layout::kThreads >= 18 * kWarp ? 1 : 18 * kWarp / Layout::kThreads;
 
 // A block takes every gridDim-th group of rows and keeps its share of the column sums in registers.
 template <class Layout>

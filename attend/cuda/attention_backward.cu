@@ -224,6 +224,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
               for (int e = 0; e < 4; ++e) ds_operand[i][e] = 0;
           } else {
             float s[kQueries8][4], dp[kQueries8][4];
+            if constexpr (!kFirst) Products::hold(dq);
             Products::begin();
             if constexpr (Config::kKeepKeys)
               Products::template times_rows<QueryTile>(s, k_rows, q_tile);
@@ -259,10 +260,13 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
             Products::begin();
             Products::template add_times_columns<QueryTile>(dk, ds_operand, q_tile, column);
             Products::commit();
+            if constexpr (kFirst) Products::template wait<0>(dk, dv);
           }
           if (column == 0) store_operand<ScoreTile>(ds_operand, score_tile, key_row);
-          Products::template wait<0>(dq, dk, dv);
-          if constexpr (!kFirst) put_dq(m - 1);
+          if constexpr (!kFirst) {
+            Products::template wait<0>(dq, dk, dv);
+            put_dq(m - 1);
+          }
         };
 
         if (begin < chunk_end) {

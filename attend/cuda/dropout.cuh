@@ -27,15 +27,16 @@ struct DropoutMask {
   __device__ bool active() const { return seed != nullptr; }
   __device__ std::uint64_t read_seed() const { return seed[0] | static_cast<std::uint64_t>(seed[1]) << 32; }
 
-  // The factors of elements [i, i + N). One Philox call makes four words when i is a multiple of four.
+  // The factors of elements [i, i + N). For N = 4 and more i must be a multiple of four: then one Philox call makes
+  // four words.
   template <int N>
-  __device__ void factors(std::uint64_t seed_value, std::uint64_t i, float (&factor)[N]) const {
-    if (N % 4 == 0 && i % 4 == 0) {
+  __device__ __forceinline__ void factors(std::uint64_t seed_value, std::uint64_t i, float (&factor)[N]) const {
+    if constexpr (N % 4 == 0) {
 #pragma unroll
       for (int j = 0; j < N; j += 4) {
         const Random4 random = philox(seed_value, stream, (i + j) >> 2);
 #pragma unroll
-        for (int l = 0; l < 4 && j + l < N; ++l) factor[j + l] = random.word[l] >= threshold ? scale : 0.0f;
+        for (int l = 0; l < 4; ++l) factor[j + l] = random.word[l] >= threshold ? scale : 0.0f;
       }
     } else {
 #pragma unroll

@@ -14,7 +14,8 @@ namespace {
 
 // What NVIDIA advises for Hopper; half of it loses some split-K algorithms.
 constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
-constexpr int kCandidates = 16;
+constexpr int kCandidates = 32;
+constexpr std::size_t kFinalists = 5;
 
 cudaDataType_t data_type(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
@@ -197,11 +198,10 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlanner::candidates(const Gemm&
   return found;
 }
 
-// Runs every candidate on the problem itself and keeps the fastest. The rounds go over all candidates in turn, so that
-// a change of the clock meets all of them.
+// Runs every candidate on the problem itself, then the fastest few again and for longer. The rounds go over all
+// candidates in turn, so that a change of the clock meets all of them.
 GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& description,
                                          const std::vector<cublasLtMatmulHeuristicResult_t>& candidates) {
-  constexpr int kRounds = 4;
   if (candidates.size() == 1) return candidates.front().algo;
   Gemm trial = gemm;
   void* spare = nullptr;
@@ -218,31 +218,38 @@ GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& de
   cudaEvent_t begin = nullptr, end = nullptr;
   cuda_check(cudaEventCreate(&begin), "cudaEventCreate");
   cuda_check(cudaEventCreate(&end), "cudaEventCreate");
-  std::vector<float> best(candidates.size(), INFINITY);
-  for (int round = 0; round < kRounds; ++round) {
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (round > 0 && best[i] == INFINITY) continue;
-      // The first launch loads the kernel; small problems are timed ten at a time.
-      const int launches = round == 0 ? 1 : best[i] > 0.2f ? 1 : 10;
-      cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-      cudaEventRecord(begin, backend_.stream());
-      for (int launched = 0; launched < launches && status == CUBLAS_STATUS_SUCCESS; ++launched)
-        status = launch(trial, description, candidates[i].algo);
-      cudaEventRecord(end, backend_.stream());
-      float milliseconds = INFINITY;
-      if (cudaEventSynchronize(end) == cudaSuccess && status == CUBLAS_STATUS_SUCCESS)
-        cudaEventElapsedTime(&milliseconds, begin, end);
-      const float each = milliseconds / static_cast<float>(launches);
-      best[i] = round < 2 ? each : std::min(best[i], each);
-    }
-  }
+  struct Runner {
+    const cublasLtMatmulAlgo_t* algorithm;
+    float best = INFINITY;
+  };
+  std::vector<Runner> runners;
+  for (const auto& candidate : candidates) runners.push_back({.algorithm = &candidate.algo});
+  const auto run_once = [&](Runner& runner, int launches) {
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    cudaEventRecord(begin, backend_.stream());
+    for (int launched = 0; launched < launches && status == CUBLAS_STATUS_SUCCESS; ++launched)
+      status = launch(trial, description, *runner.algorithm);
+    cudaEventRecord(end, backend_.stream());
+    float milliseconds = INFINITY;
+    if (cudaEventSynchronize(end) == cudaSuccess && status == CUBLAS_STATUS_SUCCESS)
+      cudaEventElapsedTime(&milliseconds, begin, end);
+    return milliseconds / static_cast<float>(launches);
+  };
+  for (Runner& runner : runners) run_once(runner, 1);  // loads the kernel
+  for (Runner& runner : runners) runner.best = run_once(runner, 2);
+  const auto faster = [](const Runner& a, const Runner& b) { return a.best < b.best; };
+  std::stable_sort(runners.begin(), runners.end(), faster);
+  if (runners.size() > kFinalists) runners.resize(kFinalists);
+  for (int round = 0; round < 3; ++round)
+    for (Runner& runner : runners)
+      runner.best = std::min(runner.best, run_once(runner, runner.best > 1 ? 2 : runner.best > 0.1f ? 4 : 16));
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
   if (spare) cudaFree(spare);
   launch_check("matmul timing");
-  const auto winner = std::min_element(best.begin(), best.end());
-  if (*winner == INFINITY) return std::nullopt;
-  return candidates[static_cast<std::size_t>(winner - best.begin())].algo;
+  const auto winner = std::min_element(runners.begin(), runners.end(), faster);
+  if (winner->best == INFINITY) return std::nullopt;
+  return *winner->algorithm;
 }
 
 cublasStatus_t GemmPlanner::launch(const Gemm& gemm, const Description& description,

@@ -61,7 +61,7 @@ void EditDistance::set(std::span<const std::uint32_t> hypothesis, std::size_t fi
   distance_ = cells_.back();
 }
 
-int EditDistance::distance_of(std::span<const std::uint32_t> changed, std::size_t first, std::size_t last) {
+int EditDistance::distance_of(std::span<const std::uint32_t> changed, std::size_t first, std::size_t last, int limit) {
   Cells above = cells(first);
   for (std::size_t i = first; i < changed.size(); ++i) {
     std::int32_t* const out = scratch_[i % 2].data();
@@ -69,11 +69,12 @@ int EditDistance::distance_of(std::span<const std::uint32_t> changed, std::size_
     above = {out, rows_[i + 1].begin, rows_[i + 1].end};
     if (i + 1 < last) continue;
     const std::int32_t* const known = cells_.data() + rows_[i + 1].at;
-    const std::int64_t width = above.end - above.begin;
-    const std::int32_t more = out[0] - known[0];
-    std::int64_t same = 1;
-    while (same < width && out[same] - known[same] == more) ++same;
-    if (same == width) return distance_ + more;
+    std::int32_t least = kInfinite, most = -kInfinite;
+    for (std::int64_t j = 0; j < above.end - above.begin; ++j) {
+      least = std::min(least, out[j] - known[j]);
+      most = std::max(most, out[j] - known[j]);
+    }
+    if (least == most || distance_ + least > limit) return distance_ + least;
   }
   return above[static_cast<std::int64_t>(reference_.size())];
 }

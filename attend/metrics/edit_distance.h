@@ -28,9 +28,10 @@ class EditDistance {
   // Of the best edits; where several are best, a match or substitution goes before a deletion before an insertion.
   Alignment align() const;
 
-  // The distance of changed, which differs from the hypothesis only in words [first, last). Rows before first are those
-  // of the hypothesis. Behind last they are too as soon as one differs by a constant: then so does the distance.
-  int distance_of(std::span<const std::uint32_t> changed, std::size_t first, std::size_t last);
+  // The distance of changed, which differs from the hypothesis only in words [first, last): exact up to limit, anything
+  // above it otherwise. Rows before first are those of the hypothesis; behind last, the least and the largest
+  // difference to its rows bound the difference in distance, so most rows need not be computed.
+  int distance_of(std::span<const std::uint32_t> changed, std::size_t first, std::size_t last, int limit);
 
  private:
   struct Row {

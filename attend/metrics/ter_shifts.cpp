@@ -57,6 +57,7 @@ class ShiftSearch {
   bool move_best_block();
   void try_blocks(std::int64_t start, std::int64_t start_in_reference);
   void try_targets(std::int64_t start, std::int64_t start_in_reference, std::int64_t length);
+  void try_move(const Move& move);
 
   std::vector<std::uint32_t> words_;
   std::span<const std::uint32_t> reference_;
@@ -65,8 +66,7 @@ class ShiftSearch {
   Alignment alignment_;
   std::vector<std::int32_t> wrong_before_, reference_wrong_before_;
   std::int64_t tried_ = 0;
-  bool found_ = false;
-  int saved_ = 0;  // by the best move
+  int saved_ = 0;  // edits saved by the best move of this round; 0 while there is none
   Move best_;
 };
 
@@ -86,13 +86,13 @@ std::int64_t ShiftSearch::edits() {
   return moves + distance_.distance();
 }
 
-// Where a block must go so that a round of moves ends: false when none saves an edit or the limit is reached.
+// One round. False when no move saves an edit or the limit is reached: then a move that was found is not made either.
 bool ShiftSearch::move_best_block() {
   if (distance_.distance() == 0) return false;
   alignment_ = distance_.align();
   wrong_before_ = wrong_before(alignment_.hypothesis_wrong);
   reference_wrong_before_ = wrong_before(alignment_.reference_wrong);
-  found_ = false;
+  saved_ = 0;
   const std::int64_t size = std::ssize(words_);
   for (std::int64_t start = 0; start < size && tried_ < kMaxMoves; ++start) {
     if (wrong_before_[std::min(size, start + kMaxBlock)] == wrong_before_[start]) continue;  // no block here is wrong
@@ -101,7 +101,7 @@ bool ShiftSearch::move_best_block() {
     for (; place != places.end() && *place <= start + kMaxReach && tried_ < kMaxMoves; ++place)
       try_blocks(start, *place);
   }
-  if (tried_ >= kMaxMoves || !found_ || saved_ <= 0) return false;
+  if (tried_ >= kMaxMoves || saved_ == 0) return false;
   move_block(best_, words_);
   distance_.set(words_, static_cast<std::size_t>(best_.first()));
   return true;
@@ -129,18 +129,24 @@ void ShiftSearch::try_targets(std::int64_t start, std::int64_t start_in_referenc
     const std::int64_t target = place < 0 ? 0 : alignment_.hypothesis_of[place] + 1;
     if (target == before) continue;
     before = target;
-    const Move move{.start = start, .length = length, .target = target};
-    move_block(move, words_);
-    const int saved =
-        distance_.distance() - distance_.distance_of(words_, static_cast<std::size_t>(move.first()),
-                                                     static_cast<std::size_t>(move.last(std::ssize(words_))));
-    move_back(move, words_);
+    try_move({.start = start, .length = length, .target = target});
     ++tried_;
-    // The most saved, then the longest block, then the first of the hypothesis, then the first target.
-    const auto rank = [](int edits, const Move& m) { return std::tuple(edits, m.length, -m.start, -m.target); };
-    if (!found_ || rank(saved, move) > rank(saved_, best_)) saved_ = saved, best_ = move;
-    found_ = true;
   }
+}
+
+// The most saved wins, then the longest block, then the first of the hypothesis, then the first target.
+void ShiftSearch::try_move(const Move& move) {
+  const auto rank = [](const Move& m) { return std::tuple(m.length, -m.start, -m.target); };
+  const int needed = saved_ > 0 && rank(move) > rank(best_) ? saved_ : saved_ + 1;
+  const int limit = distance_.distance() - needed;
+  if (limit < 0) return;
+  move_block(move, words_);
+  const int distance = distance_.distance_of(words_, static_cast<std::size_t>(move.first()),
+                                             static_cast<std::size_t>(move.last(std::ssize(words_))), limit);
+  move_back(move, words_);
+  if (distance > limit) return;
+  saved_ = distance_.distance() - distance;
+  best_ = move;
 }
 
 }  // namespace

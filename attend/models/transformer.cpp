@@ -39,24 +39,41 @@ void DecoderLayer::operator()(nn::Residual& stream, const Tensor& memory, const 
   stream.leave(norm3_, feed_forward_(stream.enter(norm3_)));
 }
 
+DecoderLayer::Cache DecoderLayer::start(const Tensor& memory, std::int64_t rows) const {
+  const Tensor keys_values = cross_attention_.keys_values(memory);
+  return {nn::KvCache(memory.backend(), rows, memory.width(), memory.dtype()), keys_values};
+}
+
+void DecoderLayer::step(nn::Residual& stream, Cache& cache, const Tensor& lengths, const Tensor& source_lengths) const {
+  const Tensor x = stream.enter(norm1_);  // [R, 1, C]
+  stream.leave(norm1_, self_attention_.step(x, cache.self, lengths));
+  const Tensor grouped = stream.enter(norm2_).reshape({cache.memory.dim(0), -1, x.width()});  // [B, R / B, C]
+  stream.leave(norm2_, cross_attention_.read(grouped, cache.memory, {.key_lengths = source_lengths}).reshape(x.shape()));
+  stream.leave(norm3_, feed_forward_(stream.enter(norm3_)));
+}
+
 Transformer::Transformer(const TransformerConfig& config)
     : config_(config), embedding_(config.vocabulary, config.width), encoder_(config, config.encoder_layers), decoder_(config, config.decoder_layers) {}
 
 Tensor Transformer::encode(const Tensor& source, const Tensor& source_lengths) const {
-  nn::Residual stream(source, residual());
+  nn::Residual stream = this->stream(source);
   for (const EncoderLayer& layer : encoder_.layers) layer(stream, {.key_lengths = source_lengths});
   return encoder_.finish(stream);
 }
 
 Tensor Transformer::decode(const Tensor& target, const Tensor& memory, const Tensor& source_lengths) const {
-  nn::Residual stream(target, residual());
+  nn::Residual stream = this->stream(target);
   for (const DecoderLayer& layer : decoder_.layers) layer(stream, memory, {.causal = true}, {.key_lengths = source_lengths});
   return decoder_.finish(stream);
 }
 
 Tensor Transformer::embed(const Tensor& ids, const Tensor& positions) const {
+  return embed_at(ids, {}, positions);
+}
+
+Tensor Transformer::embed_at(const Tensor& ids, const Tensor& position_ids, const Tensor& positions) const {
   const float scale = std::sqrt(static_cast<float>(config_.width));
-  return ops::dropout(embedding_(ids, {.scale = scale, .positions = positions}), config_.dropout);
+  return ops::dropout(embedding_(ids, {.scale = scale, .positions = positions, .position_ids = position_ids}), config_.dropout);
 }
 
 ops::Loss Transformer::loss(const Batch& batch, const Tensor& positions, const ops::CrossEntropyOptions& options) const {

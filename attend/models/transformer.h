@@ -56,6 +56,15 @@ class DecoderLayer {
  public:
   DecoderLayer(const TransformerConfig& config, int index);
   void operator()(nn::Residual& stream, const Tensor& memory, const AttentionMask& mask, const AttentionMask& memory_mask) const;
+
+  // The same for one more position of each row. Rows come in groups that share a source: row r of [R, 1, C] belongs to
+  // source r / (R / B), so the rows of a group read their memory together, as if they were positions.
+  struct Cache {
+    nn::KvCache self;
+    Tensor memory;  // keys and values of the sources [B, S, 2·C]
+  };
+  Cache start(const Tensor& memory, std::int64_t rows) const;
+  void step(nn::Residual& stream, Cache& cache, const Tensor& lengths, const Tensor& source_lengths) const;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("self_attn", self_attention_), v("multihead_attn", cross_attention_), feed_forward_.visit(v);
@@ -97,7 +106,12 @@ class Transformer {
 
   // ids i32 [B, T] -> [B, T, C]: embedding · sqrt(C) + position, then dropout.   positions [max_length, C]
   Tensor embed(const Tensor& ids, const Tensor& positions) const;
+  // With position_ids (like ids) instead of counting from 0.
+  Tensor embed_at(const Tensor& ids, const Tensor& position_ids, const Tensor& positions) const;
   Tensor logits(const Tensor& decoded) const { return embedding_.logits(decoded); }
+  const std::vector<DecoderLayer>& decoder_layers() const { return decoder_.layers; }
+  nn::Residual stream(const Tensor& x) const { return {x, {config_.pre_norm, config_.dropout}}; }
+  Tensor finish_decoder(nn::Residual& stream) const { return decoder_.finish(stream); }
 
   // Teacher forcing: target_in is the target moved right by one, target_out what each position should say.
   struct Batch {
@@ -113,8 +127,6 @@ class Transformer {
   }
 
  private:
-  nn::ResidualOptions residual() const { return {config_.pre_norm, config_.dropout}; }
-
   TransformerConfig config_;
   nn::Embedding embedding_;
   Stack<EncoderLayer> encoder_;

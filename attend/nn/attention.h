@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "attend/nn/kv_cache.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/parameter.h"
 #include "attend/ops/attention.h"
@@ -29,7 +30,14 @@ class SelfAttention {
 
   Tensor operator()(const Tensor& x, const AttentionMask& mask) const {
     auto [q, k, v] = ops::split<3>(ops::linear(x, weight_, bias_));  // [B, T, C] each, windows of one tensor
-    return output_(ops::attention(q, k, v, {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label}));
+    return output_(ops::attention(q, k, v, options(mask)));
+  }
+  // One more position, x [B, 1, C]: it joins the cache and reads all of it. lengths i32 [B]: the cache's, with it.
+  Tensor step(const Tensor& x, KvCache& cache, const Tensor& lengths) const {
+    const Tensor all = ops::linear(x, weight_, bias_).flat_rows();  // [B, 3·C]
+    cache.append(all.columns(config_.width, 2 * config_.width));
+    const Tensor q = all.columns(0, config_.width).reshape(x.shape());
+    return output_(ops::attention(q, cache.keys(), cache.values(), options({.key_lengths = lengths})));
   }
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -37,6 +45,10 @@ class SelfAttention {
   }
 
  private:
+  ops::AttentionOptions options(const AttentionMask& mask) const {
+    return {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label};
+  }
+
   AttentionConfig config_;
   Parameter weight_, bias_;
   Linear output_;
@@ -54,8 +66,13 @@ class CrossAttention {
         output_(config_.width, config_.width) {}
 
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask) const {
-    Tensor q = ops::linear(x, query_weight_, query_bias_);                                // [B, T, C]
-    auto [k, v] = ops::split<2>(ops::linear(memory, memory_weight_, memory_bias_));  // [B, S, C] each
+    return read(x, keys_values(memory), mask);
+  }
+  // The two halves of it: what is computed once a memory, [B, S, 2·C], and what is read from it at every step.
+  Tensor keys_values(const Tensor& memory) const { return ops::linear(memory, memory_weight_, memory_bias_); }
+  Tensor read(const Tensor& x, const Tensor& keys_values, const AttentionMask& mask) const {
+    const Tensor q = ops::linear(x, query_weight_, query_bias_);  // [B, T, C]
+    const auto [k, v] = ops::split<2>(keys_values);               // [B, S, C] each
     return output_(ops::attention(q, k, v, {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label}));
   }
   template <class Visitor>

@@ -35,7 +35,8 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
           "attention: q is {} and k is {} with {} heads, so bias must be [G, {}, {}, {}], not {}", q.shape(), k.shape(), heads, heads, q.dim(1),
           k.dim(1), bias);
     check(batch % bias[0] == 0, "attention: {} sequences do not divide among the {} groups of the bias", batch, bias[0]);
-    check(&mask.bias.backend() == &q.backend(), "attention: q lies on {}, the bias on {}", q.backend().name(), mask.bias.backend().name());
+    if (&mask.bias.backend() != &q.backend()) [[unlikely]]
+      fail("attention: q lies on {}, the bias on {}", q.backend().name(), mask.bias.backend().name());
     check(mask.bias.contiguous() && (mask.bias.dtype() == DType::f32 || mask.bias.dtype() == q.dtype()),
           "attention: the bias must be contiguous f32 or {}", q.dtype());
   }

@@ -14,16 +14,16 @@ void check_floats(const char* op, std::initializer_list<Tensor> tensors) {
     if (!tensor.defined()) continue;
     check(tensor.dtype() == first.dtype(), "{}: mixes {} {} with {} {}", op, first.dtype(), first.shape(),
           tensor.dtype(), tensor.shape());
-    check(&tensor.backend() == &first.backend(), "{}: one tensor lies on {}, another on {}", op,
-          first.backend().name(), tensor.backend().name());
+    if (&tensor.backend() != &first.backend()) [[unlikely]]  // not check(): names are strings, made only here
+      fail("{}: one tensor lies on {}, another on {}", op, first.backend().name(), tensor.backend().name());
   }
 }
 
 void check_ints(const char* op, const Tensor& ids, const Tensor& beside) {
   check(ids.defined() && ids.dtype() == DType::i32, "{}: wants i32 ids, not {}", op,
         ids.defined() ? name_of(ids.dtype()) : "an undefined tensor");
-  check(&ids.backend() == &beside.backend(), "{}: the ids lie on {}, the numbers on {}", op, ids.backend().name(),
-        beside.backend().name());
+  if (&ids.backend() != &beside.backend()) [[unlikely]]
+    fail("{}: the ids lie on {}, the numbers on {}", op, ids.backend().name(), beside.backend().name());
 }
 
 void check_contiguous(const char* op, std::initializer_list<Tensor> tensors) {

@@ -126,8 +126,8 @@ Memory Pass::alias(const Tensor& of) {
 }
 
 Tensor Pass::input(const Tensor& outside) {
-  check(&outside.backend() == &backend_, "pass: the input lies on {}, the pass runs on {}", outside.backend().name(),
-        backend_.name());
+  if (&outside.backend() != &backend_) [[unlikely]]
+    fail("pass: the input lies on {}, the pass runs on {}", outside.backend().name(), backend_.name());
   return Tensor(alias(outside), outside.window());
 }
 

@@ -38,7 +38,8 @@ class Shape {
   // 0 <= axis < rank, with negative axes counted from the end.
   int index(int axis) const {
     const int i = axis < 0 ? axis + rank_ : axis;
-    check(i >= 0 && i < rank_, "shape: axis {} of {}", axis, to_string());
+    if (i < 0 || i >= rank_) [[unlikely]]  // not check(): this is read everywhere, and to_string() allocates
+      fail("shape: axis {} of {}", axis, to_string());
     return i;
   }
 

@@ -1,0 +1,147 @@
+#include "attend/decode/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attend/base/error.h"
+
+namespace attend::decode {
+
+namespace {
+
+struct Beam {
+  std::vector<std::int32_t> tokens;
+  double sum = 0;  // of log-probabilities
+};
+
+struct Candidate {
+  std::int64_t beam;
+  std::int32_t token;
+  double sum;
+};
+
+// One source sentence: the beginnings still open, best first, and what has ended.
+struct Sentence {
+  std::size_t index;
+  std::vector<Beam> open;
+  std::vector<Hypothesis> ended;
+};
+
+double normalised(double sum, std::size_t length, const BeamOptions& options) {
+  const double size = static_cast<double>(length);
+  const double base = options.penalty == LengthPenalty::wu ? (5 + size) / 6 : size;
+  return sum / std::pow(std::max(base, 1e-9), static_cast<double>(options.alpha));
+}
+
+double log_sum_exp(std::span<const float> logits) {
+  const float top = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (float logit : logits) sum += std::exp(static_cast<double>(logit - top));
+  return static_cast<double>(top) + std::log(sum);
+}
+
+// The `count` best continuations of a sentence; equal sums go to the earlier beam, then the smaller token, so that the
+// result does not depend on how sentences were batched.
+std::vector<Candidate> best_candidates(const Sentence& sentence, std::span<const float> logits, std::int64_t vocabulary, std::size_t count,
+                                       const BeamOptions& options) {
+  std::vector<Candidate> best;
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    return a.sum != b.sum ? a.sum > b.sum : a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
+  };
+  for (std::size_t beam = 0; beam < sentence.open.size(); ++beam) {
+    const std::span<const float> row = logits.subspan(beam * static_cast<std::size_t>(vocabulary), static_cast<std::size_t>(vocabulary));
+    const double base = sentence.open[beam].sum - log_sum_exp(row);
+    for (std::int32_t token = 0; token < vocabulary; ++token) {
+      const Candidate candidate{static_cast<std::int64_t>(beam), token, base + static_cast<double>(row[static_cast<std::size_t>(token)])};
+      if (best.size() == count && !better(candidate, best.back())) continue;
+      if (std::find(options.banned.begin(), options.banned.end(), token) != options.banned.end()) continue;
+      best.insert(std::upper_bound(best.begin(), best.end(), candidate, better), candidate);
+      if (best.size() > count) best.pop_back();
+    }
+  }
+  return best;
+}
+
+void keep_best(std::vector<Hypothesis>& ended, Hypothesis hypothesis, std::size_t count) {
+  const auto place = std::upper_bound(ended.begin(), ended.end(), hypothesis,
+                                      [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+  ended.insert(place, std::move(hypothesis));
+  if (ended.size() > count) ended.pop_back();
+}
+
+// Splits the candidates into what ends and what goes on; true when nothing open can beat what has ended.
+bool advance(Sentence& sentence, const std::vector<Candidate>& candidates, std::vector<std::int32_t>& parents, const BeamOptions& options) {
+  const auto beams = static_cast<std::size_t>(options.beams);
+  std::vector<Beam> next;
+  for (std::size_t rank = 0; rank < candidates.size() && next.size() < beams; ++rank) {
+    const Candidate& candidate = candidates[rank];
+    const Beam& parent = sentence.open[static_cast<std::size_t>(candidate.beam)];
+    if (candidate.token == options.end) {
+      // An end that is not among the best `beams` continuations is not taken.
+      if (rank < beams)
+        keep_best(sentence.ended, {parent.tokens, static_cast<float>(normalised(candidate.sum, parent.tokens.size() + 1, options)), true}, beams);
+      continue;
+    }
+    next.push_back({parent.tokens, candidate.sum});
+    next.back().tokens.push_back(candidate.token);
+    parents.push_back(static_cast<std::int32_t>(candidate.beam));
+  }
+  sentence.open = std::move(next);
+  if (sentence.open.empty()) return true;
+  const auto longest = static_cast<std::size_t>(options.max_lengths[sentence.index]);
+  if (sentence.open.front().tokens.size() >= longest) {
+    for (Beam& beam : sentence.open) {
+      const auto score = static_cast<float>(normalised(beam.sum, beam.tokens.size(), options));
+      keep_best(sentence.ended, {std::move(beam.tokens), score, false}, beams);
+    }
+    return true;
+  }
+  if (sentence.ended.size() < beams) return false;
+  // The best an open beginning can still reach: its sum never rises, so only the length term can help it.
+  const double reachable = std::max(normalised(sentence.open.front().sum, sentence.open.front().tokens.size() + 1, options),
+                                    normalised(sentence.open.front().sum, longest + 1, options));
+  return reachable <= static_cast<double>(sentence.ended.back().score);
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const BeamOptions& options) {
+  check(options.beams >= 1 && options.results >= 1 && options.results <= options.beams, "beam search: {} results from {} beams", options.results,
+        options.beams);
+  const std::int64_t vocabulary = model.vocabulary();
+  const auto beams = static_cast<std::size_t>(options.beams), row = static_cast<std::size_t>(vocabulary);
+  std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
+  std::vector<Sentence> running;
+  for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, {{{}, 0}}, {}});
+  std::vector<std::int32_t> tokens(running.size() * beams, options.start);
+
+  while (!running.empty()) {
+    const std::span<const float> logits = model.step(tokens);
+    check(logits.size() == tokens.size() * row, "beam search: {} logits for {} rows of {}", logits.size(), tokens.size(), vocabulary);
+    std::vector<Sentence> next;
+    std::vector<std::int32_t> from;
+    tokens.clear();
+    for (std::size_t s = 0; s < running.size(); ++s) {
+      Sentence& sentence = running[s];
+      std::vector<std::int32_t> parents;
+      const auto candidates = best_candidates(sentence, logits.subspan(s * beams * row), vocabulary, 2 * beams, options);
+      if (advance(sentence, candidates, parents, options)) {
+        sentence.ended.resize(std::min(sentence.ended.size(), static_cast<std::size_t>(options.results)));
+        results[sentence.index] = std::move(sentence.ended);
+        continue;
+      }
+      // Every sentence keeps its full set of rows; the ones without a beginning repeat the first.
+      for (std::size_t beam = 0; beam < beams; ++beam) {
+        const std::size_t used = beam < sentence.open.size() ? beam : 0;
+        from.push_back(static_cast<std::int32_t>(s * beams) + parents[used]);
+        tokens.push_back(sentence.open[used].tokens.back());
+      }
+      next.push_back(std::move(sentence));
+    }
+    running = std::move(next);
+    if (!running.empty()) model.reorder(from);
+  }
+  return results;
+}
+
+}  // namespace attend::decode

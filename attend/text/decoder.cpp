@@ -1,0 +1,180 @@
+#include "attend/text/decoder.h"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "attend/base/unicode.h"
+#include "attend/text/byte_level.h"
+
+namespace attend {
+
+namespace {
+
+void replace_all(std::string& text, std::string_view pattern, std::string_view content) {
+  std::size_t at = pattern.empty() ? text.npos : text.find(pattern);
+  if (at == text.npos) return;
+  std::string out;
+  std::size_t done = 0;
+  for (; at != text.npos; at = text.find(pattern, done)) {
+    out.append(text, done, at - done).append(content);
+    done = at + pattern.size();
+  }
+  text = out.append(text, done);
+}
+
+class Sequence : public Decoder {
+ public:
+  explicit Sequence(const JsonView& json) {
+    for (const JsonView& part : json["decoders"].items()) parts_.push_back(make_decoder(part));
+  }
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    for (const auto& part : parts_) tokens = part->apply(std::move(tokens));
+    return tokens;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Decoder>> parts_;
+};
+
+class ByteLevel : public Decoder {
+ public:
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::string bytes;
+    for (const std::string& token : tokens) bytes += from_byte_characters(token).value_or(token);
+    return {find_invalid_utf8(bytes) ? replace_invalid_utf8(bytes) : std::move(bytes)};
+  }
+};
+
+class Metaspace : public Decoder {
+ public:
+  explicit Metaspace(const JsonView& json) : replacement_(json.text("replacement", "▁")) {
+    keeps_first_ = json.text("prepend_scheme", json.boolean("add_prefix_space", true) ? "always" : "never") == "never";
+  }
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      replace_all(tokens[i], replacement_, i == 0 && !keeps_first_ ? "" : " ");
+    return tokens;
+  }
+
+ private:
+  std::string replacement_;
+  bool keeps_first_;
+};
+
+// Joins the tokens of classic BPE, whose words end in a suffix.
+class BpeDecoder : public Decoder {
+ public:
+  explicit BpeDecoder(const JsonView& json) : suffix_(json.text("suffix", "</w>")) {}
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i) replace_all(tokens[i], suffix_, i + 1 == tokens.size() ? "" : " ");
+    return tokens;
+  }
+
+ private:
+  std::string suffix_;
+};
+
+// <0x41> is the byte 0x41. Bytes in a row that are not UTF-8 together become one replacement character each.
+class ByteFallback : public Decoder {
+ public:
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::vector<std::string> out;
+    std::string bytes;
+    const auto flush = [&] {
+      if (bytes.empty()) return;
+      if (find_invalid_utf8(bytes)) {
+        out.insert(out.end(), bytes.size(), "\uFFFD");
+      } else {
+        out.push_back(bytes);
+      }
+      bytes.clear();
+    };
+    for (std::string& token : tokens) {
+      if (const auto byte = byte_named(token)) {
+        bytes.push_back(*byte);
+        continue;
+      }
+      flush();
+      out.push_back(std::move(token));
+    }
+    flush();
+    return out;
+  }
+
+ private:
+  static std::optional<char> byte_named(std::string_view token) {
+    if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
+    unsigned byte = 0;
+    const auto result = std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
+    if (result.ec != std::errc() || result.ptr != token.data() + 5) return std::nullopt;
+    return static_cast<char>(byte);
+  }
+};
+
+class Fuse : public Decoder {
+ public:
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    std::string all;
+    for (const std::string& token : tokens) all += token;
+    return {std::move(all)};
+  }
+};
+
+class Replace : public Decoder {
+ public:
+  explicit Replace(const JsonView& json) : content_(json["content"].text()) {
+    const JsonView pattern = json["pattern"];
+    if (const auto regex = pattern.find("Regex")) regex->complain("is not supported: only String patterns are");
+    pattern_ = pattern["String"].text();
+  }
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    for (std::string& token : tokens) replace_all(token, pattern_, content_);
+    return tokens;
+  }
+
+ private:
+  std::string pattern_, content_;
+};
+
+// Takes up to so many of a character from each end of every token.
+class Strip : public Decoder {
+ public:
+  explicit Strip(const JsonView& json)
+      : content_(json["content"].text()),
+        start_(json["start"].integer(0, kLargestTokenId)),
+        stop_(json["stop"].integer(0, kLargestTokenId)) {
+    if (count_characters(content_) != 1) json["content"].complain("must be one character");
+  }
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    for (std::string& token : tokens) {
+      std::string_view rest = token;
+      for (std::int64_t i = 0; i < start_ && rest.starts_with(content_); ++i) rest.remove_prefix(content_.size());
+      for (std::int64_t i = 0; i < stop_ && rest.ends_with(content_); ++i) rest.remove_suffix(content_.size());
+      token = std::string(rest);
+    }
+    return tokens;
+  }
+
+ private:
+  std::string content_;
+  std::int64_t start_, stop_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_decoder(const JsonView& json) {
+  const JsonView type = json["type"];
+  const std::string& name = type.text();
+  if (name == "Sequence") return std::make_unique<Sequence>(json);
+  if (name == "ByteLevel") return std::make_unique<ByteLevel>();
+  if (name == "Metaspace") return std::make_unique<Metaspace>(json);
+  if (name == "BPEDecoder") return std::make_unique<BpeDecoder>(json);
+  if (name == "ByteFallback") return std::make_unique<ByteFallback>();
+  if (name == "Fuse") return std::make_unique<Fuse>();
+  if (name == "Replace") return std::make_unique<Replace>(json);
+  if (name == "Strip") return std::make_unique<Strip>(json);
+  type.complain("is {}, which is not supported", shown(name));
+}
+
+}  // namespace attend

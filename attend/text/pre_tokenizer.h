@@ -1,0 +1,20 @@
+// The second step of a tokenizer: the normalized text is cut into words, which the model never crosses. One class a
+// type of tokenizer.json's "pre_tokenizer".
+#pragma once
+
+#include <memory>
+
+#include "attend/text/json_view.h"
+#include "attend/text/split_text.h"
+
+namespace attend {
+
+class PreTokenizer {
+ public:
+  virtual ~PreTokenizer() = default;
+  virtual void apply(SplitText& text) const = 0;
+};
+
+std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& json);
+
+}  // namespace attend

@@ -1,0 +1,245 @@
+#include "attend/text/tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/strict_json.h"
+#include "attend/base/unicode.h"
+
+namespace attend {
+
+namespace {
+
+constexpr std::size_t kLongestText = std::size_t{1} << 31;  // places in a text are 32-bit
+
+std::string to_utf8(std::u32string_view characters) {
+  std::string text;
+  for (char32_t c : characters) append_utf8(text, c);
+  return text;
+}
+
+void append(Encoding& to, Encoding&& from) {
+  const auto move = [](auto& a, auto& b) {
+    a.insert(a.end(), std::make_move_iterator(b.begin()), std::make_move_iterator(b.end()));
+  };
+  move(to.ids, from.ids);
+  move(to.tokens, from.tokens);
+  move(to.offsets, from.offsets);
+  move(to.type_ids, from.type_ids);
+}
+
+// Plain text as one word, each byte from the character it belongs to.
+SplitText split_text(std::string_view text, std::uint32_t first, bool tracked) {
+  SplitText split{.text = std::string(text), .tracked = tracked, .starts_original = first == 0};
+  if (tracked) {
+    split.spans.reserve(text.size());
+    std::uint32_t character = first;
+    for (std::size_t at = 0; at < text.size(); ++character) {
+      const std::size_t length = utf8_length(text[at]);
+      split.spans.insert(split.spans.end(), length, Span{character, character + 1});
+      at += length;
+    }
+  }
+  if (!text.empty()) split.words.push_back({0, static_cast<std::uint32_t>(text.size())});
+  return split;
+}
+
+// And normalized text.
+SplitText split_text(const AlignedText& text, bool tracked) {
+  SplitText split{.tracked = tracked};
+  split.starts_original = !text.empty() && text.spans()[0].begin == 0;
+  for (std::size_t i = 0; i < text.characters().size(); ++i) {
+    const std::size_t before = split.text.size();
+    append_utf8(split.text, text.characters()[i]);
+    if (tracked) split.spans.insert(split.spans.end(), split.text.size() - before, text.spans()[i]);
+  }
+  if (!split.text.empty()) split.words.push_back({0, static_cast<std::uint32_t>(split.text.size())});
+  return split;
+}
+
+SplitText part_of(const SplitText& whole, std::size_t begin, std::size_t length) {
+  SplitText part{.text = whole.text.substr(begin, length),
+                 .tracked = whole.tracked,
+                 .starts_original = whole.starts_original && begin == 0};
+  if (whole.tracked)
+    part.spans.assign(whole.spans.begin() + static_cast<std::ptrdiff_t>(begin),
+                      whole.spans.begin() + static_cast<std::ptrdiff_t>(begin + length));
+  part.words.push_back({0, static_cast<std::uint32_t>(length)});
+  return part;
+}
+
+}  // namespace
+
+Tokenizer Tokenizer::load(const std::filesystem::path& path) {
+  const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+  return parse(read_file(file), file.string());
+}
+
+Tokenizer Tokenizer::parse(std::string_view json, const std::string& what) {
+  const nlohmann::json value = parse_strict_json(json, what);
+  return Tokenizer(JsonView(value, what));
+}
+
+Tokenizer::Tokenizer(const JsonView& json) {
+  for (const char* key : {"truncation", "padding"})
+    if (const auto found = json.find(key)) found->complain("is not supported");
+  model_ = make_model(json["model"]);
+  if (const auto part = json.find("normalizer")) normalizer_ = make_normalizer(*part);
+  if (const auto part = json.find("pre_tokenizer")) pre_tokenizer_ = make_pre_tokenizer(*part);
+  if (const auto part = json.find("post_processor")) post_processor_ = make_post_processor(*part);
+  if (const auto part = json.find("decoder")) decoder_ = make_decoder(*part);
+  const auto normalize = [this](const std::string& content) {
+    if (!normalizer_) return content;
+    AlignedText text(content, 0);
+    normalizer_->apply(text);
+    return to_utf8(text.characters());
+  };
+  if (const auto part = json.find("added_tokens")) added_ = AddedTokens(*part, model_->vocabulary(), normalize);
+}
+
+Encoding Tokenizer::encode(std::string_view text, EncodeOptions options) const {
+  std::vector<Encoding> texts;
+  texts.push_back(encode_one(text, 0, Want::all));
+  return finish(std::move(texts), options);
+}
+
+Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second, EncodeOptions options) const {
+  std::vector<Encoding> texts;
+  texts.push_back(encode_one(first, 0, Want::all));
+  texts.push_back(encode_one(second, 1, Want::all));
+  return finish(std::move(texts), options);
+}
+
+std::vector<TokenId> Tokenizer::encode_ids(std::string_view text, EncodeOptions options) const {
+  Encoding encoding = encode_one(text, 0, Want::ids);
+  if (!post_processor_ || !options.add_special_tokens) return std::move(encoding.ids);
+  // The post-processor works on whole entries; only what it puts around the ids matters here.
+  encoding.tokens.resize(encoding.size());
+  encoding.offsets.resize(encoding.size());
+  encoding.type_ids.resize(encoding.size());
+  std::vector<Encoding> texts;
+  texts.push_back(std::move(encoding));
+  return finish(std::move(texts), options).ids;
+}
+
+Encoding Tokenizer::finish(std::vector<Encoding> texts, EncodeOptions options) const {
+  if (post_processor_)
+    texts = post_processor_->apply(std::move(texts), {.add_special_tokens = options.add_special_tokens});
+  Encoding all;
+  for (Encoding& text : texts) append(all, std::move(text));
+  return all;
+}
+
+Encoding Tokenizer::encode_one(std::string_view text, std::int32_t type, Want want) const {
+  check(text.size() < kLongestText, "encode: the text has {} bytes, more than {}", text.size(), kLongestText);
+  if (const auto bad = find_invalid_utf8(text)) fail("encode: the text is not UTF-8 at byte {}", *bad);
+  Encoding out;
+  std::vector<TextPart> parts;
+  added_.raw().split(text, parts);
+  std::uint32_t first = 0;  // characters before the part
+  for (const TextPart& part : parts) {
+    const auto characters = static_cast<std::uint32_t>(want == Want::all || parts.size() > 1 ? count_characters(part.text) : 0);
+    if (part.token) {
+      out.ids.push_back(part.token->id);
+      if (want == Want::all) {
+        out.tokens.emplace_back(part.text);
+        out.offsets.push_back({first, first + characters});
+      }
+    } else {
+      encode_part(part.text, first, want, out);
+    }
+    first += characters;
+  }
+  if (want == Want::all) out.type_ids.assign(out.size(), type);
+  return out;
+}
+
+void Tokenizer::encode_part(std::string_view part, std::uint32_t first, Want want, Encoding& out) const {
+  const bool tracked = want == Want::all;
+  SplitText split;
+  if (normalizer_) {
+    AlignedText text(part, first);
+    normalizer_->apply(text);
+    split = split_text(text, tracked);
+  } else {
+    split = split_text(part, first, tracked);
+  }
+  if (added_.normalized().empty()) return encode_words(std::move(split), want, out);
+  std::vector<TextPart> parts;
+  added_.normalized().split(split.text, parts);
+  for (const TextPart& inner : parts) {
+    const auto begin = static_cast<std::size_t>(inner.text.data() - split.text.data());
+    SplitText piece = part_of(split, begin, inner.text.size());
+    if (!inner.token) {
+      encode_words(std::move(piece), want, out);
+      continue;
+    }
+    out.ids.push_back(inner.token->id);
+    if (!tracked) continue;
+    out.tokens.emplace_back(inner.text);
+    out.offsets.push_back(piece.span(piece.words[0]));
+  }
+}
+
+void Tokenizer::encode_words(SplitText text, Want want, Encoding& out) const {
+  if (pre_tokenizer_) pre_tokenizer_->apply(text);
+  if (text.byte_level && !model_->takes_bytes()) spell_bytes(text);
+  std::vector<Piece> pieces;
+  for (const WordRange& word : text.words) {
+    pieces.clear();
+    model_->tokenize(text.word(word), {.byte_level = text.byte_level}, pieces);
+    std::uint32_t at = word.begin;
+    for (const Piece& piece : pieces) {
+      out.ids.push_back(piece.id);
+      if (want == Want::ids) continue;
+      const std::uint32_t end = std::min(at + piece.bytes, word.end);
+      out.tokens.push_back(*model_->vocabulary().token(piece.id));
+      out.offsets.push_back(text.span({at, end}));
+      at = end;
+    }
+  }
+}
+
+std::string Tokenizer::decode(std::span<const TokenId> ids, DecodeOptions options) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (TokenId id : ids) {
+    const AddedToken* added = added_.find(id);
+    const std::string* token = added ? &added_.decoded_form(*added) : model_->vocabulary().token(id);
+    if (token && !(options.skip_special_tokens && added_.is_special(*token))) tokens.push_back(*token);
+  }
+  if (decoder_) tokens = decoder_->apply(std::move(tokens));
+  std::string text;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (i > 0 && !decoder_) text += ' ';
+    text += tokens[i];
+  }
+  return text;
+}
+
+std::size_t Tokenizer::vocabulary_size() const {
+  std::size_t size = model_->vocabulary().size();
+  for (const AddedToken& token : added_.tokens()) size += !model_->vocabulary().find(token.content);
+  return size;
+}
+
+TokenId Tokenizer::id_limit() const {
+  TokenId limit = model_->vocabulary().largest_id() + 1;
+  for (const AddedToken& token : added_.tokens()) limit = std::max(limit, token.id + 1);
+  return limit;
+}
+
+std::optional<TokenId> Tokenizer::token_to_id(std::string_view token) const {
+  if (const AddedToken* added = added_.find(token)) return added->id;
+  return model_->vocabulary().find(token);
+}
+
+std::optional<std::string_view> Tokenizer::id_to_token(TokenId id) const {
+  if (const AddedToken* added = added_.find(id)) return added->content;
+  const std::string* token = model_->vocabulary().token(id);
+  return token ? std::optional<std::string_view>(*token) : std::nullopt;
+}
+
+}  // namespace attend

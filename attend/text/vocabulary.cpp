@@ -1,0 +1,50 @@
+#include "attend/text/vocabulary.h"
+
+#include <bit>
+
+#include "attend/base/error.h"
+#include "attend/base/strict_json.h"
+#include "attend/text/hashing.h"
+
+namespace attend {
+
+void Vocabulary::reserve(std::size_t tokens) { grow(std::bit_ceil(tokens * 2 + 16)); }
+
+void Vocabulary::grow(std::size_t slots) {
+  if (slots <= slots_.size()) return;
+  std::vector<Slot> old = std::move(slots_);
+  slots_.assign(slots, {});
+  for (const Slot& slot : old) {
+    if (slot.id < 0) continue;
+    std::size_t at = slot.hash & (slots - 1);
+    while (slots_[at].id >= 0) at = (at + 1) & (slots - 1);
+    slots_[at] = slot;
+  }
+}
+
+void Vocabulary::add(std::string_view token, TokenId id) {
+  // A hostile id must not make a table of gigabytes.
+  constexpr std::size_t kGap = 1 << 20;
+  if (id < 0 || static_cast<std::size_t>(id) >= 16 * texts_.size() + kGap)
+    fail("the token {} has the id {}, far beyond the {} tokens before it", shown(token), id, texts_.size());
+  if (find(token)) fail("the token {} is there twice", shown(token));
+  if (this->token(id)) fail("the tokens {} and {} have the same id {}", shown(*this->token(id)), shown(token), id);
+  if (slots_.size() < 2 * (texts_.size() + 1)) grow(std::bit_ceil(texts_.size() * 4 + 16));
+  texts_.emplace_back(token);
+  if (tokens_.size() <= static_cast<std::size_t>(id)) tokens_.resize(static_cast<std::size_t>(id) + 1, nullptr);
+  tokens_[static_cast<std::size_t>(id)] = &texts_.back();
+  const auto hash = static_cast<std::uint32_t>(hash_text(token));
+  std::size_t at = hash & (slots_.size() - 1);
+  while (slots_[at].id >= 0) at = (at + 1) & (slots_.size() - 1);
+  slots_[at] = {hash, id};
+}
+
+std::optional<TokenId> Vocabulary::find(std::string_view token) const {
+  if (slots_.empty()) return std::nullopt;
+  const auto hash = static_cast<std::uint32_t>(hash_text(token));
+  for (std::size_t at = hash & (slots_.size() - 1); slots_[at].id >= 0; at = (at + 1) & (slots_.size() - 1))
+    if (slots_[at].hash == hash && *tokens_[static_cast<std::size_t>(slots_[at].id)] == token) return slots_[at].id;
+  return std::nullopt;
+}
+
+}  // namespace attend
