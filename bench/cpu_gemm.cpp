@@ -215,11 +215,11 @@ void bench_shape(const Shape& s, const Options& options, std::vector<Library>& l
   const std::size_t ours = all.size();
   for (Library& library : libraries) all.push_back({library.name, [&] { library.run(s, d.a.data(), d.b.data(), d.c.data()); }, {}});
   const double flops = 2.0 * s.m * s.n * s.k * s.batch;
-  const double budget = std::clamp(flops * 2e-11, 2e-3, 2e-2);
+  const double budget = std::clamp(flops * 1e-11, 1e-3, 1e-2);
   for (int round = 0; round < options.rounds; ++round)
     for (Contender& c : all) {
       c.seconds.push_back(time_calls(c.run, budget));
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   const auto rate = [&](Contender& c) {
     std::sort(c.seconds.begin(), c.seconds.end());

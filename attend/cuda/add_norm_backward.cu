@@ -1,5 +1,7 @@
 // The backward pass of add_norm: d = dsum + rstd · (g - mean(g) - x̂ · mean(g · x̂)) with g = dy · weight, for x and the
 // branch in one pass, and the column sums for weight and bias.
+#include <cuda_pipeline_primitives.h>
+
 #include "attend/cuda/column_sums.cuh"
 #include "attend/cuda/dropout.cuh"
 #include "attend/cuda/launch.cuh"
@@ -37,20 +39,23 @@ __device__ __forceinline__ void put(T* to, float (&x)[N], bool accumulate) {
   store(to, x);
 }
 
-// One lane's pack of a row, as it is in memory.
+// Rows on their way: each lane copies its packs of the next rows into its own places in shared memory, without waiting
+// and without registers. Only the lane itself reads them, so there is nothing to synchronise.
 template <class Layout>
-struct RowPack {
+struct RowQueue {
   using T = typename Layout::T;
-  Pack<T, Layout::kElements> dy, x;
-  float mean, rstd;
+  using P = Pack<T, Layout::kElements>;
+  static constexpr int kDepth = Layout::kThreads <= 192 ? 4 : Layout::kThreads <= 256 ? 3 : 1;  // 48 KB at most
+  P dy[kDepth][Layout::kThreads], x[kDepth][Layout::kThreads], dsum[kDepth][Layout::kThreads];
 
-  __device__ __forceinline__ void read(const Backward<T>& args, std::int64_t row, int column) {
-    using P = Pack<T, Layout::kElements>;
-    if (column < args.width) {
-      dy = *reinterpret_cast<const P*>(args.dy + row * args.width + column);
-      x = *reinterpret_cast<const P*>(args.x + row * args.width + column);
+  __device__ __forceinline__ void order(const Backward<T>& args, std::int64_t row, int column, int place) {
+    if (row < args.rows && column < args.width) {
+      const std::int64_t at = row * args.width + column;
+      __pipeline_memcpy_async(&dy[place][threadIdx.x], args.dy + at, sizeof(P));
+      __pipeline_memcpy_async(&x[place][threadIdx.x], args.x + at, sizeof(P));
+      if (args.dsum) __pipeline_memcpy_async(&dsum[place][threadIdx.x], args.dsum + at, sizeof(P));
     }
-    mean = args.mean[row], rstd = args.rstd[row];
+    __pipeline_commit();
   }
 };
 
@@ -74,17 +79,18 @@ __device__ __forceinline__ void put_gradients(const Backward<typename Layout::T>
   if (args.dx) put(args.dx + at, d, args.add_dx);
 }
 
-// 18 warps a multiprocessor, each with a row in work and the next one on its way, keep the memory busy.
+// Some 20 warps a multiprocessor, each with four rows on their way, keep the memory busy.
 template <class Layout>
-inline constexpr int kBlocksEach = Layout::kThreads >= 18 * kWarp ? 1 : 18 * kWarp / Layout::kThreads;
+inline constexpr int kBlocksEach = Layout::kThreads >= 20 * kWarp ? 1 : 20 * kWarp / Layout::kThreads;
 
 // A block takes every gridDim-th group of rows and keeps its share of the column sums in registers.
 template <class Layout>
 __global__ void __launch_bounds__(Layout::kThreads, kBlocksEach<Layout>)
     add_norm_backward_kernel(Backward<typename Layout::T> args) {
   using T = typename Layout::T;
-  constexpr int N = Layout::kElements;
+  constexpr int N = Layout::kElements, kDepth = RowQueue<Layout>::kDepth;
   __shared__ typename Layout::Meeting meeting;
+  __shared__ RowQueue<Layout> queue;
   const std::uint64_t seed = args.mask.active() ? args.mask.read_seed() : 0;
   const float scale = 1.0f / args.width;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Layout::kRows;
@@ -93,37 +99,42 @@ __global__ void __launch_bounds__(Layout::kThreads, kBlocksEach<Layout>)
   float dweight[N] = {}, dbias[N] = {}, weight[N] = {};
   if (inside) load(args.weight + column, weight);
   std::int64_t row = blockIdx.x * static_cast<std::int64_t>(Layout::kRows) + Layout::row();
-  RowPack<Layout> next;
-  if (row < args.rows) next.read(args, row, column);
-  for (int turn = 0; row < args.rows; row += step, ++turn) {
-    const RowPack<Layout> here = next;
-    const std::int64_t at = row * args.width + column;
-    Pack<T, N> dsum;
-    if (inside && args.dsum) dsum = *reinterpret_cast<const Pack<T, N>*>(args.dsum + at);
-    if (row + step < args.rows) next.read(args, row + step, column);
+  for (int place = 0; place < kDepth; ++place) queue.order(args, row + place * step, column, place);
+  float mean = 0, rstd = 0, next_mean = 0, next_rstd = 0;
+  if (row < args.rows) next_mean = args.mean[row], next_rstd = args.rstd[row];
+  for (int turn = 0, place = 0; row < args.rows; row += step, ++turn) {
+    mean = next_mean, rstd = next_rstd;
+    if (row + step < args.rows) next_mean = args.mean[row + step], next_rstd = args.rstd[row + step];
+    __pipeline_wait_prior(kDepth - 1);
     float g[N], x[N];
+    Pack<T, N> dsum;
     float2 sums = {0.0f, 0.0f};
     if (inside) {
+      float dy[N];
+      load(queue.dy[place][threadIdx.x].at, dy);
+      load(queue.x[place][threadIdx.x].at, x);
+      if (args.dsum) dsum = queue.dsum[place][threadIdx.x];
 #pragma unroll
       for (int j = 0; j < N; ++j) {
-        const float dy = to_float(here.dy.at[j]);
-        x[j] = (to_float(here.x.at[j]) - here.mean) * here.rstd;
-        dweight[j] += dy * x[j];
-        dbias[j] += dy;
-        g[j] = dy * weight[j];
+        x[j] = (x[j] - mean) * rstd;
+        dweight[j] += dy[j] * x[j];
+        dbias[j] += dy[j];
+        g[j] = dy[j] * weight[j];
         sums.x += g[j];
         sums.y += g[j] * x[j];
       }
     }
     sums = Layout::sums(sums, meeting, turn);
+    queue.order(args, row + kDepth * step, column, place);
+    place = place + 1 == kDepth ? 0 : place + 1;
     if (!inside) continue;
     sums.x *= scale, sums.y *= scale;
 #pragma unroll
     for (int j = 0; j < N; ++j) {
-      g[j] = here.rstd * (g[j] - sums.x - x[j] * sums.y);
+      g[j] = rstd * (g[j] - sums.x - x[j] * sums.y);
       if (args.dsum) g[j] += to_float(dsum.at[j]);
     }
-    put_gradients<Layout>(args, seed, at, g);
+    put_gradients<Layout>(args, seed, row * args.width + column, g);
   }
   if (!args.partial) return;
   if constexpr (Layout::kRows > 1) {  // the rows of a block were shared out to its warps: add them up in order

@@ -47,28 +47,25 @@ template <class Tile, int kThreads>
 class TileCopier {
  public:
   __device__ __forceinline__ TileCopier(const __nv_bfloat16* from, std::int64_t stride, int width)
-      : row_(threadIdx.x / kChunks),
-        inside_(static_cast<int>(threadIdx.x) % kChunks * 8 < width),
-        offset_(Tile::offset(row_, threadIdx.x % kChunks)),
+      : row_(static_cast<int>(threadIdx.x) % kChunks * 8 < width ? threadIdx.x / kChunks : 0x3fffffff),
+        offset_(Tile::offset(threadIdx.x / kChunks, threadIdx.x % kChunks)),
         stride_(static_cast<int>(stride)),
-        from_(from + row_ * stride + threadIdx.x % kChunks * 8) {}
+        from_(from + threadIdx.x / kChunks * stride + threadIdx.x % kChunks * 8) {}
 
   // Rows [row, row + kRows) of the matrix to the tile; zeros from `valid` of them on, and right of width.
   __device__ __forceinline__ void operator()(std::uint32_t tile, int row, int valid) const {
 #pragma unroll
     for (int i = 0; i < Tile::kRows; i += kRowsAtOnce) {
       // The permutation repeats every 8 rows, so that the offsets of one thread's chunks differ by a constant.
-      if (Tile::kRows % kRowsAtOnce != 0 && row_ + i >= Tile::kRows) break;
       copy_async(tile + offset_ + i * Tile::kPanel * 2, from_ + static_cast<std::int64_t>(row + i) * stride_,
-                 inside_ && row_ + i < valid);
+                 row_ + i < valid);
     }
   }
 
  private:
   static constexpr int kChunks = Tile::kColumns / 8, kRowsAtOnce = kThreads / kChunks;
-  static_assert(kThreads % kChunks == 0 && kRowsAtOnce % 8 == 0);
-  int row_;
-  bool inside_;
+  static_assert(kThreads % kChunks == 0 && kRowsAtOnce % 8 == 0 && Tile::kRows % kRowsAtOnce == 0);
+  int row_;  // the first of this thread's; far below any tile when its column is right of width
   std::uint32_t offset_;
   int stride_;
   const __nv_bfloat16* from_;
@@ -184,7 +181,9 @@ struct WarpProducts {
   static __device__ __forceinline__ void commit() {}  // what was issued is one batch
   template <int kPending, class... C>
   static __device__ __forceinline__ void wait(C&...) {}  // until at most kPending batches are under way and c is there
-  static __device__ __forceinline__ void publish() {}    // shared memory was written; before the barrier
+  template <class C>
+  static __device__ __forceinline__ void hold(C&) {}   // c is in its registers here
+  static __device__ __forceinline__ void publish() {}  // shared memory was written; before the barrier
 
   // c = a · Bᵀ, B the first 8·N rows of the tile.  a [16, K]  B [8·N, K]
   template <class Tile, int N, int K>

@@ -9,6 +9,9 @@ namespace cuda {
 namespace {
 
 constexpr int kBlock = 512;
+// The backward pass may write over what it reads, so loads cannot run ahead of stores: it needs all the threads a
+// multiprocessor can hold, with 32 registers each (3.15 ms against 3.76 at 65,536 x 50,304 with 512 and 52).
+constexpr int kBackwardBlock = 1024;
 constexpr std::int64_t kWarpWidth = 1024;
 constexpr float kLog2E = 1.4426950408889634f;
 
@@ -130,19 +133,23 @@ struct Backward {
   bool accumulate, same_alignment;  // of logits and dlogits
 };
 
-template <class T, int N>
-__device__ __forceinline__ void put(T* to, float (&x)[N], bool accumulate) {
-  if (accumulate) {
-    float before[N];
-    load(to, before);
-#pragma unroll
-    for (int j = 0; j < N; ++j) x[j] += before[j];
-  }
-  store(to, x);
+template <class T>
+__device__ __forceinline__ void put(T* to, float x, bool accumulate) {
+  *to = from_float<T>(accumulate ? to_float(*to) + x : x);
 }
 
+// What a row's entries become: d = scale · (e^(x - lse) - floor), less scale · hit at the target.
+struct RowGradient {
+  float scale, shift, offset;
+  __device__ __forceinline__ float operator()(float x) const {
+    return scale * power_of_two(x * kLog2E - shift) - offset;
+  }
+};
+
 template <class T, int Threads>
-__global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads) cross_entropy_backward_kernel(Backward<T> args) {
+__global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads, Threads == kWarp ? 8 : 2)
+    cross_entropy_backward_kernel(Backward<T> args) {
+  constexpr int N = kPack<T>;
   const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(blockDim.y) + threadIdx.y;
   if (row >= args.rows) return;
   const T* logits = args.logits + row * args.width;
@@ -151,35 +158,41 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads) cross_entrop
   const bool ignored = target == args.targets.ignore;
   if (ignored && args.accumulate) return;
   const float scale = ignored ? 0.0f : args.dloss[0] / args.total[1];
-  const float shift = args.lse[row] * kLog2E, floor = args.targets.smoothing / args.width;
-  const float hit = 1 - args.targets.smoothing;
-  const auto gradient = [&](float x) { return scale * power_of_two(x * kLog2E - shift) - scale * floor; };
-  const auto single = [&](std::int64_t c) {
-    float x[1] = {0.0f};
-    if (!ignored) x[0] = gradient(to_float(logits[c])) - (c == target ? scale * hit : 0.0f);
+  const RowGradient gradient = {
+      .scale = scale, .shift = args.lse[row] * kLog2E, .offset = scale * args.targets.smoothing / args.width};
+  const float hit = scale * (1 - args.targets.smoothing);
+  const int width = static_cast<int>(args.width);
+  const auto single = [&](int c) {
+    const float x = ignored ? 0.0f : gradient(to_float(logits[c])) - (c == target ? hit : 0.0f);
     put(dlogits + c, x, args.accumulate);
   };
-  if (!args.same_alignment) {
-    for (std::int64_t c = threadIdx.x; c < args.width; c += Threads) single(c);
-    return;
+  // Single entries up to the first 16-byte boundary of both, packs, and single entries at the end.
+  const int misaligned = static_cast<int>(reinterpret_cast<std::uintptr_t>(logits) / sizeof(T) % N);
+  const int head = args.same_alignment ? min(width, (N - misaligned) % N) : width;
+  const int tail = head + (width - head) / N * N;
+  for (int c = threadIdx.x; c < head; c += Threads) single(c);
+  for (int c = tail + threadIdx.x; c < width; c += Threads) single(c);
+#pragma unroll 1
+  for (int c = head + threadIdx.x * N; c < tail; c += Threads * N) {
+    float x[N] = {};
+    if (!ignored) {
+      load_once(logits + c, x);
+#pragma unroll
+      for (int j = 0; j < N; ++j) x[j] = gradient(x[j]);
+      if (target >= c && target < c + N) {  // once a row
+#pragma unroll
+        for (int j = 0; j < N; ++j)
+          if (c + j == target) x[j] -= hit;
+      }
+    }
+    if (args.accumulate) {
+      float before[N];
+      load(dlogits + c, before);
+#pragma unroll
+      for (int j = 0; j < N; ++j) x[j] += before[j];
+    }
+    store_once(dlogits + c, x);
   }
-  walk_row<T, Threads>(
-      logits, args.width,
-      [&](std::int64_t c) {
-        float x[kPack<T>] = {};
-        if (!ignored) {
-          load_once(logits + c, x);
-#pragma unroll
-          for (int j = 0; j < kPack<T>; ++j) x[j] = gradient(x[j]);
-          if (target >= c && target < c + kPack<T>) {  // once a row
-#pragma unroll
-            for (int j = 0; j < kPack<T>; ++j)
-              if (c + j == target) x[j] -= scale * hit;
-          }
-        }
-        put(dlogits + c, x, args.accumulate);
-      },
-      single);
 }
 
 }  // namespace
@@ -227,7 +240,7 @@ void CudaBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logi
     if (args.width <= kWarpWidth)
       cross_entropy_backward_kernel<T, kWarp><<<blocks_for(args.rows, 8), dim3(kWarp, 8), 0, stream()>>>(args);
     else
-      cross_entropy_backward_kernel<T, kBlock><<<blocks_for(args.rows, 1), kBlock, 0, stream()>>>(args);
+      cross_entropy_backward_kernel<T, kBackwardBlock><<<blocks_for(args.rows, 1), kBackwardBlock, 0, stream()>>>(args);
   });
   launch_check("cross_entropy_backward");
 }

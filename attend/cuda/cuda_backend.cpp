@@ -14,6 +14,16 @@ constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 // The device this thread's CUDA calls go to.
 thread_local int current_device = -1;
 
+// While it lives, this thread may allocate memory although a stream is being captured.
+class AllowInCapture {
+ public:
+  AllowInCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  ~AllowInCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 }  // namespace
 
 CudaBackend::CudaBackend(int device) : device_(device) {
@@ -66,6 +76,7 @@ void* CudaBackend::scratch(std::size_t bytes) {
 void* CudaBackend::allocate(std::size_t bytes) {
   stream();
   void* data = nullptr;
+  const AllowInCapture allow;
   const cudaError_t status = cudaMalloc(&data, std::max<std::size_t>(bytes, 256));
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
@@ -83,6 +94,10 @@ void* CudaBackend::allocate(std::size_t bytes) {
 // Called from destructors: an error here has been, or will be, reported by the work that caused it.
 void CudaBackend::free(void* data, std::size_t) {
   if (!data) return;
+  if (capturing_) {  // the graph will use it every time it runs
+    outgrown_.push_back(data);
+    return;
+  }
   if (current_device != device_ && cudaSetDevice(device_) == cudaSuccess) current_device = device_;
   if (cudaFree(data) != cudaSuccess) cudaGetLastError();
 }

@@ -117,7 +117,7 @@ class CudaBackend final : public Backend {
   bool capturing_ = false;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
-  std::vector<void*> outgrown_;  // smaller scratch areas: captured graphs may still write to them
+  std::vector<void*> outgrown_;  // smaller scratch areas and memory freed in a capture: graphs may still use them
   std::unique_ptr<GemmPlanner> gemm_;
 };
 

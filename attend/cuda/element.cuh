@@ -60,6 +60,17 @@ __device__ __forceinline__ void store(T* to, const float (&x)[N]) {
   *reinterpret_cast<Pack<T, N>*>(to) = pack;
 }
 
+// Stores what nobody will read before it has left the cache.
+template <int N, class T>
+__device__ __forceinline__ void store_once(T* to, const float (&x)[N]) {
+  static_assert(sizeof(T) * N == 16);
+  uint4 bits;
+  T* at = reinterpret_cast<T*>(&bits);
+#pragma unroll
+  for (int j = 0; j < N; ++j) at[j] = from_float<T>(x[j]);
+  __stcs(reinterpret_cast<uint4*>(to), bits);
+}
+
 // The value as it will be read back from memory of type T.
 template <class T>
 __device__ __forceinline__ float rounded(float x) {

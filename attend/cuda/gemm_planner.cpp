@@ -14,8 +14,8 @@ namespace {
 
 // What NVIDIA advises for Hopper; half of it loses some split-K algorithms.
 constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
-constexpr int kCandidates = 32;
-constexpr std::size_t kFinalists = 5;
+constexpr int kCandidates = 16;  // it knows eight at most, so far
+constexpr std::size_t kFinalists = 5, kPlans = 8192;
 
 cudaDataType_t data_type(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
@@ -146,6 +146,8 @@ bool GemmPlanner::run(const Gemm& gemm) {
       cublas_check(launch(gemm, description, *algorithm), "matmul");
       return true;
     }
+    // Packed batches bring ever new numbers of rows; finding a plan again costs only a look into the cache.
+    if (plans_.size() >= kPlans) plans_.clear();
     plan = plans_.emplace(key, algorithm).first;
   }
   if (!plan->second) return false;
@@ -240,9 +242,13 @@ GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& de
   const auto faster = [](const Runner& a, const Runner& b) { return a.best < b.best; };
   std::stable_sort(runners.begin(), runners.end(), faster);
   if (runners.size() > kFinalists) runners.resize(kFinalists);
-  for (int round = 0; round < 3; ++round)
-    for (Runner& runner : runners)
-      runner.best = std::min(runner.best, run_once(runner, runner.best > 1 ? 2 : runner.best > 0.1f ? 4 : 16));
+  // 6 ms at a time: long enough that the clock settles where a training step will keep it.
+  for (int round = 0; round < 2; ++round)
+    for (Runner& runner : runners) {
+      const int launches = std::clamp(static_cast<int>(6 / runner.best), 1, 30);
+      const float time = run_once(runner, launches);
+      runner.best = round == 0 ? time : std::min(runner.best, time);
+    }
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
   if (spare) cudaFree(spare);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attend/base/unicode.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

@@ -10,10 +10,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "attend/text/json_view.h"
 #include "attend/text/vocabulary.h"
 
 namespace attend {
+
+class JsonView;
 
 struct AddedToken {
   std::string content;

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "attend/text/json_view.h"
 
 namespace attend {
+
+class JsonView;
 
 class Decoder {
  public:

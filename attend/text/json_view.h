@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "attend/base/error.h"
 #include "attend/base/strict_json.h"
 

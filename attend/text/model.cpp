@@ -1,6 +1,7 @@
 #include "attend/text/model.h"
 
 #include "attend/text/bpe.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

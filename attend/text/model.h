@@ -5,10 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/text/json_view.h"
 #include "attend/text/vocabulary.h"
 
 namespace attend {
+
+class JsonView;
 
 // A token and how many bytes of the word it covers.
 struct Piece {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "attend/base/unicode.h"
+#include "attend/text/json_view.h"
 #include "attend/text/unicode_normalization.h"
 
 namespace attend {

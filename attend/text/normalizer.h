@@ -5,9 +5,10 @@
 #include <memory>
 
 #include "attend/text/aligned_text.h"
-#include "attend/text/json_view.h"
 
 namespace attend {
+
+class JsonView;
 
 class Normalizer {
  public:

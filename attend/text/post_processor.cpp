@@ -6,6 +6,7 @@
 
 #include "attend/base/unicode.h"
 #include "attend/text/byte_level.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

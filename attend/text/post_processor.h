@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "attend/text/encoding.h"
-#include "attend/text/json_view.h"
 
 namespace attend {
+
+class JsonView;
 
 struct PostOptions {
   bool add_special_tokens = true;

@@ -4,6 +4,7 @@
 
 #include "attend/base/unicode.h"
 #include "attend/text/gpt2_words.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

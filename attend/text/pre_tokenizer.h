@@ -4,10 +4,11 @@
 
 #include <memory>
 
-#include "attend/text/json_view.h"
 #include "attend/text/split_text.h"
 
 namespace attend {
+
+class JsonView;
 
 class PreTokenizer {
  public:

@@ -17,12 +17,12 @@ struct WordRange {
 };
 
 struct SplitText {
-  std::string text;
+  std::string text = {};
   // For each byte the characters of the original that it came from; empty when nobody wants offsets.
-  std::vector<Span> spans;
+  std::vector<Span> spans = {};
   bool tracked = false;
   bool starts_original = false;  // its first byte is the original's first
-  std::vector<WordRange> words;
+  std::vector<WordRange> words = {};
   // The bytes stand for GPT-2's printable characters, which are only written out (spell_bytes) when a later step must
   // see them: the model looks bytes up directly.
   bool byte_level = false;

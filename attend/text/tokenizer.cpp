@@ -7,6 +7,7 @@
 #include "attend/base/files.h"
 #include "attend/base/strict_json.h"
 #include "attend/base/unicode.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

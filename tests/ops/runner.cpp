@@ -64,17 +64,6 @@ std::size_t differentiable_outputs(const Case& one, std::size_t outputs) {
   return one.differentiable < 0 ? outputs : static_cast<std::size_t>(one.differentiable);
 }
 
-// A scalar whose backward hands each tensor the gradient it is to have.
-Tensor joined(const Tensors& tensors, const Tensors& gradients) {
-  Tensor y = like(tensors.front(), {1}, DType::f32);
-  y.backend().fill(y, 0);
-  const auto wanted = std::find_if(tensors.begin(), tensors.end(), [](const Tensor& x) { return Grads::wants(x); });
-  return record(y, {wanted == tensors.end() ? tensors.front() : *wanted},
-                [tensors, gradients](const Tensor&, Grads& grad) {
-                  for (std::size_t i = 0; i < tensors.size(); ++i) grad.give(tensors[i], gradients[i]);
-                });
-}
-
 // The inputs as leaves of the pass. A parameter is a tensor of its own, outside the pass, as a model's are.
 Tensors make_leaves(const Case& one, Pass& pass, const Arrays& inputs, const RunOptions& options) {
   Tensors leaves;
@@ -110,6 +99,15 @@ Tensors consumed_twice(const Case& one, const Tensors& leaves, Loss& loss) {
 }
 
 }  // namespace
+
+Tensor joined(const Tensors& tensors, const Tensors& gradients) {
+  Tensor y = like(tensors.front(), {1}, DType::f32);
+  const auto wanted = std::find_if(tensors.begin(), tensors.end(), [](const Tensor& x) { return Grads::wants(x); });
+  return record(y, {wanted == tensors.end() ? tensors.front() : *wanted},
+                [tensors, gradients](const Tensor&, Grads& grad) {
+                  for (std::size_t i = 0; i < tensors.size(); ++i) grad.give(tensors[i], gradients[i]);
+                });
+}
 
 Arrays make_inputs(const Case& one, DType dtype) {
   Arrays inputs;
@@ -168,7 +166,8 @@ RunResult run_case(const Case& one, Backend& backend, const Arrays& inputs, cons
     if (one.inputs[i].differentiable) second.tensors.push_back(ops::scale(read[i], kSecondConsumer));
   loss.tensors.insert(loss.tensors.end(), second.tensors.begin(), second.tensors.end());
   loss.gradients.insert(loss.gradients.end(), second.gradients.begin(), second.gradients.end());
-  pass.backward(joined(loss.tensors, loss.gradients));
+  const Tensor start = joined(loss.tensors, loss.gradients);
+  pass.backward(start, like(start));
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     result.gradients.emplace_back();
     if (!one.inputs[i].differentiable) continue;

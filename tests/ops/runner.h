@@ -43,6 +43,9 @@ Arrays run_without_pass(const Case& one, Backend& backend, const Arrays& inputs,
 Tensor to_tensor(Backend& backend, const Array& values, DType dtype);
 Array to_array(const Tensor& tensor);
 
+// A scalar, of no value, whose backward hands each tensor the gradient it is to have.
+Tensor joined(const Tensors& tensors, const Tensors& gradients);
+
 // By how much the second consumer of RunOptions weighs each leaf.
 inline constexpr float kSecondConsumer = 2;
 
