@@ -3,6 +3,9 @@
 # `make help` lists the rest.
 BUILD ?= build
 JOBS ?= $(shell nproc)
+# Where ccache is used, a second clone finds what the first one compiled.
+export CCACHE_BASEDIR = $(CURDIR)
+export CCACHE_NOHASHDIR = 1
 
 .PHONY: build setup demo test bench gpu-test gpu-sanitize test-arm64 format clean help
 

@@ -37,10 +37,16 @@ def main():
         y = torch.randn(m, n, device="cuda", dtype=torch.bfloat16)
         bias = torch.randn(n, device="cuda", dtype=torch.bfloat16)
         flops = 2.0 * m * n * k
-        for name, body in [("y = x Wt", lambda: torch.mm(x, w.t(), out=y)), ("y = x Wt + bias", lambda: F.linear(x, w, bias)),
-                           ("dx = dy W", lambda: y @ w), ("dW = dyt x", lambda: y.t() @ x)]:
+        products = {
+            "y = x Wt": lambda: torch.mm(x, w.t(), out=y),
+            "y = x Wt + bias": lambda: F.linear(x, w, bias),
+            "dx = dy W": lambda: y @ w,
+            "dW = dyt x": lambda: y.t() @ x,
+        }
+        for name, body in products.items():
             time = seconds(body)
-            print(f"{m}x{n}x{k} {name}".ljust(58), f"{time * 1e6:9.1f} us {flops / time / 1e12:7.0f} TFLOP/s", flush=True)
+            rate = flops / time / 1e12
+            print(f"{m}x{n}x{k} {name}".ljust(58), f"{time * 1e6:9.1f} us {rate:7.0f} TFLOP/s", flush=True)
         del x, w, y
 
 

@@ -7,6 +7,8 @@
 #include "attend/cli/demo.h"
 #include "attend/cli/devices.h"
 #include "attend/cli/score.h"
+#include "attend/cli/tokenize.h"
+#include "attend/cli/train_tokenizer.h"
 #include "attend/cli/version.h"
 
 namespace attend {
@@ -34,6 +36,8 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_devices_command(app, streams);
   add_demo_command(app, streams);
   add_score_command(app, streams);
+  add_tokenize_command(app, streams);
+  add_train_tokenizer_command(app, streams);
 
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes words from the back

@@ -11,7 +11,9 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
   const cpu::AttentionHeads heads(args);
   const std::int64_t H = heads.heads(), D = heads.width(), step = cpu::attention_rows(D);
   const std::int64_t stretches = (heads.most_queries() + step - 1) / step;
-  const auto kernel = rows_.attention[cpu::kind_of(args.q)];
+  const int kind = cpu::kind_of(args.q);
+  // A matrix unit takes bf16 as it is, and f32 in two pieces when the caller allows that.
+  const bool tiles = rows_.attention_tiles[kind] && (kind == 1 || precision_ == cpu::Precision::split);
   // A multiply-add is a sixteenth of an element of streaming work.
   const std::int64_t work = std::min(heads.most_queries(), step) * heads.most_keys() * D / 8;
   cpu::for_rows(pool_, heads.sequences() * stretches * H, work, [&](std::int64_t begin, std::int64_t end) {
@@ -22,7 +24,8 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
       head.y = heads.element(y, heads.first_query(b), h), head.y_stride = y.row_stride();
       if (lse.defined()) head.lse = heads.lse(lse, b, h);
       head.lse_stride = H;
-      kernel(head, first, std::min(head.queries, first + step));
+      const std::int64_t last = std::min(head.queries, first + step);
+      (tiles && last - first >= 8 ? rows_.attention_tiles : rows_.attention)[kind](head, first, last);
     }
   });
   // Rows behind the last packed sequence: zeros, as of a query that sees no key.

@@ -18,18 +18,22 @@ void CpuBackend::reduce(Reduction kind, const Tensor& x, const Grad& y, const Te
   const std::int64_t A = x.dim(0), N = x.dim(1), C = x.dim(2);
   const float scale = kind == Reduction::mean ? 1.0f / static_cast<float>(N) : 1.0f;
   const DType dtype = x.dtype();
+  // The bias gradient of a linear layer: few columns and many rows, which are shared out.
+  if (A == 1 && C > 1 && kind == Reduction::sum)
+    return activation_backward(x.reshape({N, C}), {}, Activation::none, {}, {y.into.reshape({C}), y.accumulate});
   if (C == 1 && kind != Reduction::max) {  // rows: x [A, N] -> y [A]
     cpu::for_rows(pool_, A, N, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t a = begin; a < end; ++a) {
         const float sum = rows_.row_sum[cpu::kind_of(x)](cpu::at(x.raw(), a * N, dtype), N);
-        cpu::Out out{cpu::at(y.into.raw(), a, dtype), y.accumulate};
+        cpu::Out out{cpu::at(y.into.raw(), a, y.into.dtype()), y.accumulate};
         rows_.scale[0][cpu::kind_of(y.into)](&sum, scale, out, 1);
       }
     });
     return;
   }
   const std::int64_t blocks = (C + kColumns - 1) / kColumns;
-  const auto kernel = (kind == Reduction::max ? rows_.reduce_max : rows_.reduce_sum)[cpu::kind_of(x)];
+  const auto kernel = kind == Reduction::max ? rows_.reduce_max[cpu::kind_of(x)]
+                                             : rows_.reduce_sum[cpu::kind_of(x)][cpu::kind_of(y.into)];
   cpu::for_rows(pool_, A * blocks, N * std::min(C, kColumns), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t a = task / blocks, column = task % blocks * kColumns;
@@ -37,7 +41,7 @@ void CpuBackend::reduce(Reduction kind, const Tensor& x, const Grad& y, const Te
       args.x = cpu::at(x.raw(), a * N * C + column, dtype);
       args.n = N, args.width = std::min(kColumns, C - column), args.stride = C;
       args.scale = scale;
-      args.y = {cpu::at(y.into.raw(), a * C + column, dtype), y.accumulate};
+      args.y = {cpu::at(y.into.raw(), a * C + column, y.into.dtype()), y.accumulate};
       if (index.defined()) args.index = index.data<std::int32_t>() + a * C + column;
       kernel(args);
     }

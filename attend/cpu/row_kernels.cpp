@@ -8,6 +8,9 @@ namespace attend::cpu {
 namespace rows_avx512 {
 void fill_table(RowKernels& table);
 }
+namespace rows_amx {
+void set_attention_tiles(RowKernels& table);
+}
 namespace rows_avx2 {
 void fill_table(RowKernels& table);
 }
@@ -32,6 +35,9 @@ const RowKernels& row_kernels() {
       rows_generic::fill_table(table);
 #else
     rows_neon::fill_table(table);
+#endif
+#if defined(__x86_64__)
+    if (features().amx_bf16) rows_amx::set_attention_tiles(table);
 #endif
     return table;
   }();

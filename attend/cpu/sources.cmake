@@ -38,7 +38,7 @@ set(ATTEND_CPU_ROWS
 list(TRANSFORM ATTEND_CPU_ROWS PREPEND ${PROJECT_SOURCE_DIR}/)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
-  set(ATTEND_ROWS_SETS generic avx2 avx512)
+  set(ATTEND_ROWS_SETS generic avx2 avx512 amx)
   set(ATTEND_ROWS_FLAGS_generic -march=x86-64)
   set(ATTEND_ROWS_FLAGS_avx2 -march=x86-64-v3)
   set(ATTEND_ROWS_FLAGS_avx512 -march=x86-64-v3 -mavx512f -mavx512bw -mavx512dq -mavx512vl
@@ -47,10 +47,18 @@ else()
   set(ATTEND_ROWS_SETS neon)
 endif()
 
+# What the matrix unit does is a fourth set, of its own files.
+set(ATTEND_ROWS_FLAGS_amx ${ATTEND_ROWS_FLAGS_avx512} -mavx512bf16 -mamx-tile -mamx-bf16)
+
 # No -ffast-math: NaN and infinities must survive. -Wno-*uninitialized: GCC 12's AVX-512 headers pass undefined vectors
 # on purpose and are warned about (its bug 105593). -Wno-psabi: vectors are only passed between inlined functions.
 foreach(set ${ATTEND_ROWS_SETS})
-  add_library(attend_rows_${set} OBJECT ${ATTEND_CPU_ROWS})
+  if(set STREQUAL "amx")
+    set(ATTEND_ROWS_FILES ${PROJECT_SOURCE_DIR}/attend/cpu/rows/attention_amx.cpp)
+  else()
+    set(ATTEND_ROWS_FILES ${ATTEND_CPU_ROWS})
+  endif()
+  add_library(attend_rows_${set} OBJECT ${ATTEND_ROWS_FILES})
   attend_configure(attend_rows_${set})
   target_compile_definitions(attend_rows_${set} PRIVATE ATTEND_ROWS=rows_${set})
   target_compile_options(attend_rows_${set} PRIVATE

@@ -250,6 +250,8 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
             } else {
               to_operand(s, operand);
             }
+            Products::hold(s);
+            Products::hold(operand);
             Products::template wait<1>(dp);
             Products::begin();
             Products::template add_times_columns<QueryTile>(dv, operand, dy_tile, column);

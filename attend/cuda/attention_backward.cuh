@@ -92,11 +92,19 @@ template <class Tile, int K>
 __device__ __forceinline__ void store_operand(const std::uint32_t (&a)[K][4], unsigned char* tile, int row) {
   const int lane = threadIdx.x & 31;
 #pragma unroll
-  for (int k = 0; k < K; ++k)
+  for (int k = 0; k < K; ++k) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                     shared_address(tile) + Tile::offset(row + (lane & 15), 2 * k + (lane >> 4))),
+                 "r"(a[k][0]), "r"(a[k][1]), "r"(a[k][2]), "r"(a[k][3])
+                 : "memory");
+#else
 #pragma unroll
     for (int e = 0; e < 4; ++e)
       *reinterpret_cast<std::uint32_t*>(tile + Tile::offset(row + lane / 4 + 8 * (e & 1), 2 * k + (e >> 1)) +
                                         4 * (lane & 3)) = a[k][e];
+#endif
+  }
 }
 
 // Accumulators in memory in the order of the registers, 16 bytes a lane for each 8 columns: private to the thread, so

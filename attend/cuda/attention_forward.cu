@@ -65,7 +65,9 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     }
 
     const int query = first + 16 * warp + lane / 4;  // this thread's rows: query, query + 8
-    const int limits[2] = {key_limit(span, query), key_limit(span, query + 8)};
+    // No keys for rows behind the last query: their bias must not be read.
+    const int limits[2] = {query < span.queries ? key_limit(span, query) : 0,
+                           query + 8 < span.queries ? key_limit(span, query + 8) : 0};
     // The keys seen by the first and the last of the rows that multiply together: below all need no mask, from none
     // on there is nothing to do.
     const int together = Products::kGroups ? (warp & ~3) * 16 : warp * 16, count = Products::kGroups ? 64 : 16;
@@ -153,7 +155,7 @@ void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t strea
   else if (p.width <= 32)
     launch_width<WarpProducts, 32, 64, 2>(p, stream);
   else if (p.width <= 64)
-    groups ? launch_width<GroupProducts, 64, 64, 2>(p, stream) : launch_width<WarpProducts, 64, 64, 2>(p, stream);
+    groups ? launch_width<GroupProducts, 64, 64, 1>(p, stream) : launch_width<WarpProducts, 64, 64, 2>(p, stream);
   else if (p.width <= 128)
     groups ? launch_width<GroupProducts, 128, 64, 1>(p, stream) : launch_width<WarpProducts, 128, 64, 1>(p, stream);
   else

@@ -104,6 +104,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
         Products::commit();
         Products::template wait<1>(s);
         weigh(n);
+        Products::hold(s);  // the softmax comes before the wait, under the product
         Products::template wait<0>(o);
         if (!__all_sync(0xffffffffu, rescale[0] == 1.0f && rescale[1] == 1.0f)) scale_rows(o, rescale);
         to_operand(s, weights);

@@ -15,20 +15,21 @@ constexpr int kDecodeQueries = 4;
 
 std::size_t element_bytes(const AttentionParams& p) { return p.bf16 ? 2 : 4; }
 
-// Rows from *begin on become zero. One block a row.
-__global__ void clear_rows(unsigned char* data, std::int64_t stride_bytes, int width_bytes, std::int64_t rows,
-                           const std::int32_t* begin) {
+// Rows from *begin on become zero. Blocks take rows in turn.
+template <class T>
+__global__ void clear_rows(T* data, std::int64_t stride, int width, std::int64_t rows, const std::int32_t* begin) {
   for (std::int64_t row = *begin + blockIdx.x; row < rows; row += gridDim.x)
-    for (int i = threadIdx.x * 4; i < width_bytes; i += blockDim.x * 4)
-      *reinterpret_cast<std::uint32_t*>(data + row * stride_bytes + i) = 0;
+    for (int i = threadIdx.x; i < width; i += blockDim.x) data[row * stride + i] = 0;
 }
 
 // A packed batch may lie in a larger buffer: what is behind its last sequence is defined too.
 void clear_behind(const AttentionParams& p, void* data, std::int64_t stride, std::int64_t rows,
                   const std::int32_t* offsets, cudaStream_t stream) {
-  const auto bytes = static_cast<std::int64_t>(element_bytes(p));
-  clear_rows<<<64, 128, 0, stream>>>(static_cast<unsigned char*>(data), stride * bytes,
-                                     static_cast<int>(p.heads * p.width * bytes), rows, offsets + p.batch);
+  const int width = p.heads * p.width;
+  if (p.bf16)
+    clear_rows<<<64, 128, 0, stream>>>(static_cast<std::uint16_t*>(data), stride, width, rows, offsets + p.batch);
+  else
+    clear_rows<<<64, 128, 0, stream>>>(static_cast<std::uint32_t*>(data), stride, width, rows, offsets + p.batch);
 }
 
 void clear_all(const AttentionParams& p, const AttentionGradient& to, std::int64_t rows, cudaStream_t stream) {

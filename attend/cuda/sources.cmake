@@ -25,5 +25,6 @@ set(ATTEND_CUDA_SOURCES
   attend/cuda/softmax.cu
   attend/cuda/strided_copy.cu)
 # Attention is a family of files of its own.
-file(GLOB attention CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/cuda/attention*.cu ${PROJECT_SOURCE_DIR}/attend/cuda/attention*.cpp)
+file(GLOB attention CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/cuda/attention*.cu
+                                      ${PROJECT_SOURCE_DIR}/attend/cuda/attention*.cpp)
 list(APPEND ATTEND_CUDA_SOURCES ${attention})

@@ -2,6 +2,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
+#include "attend/ops/gradient.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
 
@@ -44,7 +45,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
   Tensor y = like(lead({&a, &b}), a.shape());
   a.backend().multiply(a, b, {y});
   return record(y, {a, b}, [a, b](const Tensor& dy, Grads& grad) {
-    if (Grad da = grad(a)) dy.backend().multiply(dy, b, da);
+    write_gradient(grad, a, dy, [&](const Grad& da) { dy.backend().multiply(dy, b, da); });
     if (Grad db = grad(b)) {
       if (a.shape() == b.shape() && db.into.dtype() == dy.dtype()) return dy.backend().multiply(dy, a, db);
       Tensor product = like(dy);

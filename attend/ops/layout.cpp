@@ -4,6 +4,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
+#include "attend/ops/gradient.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
 
@@ -101,7 +102,9 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   return record(y, {wanted == kept.end() ? kept.front() : *wanted}, [kept, at](const Tensor& dy, Grads& grad) {
     std::int64_t from = 0;
     for (const Tensor& part : kept) {
-      if (Grad d = grad(part)) dy.backend().strided_copy(advanced(walk(dy), at, from), walk(d.into), part.shape(), d.accumulate);
+      write_gradient(grad, part, dy, [&](const Grad& d) {
+        dy.backend().strided_copy(advanced(walk(dy), at, from), walk(d.into), part.shape(), d.accumulate);
+      });
       from += part.dim(at);
     }
   });

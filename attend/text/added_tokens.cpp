@@ -48,8 +48,7 @@ TokenFinder::Hit TokenFinder::find(std::string_view text, std::size_t from) cons
     Hit hit;
     std::uint32_t node = 0;
     for (std::size_t at = begin; at < text.size(); ++at) {
-      const auto child =
-          children_.find(static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(text[at]));
+      const auto child = children_.find(static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(text[at]));
       if (child == children_.end()) break;
       node = child->second;
       if (nodes_[node]) hit = {begin, at + 1, nodes_[node]};

@@ -19,9 +19,9 @@ class JsonView;
 struct AddedToken {
   std::string content;
   TokenId id = 0;
-  bool special = false;      // left out of decoded text
-  bool normalized = false;   // looked for in the normalized text
-  bool single_word = false;  // not inside a word
+  bool special = false;                 // left out of decoded text
+  bool normalized = false;              // looked for in the normalized text
+  bool single_word = false;             // not inside a word
   bool lstrip = false, rstrip = false;  // takes the white space on that side along
 };
 

@@ -57,7 +57,8 @@ void Bpe::read_merges(const JsonView& json) {
       if (rank == 0 && line.starts_with("#version")) continue;
       const std::size_t space = line.find(' ');
       if (space != line.npos) a = line.substr(0, space), b = line.substr(space + 1);
-      if (space == line.npos || b.find(' ') != b.npos) json.complain("[{}] must be two tokens with a space between", rank);
+      if (space == line.npos || b.find(' ') != b.npos)
+        json.complain("[{}] must be two tokens with a space between", rank);
     } else {
       if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string())
         json.complain("[{}] must be two tokens", rank);

@@ -52,9 +52,7 @@ void BpeMerger::merge_long(std::vector<Piece>& word) const {
   struct Candidate {
     std::uint32_t rank, at;
     TokenId left, right, joined;  // the ids when it was found: the entry is void if they have changed
-    bool operator>(const Candidate& other) const {
-      return rank != other.rank ? rank > other.rank : at > other.at;
-    }
+    bool operator>(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
   };
   const auto size = static_cast<std::uint32_t>(word.size());
   std::vector<Link> links(size);

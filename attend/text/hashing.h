@@ -30,6 +30,8 @@ inline std::uint64_t hash_text(std::string_view text) {
   return fold_multiply(state, kOdd);
 }
 
-inline std::uint64_t hash_key(std::uint64_t key) { return fold_multiply(key ^ 0x9E3779B97F4A7C15u, 0xD6E8FEB86659FD93u); }
+inline std::uint64_t hash_key(std::uint64_t key) {
+  return fold_multiply(key ^ 0x9E3779B97F4A7C15u, 0xD6E8FEB86659FD93u);
+}
 
 }  // namespace attend

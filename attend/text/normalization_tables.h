@@ -1,5 +1,6 @@
 // Canonical and compatible decompositions, combining classes and compositions (Unicode standard annex 15), without the
-// Hangul syllables, which are computed. Made by tools/make_unicode_tables.py from Python 3.11.7 (Unicode 14.0.0): do not edit.
+// Hangul syllables, which are computed. Made by tools/make_unicode_tables.py from Python 3.11.7 (Unicode 14.0.0): do
+// not edit.
 // clang-format off
 #pragma once
 

@@ -32,9 +32,7 @@ void put(Encoding& encoding, std::size_t at, const SpecialToken& special, std::i
   encoding.type_ids.insert(place(encoding.type_ids), type);
 }
 
-bool is_space_character(char32_t c) {
-  return c == kByteCharacters[' '] || has_property(c, Property::white_space);
-}
+bool is_space_character(char32_t c) { return c == kByteCharacters[' '] || has_property(c, Property::white_space); }
 
 // Offsets without the white space that a byte-level token begins or ends with.
 void trim_offsets(Encoding& encoding, bool add_prefix_space) {
@@ -111,7 +109,8 @@ class Template : public PostProcessor {
   explicit Template(const JsonView& json) {
     const JsonView specials = json["special_tokens"];
     if (!specials.value().is_object()) specials.complain("must be an object");
-    for (auto it = specials.value().begin(); it != specials.value().end(); ++it) read_special(specials[it.key()], it.key());
+    for (auto it = specials.value().begin(); it != specials.value().end(); ++it)
+      read_special(specials[it.key()], it.key());
     single_ = read_pieces(json["single"], 1);
     pair_ = read_pieces(json["pair"], 2);
   }

@@ -31,8 +31,7 @@ void split_gpt2(SplitText& text) {
     const std::string_view word = text.word(range);
     for (std::size_t at = 0; at < word.size();) {
       const std::size_t end = words.end_of_word(word, at);
-      pieces.push_back(
-          {range.begin + static_cast<std::uint32_t>(at), range.begin + static_cast<std::uint32_t>(end)});
+      pieces.push_back({range.begin + static_cast<std::uint32_t>(at), range.begin + static_cast<std::uint32_t>(end)});
       at = end;
     }
   }
@@ -198,7 +197,8 @@ class Split : public PreTokenizer {
 };
 
 bool is_punctuation(char32_t c) {
-  const bool ascii = (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+  const bool ascii =
+      (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
   return ascii || has_property(c, Property::punctuation);
 }
 

@@ -32,8 +32,9 @@ struct SplitText {
   }
   // The original characters of a range of bytes.
   Span span(WordRange range) const {
-    return range.begin < range.end && range.end <= spans.size() ? Span{spans[range.begin].begin, spans[range.end - 1].end}
-                                                                : Span{};
+    return range.begin < range.end && range.end <= spans.size()
+               ? Span{spans[range.begin].begin, spans[range.end - 1].end}
+               : Span{};
   }
 };
 
@@ -56,7 +57,8 @@ MatchFinder match_characters(std::function<bool(char32_t)> test);
 
 // Rewrites every word: edit(word, first) appends to out, and for each appended byte names the byte of the word whose
 // place it takes. first is whether the word begins the original text.
-using WordEditor = std::function<void(std::string_view word, bool first, std::string& out, std::vector<std::uint32_t>& from)>;
+using WordEditor =
+    std::function<void(std::string_view word, bool first, std::string& out, std::vector<std::uint32_t>& from)>;
 void rewrite_words(SplitText& text, const WordEditor& edit);
 
 // Writes the bytes of a byte_level text out as printable characters.

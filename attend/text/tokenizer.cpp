@@ -141,7 +141,8 @@ Encoding Tokenizer::encode_one(std::string_view text, std::int32_t type, Want wa
   added_.raw().split(text, parts);
   std::uint32_t first = 0;  // characters before the part
   for (const TextPart& part : parts) {
-    const auto characters = static_cast<std::uint32_t>(want == Want::all || parts.size() > 1 ? count_characters(part.text) : 0);
+    const auto characters =
+        static_cast<std::uint32_t>(want == Want::all || parts.size() > 1 ? count_characters(part.text) : 0);
     if (part.token) {
       out.ids.push_back(part.token->id);
       if (want == Want::all) {

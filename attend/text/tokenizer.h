@@ -67,7 +67,7 @@ class Tokenizer {
   void encode_words(SplitText text, Want want, Encoding& out) const;
   Encoding finish(std::vector<Encoding> texts, EncodeOptions options) const;
 
-  std::unique_ptr<Normalizer> normalizer_;        // these four may be null
+  std::unique_ptr<Normalizer> normalizer_;  // these four may be null
   std::unique_ptr<PreTokenizer> pre_tokenizer_;
   std::unique_ptr<PostProcessor> post_processor_;
   std::unique_ptr<Decoder> decoder_;

@@ -98,6 +98,21 @@ Case cast_case(const Shape& x, DType to) {
   };
 }
 
+// A weight in the first place, whose gradient may be wanted in f32.
+Case weighted_case(const Shape& x) {
+  return {
+      .name = named("multiply_of_weight", {x}),
+      .inputs = {weights(x), reals(x)},
+      .run = [](std::span<const Tensor> in) { return Tensors{ops::multiply(in[0], in[1])}; },
+      .reference =
+          [](std::span<const Array> in) {
+            Array y = in[0];
+            for (std::int64_t i = 0; i < y.size(); ++i) y[i] *= in[1][i];
+            return Arrays{y};
+          },
+  };
+}
+
 // x + x and x * x: both operands are the same tensor.
 Case square_case(bool product, const Shape& x) {
   return {
@@ -149,6 +164,7 @@ void add_elementwise_cases(std::vector<Case>& cases) {
     cases.push_back(pair_case(product, {301, 3}, {3}));
     cases.push_back(square_case(product, {3, 17}));
   }
+  cases.push_back(weighted_case({3, 17}));
   cases.push_back(scale_case({3, 17}, -2.5f));
   cases.push_back(scale_case({0, 17}, 2));
   cases.push_back(scale_case({5, 67}, 0.125f));

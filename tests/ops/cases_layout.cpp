@@ -53,7 +53,7 @@ Case concat_case(const Shape& shape, int axis, std::vector<std::int64_t> extents
   for (std::int64_t extent : extents) {
     Shape part = shape;
     part.set(axis, extent);
-    inputs.push_back(reals(part));
+    inputs.push_back(inputs.size() == 1 ? weights(part) : reals(part));
     name += fmt::format("_{}", extent);
     total += extent;
   }

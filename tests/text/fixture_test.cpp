@@ -57,6 +57,13 @@ TEST_P(TokenizerFixture, AgreesOnEveryText) {
   expect_cases(Tokenizer::load(base + ".tokenizer.json"), base + ".cases.json");
 }
 
+// The same with the long texts, which are too large for the tree.
+TEST_P(TokenizerFixture, AgreesOnLongTexts) {
+  const std::string base = std::string("../shared/fixtures/text/") + GetParam();
+  if (!std::filesystem::exists(base + ".cases.json")) GTEST_SKIP() << base << ".cases.json is not there";
+  expect_cases(Tokenizer::load(base + ".tokenizer.json"), base + ".cases.json");
+}
+
 INSTANTIATE_TEST_SUITE_P(Small, TokenizerFixture,
                          testing::Values("bytelevel_bpe_roberta", "classic_bpe", "llama_style_bpe"),
                          [](const auto& info) { return std::string(info.param); });

@@ -1,7 +1,9 @@
-// Loops around the micro-kernel. From the outside in: K in pieces that bound the packed copies, then pieces of N and
-// M likewise; there A (and B, if several blocks of rows share it) is packed by all threads; then C is cut into tasks
-// of at most mc x nc, and a task walks kc deep slices: for each panel of B (in L1), all panels of A (in L2).
-// Between slices a task's tiles wait in f32; they are written to C once, through the kernel's epilogue.
+// Loops around the micro-kernel. C is cut into tasks of at most mc x nc, and a task walks slices of kc: for each
+// panel of B, all panels of A. Between slices a task's tiles wait in f32; they are written to C once, through the
+// kernel's epilogue. One block of rows (m <= mc): A is packed first, by all threads, and each task packs the panels of
+// B as it comes to them. Several: B is packed first, in pieces of bounded size, and each task packs its block of A
+// slice by slice. The side that is packed in the task goes from its source to the nearest cache and is used there;
+// packing both sides ahead costs a fifth of the speed of AMX, in traffic to the shared cache.
 #include "attend/cpu/gemm/blocked.h"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Packed copies of one operand stay below this: about what the second-level cache and the shared one hold.
+// The packed copy of B stays below this: a part of the shared cache.
 constexpr std::int64_t kPackBytes = std::int64_t{12} << 20;
 // K beyond this is done in pieces, with C waiting in f32 between them.
 constexpr std::int64_t kMaxDepth = 8192;
@@ -22,12 +24,18 @@ constexpr std::int64_t kMaxDepth = 8192;
 constexpr std::int64_t kTaskWork = 1 << 20;
 
 thread_local Scratch packed_a, packed_b, waiting_tiles;  // the caller's, shared with the workers of one product
-thread_local Scratch task_b, task_tiles;                 // each worker's own
+thread_local Scratch task_a, task_b, task_tiles;         // each worker's own
 
 // Where one panel lies, packed or not.
 struct Panel {
   const std::byte* data = nullptr;
   std::int64_t row = 0, unit = 0;  // bytes to the next row and to the next unit of k
+};
+
+// Several of A, `step` bytes apart.
+struct Panels {
+  Panel first;
+  std::int64_t step = 0;
 };
 
 class Blocked {
@@ -50,28 +58,25 @@ class Blocked {
                                                      width_ * kernel_.nr * 4)));
     }
     const std::int64_t depth = one_pass_ ? std::max<std::int64_t>(1, job_.k) : kMaxDepth;
+    share_a_ = !a_in_place_ && job_.m <= kernel_.mc;
+    share_b_ = job_.b_panels == nullptr && !b_in_place_ && job_.m > kernel_.mc;
     for (k0_ = 0; k0_ == 0 || k0_ < job_.k; k0_ += depth) {
       k_ = std::min(depth, job_.k - k0_);
-      const std::int64_t row_bytes = std::max<std::int64_t>(1, kernel_.padded(k_)) * kernel_.element_bytes();
-      const std::int64_t rows = a_in_place_ ? job_.m : limit(row_bytes, width_, job_.m);
-      share_b_ = job_.b_panels == nullptr && !b_in_place_ && job_.m > kernel_.mc;
-      const std::int64_t cols = share_b_ ? limit(row_bytes, kernel_.nr, job_.n) : job_.n;
-      packed_rows_ = -1;
+      if (share_a_) pack_a();
+      const std::int64_t cols = share_b_ ? most_columns() : job_.n;
       for (n0_ = 0; n0_ < job_.n; n0_ += cols) {
         n_ = std::min(cols, job_.n - n0_);
         if (share_b_) pack_b();
-        for (m0_ = 0; m0_ < job_.m; m0_ += rows) {
-          m_ = std::min(rows, job_.m - m0_);
-          if (!a_in_place_ && packed_rows_ != m0_) pack_a();
-          compute();
-        }
+        compute();
       }
     }
   }
 
  private:
-  static std::int64_t limit(std::int64_t row_bytes, std::int64_t width, std::int64_t rows) {
-    return std::min(rows, std::max<std::int64_t>(16, kPackBytes / (row_bytes * width)) * width);
+  // Columns of B whose packed copy stays below kPackBytes, in whole nc.
+  std::int64_t most_columns() const {
+    const std::int64_t row_bytes = std::max<std::int64_t>(1, kernel_.padded(k_)) * kernel_.element_bytes();
+    return std::max<std::int64_t>(1, kPackBytes / (row_bytes * kernel_.nc)) * kernel_.nc;
   }
 
   template <class Body>
@@ -94,15 +99,16 @@ class Blocked {
   std::int64_t panel_bytes(std::int64_t width) const { return width * kernel_.padded(k_) * kernel_.element_bytes(); }
 
   void pack_a() {
-    const std::int64_t panels = ceil_div(m_, width_), bytes = panel_bytes(width_);
+    const std::int64_t panels = ceil_div(job_.m, width_), bytes = panel_bytes(width_);
     std::byte* to = packed_a.get(static_cast<std::size_t>(panels * bytes));
-    pack_panels(panels, width_, [&](std::int64_t p) {
-      const std::int64_t row = p * width_;
-      kernel_.pack_a(job_.a.at(m0_ + row, k0_), static_cast<int>(std::min(width_, m_ - row)),
-                     static_cast<int>(width_), k_, to + p * bytes);
-    });
+    pack_panels(panels, width_, [&](std::int64_t p) { pack_a_panel(p, k0_, k_, to + p * bytes); });
     a_panels_ = to;
-    packed_rows_ = m0_;
+  }
+
+  void pack_a_panel(std::int64_t p, std::int64_t from, std::int64_t depth, std::byte* to) const {
+    const std::int64_t row = p * width_;
+    kernel_.pack_a(job_.a.at(row, from), static_cast<int>(std::min(width_, job_.m - row)), static_cast<int>(width_),
+                   depth, to);
   }
 
   void pack_b() {
@@ -116,19 +122,20 @@ class Blocked {
     b_panels_ = to;
   }
 
-  // Blocks of C: smaller than mc x nc while there are too few of them to share out.
+  // Blocks of C: smaller than mc x nc while there are too few of them to share out. What a task packs itself should
+  // serve many tiles: so a task keeps its columns longest where it packs A, its rows where it packs B.
   void compute() {
     const int threads = pool_ != nullptr ? pool_->threads() : 1;
-    const std::int64_t panels_m = ceil_div(m_, width_), panels_n = ceil_div(n_, kernel_.nr);
+    const std::int64_t panels_m = ceil_div(job_.m, width_), panels_n = ceil_div(n_, kernel_.nr);
     std::int64_t group_m = std::clamp<std::int64_t>(kernel_.mc / width_, 1, panels_m);
     std::int64_t group_n = std::clamp<std::int64_t>(kernel_.nc / kernel_.nr, 1, panels_n);
     group_m = ceil_div(panels_m, ceil_div(panels_m, group_m));
+    group_n = ceil_div(panels_n, ceil_div(panels_n, group_n));
+    const bool rows_first = !share_a_;
     const auto tasks = [&] { return ceil_div(panels_m, group_m) * ceil_div(panels_n, group_n); };
-    const auto work = [&] { return group_m * width_ * group_n * kernel_.nr * k_; };
+    const auto work = [&] { return group_m * width_ * group_n * kernel_.nr * std::max<std::int64_t>(1, k_); };
     while (threads > 1 && tasks() < 4 * threads && work() > 2 * kTaskWork) {
-      if (group_n > 4 || (group_n > 1 && group_m == 1))
-        group_n = ceil_div(group_n, 2);
-      else if (group_m > 1 && (share_b_ || b_in_place_ || job_.b_panels != nullptr))
+      if (rows_first && group_m > 2)
         group_m = ceil_div(group_m, 2);
       else if (group_n > 1)
         group_n = ceil_div(group_n, 2);
@@ -153,13 +160,15 @@ class Blocked {
     for (std::int64_t s = 0; s < slices; ++s) {
       const std::int64_t from = s * kernel_.kc, depth = std::min(kernel_.kc, k_ - from);
       const bool last = last_piece && s == slices - 1;
+      const Panels a = a_block(m_begin, m_end, from, depth);
       for (std::int64_t j = n_begin; j < n_end; ++j) {
         const Panel b = b_panel(j, from, depth);
         for (std::int64_t i = m_begin; i < m_end; ++i) {
           float* tile = !one_pass_ ? waiting_slot(i, j)
                         : wait     ? tiles + ((j - n_begin) * high + i - m_begin) * slot
                                    : tiles;
-          multiply(i, j, from, depth, b, tile, s > 0 || k0_ > 0);
+          const Panel row{a.first.data + (i - m_begin) * a.step, a.first.row, a.first.unit};
+          multiply(i, j, depth, row, b, tile, s > 0 || k0_ > 0);
           if (last) write(i, j, tile);
         }
       }
@@ -168,18 +177,25 @@ class Blocked {
   }
 
   float* waiting_slot(std::int64_t i, std::int64_t j) const {
-    const std::int64_t row = m0_ / width_ + i, col = n0_ / kernel_.nr + j;
-    return waiting_ + (col * ceil_div(job_.m, width_) + row) * width_ * kernel_.nr;
+    return waiting_ + ((n0_ / kernel_.nr + j) * ceil_div(job_.m, width_) + i) * width_ * kernel_.nr;
   }
 
-  Panel a_panel(std::int64_t i, std::int64_t from) const {
+  // The panels of A of a task over one slice: where they lie, or packed now.
+  Panels a_block(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t depth) const {
     const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(kernel_.element));
     if (a_in_place_) {
-      const Operand a = job_.a.at(m0_ + i * width_, k0_ + from);
-      return {a.data, a.row_step * bytes, a.k_step * bytes * kernel_.a_unit};
+      const Operand a = job_.a.at(begin * width_, k0_ + from);
+      return {{a.data, a.row_step * bytes, a.k_step * bytes * kernel_.a_unit}, width_ * a.row_step * bytes};
     }
-    return {a_panels_ + i * panel_bytes(width_) + from * width_ * kernel_.element_bytes(), kernel_.a_unit * bytes,
-            width_ * kernel_.a_unit * kernel_.element_bytes()};
+    const std::int64_t row = kernel_.a_unit * bytes, unit = width_ * kernel_.a_unit * kernel_.element_bytes();
+    if (share_a_) {
+      const std::int64_t step = panel_bytes(width_);
+      return {{a_panels_ + begin * step + from * width_ * kernel_.element_bytes(), row, unit}, step};
+    }
+    const std::int64_t step = width_ * kernel_.padded(depth) * kernel_.element_bytes();
+    std::byte* to = task_a.get(static_cast<std::size_t>((end - begin) * step));
+    for (std::int64_t i = begin; i < end; ++i) pack_a_panel(i, k0_ + from, depth, to + (i - begin) * step);
+    return {{to, row, unit}, step};
   }
 
   Panel b_panel(std::int64_t j, std::int64_t from, std::int64_t depth) {
@@ -196,23 +212,22 @@ class Blocked {
     return {to, 0, unit};
   }
 
-  void multiply(std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t depth, const Panel& b, float* tile,
+  void multiply(std::int64_t i, std::int64_t j, std::int64_t depth, const Panel& a, const Panel& b, float* tile,
                 bool add) {
-    const Panel a = a_panel(i, from);
     kernel_.multiply({.k = kernel_.padded(depth),
                       .a = a.data,
                       .a_row = a.row,
                       .a_k = a.unit,
                       .b = b.data,
                       .b_k = b.unit,
-                      .rows = static_cast<int>(std::min(width_, m_ - i * width_)),
+                      .rows = static_cast<int>(std::min(width_, job_.m - i * width_)),
                       .cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr)),
                       .tile = tile,
                       .add = add});
   }
 
   void write(std::int64_t i, std::int64_t j, float* tile) {
-    const std::int64_t row = m0_ + i * width_, col = n0_ + j * kernel_.nr;
+    const std::int64_t row = i * width_, col = n0_ + j * kernel_.nr;
     const int rows = static_cast<int>(std::min(width_, job_.m - row));
     const int cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, job_.n - col));
     const GemmOutput& out = job_.out;
@@ -239,9 +254,8 @@ class Blocked {
   const Job& job_;
   ThreadPool* pool_;
   std::int64_t width_ = 0;  // rows of a panel of A
-  bool a_in_place_ = false, b_in_place_ = false, share_b_ = false, one_pass_ = true;
-  std::int64_t k0_ = 0, k_ = 0, n0_ = 0, n_ = 0, m0_ = 0, m_ = 0;  // the piece being computed
-  std::int64_t packed_rows_ = -1;                                  // the m0_ that a_panels_ holds
+  bool a_in_place_ = false, b_in_place_ = false, share_a_ = false, share_b_ = false, one_pass_ = true;
+  std::int64_t k0_ = 0, k_ = 0, n0_ = 0, n_ = 0;  // the piece being computed
   const std::byte* a_panels_ = nullptr;
   const std::byte* b_panels_ = nullptr;
   float* waiting_ = nullptr;

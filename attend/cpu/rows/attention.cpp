@@ -5,39 +5,6 @@
 
 namespace attend::cpu::ATTEND_ROWS {
 
-// Turns the scores of one query against a block of keys into weights e^(score - max), and keeps max and sum running.
-// Returns the factor that what was summed before must take.
-ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded, float& max, float& sum) {
-  Vec best = splat(-kInfinity);
-  each(seen, [&](std::int64_t i, auto part) { best = larger(keep(load(scores + i), -kInfinity, part), best); });
-  const float here = max_of(best);
-  float factor = 1;
-  if (here > max) {
-    if (max != -kInfinity) factor = exponential(max - here);  // else there is nothing yet to scale
-    max = here;
-  }
-  const float base = max == -kInfinity ? 0.0f : max;  // nothing seen yet: weights of e^-inf, not of NaN
-  Vec total = {};
-  each(seen, [&](std::int64_t i, auto part) {
-    const Vec w = keep(exponential(load(scores + i) - base), 0.0f, part);
-    store(scores + i, w);
-    total += w;
-  });
-  for (std::int64_t i = to_lanes(seen); i < padded; i += kLanes) store(scores + i, Vec{});
-  sum = sum * factor + sum_of(total);
-  return factor;
-}
-
-ATTEND_INLINE void drop_weights(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t seen,
-                                float* weights) {
-  RandomWords<kKeyBlock> random;
-  random.fill(head.drop.key,
-              head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride + static_cast<std::uint64_t>(first),
-              seen);
-  const std::uint32_t* words = random.words();
-  each(seen, [&](std::int64_t i, auto) { store(weights + i, dropped(load(weights + i), head.drop, words + i)); });
-}
-
 // Asks for a row of a head before it is needed.
 template <class E>
 ATTEND_INLINE void fetch(const E* row, std::int64_t width) {
@@ -108,7 +75,7 @@ static void attend_block(const AttentionHead& head, Forward& w, std::int64_t beg
       const float factor = weigh(scores, seen, columns, w.max[i + r], w.sum[i + r]);
       if (factor != 1.0f)
         for (std::int64_t c = 0; c < padded; c += kLanes) store(y + r * padded + c, load(y + r * padded + c) * factor);
-      if (head.drop.threshold) drop_weights(head, t, first, seen, scores);
+      if (head.drop.threshold) drop_weights<kKeyBlock>(head, t, first, seen, scores);
     }
     if (in_place)
       product(m, padded, count, Left{w.scores, kKeyBlock, 1}, Right<E>{v, head.v_stride}, Result{y, padded, true});

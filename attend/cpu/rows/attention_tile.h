@@ -65,4 +65,38 @@ ATTEND_INLINE void add_bias(const AttentionHead& head, std::int64_t t, std::int6
   });
 }
 
+// Turns the scores of one query against a block of keys into weights e^(score - max), and keeps max and sum running.
+// Returns the factor that what was summed before must take.
+ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded, float& max, float& sum) {
+  Vec best = splat(-kInfinity);
+  each(seen, [&](std::int64_t i, auto part) { best = larger(keep(load(scores + i), -kInfinity, part), best); });
+  const float here = max_of(best);
+  float factor = 1;
+  if (here > max) {
+    if (max != -kInfinity) factor = exponential(max - here);  // else there is nothing yet to scale
+    max = here;
+  }
+  const float base = max == -kInfinity ? 0.0f : max;  // nothing seen yet: weights of e^-inf, not of NaN
+  Vec total = {};
+  each(seen, [&](std::int64_t i, auto part) {
+    const Vec w = keep(exponential(load(scores + i) - base), 0.0f, part);
+    store(scores + i, w);
+    total += w;
+  });
+  for (std::int64_t i = to_lanes(seen); i < padded; i += kLanes) store(scores + i, Vec{});
+  sum = sum * factor + sum_of(total);
+  return factor;
+}
+
+template <int kMost>
+ATTEND_INLINE void drop_weights(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t seen,
+                                float* weights) {
+  RandomWords<kMost> random;
+  random.fill(head.drop.key,
+              head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride + static_cast<std::uint64_t>(first),
+              seen);
+  const std::uint32_t* words = random.words();
+  each(seen, [&](std::int64_t i, auto) { store(weights + i, dropped(load(weights + i), head.drop, words + i)); });
+}
+
 }  // namespace attend::cpu::ATTEND_ROWS

@@ -5,10 +5,10 @@
 namespace attend::cpu::ATTEND_ROWS {
 
 // y [width] = scale · the sum over n rows. Four vectors of columns stay in registers while the rows go by.
-template <class E>
+template <class E, class Y>
 void reduce_sum_columns(const ReduceColumns& args) {
   const E* x = static_cast<const E*>(args.x);
-  E* y = static_cast<E*>(args.y.data);
+  Y* y = static_cast<Y*>(args.y.data);
   constexpr int kAtOnce = 4 * kLanes;
   std::int64_t c = 0;
   for (; c + kAtOnce <= args.width; c += kAtOnce) {
@@ -73,7 +73,10 @@ void sum_chunks_columns(const float* partial, std::int64_t chunks, std::int64_t 
 }
 
 void set_columns(RowKernels& table) {
-  table.reduce_sum[0] = reduce_sum_columns<float>, table.reduce_sum[1] = reduce_sum_columns<Bf16Bits>;
+  table.reduce_sum[0][0] = reduce_sum_columns<float, float>;
+  table.reduce_sum[0][1] = reduce_sum_columns<float, Bf16Bits>;
+  table.reduce_sum[1][0] = reduce_sum_columns<Bf16Bits, float>;
+  table.reduce_sum[1][1] = reduce_sum_columns<Bf16Bits, Bf16Bits>;
   table.reduce_max[0] = reduce_max_columns<float>, table.reduce_max[1] = reduce_max_columns<Bf16Bits>;
   table.row_sum[0] = sum_row<float>, table.row_sum[1] = sum_row<Bf16Bits>;
   table.sum_chunks[0] = sum_chunks_columns<float>, table.sum_chunks[1] = sum_chunks_columns<Bf16Bits>;

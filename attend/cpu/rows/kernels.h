@@ -198,6 +198,8 @@ struct RowKernels {
 
   ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention;
   ByType<void(const AttentionHead& head)> attention_backward;
+  // The same on a matrix unit, f32 as two bf16 pieces; null where there is none. For eight queries or more.
+  ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention_tiles;
   ByType<void(const AttentionWeightsRow& row)> attention_weights;
   ByType<void(const AdditiveRows& args)> additive_scores;
   ByType<void(const AdditiveRows& args)> additive_scores_backward;
@@ -208,7 +210,7 @@ struct RowKernels {
   ByType<void(const CrossEntropyRows& args, std::int64_t begin, std::int64_t end)> cross_entropy;
   ByType<void(const CrossEntropyRows& args, std::int64_t begin, std::int64_t end)> cross_entropy_backward;
 
-  ByType<void(const ReduceColumns& args)> reduce_sum;
+  ByType<void(const ReduceColumns& args)> reduce_sum[2];  // [of x][of y]: bf16 may be summed into f32
   ByType<void(const ReduceColumns& args)> reduce_max;
   ByType<float(const void* x, std::int64_t n)> row_sum;
   // y [n] = the sum in order of `chunks` rows of partial sums.

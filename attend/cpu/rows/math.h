@@ -45,10 +45,11 @@ ATTEND_INLINE Vec reciprocal(Vec x) {
 #endif
 }
 
-// The exponent is kept finite for the reciprocal: at -87 the result is 2e-38 and stays there.
+// The exponential is kept finite for the reciprocal; below -87 the result is 0.
 ATTEND_INLINE Vec sigmoid(Vec x) {
-  x = x < -87.0f ? splat(-87.0f) : x;
-  return reciprocal(1.0f + exponential(-x));
+  const IntVec vanishes = x < -87.0f;
+  const Vec y = reciprocal(1.0f + exponential(vanishes ? splat(87.0f) : -x));
+  return vanishes ? Vec{} : y;
 }
 
 // An odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel.
@@ -132,6 +133,6 @@ ATTEND_INLINE Circle circle(Vec turn) {
 
 // One number through a vector function, for what happens once a row.
 ATTEND_INLINE float exponential(float x) { return exponential(splat(x))[0]; }
-ATTEND_INLINE float logarithm(float x) { return logarithm(splat(x))[0]; }
+ATTEND_INLINE float logarithm(float x) { return x - x == 0 ? logarithm(splat(x))[0] : x; }  // infinity, NaN stay
 
 }  // namespace attend::cpu::ATTEND_ROWS

@@ -90,7 +90,7 @@ void norm_backward_rows(const NormRows& args, std::int64_t begin, std::int64_t e
     Vec sum_g = {}, sum_gx = {};
     each(width, [&](std::int64_t i, auto part) {
       const Vec dyi = load(dy + i, part), normal = (load(x + i, part) - mean) * rstd;
-      const Vec g = dyi * load(weight + i, part);  // 0 beyond the row
+      const Vec g = rounded(dyi * load(weight + i, part));  // 0 beyond the row
       sum_g += g;
       sum_gx += g * normal;
       if (dweight) store(dweight + i, load(dweight + i, part) + dyi * normal, part);
@@ -102,7 +102,8 @@ void norm_backward_rows(const NormRows& args, std::int64_t begin, std::int64_t e
       const std::int64_t n = width - c < kStretch ? width - c : kStretch;
       each(n, [&](std::int64_t i, auto part) {
         const Vec normal = (load(x + c + i, part) - mean) * rstd;
-        const Vec g = load(dy + c + i, part) * load(weight + c + i, part);
+        // Rounded as it was for the mean, so that the two cancel where they are equal.
+        const Vec g = rounded(load(dy + c + i, part) * load(weight + c + i, part));
         Vec v = (g - mean_g - normal * mean_gx) * rstd;
         if (dsum) v += load(dsum + c + i, part);
         store(d + i, v, part);

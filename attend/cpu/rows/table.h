@@ -15,8 +15,9 @@ void set_recurrent(RowKernels& table);
 void set_optimizer(RowKernels& table);
 void set_attention(RowKernels& table);
 void set_attention_backward(RowKernels& table);
+void set_attention_tiles(RowKernels& table);  // only in rows_amx
 
-// All of the above.
+// All of the above that every instruction set has.
 void fill_table(RowKernels& table);
 
 }  // namespace attend::cpu::ATTEND_ROWS

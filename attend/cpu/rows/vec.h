@@ -129,6 +129,18 @@ ATTEND_INLINE void each(std::int64_t n, F&& f) {
   if (i < n) f(i, Part{static_cast<int>(n - i)});
 }
 
+// x as it is, rounded: keeps a product from being fused with what is done to it next.
+ATTEND_INLINE Vec rounded(Vec x) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(x));
+#elif defined(__x86_64__)
+  asm("" : "+x"(x));
+#elif defined(__aarch64__)
+  asm("" : "+w"(x));
+#endif
+  return x;
+}
+
 ATTEND_INLINE Vec larger(Vec a, Vec b) { return a > b ? a : b; }
 ATTEND_INLINE Vec absolute(Vec x) { return (Vec)((IntVec)x & 0x7fffffff); }
 ATTEND_INLINE Vec square_root(Vec x) {

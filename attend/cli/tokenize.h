@@ -1,0 +1,20 @@
+// attend tokenize: text to token ids and back, with the tokenizer of a model folder.
+#pragma once
+
+#include <string>
+
+#include "attend/cli/command.h"
+
+namespace attend {
+
+struct TokenizeOptions {
+  std::string tokenizer;  // a tokenizer.json or its folder
+  std::string input = "-";
+  bool json = false, decode = false;
+  bool no_special_tokens = false, keep_special_tokens = false;
+};
+
+void run_tokenize(const TokenizeOptions& options, const Streams& streams);
+void add_tokenize_command(CLI::App& app, const Streams& streams);
+
+}  // namespace attend

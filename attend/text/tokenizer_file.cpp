@@ -1,0 +1,52 @@
+// A trained vocabulary as a tokenizer.json, laid out as Hugging Face's tokenizers writes it.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "attend/text/bpe_trainer.h"
+
+namespace attend {
+
+namespace {
+
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+}  // namespace
+
+std::string to_tokenizer_json(const TrainedBpe& trained) {
+  const std::string byte_level =
+      fmt::format(R"({{"type": "ByteLevel", "add_prefix_space": {}, "trim_offsets": true, "use_regex": true}})",
+                  trained.add_prefix_space);
+  std::string out = "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [";
+  for (std::size_t id = 0; id < trained.special_tokens; ++id)
+    out += fmt::format(R"({}    {{"id": {}, "content": {}, "single_word": false, "lstrip": false, "rstrip": false, )"
+                       R"("normalized": false, "special": true}})",
+                       id == 0 ? "\n" : ",\n", id, quoted(trained.tokens[id]));
+  out += trained.special_tokens > 0 ? "\n  ],\n" : "],\n";
+  out += "  \"normalizer\": null,\n";
+  for (const char* part : {"pre_tokenizer", "post_processor", "decoder"})
+    out += fmt::format("  \"{}\": {},\n", part, byte_level);
+  out += R"(  "model": {
+    "type": "BPE",
+    "dropout": null,
+    "unk_token": null,
+    "continuing_subword_prefix": null,
+    "end_of_word_suffix": null,
+    "fuse_unk": false,
+    "byte_fallback": false,
+    "ignore_merges": false,
+    "vocab": {)";
+  for (std::size_t id = 0; id < trained.tokens.size(); ++id)
+    out += fmt::format("{}      {}: {}", id == 0 ? "\n" : ",\n", quoted(trained.tokens[id]), id);
+  out += "\n    },\n    \"merges\": [";
+  for (std::size_t i = 0; i < trained.merges.size(); ++i) {
+    const auto [a, b] = trained.merges[i];
+    // Byte-level tokens have no spaces, so the older form serves every version of the library.
+    out += fmt::format(
+        "{}      {}", i == 0 ? "\n" : ",\n",
+        quoted(trained.tokens[static_cast<std::size_t>(a)] + ' ' + trained.tokens[static_cast<std::size_t>(b)]));
+  }
+  return out += trained.merges.empty() ? "]\n  }\n}\n" : "\n    ]\n  }\n}\n";
+}
+
+}  // namespace attend

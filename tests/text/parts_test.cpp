@@ -1,0 +1,139 @@
+// The parts of a tokenizer one by one, where the reference files do not reach them.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "attend/base/unicode.h"
+#include "attend/text/gpt2_words.h"
+#include "attend/text/tokenizer.h"
+#include "attend/text/unicode_normalization.h"
+
+namespace attend {
+namespace {
+
+std::vector<std::string> gpt2_words(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0, end; at < text.size(); at = end) {
+    end = Gpt2Words().end_of_word(text, at);
+    words.push_back(text.substr(at, end - at));
+  }
+  return words;
+}
+
+TEST(Gpt2Words, FollowThePattern) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(gpt2_words("Hello, world!"), (Words{"Hello", ",", " world", "!"}));
+  EXPECT_EQ(gpt2_words("it's they'll we'd I'M"), (Words{"it", "'s", " they", "'ll", " we", "'d", " I", "'", "M"}));
+  EXPECT_EQ(gpt2_words("a  b   c  "), (Words{"a", " ", " b", "  ", " c", "  "}));
+  EXPECT_EQ(gpt2_words("a\n\nb\t1x2"), (Words{"a", "\n", "\n", "b", "\t", "1", "x", "2"}));
+  EXPECT_EQ(gpt2_words("''s '''"), (Words{"''", "s", " '''"}));
+  EXPECT_EQ(gpt2_words("x\u00A0y \u00A0z"), (Words{"x", "\u00A0", "y", " ", "\u00A0", "z"}));
+  EXPECT_EQ(gpt2_words("日本語٣½ e\u0301"), (Words{"日本語", "٣½", " e", "\u0301"}));
+}
+
+std::string normalized(const std::string& text, NormalizationForm form) {
+  std::string out;
+  for (const ChangedCharacter& c : normalize(to_characters(text), form)) append_utf8(out, c.character);
+  return out;
+}
+
+TEST(Normalization, KnowsTheForms) {
+  EXPECT_EQ(normalized("é", NormalizationForm::nfd), "e\u0301");
+  EXPECT_EQ(normalized("e\u0301", NormalizationForm::nfc), "é");
+  EXPECT_EQ(normalized("한국", NormalizationForm::nfd), "\u1112\u1161\u11AB\u1100\u116E\u11A8");
+  EXPECT_EQ(normalized("\u1112\u1161\u11AB\u1100\u116E\u11A8", NormalizationForm::nfc), "한국");
+  EXPECT_EQ(normalized("ﬁ①Ⅷｱ", NormalizationForm::nfkc), "fi1VIIIア");
+  EXPECT_EQ(normalized("ﬁ", NormalizationForm::nfc), "ﬁ");
+  EXPECT_EQ(normalized("a\u0328\u0301", NormalizationForm::nfc), "ą\u0301");
+  EXPECT_EQ(normalized("a\u0301\u0328", NormalizationForm::nfc), "ą\u0301");  // marks in the order of their classes
+  EXPECT_EQ(normalized("\u2126", NormalizationForm::nfc), "Ω");
+  EXPECT_EQ(normalized("\u0958", NormalizationForm::nfc), "\u0915\u093C");  // excluded from composition
+}
+
+TEST(Unicode, ReplacesWhatIsBroken) {
+  EXPECT_EQ(replace_invalid_utf8("a\xFFz"), "a\uFFFDz");
+  EXPECT_EQ(replace_invalid_utf8("\xE6\x97"), "\uFFFD");  // one for the start of a character
+  EXPECT_EQ(replace_invalid_utf8("\xE6\x97\xE6\x97\xA5"), "\uFFFD日");
+  EXPECT_EQ(replace_invalid_utf8("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");  // a surrogate
+  EXPECT_EQ(replace_invalid_utf8("\xF0\x9F\x91!"), "\uFFFD!");
+}
+
+// A character vocabulary with what a test adds.
+Tokenizer tokenizer_with(const std::string& parts) {
+  return Tokenizer::parse(
+      R"({"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2, "c": 3, "ab": 4, "▁": 5, " ": 6,
+         "1": 7, "2": 8, ".": 9, "abc": 10, "é": 11}, "merges": [["a", "b"], "ab c"]})" +
+          parts + "}",
+      "test");
+}
+
+std::vector<std::string> tokens(const Tokenizer& tokenizer, const std::string& text) {
+  return tokenizer.encode(text).tokens;
+}
+
+using Tokens = std::vector<std::string>;
+
+TEST(PreTokenizers, Split) {
+  EXPECT_EQ(tokens(tokenizer_with(R"(, "pre_tokenizer": {"type": "WhitespaceSplit"})"), " abc  c "),
+            (Tokens{"abc", "c"}));
+  EXPECT_EQ(tokens(tokenizer_with(R"(, "pre_tokenizer": {"type": "Digits", "individual_digits": true})"), "ab12c"),
+            (Tokens{"ab", "1", "2", "c"}));
+  EXPECT_EQ(tokens(tokenizer_with(R"(, "pre_tokenizer": {"type": "Punctuation"})"), "ab.c"), (Tokens{"ab", ".", "c"}));
+  EXPECT_EQ(tokens(tokenizer_with(R"(, "pre_tokenizer": {"type": "Split", "pattern": {"String": "b"},
+                                      "behavior": "Removed", "invert": false})"),
+                   "abcb"),
+            (Tokens{"a", "c"}));
+  const auto metaspace = tokenizer_with(R"(, "pre_tokenizer": {"type": "Metaspace", "replacement": "▁",
+      "prepend_scheme": "always"}, "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"})");
+  const Encoding encoding = metaspace.encode("abc ab");
+  EXPECT_EQ(encoding.tokens, (Tokens{"▁", "abc", "▁", "ab"}));
+  EXPECT_EQ(encoding.offsets, (std::vector<Span>{{0, 1}, {0, 3}, {3, 4}, {4, 6}}));
+  EXPECT_EQ(metaspace.decode(encoding.ids), "abc ab");
+}
+
+TEST(AddedTokens, StripAndSingleWords) {
+  const auto tokenizer = tokenizer_with(R"(, "added_tokens": [
+      {"id": 20, "content": "<m>", "special": true, "lstrip": true},
+      {"id": 21, "content": "<r>", "special": true, "rstrip": true},
+      {"id": 22, "content": "word", "special": false, "normalized": false, "single_word": true},
+      {"id": 23, "content": "<mm", "special": true}])");
+  Encoding encoding = tokenizer.encode("a  <m>b<r>  c");
+  EXPECT_EQ(encoding.tokens, (Tokens{"a", "  <m>", "b", "<r>  ", "c"}));
+  EXPECT_EQ(encoding.offsets, (std::vector<Span>{{0, 1}, {1, 6}, {6, 7}, {7, 12}, {12, 13}}));
+  EXPECT_EQ(tokenizer.encode_ids("word"), (std::vector<TokenId>{22}));
+  EXPECT_EQ(tokenizer.encode_ids("a word.")[2], 22);
+  EXPECT_EQ(tokenizer.encode_ids("words").size(), 5u);
+  EXPECT_EQ(tokenizer.encode_ids("<mm>").front(), 23);  // the longest
+  EXPECT_EQ(tokenizer.vocabulary_size(), 16u);
+  EXPECT_EQ(tokenizer.id_limit(), 24);
+  EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{1, 20, 22, 99}), "a word");
+}
+
+TEST(AddedTokens, NormalizedOnesAreFoundInNormalizedText) {
+  const auto tokenizer = tokenizer_with(R"(, "normalizer": {"type": "Lowercase"}, "added_tokens": [
+      {"id": 20, "content": "Cab", "normalized": true, "special": false}])");
+  const Encoding encoding = tokenizer.encode("aCABÉ");
+  EXPECT_EQ(encoding.ids, (std::vector<TokenId>{1, 20, 11}));
+  EXPECT_EQ(encoding.offsets, (std::vector<Span>{{0, 1}, {1, 4}, {4, 5}}));
+}
+
+TEST(PostProcessors, TemplateAndBert) {
+  const auto templated = tokenizer_with(R"(, "post_processor": {"type": "TemplateProcessing",
+      "single": [{"SpecialToken": {"id": "S", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+      "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "S", "type_id": 1}},
+               {"Sequence": {"id": "B", "type_id": 1}}],
+      "special_tokens": {"S": {"id": "S", "ids": [30, 31], "tokens": ["<x>", "<y>"]}}})");
+  EXPECT_EQ(templated.encode_ids("ab"), (std::vector<TokenId>{30, 31, 4}));
+  EXPECT_EQ(templated.encode_ids("ab", {.add_special_tokens = false}), (std::vector<TokenId>{4}));
+  const Encoding pair = templated.encode_pair("ab", "c");
+  EXPECT_EQ(pair.ids, (std::vector<TokenId>{4, 30, 31, 3}));
+  EXPECT_EQ(pair.type_ids, (std::vector<std::int32_t>{0, 1, 1, 1}));
+  const auto bert =
+      tokenizer_with(R"(, "post_processor": {"type": "BertProcessing", "sep": ["S", 40], "cls": ["C", 41]})");
+  EXPECT_EQ(bert.encode_pair("ab", "c").ids, (std::vector<TokenId>{41, 4, 40, 3, 40}));
+  EXPECT_EQ(bert.encode_pair("ab", "c").type_ids, (std::vector<std::int32_t>{0, 0, 0, 1, 1}));
+}
+
+}  // namespace
+}  // namespace attend
