@@ -1,6 +1,6 @@
 // Checks the CUDA attention kernels against double precision over a list of odd cases, and times them.
-//   nvcc -std=c++20 -O3 -I. -gencode=.. bench/cuda_attention.cu attend/cuda/attention_*.cu -cudart static -o cuda_attention
-//   cuda_attention [check | time | first]
+//   nvcc -std=c++20 -O3 -I. -gencode=.. bench/cuda_attention.cu attend/cuda/attention_*.cu -cudart static -o
+//   cuda_attention cuda_attention [check | time | first]
 // Inputs are random, outputs are poisoned with NaN first; the error is |out - reference| / |reference|.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -80,7 +80,8 @@ __device__ double score(const Problem& x, int b, int h, int t, int s) {
            read(p.k, p.bf16, (sequence.key_row + s) * p.k_stride + h * p.width + d);
   sum *= p.scale;
   if (p.bias)
-    sum += read(p.bias, p.bias_bf16, ((static_cast<std::int64_t>(b % p.groups) * p.heads + h) * p.queries + t) * p.keys + s);
+    sum += read(p.bias, p.bias_bf16,
+                ((static_cast<std::int64_t>(b % p.groups) * p.heads + h) * p.queries + t) * p.keys + s);
   return sum;
 }
 
@@ -124,8 +125,8 @@ __device__ void gradient(const Problem& x, const void* dy, const double* lse, co
   const double plain = lse[row] > -INFINITY ? exp(score(x, b, h, t, s) - lse[row]) : 0;
   double dweight = 0;
   for (int d = 0; d < p.width; ++d)
-    dweight += read(dy, p.bf16, row * p.width + d) *
-               read(p.v, p.bf16, (sequence.key_row + s) * p.v_stride + h * p.width + d);
+    dweight +=
+        read(dy, p.bf16, row * p.width + d) * read(p.v, p.bf16, (sequence.key_row + s) * p.v_stride + h * p.width + d);
   const double keep = kept(p, b, h, t, s);
   weight = plain * keep;
   dscore = plain * (dweight * keep - delta[row]);
@@ -369,7 +370,8 @@ bool run_case(const Case& c) {
       {"y", error_of(host(p.y, c.bf16, x.query_rows, columns, columns), host(y, x.query_rows * columns))},
       {"lse", error_of(lse_out, host(lse, x.query_rows * c.heads))},
       {"w", error_of(host(found, false, weight_count, 1, 1), host(weights, weight_count))},
-      {"dq", error_of(host(x.g.dq.data, c.bf16, x.query_rows, x.g.dq.stride, columns), host(dq, x.query_rows * columns))},
+      {"dq",
+       error_of(host(x.g.dq.data, c.bf16, x.query_rows, x.g.dq.stride, columns), host(dq, x.query_rows * columns))},
       {"dk", error_of(host(x.g.dk.data, c.bf16, x.key_rows, x.g.dk.stride, columns), host(dk, x.key_rows * columns))},
       {"dv", error_of(host(x.g.dv.data, c.bf16, x.key_rows, x.g.dv.stride, columns), host(dv, x.key_rows * columns))}};
   if (bias_count > 0)
@@ -394,19 +396,41 @@ std::vector<Case> cases() {
   for (int width : {8, 24, 32, 64, 80, 128, 256}) {
     const std::string d = "D" + std::to_string(width);
     list.push_back({.name = d, .width = width});
-    list.push_back({.name = d + " causal long", .batch = 1, .queries = 517, .keys = 517, .width = width, .causal = true});
+    list.push_back(
+        {.name = d + " causal long", .batch = 1, .queries = 517, .keys = 517, .width = width, .causal = true});
     list.push_back({.name = d + " T<S causal", .queries = 70, .keys = 301, .width = width, .causal = true});
-    list.push_back({.name = d + " T>S causal lengths", .batch = 3, .queries = 301, .keys = 130, .width = width,
-                    .causal = true, .lengths = true});
-    list.push_back({.name = d + " packed causal", .batch = 5, .queries = 180, .keys = 180, .width = width,
-                    .causal = true, .packed = true, .accumulate = true});
-    list.push_back({.name = d + " bias dropout causal", .queries = 136, .keys = 136, .width = width, .causal = true,
-                    .groups = 1, .dropout = 0.2f});
+    list.push_back({.name = d + " T>S causal lengths",
+                    .batch = 3,
+                    .queries = 301,
+                    .keys = 130,
+                    .width = width,
+                    .causal = true,
+                    .lengths = true});
+    list.push_back({.name = d + " packed causal",
+                    .batch = 5,
+                    .queries = 180,
+                    .keys = 180,
+                    .width = width,
+                    .causal = true,
+                    .packed = true,
+                    .accumulate = true});
+    list.push_back({.name = d + " bias dropout causal",
+                    .queries = 136,
+                    .keys = 136,
+                    .width = width,
+                    .causal = true,
+                    .groups = 1,
+                    .dropout = 0.2f});
     list.push_back({.name = d + " f32", .bf16 = false, .queries = 90, .keys = 140, .width = width, .causal = true});
   }
   list.push_back({.name = "packed cross", .batch = 5, .queries = 77, .keys = 150, .packed = true});
-  list.push_back({.name = "packed cross lengths", .batch = 5, .queries = 77, .keys = 150, .causal = true,
-                  .lengths = true, .packed = true});
+  list.push_back({.name = "packed cross lengths",
+                  .batch = 5,
+                  .queries = 77,
+                  .keys = 150,
+                  .causal = true,
+                  .lengths = true,
+                  .packed = true});
   list.push_back({.name = "packed dropout", .batch = 5, .queries = 77, .keys = 151, .packed = true, .dropout = 0.1f});
   list.push_back({.name = "lengths accumulate", .batch = 3, .lengths = true, .accumulate = true});
   list.push_back({.name = "bias f32 groups -inf", .batch = 5, .groups = 2, .bias_masks = true});
@@ -414,28 +438,43 @@ std::vector<Case> cases() {
   list.push_back({.name = "dropout S%4=0", .batch = 3, .queries = 65, .keys = 200, .dropout = 0.3f});
   list.push_back({.name = "dropout S odd", .batch = 3, .queries = 65, .keys = 201, .causal = true, .dropout = 0.3f});
   list.push_back({.name = "T1", .queries = 1, .keys = 333});
-  list.push_back({.name = "T1 causal D80 lengths", .batch = 3, .queries = 1, .keys = 333, .width = 80, .causal = true,
+  list.push_back({.name = "T1 causal D80 lengths",
+                  .batch = 3,
+                  .queries = 1,
+                  .keys = 333,
+                  .width = 80,
+                  .causal = true,
                   .lengths = true});
   list.push_back({.name = "T3 causal bias", .queries = 3, .keys = 1100, .causal = true, .groups = 2});
   list.push_back({.name = "T1 f32", .bf16 = false, .queries = 1, .keys = 333});
-  list.push_back({.name = "T4 packed D256", .batch = 4, .queries = 4, .keys = 99, .width = 256, .causal = true,
-                  .packed = true});
+  list.push_back(
+      {.name = "T4 packed D256", .batch = 4, .queries = 4, .keys = 99, .width = 256, .causal = true, .packed = true});
   list.push_back({.name = "T1 dropout", .queries = 1, .keys = 64, .dropout = 0.5f});
   list.push_back({.name = "S1", .queries = 65, .keys = 1});
   list.push_back({.name = "S0", .queries = 65, .keys = 0});
   list.push_back({.name = "T64 S64", .queries = 64, .keys = 64, .causal = true});
   list.push_back({.name = "T128 S128 pad", .queries = 128, .keys = 128, .causal = true, .pad = 8});
   list.push_back({.name = "odd rows (exact bf16)", .batch = 3, .lengths = true, .accumulate = true, .pad = 3});
-  list.push_back({.name = "odd rows packed dropout", .batch = 3, .causal = true, .packed = true, .dropout = 0.1f,
-                  .pad = 3});
-  list.push_back({.name = "f32 packed lengths", .bf16 = false, .batch = 4, .causal = true, .lengths = true,
-                  .packed = true, .accumulate = true});
-  list.push_back({.name = "f32 bias dropout", .bf16 = false, .batch = 4, .groups = 2, .dropout = 0.2f,
-                  .bias_masks = true});
-  list.push_back({.name = "many heads (one part)", .batch = 40, .heads = 8, .queries = 300, .keys = 300,
-                  .causal = true});
-  list.push_back({.name = "many heads D128 accumulate", .batch = 40, .heads = 8, .queries = 150, .keys = 300,
-                  .width = 128, .accumulate = true});
+  list.push_back(
+      {.name = "odd rows packed dropout", .batch = 3, .causal = true, .packed = true, .dropout = 0.1f, .pad = 3});
+  list.push_back({.name = "f32 packed lengths",
+                  .bf16 = false,
+                  .batch = 4,
+                  .causal = true,
+                  .lengths = true,
+                  .packed = true,
+                  .accumulate = true});
+  list.push_back(
+      {.name = "f32 bias dropout", .bf16 = false, .batch = 4, .groups = 2, .dropout = 0.2f, .bias_masks = true});
+  list.push_back(
+      {.name = "many heads (one part)", .batch = 40, .heads = 8, .queries = 300, .keys = 300, .causal = true});
+  list.push_back({.name = "many heads D128 accumulate",
+                  .batch = 40,
+                  .heads = 8,
+                  .queries = 150,
+                  .keys = 300,
+                  .width = 128,
+                  .accumulate = true});
   return list;
 }
 
@@ -472,28 +511,56 @@ void time_case(const Case& c) {
 }
 
 void time_all(bool first_only) {
-  time_case({.name = "GPT-2: B64 H12 T1024 D64 causal", .batch = 64, .heads = 12, .queries = 1024, .keys = 1024,
+  time_case({.name = "GPT-2: B64 H12 T1024 D64 causal",
+             .batch = 64,
+             .heads = 12,
+             .queries = 1024,
+             .keys = 1024,
              .causal = true});
   if (first_only) return;
-  time_case({.name = "B16 H12 T4096 D64 causal", .batch = 16, .heads = 12, .queries = 4096, .keys = 4096,
-             .causal = true});
+  time_case(
+      {.name = "B16 H12 T4096 D64 causal", .batch = 16, .heads = 12, .queries = 4096, .keys = 4096, .causal = true});
   time_case({.name = "B32 H12 T1024 D64", .batch = 32, .heads = 12, .queries = 1024, .keys = 1024});
   time_case({.name = "B64 H12 T128 D64 (BERT)", .batch = 64, .heads = 12, .queries = 128, .keys = 128});
   time_case({.name = "B256 H12 T197 D64 (ViT)", .batch = 256, .heads = 12, .queries = 197, .keys = 197});
-  time_case({.name = "B800 H8 T32 D64 dropout (translation)", .batch = 800, .heads = 8, .queries = 32, .keys = 32,
+  time_case({.name = "B800 H8 T32 D64 dropout (translation)",
+             .batch = 800,
+             .heads = 8,
+             .queries = 32,
+             .keys = 32,
              .dropout = 0.1f});
-  time_case({.name = "B32 H8 T1024 D128 causal", .batch = 32, .heads = 8, .queries = 1024, .keys = 1024, .width = 128,
+  time_case({.name = "B32 H8 T1024 D128 causal",
+             .batch = 32,
+             .heads = 8,
+             .queries = 1024,
+             .keys = 1024,
+             .width = 128,
              .causal = true});
-  time_case({.name = "B32 H12 T1024 D32 causal", .batch = 32, .heads = 12, .queries = 1024, .keys = 1024, .width = 32,
+  time_case({.name = "B32 H12 T1024 D32 causal",
+             .batch = 32,
+             .heads = 12,
+             .queries = 1024,
+             .keys = 1024,
+             .width = 32,
              .causal = true});
-  time_case({.name = "B8 H8 T1024 D256 causal", .batch = 8, .heads = 8, .queries = 1024, .keys = 1024, .width = 256,
+  time_case({.name = "B8 H8 T1024 D256 causal",
+             .batch = 8,
+             .heads = 8,
+             .queries = 1024,
+             .keys = 1024,
+             .width = 256,
              .causal = true});
-  time_case({.name = "B1 H12 T1024 D64 causal", .batch = 1, .heads = 12, .queries = 1024, .keys = 1024,
-             .causal = true});
+  time_case(
+      {.name = "B1 H12 T1024 D64 causal", .batch = 1, .heads = 12, .queries = 1024, .keys = 1024, .causal = true});
   time_case({.name = "B1 H12 T1 S1024 (decode)", .batch = 1, .heads = 12, .queries = 1, .keys = 1024});
   time_case({.name = "B64 H12 T1 S1024 (decode)", .batch = 64, .heads = 12, .queries = 1, .keys = 1024});
-  time_case({.name = "f32 B8 H12 T1024 D64 causal", .bf16 = false, .batch = 8, .heads = 12, .queries = 1024,
-             .keys = 1024, .causal = true});
+  time_case({.name = "f32 B8 H12 T1024 D64 causal",
+             .bf16 = false,
+             .batch = 8,
+             .heads = 12,
+             .queries = 1024,
+             .keys = 1024,
+             .causal = true});
 }
 
 }  // namespace

@@ -47,10 +47,16 @@ void CpuBackend::attention_backward(const Attention& args, const Tensor& y, cons
   float* bias_sums = beside ? scratch(dbias.into.size()) : dbias ? dbias.into.data<float>() : nullptr;
   if (dbias && (beside || !dbias.accumulate)) std::fill_n(bias_sums, dbias.into.size(), 0.0f);
 
-  const std::int64_t floats = cpu::attention_backward_floats(heads.most_queries(), heads.width());
+  // A matrix unit takes bf16 as it is, and f32 in two pieces when the caller allows that.
+  const int kind = cpu::kind_of(args.q);
+  const bool tiles = rows_.attention_backward_tiles[kind] && !args.mask.bias.defined() && heads.most_queries() >= 8 &&
+                     (kind == 1 || precision_ == cpu::Precision::split);
+  const auto kernel = tiles ? rows_.attention_backward_tiles[kind] : rows_.attention_backward[kind];
+  const std::int64_t floats = tiles ? cpu::attention_tiles_floats(heads.most_queries(), heads.width())
+                                    : cpu::attention_backward_floats(heads.most_queries(), heads.width());
   const std::int64_t work = heads.most_queries() * heads.most_keys() * heads.width() / 3;
   cpu::for_rows(pool_, groups * H, work, [&](std::int64_t begin, std::int64_t end) {
-    static thread_local cpu::detail::Scratch memory;  // three copies of a head's rows in f32
+    static thread_local cpu::detail::Scratch memory;  // copies of a head's rows
     auto* rows = reinterpret_cast<float*>(memory.get(static_cast<std::size_t>(floats) * sizeof(float)));
     for (std::int64_t task = begin; task < end; ++task)
       for (std::int64_t b = task / H; b < B; b += groups) {
@@ -64,7 +70,7 @@ void CpuBackend::attention_backward(const Attention& args, const Tensor& y, cons
         place(heads, dv, key, h, head.dv, head.dv_stride);
         if (dbias) head.dbias = bias_sums + heads.bias_offset(b, h), head.bias_stride = heads.most_keys();
         head.work = rows;
-        rows_.attention_backward[cpu::kind_of(args.q)](head);
+        kernel(head);
       }
   });
   if (beside)

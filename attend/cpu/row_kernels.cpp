@@ -10,7 +10,8 @@ void fill_table(RowKernels& table);
 }
 namespace rows_amx {
 void set_attention_tiles(RowKernels& table);
-}
+void set_attention_backward_tiles(RowKernels& table);
+}  // namespace rows_amx
 namespace rows_avx2 {
 void fill_table(RowKernels& table);
 }
@@ -37,7 +38,10 @@ const RowKernels& row_kernels() {
     rows_neon::fill_table(table);
 #endif
 #if defined(__x86_64__)
-    if (features().amx_bf16) rows_amx::set_attention_tiles(table);
+    if (features().amx_bf16) {
+      rows_amx::set_attention_tiles(table);
+      rows_amx::set_attention_backward_tiles(table);
+    }
 #endif
     return table;
   }();

@@ -54,7 +54,8 @@ set(ATTEND_ROWS_FLAGS_amx ${ATTEND_ROWS_FLAGS_avx512} -mavx512bf16 -mamx-tile -m
 # on purpose and are warned about (its bug 105593). -Wno-psabi: vectors are only passed between inlined functions.
 foreach(set ${ATTEND_ROWS_SETS})
   if(set STREQUAL "amx")
-    set(ATTEND_ROWS_FILES ${PROJECT_SOURCE_DIR}/attend/cpu/rows/attention_amx.cpp)
+    set(ATTEND_ROWS_FILES ${PROJECT_SOURCE_DIR}/attend/cpu/rows/attention_amx.cpp
+                          ${PROJECT_SOURCE_DIR}/attend/cpu/rows/attention_backward_amx.cpp)
   else()
     set(ATTEND_ROWS_FILES ${ATTEND_CPU_ROWS})
   endif()

@@ -14,6 +14,9 @@
 #include "attend/cuda/attention_backward.cuh"
 #include "attend/cuda/attention_wgmma.cuh"
 
+// Constants of a configuration that its kernel does not read are no mistake.
+#pragma nv_diag_suppress 177
+
 namespace attend::cuda {
 namespace {
 
@@ -29,6 +32,8 @@ struct BackwardConfig {
   static constexpr int kRowWarps = kQueries / 16;  // for dq: 16 queries a warp, and the columns shared
   static constexpr int kQueryColumns = kWidth * kRowWarps / kWarps;
   static constexpr bool kKeepKeys = kWidth <= 64;  // k and v stay in registers too
+  // dk and dv leave through the tiles of scores, while the next keys arrive; else through those of k and v.
+  static constexpr bool kEarlyKeys = kQueries >= kWidth;
   using KeyTile = SharedTile<kKeys, kWidth>;
   using QueryTile = SharedTile<kQueries, kWidth>;
   using ScoreTile = SharedTile<kKeys, kQueries>;
@@ -134,6 +139,13 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
       copy_async_commit();
     };
 
+    const auto load_keys = [&](int n, int m) {  // and the first queries that see them
+      const int row = n * Config::kKeys, valid = span.visible - row;
+      TileCopier<KeyTile, Config::kThreads>(k, p.k_stride, p.width)(k_tile, row, valid);
+      TileCopier<KeyTile, Config::kThreads>(v, p.v_stride, p.width)(v_tile, row, valid);
+      load_queries(m, m & 1);
+    };
+
     float dq[Config::kQueryColumns / 8][4];
     const int chunk_tiles = Config::kChunk > 0 ? Config::kChunk : max(query_tiles, 1);
     for (int chunk = 0; chunk == 0 || chunk < query_tiles; chunk += chunk_tiles) {
@@ -141,6 +153,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
       const bool last_chunk = chunk_end == query_tiles;
       float* chunk_sums = reinterpret_cast<float*>(shared + Config::kSumsAt) +
                           warp * (Config::kQueryColumns / 8) * kFragmentStride + lane * 4;
+      bool arriving = false;  // the keys of the tile have been asked for
 
       for (int n = part; n == 0 || n * Config::kKeys < span.keys; n += a.parts) {
         const int key = n * Config::kKeys, seen_from = first_tile<Config>(span, a.parts, n);
@@ -149,12 +162,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
         float dk[Config::kColumns / 8][4], dv[Config::kColumns / 8][4];
         std::uint32_t k_rows[Config::kKeepKeys ? Config::kWidth / 16 : 1][4];
         std::uint32_t v_rows[Config::kKeepKeys ? Config::kWidth / 16 : 1][4];
-        if (begin < chunk_end) {
-          const int valid = span.visible - key;
-          TileCopier<KeyTile, Config::kThreads>(k, p.k_stride, p.width)(k_tile, key, valid);
-          TileCopier<KeyTile, Config::kThreads>(v, p.v_stride, p.width)(v_tile, key, valid);
-          load_queries(begin, begin & 1);
-        }
+        if (begin < chunk_end && !arriving) load_keys(n, begin);
         if (Config::kChunk > 0 && seen_from < chunk) {
           load_sums(dk, key_sums<Config>(a, head, n));
           load_sums(dv, key_sums<Config>(a, head, n) + Config::kKeys * Config::kWidth);
@@ -282,7 +290,16 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
           Products::commit();
           Products::template wait<0>(dq);
           put_dq(chunk_end - 1);
-          __syncthreads();  // k and v have been read: their place takes dk and dv on the way out
+          __syncthreads();  // all tiles have been read
+        }
+        arriving = false;
+        if constexpr (Config::kEarlyKeys) {
+          const int next = n + a.parts;
+          if (next * Config::kKeys < span.keys) {
+            const int next_begin = max(chunk, min(first_tile<Config>(span, a.parts, next), query_tiles));
+            arriving = next_begin < chunk_end;
+            if (arriving) load_keys(next, next_begin);
+          }
         }
         if (last_chunk) {
           const auto window = [&](const AttentionGradient& to) {
@@ -294,10 +311,11 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
                 .accumulate = to.accumulate};
           };
           const float k_factors[2] = {p.scale, p.scale}, v_factors[2] = {dropout.scale, dropout.scale};
-          if (a.g.dk.data) store_rows<KeyTile>(dk, k_factors, shared, key_row, column / 8, window(a.g.dk));
+          unsigned char* way_out = shared + (Config::kEarlyKeys ? Config::kScoresAt : 0);
+          if (a.g.dk.data) store_rows<KeyTile>(dk, k_factors, way_out, key_row, column / 8, window(a.g.dk));
           if (a.g.dv.data)
-            store_rows<KeyTile>(dv, v_factors, shared + KeyTile::kBytes, key_row, column / 8, window(a.g.dv));
-          __syncthreads();
+            store_rows<KeyTile>(dv, v_factors, way_out + KeyTile::kBytes, key_row, column / 8, window(a.g.dv));
+          if constexpr (!Config::kEarlyKeys) __syncthreads();
         } else if constexpr (Config::kChunk > 0) {
           store_sums(dk, key_sums<Config>(a, head, n));
           store_sums(dv, key_sums<Config>(a, head, n) + Config::kKeys * Config::kWidth);

@@ -57,8 +57,7 @@ class TileCopier {
 #pragma unroll
     for (int i = 0; i < Tile::kRows; i += kRowsAtOnce) {
       // The permutation repeats every 8 rows, so that the offsets of one thread's chunks differ by a constant.
-      copy_async(tile + offset_ + i * Tile::kPanel * 2, source(row + i),
-                 row_ + i < valid);
+      copy_async(tile + offset_ + i * Tile::kPanel * 2, source(row + i), row_ + i < valid);
     }
   }
 
@@ -154,6 +153,7 @@ template <class Tile, int M>
 __device__ __forceinline__ void store_rows(const float (&c)[M][4], const float (&factors)[2], unsigned char* tile,
                                            int row, int chunk, const RowWindow& window) {
   const int lane = threadIdx.x & 31;
+  __syncwarp();  // who used the place before is done with it
 #pragma unroll
   for (int j = 0; j < M; ++j)
 #pragma unroll

@@ -51,7 +51,7 @@ struct ExpSum {
 
 __device__ __forceinline__ ExpSum merge(ExpSum a, ExpSum b) {
   const float max = fmaxf(a.max, b.max);
-  if (max == -INFINITY) return {};
+  if (a.max == -INFINITY && b.max == -INFINITY) return {max, 0.0f * (a.sum + b.sum)};  // 0, or the NaN of before
   return {max, a.sum * __expf(a.max - max) + b.sum * __expf(b.max - max)};
 }
 

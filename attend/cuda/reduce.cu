@@ -14,8 +14,8 @@ struct Extents {
 };
 
 // P elements of the last axis a thread, all of N.
-template <class T, int P>
-__global__ void sum_kernel(const T* x, T* y, Extents extents, float scale, bool accumulate) {
+template <class T, class Y, int P>
+__global__ void sum_kernel(const T* x, Y* y, Extents extents, float scale, bool accumulate) {
   const std::int64_t packs = extents.width / P;
   const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
   if (i >= extents.outer * packs) return;
@@ -114,12 +114,15 @@ void CudaBackend::reduce(Reduction kind, const Tensor& x, const Grad& y, const T
       sum_chunk_kernel<T><<<grid, kThreads, 0, stream()>>>(pointer<T>(x), partial, extents);
       launch_check("reduce chunks");
       sum_partials(*this, {.data = partial, .chunks = chunks, .width = columns, .stride = columns, .scale = scale}, y);
-    } else if (extents.width % P == 0 && aligned16(x) && aligned16(y.into)) {
-      sum_kernel<T, P><<<blocks_for(columns / P, kThreads), kThreads, 0, stream()>>>(pointer<T>(x), pointer<T>(y.into),
-                                                                                     extents, scale, y.accumulate);
+    } else if (y.into.dtype() == x.dtype() && extents.width % P == 0 && aligned16(x) && aligned16(y.into)) {
+      sum_kernel<T, T, P><<<blocks_for(columns / P, kThreads), kThreads, 0, stream()>>>(
+          pointer<T>(x), pointer<T>(y.into), extents, scale, y.accumulate);
     } else {
-      sum_kernel<T, 1><<<blocks_for(columns, kThreads), kThreads, 0, stream()>>>(pointer<T>(x), pointer<T>(y.into),
-                                                                                 extents, scale, y.accumulate);
+      with_float(y.into.dtype(), "reduce", [&](auto result) {  // bf16 may be summed into f32
+        using Y = typename decltype(result)::type;
+        sum_kernel<T, Y, 1><<<blocks_for(columns, kThreads), kThreads, 0, stream()>>>(
+            pointer<T>(x), pointer<Y>(y.into), extents, scale, y.accumulate);
+      });
     }
   });
   launch_check("reduce");

@@ -22,7 +22,7 @@ __global__ void softmax_kernel(const T* x, const std::int32_t* lengths, std::int
   ExpSum state;
   for (std::int64_t c = threadIdx.x; c < visible; c += Threads) state = merge(state, {to_float(x[c]), 1.0f});
   state = block_merge<Threads>(state, shared);
-  const float scale = state.sum > 0 ? 1.0f / state.sum : 0.0f;
+  const float scale = state.sum == 0 ? 0.0f : 1.0f / state.sum;  // a NaN goes on
   for (std::int64_t c = threadIdx.x; c < width; c += Threads)
     y[c] = from_float<T>(c < visible ? __expf(to_float(x[c]) - state.max) * scale : 0.0f);
 }

@@ -114,8 +114,9 @@ void CudaBackend::strided_copy(const Walk& from, const Walk& to, const Shape& ex
   check(dtype == to.tensor.dtype(), "strided_copy: cuda: from {} to {}", dtype, to.tensor.dtype());
   if (extent.size() == 0) return;
   const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(dtype));
-  const std::byte* source = static_cast<const std::byte*>(from.tensor.raw()) + from.offset * bytes;
-  std::byte* target = static_cast<std::byte*>(to.tensor.raw()) + to.offset * bytes;
+  // Offsets count from the start of the memory, not of the tensor's window.
+  const std::byte* source = from.tensor.storage()->data + from.offset * bytes;
+  std::byte* target = to.tensor.storage()->data + to.offset * bytes;
   Plan plan = merge_axes(from, to, extent);
   int pack = widest_pack(plan, source, target, bytes);
   if (accumulate) {

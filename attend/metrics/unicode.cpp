@@ -1,7 +1,6 @@
 #include "attend/metrics/unicode.h"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 
 #include "attend/base/error.h"

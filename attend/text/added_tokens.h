@@ -55,6 +55,8 @@ class TokenFinder {
 class AddedTokens {
  public:
   AddedTokens() = default;
+  AddedTokens(AddedTokens&&) = default;  // no copies: the finders point into tokens_
+  AddedTokens& operator=(AddedTokens&&) = default;
   // normalize gives the form in which a normalized token is looked for.
   AddedTokens(const JsonView& json, const Vocabulary& vocabulary,
               const std::function<std::string(const std::string&)>& normalize);

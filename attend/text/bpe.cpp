@@ -71,7 +71,8 @@ void Bpe::read_merges(const JsonView& json) {
     };
     if (b.size() < prefix_.size()) json.complain("[{}] has a second token without the prefix {}", rank, shown(prefix_));
     joined.assign(a).append(b.substr(prefix_.size()));
-    merger_.add(token(a), token(b), static_cast<std::uint32_t>(rank), token(joined));
+    const TokenId first = token(a), second = token(b);
+    merger_.add(first, second, static_cast<std::uint32_t>(rank), token(joined));
   }
 }
 

@@ -35,12 +35,12 @@ void append(Encoding& to, Encoding&& from) {
 SplitText split_text(std::string_view text, std::uint32_t first, bool tracked) {
   SplitText split{.text = std::string(text), .tracked = tracked, .starts_original = first == 0};
   if (tracked) {
-    split.spans.reserve(text.size());
-    std::uint32_t character = first;
-    for (std::size_t at = 0; at < text.size(); ++character) {
-      const std::size_t length = utf8_length(text[at]);
-      split.spans.insert(split.spans.end(), length, Span{character, character + 1});
-      at += length;
+    split.spans.resize(text.size());
+    std::uint32_t next = first;  // the number of the next character
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const bool continues = (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
+      next += continues ? 0 : 1;
+      split.spans[at] = {next - 1, next};
     }
   }
   if (!text.empty()) split.words.push_back({0, static_cast<std::uint32_t>(text.size())});

@@ -1,6 +1,7 @@
 // Remembers the tokens of short words, of which text has few different ones. A fixed table in which a word has one
-// place and the latest comer keeps it; 16,384 entries of one cache line, 1 MiB. Threads share it without waiting: an
-// entry that someone else is reading counts as absent.
+// place and the latest comer keeps it; 32,768 entries of one cache line, 2 MiB (on Europarl 4 % of the words of English
+// and 10 % of German are not found in it). Threads share it without waiting: an entry that someone else is reading
+// counts as absent.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,7 @@ class WordCache {
   void insert(std::string_view word, std::uint64_t hash, const Piece* pieces, std::size_t count) const;
 
  private:
-  static constexpr std::size_t kEntries = 1 << 14, kLongest = 21, kMostPieces = 8;
+  static constexpr std::size_t kEntries = 1 << 15, kLongest = 21, kMostPieces = 8;
   struct alignas(64) Entry {
     std::atomic<bool> busy = false;
     std::uint8_t length = 0, count = 0;  // length 0: empty

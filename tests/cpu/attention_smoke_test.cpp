@@ -19,6 +19,7 @@ struct Case {
   float rate = 0;
   DType dtype = DType::f32;
   int threads = 2;
+  cpu::Precision precision = cpu::Precision::exact;
 };
 
 struct Doubles {
@@ -67,7 +68,7 @@ double value(const Tensor& x, std::int64_t row, std::int64_t column) {
 }
 
 Doubles reference(const Inputs& in, float scale, const std::uint32_t* seed) {
-  const auto [B, H, T, S, D, causal, lengths, packed, groups, rate, dtype, threads] = in.c;
+  const auto [B, H, T, S, D, causal, lengths, packed, groups, rate, dtype, threads, precision] = in.c;
   const std::int64_t C = H * D;
   Doubles out;
   out.y.resize(B * T * C), out.dq.resize(B * T * C), out.lse.assign(B * T * H, -INFINITY);
@@ -132,7 +133,7 @@ void expect_near(const Tensor& got, const std::vector<double>& want, double offs
 }
 
 std::vector<float> run(const Case& c) {
-  CpuBackend cpu({.threads = c.threads});
+  CpuBackend cpu({.threads = c.threads, .precision = c.precision});
   const Inputs in(cpu, c);
   const std::uint32_t seed[2] = {7, 8};
   const auto ints = [&](const std::vector<std::int32_t>& values) {
@@ -162,10 +163,13 @@ std::vector<float> run(const Case& c) {
 
   const Doubles want = reference(in, args.scale, seed);
   // bf16: δ comes from the rounded y, so a row of ds is off by about sqrt(D) · 2^-9.
-  const double loose = c.dtype == DType::bf16 ? 1e-1 : 2e-5;
+  // f32 in two bf16 pieces: 4e-6 of |q| |k| in each score.
+  const bool split = c.precision == cpu::Precision::split;
+  const double loose = c.dtype == DType::bf16 ? 1e-1 : split ? 2e-4 : 2e-5;
+  const double close = split ? 2e-4 : 2e-5;
   expect_near(y, want.y, 0, loose, "y");
-  expect_near(lse, want.lse, 0, 2e-5, "lse");
-  expect_near(weights, want.weights, 0, 2e-5, "weights");
+  expect_near(lse, want.lse, 0, close, "lse");
+  expect_near(weights, want.weights, 0, close, "weights");
   expect_near(dq, want.dq, 0, loose, "dq");
   expect_near(dk, want.dk, 1, loose, "dk");
   expect_near(dv, want.dv, 1, loose, "dv");
@@ -183,11 +187,16 @@ std::vector<float> run(const Case& c) {
 }
 
 TEST(Attention, EveryMask) {
-  for (DType dtype : {DType::f32, DType::bf16})
-    for (std::int64_t D : {8, 16, 64, 72})
+  for (auto [dtype, precision] : {std::pair{DType::f32, cpu::Precision::exact},
+                                  {DType::f32, cpu::Precision::split},
+                                  {DType::bf16, cpu::Precision::split}})
+    for (std::int64_t D : {8, 64, 72})
       for (auto [T, S] : {std::pair<std::int64_t, std::int64_t>{1, 70}, {4, 33}, {33, 33}, {70, 131}, {50, 20}}) {
         SCOPED_TRACE(testing::Message() << name_of(dtype) << " D " << D << " T " << T << " S " << S);
-        Case plain{.T = T, .S = S, .D = D, .dtype = dtype};
+        Case plain{.T = T, .S = S, .D = D, .dtype = dtype, .precision = precision};
+        Case hidden = plain;
+        hidden.rate = 0.2f, hidden.causal = true;
+        run(hidden);
         run(plain);
         Case causal = plain;
         causal.causal = true, causal.lengths = true;
@@ -204,16 +213,21 @@ TEST(Attention, EveryMask) {
 }
 
 TEST(Attention, WideHeadsAndLongSequences) {
-  run({.B = 1, .H = 1, .T = 70, .S = 70, .D = 256, .causal = true});
-  run({.B = 1, .H = 2, .T = 300, .S = 300, .D = 128, .causal = true});
+  for (cpu::Precision precision : {cpu::Precision::exact, cpu::Precision::split}) {
+    run({.B = 1, .H = 1, .T = 70, .S = 70, .D = 256, .causal = true, .precision = precision});
+    run({.B = 1, .H = 2, .T = 300, .S = 300, .D = 128, .causal = true, .precision = precision});
+  }
   run({.B = 1, .H = 1, .T = 2, .S = 500, .D = 64, .rate = 0.5f});
 }
 
 TEST(Attention, SameForAnyNumberOfThreads) {
-  Case c{.B = 3, .H = 4, .T = 150, .S = 150, .D = 64, .causal = true, .rate = 0.1f, .threads = 1};
-  const std::vector<float> one = run(c);
-  c.threads = 3;
-  EXPECT_EQ(one, run(c));
+  Case c{.B = 3, .H = 4, .T = 150, .S = 150, .D = 64, .causal = true, .rate = 0.1f};
+  for (cpu::Precision precision : {cpu::Precision::exact, cpu::Precision::split}) {
+    c.precision = precision, c.threads = 1;
+    const std::vector<float> one = run(c);
+    c.threads = 3;
+    EXPECT_EQ(one, run(c));
+  }
 }
 
 }  // namespace

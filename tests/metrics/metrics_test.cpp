@@ -2,7 +2,6 @@
 // are sacreBLEU 2.6's.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <string>
 #include <vector>

@@ -52,7 +52,7 @@ TEST(Lossless, RandomText) {
 TEST(Lossless, NastyText) {
   for (const char* text : {"", " ", "  ", "\n", "\r\n", "\t x", "'", "''s", "it's we'LL they'll ' s", "a  b   c ",
                            "x\u00A0\u00A0y", "\u3000\u3000日本", "e\u0301\u0302", "👩‍👩‍👧‍👦",
-                           "\u200B\uFEFF", "<s>not special</s", "ĠĊ printable characters of bytes", "a\u2028b"})
+                           "\u200B\uFEFF", "<s >not special</s", "ĠĊ printable characters of bytes", "a\u2028b"})
     expect_lossless(text);
   expect_lossless(std::string("\0zero\0", 6));
 }

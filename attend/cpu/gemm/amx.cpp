@@ -20,7 +20,7 @@ namespace attend::cpu::detail {
 namespace {
 
 constexpr int kRows = 32, kColumns = 32;
-constexpr std::int64_t kPitch = kColumns * 4;  // a row of a tile of B, and of C
+constexpr std::int64_t kPitch = kColumns * 4;  // a row of a tile of B
 
 // All eight tiles whole: edges are zero in the packed panels.
 struct alignas(64) TileConfig {
@@ -57,12 +57,13 @@ struct Int8Tiles {
 
 template <int M, int N>
 ATTEND_AMX_INLINE void start(const TileProduct& t) {
-  float* low = t.tile + 16 * kColumns;
+  const std::int64_t pitch = 4 * t.tile_stride;
+  float* low = t.tile + 16 * t.tile_stride;
   if (t.add) {
-    _tile_loadd(0, t.tile, kPitch);
-    if constexpr (N == 2) _tile_loadd(1, t.tile + 16, kPitch);
-    if constexpr (M == 2) _tile_loadd(2, low, kPitch);
-    if constexpr (M == 2 && N == 2) _tile_loadd(3, low + 16, kPitch);
+    _tile_loadd(0, t.tile, pitch);
+    if constexpr (N == 2) _tile_loadd(1, t.tile + 16, pitch);
+    if constexpr (M == 2) _tile_loadd(2, low, pitch);
+    if constexpr (M == 2 && N == 2) _tile_loadd(3, low + 16, pitch);
     return;
   }
   _tile_zero(0);
@@ -73,11 +74,12 @@ ATTEND_AMX_INLINE void start(const TileProduct& t) {
 
 template <int M, int N>
 ATTEND_AMX_INLINE void finish(const TileProduct& t) {
-  float* low = t.tile + 16 * kColumns;
-  _tile_stored(0, t.tile, kPitch);
-  if constexpr (N == 2) _tile_stored(1, t.tile + 16, kPitch);
-  if constexpr (M == 2) _tile_stored(2, low, kPitch);
-  if constexpr (M == 2 && N == 2) _tile_stored(3, low + 16, kPitch);
+  const std::int64_t pitch = 4 * t.tile_stride;
+  float* low = t.tile + 16 * t.tile_stride;
+  _tile_stored(0, t.tile, pitch);
+  if constexpr (N == 2) _tile_stored(1, t.tile + 16, pitch);
+  if constexpr (M == 2) _tile_stored(2, low, pitch);
+  if constexpr (M == 2 && N == 2) _tile_stored(3, low + 16, pitch);
 }
 
 template <class Tiles, int M, int N>
@@ -173,9 +175,10 @@ constexpr Kernel kBf16{.name = "amx bf16",
                        .a_unit = 32,
                        .b_unit = 2,
                        .k_step = 32,
-                       .kc = 512,
+                       .kc = 1024,
                        .mc = 256,
-                       .nc = 512,
+                       .nc = 1024,
+                       .direct = true,
                        .pack_a = pack_bf16_tiles<1>,
                        .pack_b = pack_bf16_pairs<1>,
                        .multiply = multiply<Bf16Tiles>,
@@ -192,9 +195,10 @@ constexpr Kernel kSplit{.name = "amx split",
                         .a_unit = 32,
                         .b_unit = 2,
                         .k_step = 32,
-                        .kc = 256,
+                        .kc = 768,
                         .mc = 256,
-                        .nc = 512,
+                        .nc = 1024,
+                        .direct = true,
                         .pack_a = pack_bf16_tiles<2>,
                         .pack_b = pack_bf16_pairs<2>,
                         .multiply = multiply_planes,
@@ -210,9 +214,9 @@ constexpr Kernel kInt8{.name = "amx int8",
                        .a_unit = 64,
                        .b_unit = 4,
                        .k_step = 64,
-                       .kc = 1024,
+                       .kc = 2048,
                        .mc = 256,
-                       .nc = 512,
+                       .nc = 1024,
                        .pack_a = pack_int8_tiles,
                        .pack_b = pack_int8_avx512,
                        .multiply = multiply<Int8Tiles>,

@@ -31,22 +31,19 @@ ATTEND_AVX512 void pack_words_avx512(const Operand& from, int rows, int width, s
   }
   const std::int64_t step = 4 * from.row_step;
   alignas(64) std::byte edge[16 * 64];
-  for (int r = 0; r < width; r += 16) {
+  for (int r = 0; r < width && r < rows; r += 16) {
     const __mmask16 wide = lanes(width - r);
-    for (std::int64_t kk = 0; kk < k; kk += 16) {
-      const int count = k - kk < 16 ? static_cast<int>(k - kk) : 16;
-      const std::byte* source = from.data + r * step + 4 * kk;
-      std::byte* target = to + kk * pitch + 4 * r;
-      if (rows - r >= 16 && count == 16) {
-        transpose_words(source, step, target, pitch, wide, 16);
-      } else {
-        for (int i = 0; i < 16; ++i) {
-          const __mmask16 mask = r + i < rows ? lanes(count) : lanes(0);
-          _mm512_store_ps(edge + 64 * i, _mm512_maskz_loadu_ps(mask, source + i * step));
-        }
-        transpose_words(edge, 64, target, pitch, wide, count);
-      }
-    }
+    const RowOffsets offsets = row_offsets(step, rows - r), whole = row_offsets(64, 16);
+    const std::byte* source = from.data + r * step;
+    std::byte* target = to + 4 * r;
+    std::int64_t kk = 0;
+    for (; kk + 16 <= k; kk += 16)
+      transpose_words(source + 4 * kk, offsets, target + kk * pitch, pitch, wide, 16);
+    if (kk == k) continue;
+    const int count = static_cast<int>(k - kk);
+    for (int i = 0; i < 16; ++i)
+      _mm512_store_ps(edge + 64 * i, _mm512_maskz_loadu_ps(lanes(count), source + offsets.of[i] + 4 * kk));
+    transpose_words(edge, whole, target + kk * pitch, pitch, wide, count);
   }
 }
 
@@ -117,6 +114,7 @@ ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::zero();
   const std::int64_t row = kAdjacent ? 4 : t.a_row, a_step = t.a_k, b_step = t.b_k;
+  [[maybe_unused]] const std::int64_t ahead = t.b_ahead;
   constexpr int kBases = kAdjacent ? 1 : (Rows + 2) / 3;
   const std::byte* base[kBases];
   for (int i = 0; i < kBases; ++i) base[i] = t.a + 3 * i * row;
@@ -125,10 +123,10 @@ ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
     __m512i column[Vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) column[v] = _mm512_loadu_si512(b + 64 * v);
-    if constexpr (Rows <= 4) {
+    // Few rows: memory decides.
+    if constexpr (Rows <= 8) {
 #pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v)
-        _mm_prefetch(reinterpret_cast<const char*>(b + 16 * b_step + 64 * v), _MM_HINT_T0);
+      for (int v = 0; v < Vectors; ++v) _mm_prefetch(reinterpret_cast<const char*>(b + ahead + 64 * v), _MM_HINT_T0);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
@@ -151,16 +149,17 @@ ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
     for (int i = 0; i < kBases; ++i) base[i] += a_step;
   }
   float* const tile = t.tile;
+  const std::int64_t stride = t.tile_stride;
   if (t.add) {
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::plus(acc[r][v], tile + r * kColumns + 16 * v);
+      for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::plus(acc[r][v], tile + r * stride + 16 * v);
   }
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) Step::store(tile + r * kColumns + 16 * v, acc[r][v]);
+    for (int v = 0; v < Vectors; ++v) Step::store(tile + r * stride + 16 * v, acc[r][v]);
 }
 
 using Multiply = void (*)(const TileProduct&);
@@ -198,11 +197,14 @@ ATTEND_AVX512_INLINE void dot_step(__m512 (&acc)[Rows][Columns], const std::byte
                                    const std::byte* b, std::int64_t apart, __mmask32 mask) {
   __m512i w[Columns];
 #pragma GCC unroll 4
+  for (int c = 0; c < Columns; ++c) _mm_prefetch(reinterpret_cast<const char*>(b + c * apart + 512), _MM_HINT_T0);
+#pragma GCC unroll 4
   for (int c = 0; c < Columns; ++c)
     w[c] = kMasked ? _mm512_maskz_loadu_epi16(mask, b + c * apart) : _mm512_loadu_si512(b + c * apart);
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
-    const __m512i x = kMasked ? _mm512_maskz_loadu_epi16(mask, a + r * a_row) : _mm512_loadu_si512(a + r * a_row);
+    __m512i x = kMasked ? _mm512_maskz_loadu_epi16(mask, a + r * a_row) : _mm512_loadu_si512(a + r * a_row);
+    asm("" : "+v"(x));  // loaded once: g++ would put the load into each multiply-add, three a row
 #pragma GCC unroll 4
     for (int c = 0; c < Columns; ++c) acc[r][c] = Step::step(acc[r][c], x, w[c]);
   }
@@ -272,9 +274,10 @@ ATTEND_AVX512 void write_avx512(const TileOutput& out) { TileWriter<16>::write(o
 constexpr Kernel kF32{.name = "avx512 f32",
                       .mr = kMaxRows,
                       .nr = kColumns,
-                      .kc = 384,
-                      .mc = 280,
-                      .nc = 512,
+                      .kc = 768,
+                      .mc = 168,
+                      .nc = 1024,
+                      .direct = true,
                       .in_place = true,
                       .pack_a = pack_f32_avx512,
                       .pack_b = pack_f32_avx512,
@@ -293,6 +296,7 @@ constexpr Kernel kBf16{.name = "avx512 bf16",
                        .kc = 512,
                        .mc = 280,
                        .nc = 512,
+                       .direct = true,
                        .pack_a = pack_bf16_pairs<1>,
                        .pack_b = pack_bf16_pairs<1>,
                        .multiply = multiply<Bf16Step>,

@@ -22,21 +22,37 @@
 
 namespace attend::cpu::detail {
 
-// 16 x 16 words: to[k][row] = from[row][k], pitches in bytes, only the lanes of `rows` written, only the first
-// `count` k. The first of the usual four shuffle stages is done by the loads (an insert from memory takes no
-// shuffle port): 32 shuffles instead of 64.
-ATTEND_AVX512_INLINE void transpose_words(const std::byte* from, std::int64_t from_pitch, std::byte* to,
-                                          std::int64_t to_pitch, __mmask16 rows, int count) {
+ATTEND_AVX512_INLINE __mmask16 lanes(int count) {
+  return static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << (count < 0 ? 0 : count)) - 1u);
+}
+
+// Where 16 rows start, in bytes from the first; rows from `count` on repeat the last, so that a block at the edge is
+// read like any other (what they give is never used).
+struct RowOffsets {
+  std::int64_t of[16];
+};
+
+inline RowOffsets row_offsets(std::int64_t pitch, int count) {
+  RowOffsets rows;
+  for (int i = 0; i < 16; ++i) rows.of[i] = (i < count ? i : count - 1) * pitch;
+  return rows;
+}
+
+// 16 x 16 words: to[k][row] = from[row][k], only the lanes of `write` written, only the first `count` k. The first of
+// the usual four shuffle stages is done by the loads (an insert from memory takes no shuffle port): 32 shuffles
+// instead of 64.
+ATTEND_AVX512_INLINE void transpose_words(const std::byte* from, const RowOffsets& rows, std::byte* to,
+                                          std::int64_t to_pitch, __mmask16 write, int count) {
   for (int j = 0; j < 4; ++j) {
     if (4 * j >= count) break;
     __m512i v[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      const std::byte* p = from + i * from_pitch + j * 16;
-      __m512i x = _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-      x = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 4 * from_pitch)), 1);
-      x = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 8 * from_pitch)), 2);
-      v[i] = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + 12 * from_pitch)), 3);
+      const std::byte* p = from + j * 16;
+      __m512i x = _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p + rows.of[i])));
+      x = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + rows.of[i + 4])), 1);
+      x = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + rows.of[i + 8])), 2);
+      v[i] = _mm512_inserti32x4(x, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + rows.of[i + 12])), 3);
     }
     const __m512i t0 = _mm512_unpacklo_epi32(v[0], v[1]), t1 = _mm512_unpackhi_epi32(v[0], v[1]);
     const __m512i t2 = _mm512_unpacklo_epi32(v[2], v[3]), t3 = _mm512_unpackhi_epi32(v[2], v[3]);
@@ -44,12 +60,8 @@ ATTEND_AVX512_INLINE void transpose_words(const std::byte* from, std::int64_t fr
                             _mm512_unpacklo_epi64(t1, t3), _mm512_unpackhi_epi64(t1, t3)};
 #pragma GCC unroll 4
     for (int q = 0; q < 4; ++q)
-      if (4 * j + q < count) _mm512_mask_storeu_epi32(to + (4 * j + q) * to_pitch, rows, out[q]);
+      if (4 * j + q < count) _mm512_mask_storeu_epi32(to + (4 * j + q) * to_pitch, write, out[q]);
   }
-}
-
-ATTEND_AVX512_INLINE __mmask16 lanes(int count) {
-  return static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << (count < 0 ? 0 : count)) - 1u);
 }
 
 // [k][width] of 32-bit words (f32, or four int8 of k) from a matrix of words.

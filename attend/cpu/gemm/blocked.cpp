@@ -20,6 +20,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 constexpr std::int64_t kPackBytes = std::int64_t{12} << 20;
 // K beyond this is done in pieces, with C waiting in f32 between them.
 constexpr std::int64_t kMaxDepth = 8192;
+// How far ahead a stream of packed panels is fetched, in bytes.
+constexpr std::int64_t kAhead = 2048;
 // Work worth a task of its own, in multiply-adds: about 10 µs.
 constexpr std::int64_t kTaskWork = 1 << 20;
 
@@ -30,6 +32,7 @@ thread_local Scratch task_a, task_b, task_tiles;         // each worker's own
 struct Panel {
   const std::byte* data = nullptr;
   std::int64_t row = 0, unit = 0;  // bytes to the next row and to the next unit of k
+  std::int64_t ahead = 0;          // bytes to what is read later
 };
 
 // Several of A, `step` bytes apart.
@@ -45,7 +48,7 @@ class Blocked {
     width_ = ceil_div(ceil_div(job.m, panels), kernel.row_multiple) * kernel.row_multiple;
     const bool same = kernel.planes == 1 && job.a.dtype == kernel.element;
     // Unpacked operands save a pass where each element is used a few times only.
-    a_in_place_ = kernel.in_place && same && (panels == 1 || job.n <= 4 * kernel.nr);
+    a_in_place_ = kernel.in_place && same && (panels == 1 || (job.n <= 4 * kernel.nr && job.a.k_step == 1));
     b_in_place_ = kernel.in_place && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
                   (job.m <= 2 * kernel.mr || job.n * job.k <= 8192);
     one_pass_ = job.k <= kMaxDepth;
@@ -87,38 +90,52 @@ class Blocked {
       for (std::int64_t i = 0; i < count; ++i) body(i);
   }
 
-  // Panels in groups of at least 32 K elements: a few µs.
-  template <class PackOne>
-  void pack_panels(std::int64_t panels, std::int64_t width, const PackOne& pack_one) {
-    const std::int64_t group = std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, width * k_));
+  // One side of the product, as it is packed: panels of `width` rows, `bytes` apart.
+  struct Side {
+    const Operand& from;
+    Pack pack;
+    std::int64_t rows, width, bytes;
+    std::byte* to;
+  };
+
+  // Panels [begin, end) over [k, k + depth). A source with its rows contiguous is walked in short runs of k, all
+  // panels in each: a panel alone would take a part of a line from one page after the other.
+  void pack_panels(const Side& side, std::int64_t begin, std::int64_t end, std::int64_t k, std::int64_t depth) const {
+    const std::int64_t run = side.from.row_step == 1 && side.from.k_step != 1 ? 64 : std::max<std::int64_t>(1, depth);
+    for (std::int64_t at = 0; at < depth; at += run)
+      for (std::int64_t p = begin; p < end; ++p) {
+        const std::int64_t row = p * side.width;
+        side.pack(side.from.at(row, k + at), static_cast<int>(std::min(side.width, side.rows - row)),
+                  static_cast<int>(side.width), std::min(run, depth - at),
+                  side.to + (p - begin) * side.bytes + at * side.width * kernel_.element_bytes());
+      }
+  }
+
+  // The same by all threads, in groups of at least eight panels or 32 K elements.
+  void pack_shared(const Side& side, std::int64_t k, std::int64_t depth) {
+    const std::int64_t panels = ceil_div(side.rows, side.width);
+    const std::int64_t group = std::max<std::int64_t>(side.from.row_step == 1 ? 8 : 1,
+                                                      32768 / std::max<std::int64_t>(1, side.width * depth));
     each(ceil_div(panels, group), [&](std::int64_t g) {
-      for (std::int64_t p = g * group; p < std::min(panels, (g + 1) * group); ++p) pack_one(p);
+      Side part = side;
+      part.to += g * group * side.bytes;
+      pack_panels(part, g * group, std::min(panels, (g + 1) * group), k, depth);
     });
   }
 
   std::int64_t panel_bytes(std::int64_t width) const { return width * kernel_.padded(k_) * kernel_.element_bytes(); }
 
   void pack_a() {
-    const std::int64_t panels = ceil_div(job_.m, width_), bytes = panel_bytes(width_);
-    std::byte* to = packed_a.get(static_cast<std::size_t>(panels * bytes));
-    pack_panels(panels, width_, [&](std::int64_t p) { pack_a_panel(p, k0_, k_, to + p * bytes); });
+    const std::int64_t bytes = panel_bytes(width_);
+    std::byte* to = packed_a.get(static_cast<std::size_t>(ceil_div(job_.m, width_) * bytes));
+    pack_shared({job_.a, kernel_.pack_a, job_.m, width_, bytes, to}, k0_, k_);
     a_panels_ = to;
   }
 
-  void pack_a_panel(std::int64_t p, std::int64_t from, std::int64_t depth, std::byte* to) const {
-    const std::int64_t row = p * width_;
-    kernel_.pack_a(job_.a.at(row, from), static_cast<int>(std::min(width_, job_.m - row)), static_cast<int>(width_),
-                   depth, to);
-  }
-
   void pack_b() {
-    const std::int64_t nr = kernel_.nr, panels = ceil_div(n_, nr), bytes = panel_bytes(nr);
-    std::byte* to = packed_b.get(static_cast<std::size_t>(panels * bytes));
-    pack_panels(panels, nr, [&](std::int64_t p) {
-      const std::int64_t col = p * nr;
-      kernel_.pack_b(job_.b.at(n0_ + col, k0_), static_cast<int>(std::min(nr, n_ - col)), static_cast<int>(nr), k_,
-                     to + p * bytes);
-    });
+    const std::int64_t nr = kernel_.nr, bytes = panel_bytes(nr);
+    std::byte* to = packed_b.get(static_cast<std::size_t>(ceil_div(n_, nr) * bytes));
+    pack_shared({job_.b.at(n0_, 0), kernel_.pack_b, n_, nr, bytes, to}, k0_, k_);
     b_panels_ = to;
   }
 
@@ -153,12 +170,15 @@ class Blocked {
     if (kernel_.begin != nullptr) kernel_.begin();
     const std::int64_t slot = width_ * kernel_.nr, high = m_end - m_begin;
     const std::int64_t slices = std::max<std::int64_t>(1, ceil_div(k_, kernel_.kc));
+    const std::int64_t deep = kernel_.padded(ceil_div(k_, slices));
     const bool last_piece = k0_ + k_ >= job_.k;
     const bool wait = slices > 1 && one_pass_;
+    const bool direct = slices == 1 && one_pass_ && plain();
+    const bool large = job_.m * job_.n > 65536;  // C is not in the nearest cache
     float* tiles = reinterpret_cast<float*>(
         task_tiles.get(static_cast<std::size_t>((wait ? high * (n_end - n_begin) : 1) * slot * 4)));
     for (std::int64_t s = 0; s < slices; ++s) {
-      const std::int64_t from = s * kernel_.kc, depth = std::min(kernel_.kc, k_ - from);
+      const std::int64_t from = s * deep, depth = std::min(deep, k_ - from);
       const bool last = last_piece && s == slices - 1;
       const Panels a = a_block(m_begin, m_end, from, depth);
       for (std::int64_t j = n_begin; j < n_end; ++j) {
@@ -167,13 +187,30 @@ class Blocked {
           float* tile = !one_pass_ ? waiting_slot(i, j)
                         : wait     ? tiles + ((j - n_begin) * high + i - m_begin) * slot
                                    : tiles;
-          const Panel row{a.first.data + (i - m_begin) * a.step, a.first.row, a.first.unit};
-          multiply(i, j, depth, row, b, tile, s > 0 || k0_ > 0);
+          const Panel row{a.first.data + (i - m_begin) * a.step, a.first.row, a.first.unit, 0};
+          if (last && large) prefetch_c(i, j);
+          if (direct && whole(i, j)) {
+            float* c = static_cast<float*>(job_.out.c) + i * width_ * job_.out.c_stride + n0_ + j * kernel_.nr;
+            multiply(i, j, depth, row, b, c, job_.out.c_stride, job_.out.accumulate);
+            continue;
+          }
+          multiply(i, j, depth, row, b, tile, kernel_.nr, s > 0 || k0_ > 0);
           if (last) write(i, j, tile);
         }
       }
     }
     if (kernel_.end != nullptr) kernel_.end();
+  }
+
+  // Nothing to be done to a tile but to add it to C or put it there: the micro-kernel does that itself.
+  bool plain() const {
+    const GemmOutput& out = job_.out;
+    return kernel_.direct && out.c_dtype == DType::f32 && out.alpha == 1 && out.bias == nullptr &&
+           out.pre == nullptr && out.activation == Activation::none && job_.dequantise.rows == nullptr;
+  }
+
+  bool whole(std::int64_t i, std::int64_t j) const {
+    return (j + 1) * kernel_.nr <= n_ && (i + 1) * width_ <= job_.m;
   }
 
   float* waiting_slot(std::int64_t i, std::int64_t j) const {
@@ -185,45 +222,60 @@ class Blocked {
     const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(kernel_.element));
     if (a_in_place_) {
       const Operand a = job_.a.at(begin * width_, k0_ + from);
-      return {{a.data, a.row_step * bytes, a.k_step * bytes * kernel_.a_unit}, width_ * a.row_step * bytes};
+      return {{a.data, a.row_step * bytes, a.k_step * bytes * kernel_.a_unit, 0}, width_ * a.row_step * bytes};
     }
     const std::int64_t row = kernel_.a_unit * bytes, unit = width_ * kernel_.a_unit * kernel_.element_bytes();
     if (share_a_) {
       const std::int64_t step = panel_bytes(width_);
-      return {{a_panels_ + begin * step + from * width_ * kernel_.element_bytes(), row, unit}, step};
+      return {{a_panels_ + begin * step + from * width_ * kernel_.element_bytes(), row, unit, 0}, step};
     }
     const std::int64_t step = width_ * kernel_.padded(depth) * kernel_.element_bytes();
     std::byte* to = task_a.get(static_cast<std::size_t>((end - begin) * step));
-    for (std::int64_t i = begin; i < end; ++i) pack_a_panel(i, k0_ + from, depth, to + (i - begin) * step);
-    return {{to, row, unit}, step};
+    pack_panels({job_.a, kernel_.pack_a, job_.m, width_, step, to}, begin, end, k0_ + from, depth);
+    return {{to, row, unit, 0}, step};
   }
 
   Panel b_panel(std::int64_t j, std::int64_t from, std::int64_t depth) {
     const std::int64_t nr = kernel_.nr, col = n0_ + j * nr, unit = nr * kernel_.b_unit * kernel_.element_bytes();
     if (job_.b_panels != nullptr)
       return {job_.b_panels + ((n0_ / nr + j) * kernel_.padded(job_.k) + k0_ + from) * nr * kernel_.element_bytes(), 0,
-              unit};
-    if (share_b_) return {b_panels_ + j * panel_bytes(nr) + from * nr * kernel_.element_bytes(), 0, unit};
+              unit, kAhead};
+    if (share_b_) return {b_panels_ + j * panel_bytes(nr) + from * nr * kernel_.element_bytes(), 0, unit, kAhead};
     const std::int64_t cols = std::min(nr, job_.n - col);
     const Operand source = job_.b.at(col, k0_ + from);
-    if (b_in_place_ && cols == nr) return {source.data, 0, source.k_step * kernel_.element_bytes()};
+    // In place, a row gives one panel's columns at a time: the next panel's are fetched meanwhile.
+    if (b_in_place_ && cols == nr)
+      return {source.data, 0, source.k_step * kernel_.element_bytes(), nr * kernel_.element_bytes()};
     std::byte* to = task_b.get(static_cast<std::size_t>(kernel_.padded(kernel_.kc) * nr * kernel_.element_bytes()));
     kernel_.pack_b(source, static_cast<int>(cols), static_cast<int>(nr), depth, to);
-    return {to, 0, unit};
+    return {to, 0, unit, 0};
   }
 
   void multiply(std::int64_t i, std::int64_t j, std::int64_t depth, const Panel& a, const Panel& b, float* tile,
-                bool add) {
+                std::int64_t tile_stride, bool add) const {
     kernel_.multiply({.k = kernel_.padded(depth),
                       .a = a.data,
                       .a_row = a.row,
                       .a_k = a.unit,
                       .b = b.data,
                       .b_k = b.unit,
+                      .b_ahead = b.ahead,
                       .rows = static_cast<int>(std::min(width_, job_.m - i * width_)),
                       .cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr)),
                       .tile = tile,
+                      .tile_stride = tile_stride,
                       .add = add});
+  }
+
+  // The lines of C that a tile will be written to, on their way while it is computed.
+  void prefetch_c(std::int64_t i, std::int64_t j) const {
+    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(job_.out.c_dtype));
+    const std::byte* c = static_cast<const std::byte*>(job_.out.c) +
+                         (i * width_ * job_.out.c_stride + n0_ + j * kernel_.nr) * bytes;
+    const std::int64_t rows = std::min(width_, job_.m - i * width_);
+    const std::int64_t wide = std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr) * bytes;
+    for (std::int64_t r = 0; r < rows; ++r, c += job_.out.c_stride * bytes)
+      for (std::int64_t at = 0; at < wide; at += 64) __builtin_prefetch(c + at, 1);
   }
 
   void write(std::int64_t i, std::int64_t j, float* tile) {

@@ -35,9 +35,11 @@ struct TileProduct {
   const std::byte* a = nullptr;
   std::int64_t a_row = 0, a_k = 0;  // from a row, and from a unit of k, to the next
   const std::byte* b = nullptr;
-  std::int64_t b_k = 0;  // from a unit of k to the next
+  std::int64_t b_k = 0;      // from a unit of k to the next
+  std::int64_t b_ahead = 0;  // to what should be fetched meanwhile
   int rows = 0, cols = 0;
-  float* tile = nullptr;  // f32, or int32 for int8 kernels; row r starts at r * nr
+  float* tile = nullptr;         // f32, or int32 for int8 kernels
+  std::int64_t tile_stride = 0;  // nr, or that of C where a kernel with `direct` writes there
   bool add = false;
 };
 
@@ -72,8 +74,8 @@ struct DotProduct {
   int tile_stride = 0;
 };
 
-// from: `rows` rows and `k` elements; to: a panel of `width` rows and k rounded up to k_step; what is past the
-// source is zero.
+// from: `rows` rows and `k` elements; to: a panel of `width` rows and k rounded up to k_step. Past the source k is
+// zero, and rows hold anything: the products of a tile's rows, or columns, do not mix.
 using Pack = void (*)(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
 
 // One row of f32 to int8: returns the scale, writes round(x / scale) + (offset, in the low byte), and `offset` from k
@@ -90,6 +92,7 @@ struct Kernel {
   int k_step = 1;
   // Blocks: kc of k at a time (a kc x nr piece of b stays in L1), mc rows of A (mc x kc stays in L2), nc columns.
   std::int64_t kc = 384, mc = 240, nc = 512;
+  bool direct = false;    // the micro-kernel can write a tile of whole columns straight to C
   bool in_place = false;  // the micro-kernel also takes A by rows and B by rows of n, unpacked
   Pack pack_a = nullptr, pack_b = nullptr;
   void (*multiply)(const TileProduct&) = nullptr;

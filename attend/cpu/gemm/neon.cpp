@@ -110,7 +110,7 @@ void multiply_f32_rows(const TileProduct& t) {
   for (std::int64_t k = 0; k < t.k; ++k, a += t.a_k, b += t.b_k) {
     const float* column = reinterpret_cast<const float*>(b);
     const float32x4_t b0 = vld1q_f32(column), b1 = vld1q_f32(column + 4), b2 = vld1q_f32(column + 8);
-    if constexpr (Rows <= 2) __builtin_prefetch(b + 24 * t.b_k);
+    if constexpr (Rows <= 2) __builtin_prefetch(b + t.b_ahead);
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
       const float32x4_t x = vld1q_dup_f32(reinterpret_cast<const float*>(a + r * t.a_row));

@@ -80,6 +80,7 @@ ATTEND_AVX512_INLINE void block_by_pairs(const Operand& from, int rows, int k, s
 template <DType kFrom, int kPlanes>
 ATTEND_AVX512 void pack_tiles(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
   alignas(64) std::byte hi[1024], lo[1024];
+  const RowOffsets whole = row_offsets(64, 16);
   for (std::int64_t kk = 0; kk < k; kk += 32) {
     const int depth = k - kk < 32 ? static_cast<int>(k - kk) : 32;
     std::byte* step = to + kk * width * 2 * kPlanes;
@@ -91,8 +92,8 @@ ATTEND_AVX512 void pack_tiles(const Operand& from, int rows, int width, std::int
         block_by_rows<kFrom, kPlanes>(block, rows - r, depth, out_hi, out_lo);
       } else {
         block_by_pairs<kFrom, kPlanes>(block, rows - r, depth, hi, lo, 64, 0xffff);
-        transpose_words(hi, 64, out_hi, 64, 0xffff, 16);
-        if constexpr (kPlanes == 2) transpose_words(lo, 64, out_lo, 64, 0xffff, 16);
+        transpose_words(hi, whole, out_hi, 64, 0xffff, 16);
+        if constexpr (kPlanes == 2) transpose_words(lo, whole, out_lo, 64, 0xffff, 16);
       }
     }
   }
@@ -102,6 +103,7 @@ ATTEND_AVX512 void pack_tiles(const Operand& from, int rows, int width, std::int
 template <DType kFrom, int kPlanes>
 ATTEND_AVX512 void pack_pairs(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
   alignas(64) std::byte hi[1024], lo[1024];
+  const RowOffsets whole = row_offsets(64, 16);
   const std::int64_t pitch = 4 * width;
   for (std::int64_t kk = 0; kk < k; kk += 32) {
     const int depth = k - kk < 32 ? static_cast<int>(k - kk) : 32;
@@ -113,8 +115,8 @@ ATTEND_AVX512 void pack_pairs(const Operand& from, int rows, int width, std::int
       std::byte* out_lo = step + 16 * pitch + 4 * r;
       if (from.k_step == 1) {
         block_by_rows<kFrom, kPlanes>(block, rows - r, depth, hi, lo);
-        transpose_words(hi, 64, out_hi, pitch, write, 16);
-        if constexpr (kPlanes == 2) transpose_words(lo, 64, out_lo, pitch, write, 16);
+        transpose_words(hi, whole, out_hi, pitch, write, 16);
+        if constexpr (kPlanes == 2) transpose_words(lo, whole, out_lo, pitch, write, 16);
       } else {
         block_by_pairs<kFrom, kPlanes>(block, rows - r, depth, out_hi, out_lo, pitch, write);
       }

@@ -33,6 +33,13 @@ struct Pieces {
   }
 };
 
+template <std::int64_t kSize>
+struct PieceArray {
+  alignas(64) Bf16Bits high[kSize];
+  alignas(64) Bf16Bits low[kSize];
+  Pieces with(std::int64_t stride) { return {high, low, stride}; }
+};
+
 // c [32 · m, 16 · n] (+)= a [.., 32 · depth] b. Two tiles of rows at a time share the tiles of b.
 template <bool kSplit>
 ATTEND_INLINE void tile_pair(const Pieces& a, const Pieces& b, std::int64_t depth, Result c) {
@@ -109,14 +116,13 @@ ATTEND_INLINE void pair_up(Vec even, Vec odd, WordVec& high, WordVec& low) {
   HalfVec even_high, even_low, odd_high, odd_low;
   split(even, even_high, even_low);
   split(odd, odd_high, odd_low);
-  high = __builtin_convertvector(even_high, WordVec) | (__builtin_convertvector(odd_high, WordVec) << 16);
-  low = __builtin_convertvector(even_low, WordVec) | (__builtin_convertvector(odd_low, WordVec) << 16);
+  high = spread(even_high) | (spread(odd_high) << 16);
+  low = spread(even_low) | (spread(odd_low) << 16);
 }
 
 // rows x width as a right side of depth `rows`: pairs of rows, zeros up to a whole step of 32 rows and 16 columns.
-template <class E>
+template <class E, bool kSplit = sizeof(E) == 4>
 static void gather_right(const E* from, std::int64_t stride, std::int64_t rows, std::int64_t width, const Pieces& to) {
-  constexpr bool kSplit = sizeof(E) == 4;
   const std::int64_t whole = (rows + 31) / 32 * 32;
   for (std::int64_t r = 0; r < whole; r += 2)
     each(width, [&](std::int64_t i, auto part) {

@@ -7,13 +7,6 @@ namespace attend::cpu::ATTEND_ROWS {
 
 constexpr std::int64_t kTileKeys = 128, kTileQueries = 32;
 
-template <std::int64_t kSize>
-struct PieceArray {
-  alignas(64) Bf16Bits high[kSize];
-  alignas(64) Bf16Bits low[kSize];
-  Pieces with(std::int64_t stride) { return {high, low, stride}; }
-};
-
 // What a task keeps, on its stack: 460 KB at most, of which a head of 64 touches 200.
 struct TileForward {
   PieceArray<attention_rows(64) * 64> q;

@@ -111,6 +111,11 @@ constexpr std::int64_t attention_backward_floats(std::int64_t queries, std::int6
   return (3 * ((width + 15) / 16 * 16) + 2) * ((queries + 63) / 64 * 64);
 }
 
+// The same for attention_backward_tiles: four packed copies in two bf16 pieces, dq, lse and delta.
+constexpr std::int64_t attention_tiles_floats(std::int64_t queries, std::int64_t width) {
+  return (5 * ((width + 31) / 32 * 32) + 2) * ((queries + 63) / 64 * 64);
+}
+
 struct AttentionWeightsRow {
   const void* q = nullptr;  // one query of one head
   const void* k = nullptr;
@@ -198,8 +203,9 @@ struct RowKernels {
 
   ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention;
   ByType<void(const AttentionHead& head)> attention_backward;
-  // The same on a matrix unit, f32 as two bf16 pieces; null where there is none. For eight queries or more.
+  // Both on a matrix unit, f32 as two bf16 pieces; null where there is none. For eight queries or more.
   ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention_tiles;
+  ByType<void(const AttentionHead& head)> attention_backward_tiles;  // without a bias
   ByType<void(const AttentionWeightsRow& row)> attention_weights;
   ByType<void(const AdditiveRows& args)> additive_scores;
   ByType<void(const AdditiveRows& args)> additive_scores_backward;

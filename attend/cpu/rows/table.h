@@ -15,7 +15,9 @@ void set_recurrent(RowKernels& table);
 void set_optimizer(RowKernels& table);
 void set_attention(RowKernels& table);
 void set_attention_backward(RowKernels& table);
-void set_attention_tiles(RowKernels& table);  // only in rows_amx
+// These two only in rows_amx.
+void set_attention_tiles(RowKernels& table);
+void set_attention_backward_tiles(RowKernels& table);
 
 // All of the above that every instruction set has.
 void fill_table(RowKernels& table);

@@ -47,7 +47,15 @@ ATTEND_INLINE IntVec iota() {
   return v;
 }
 
-ATTEND_INLINE Vec widen(HalfVec bits) { return (Vec)(__builtin_convertvector(bits, WordVec) << 16); }
+// 16 bits to 32, zeros above.
+ATTEND_INLINE WordVec spread(HalfVec bits) {
+#if defined(__AVX512F__)
+  return (WordVec)_mm512_cvtepu16_epi32((__m256i)bits);  // GCC 12 takes two halves for the convertvector
+#else
+  return __builtin_convertvector(bits, WordVec);
+#endif
+}
+ATTEND_INLINE Vec widen(HalfVec bits) { return (Vec)(spread(bits) << 16); }
 // Rounds to nearest even; NaN stays NaN.
 ATTEND_INLINE HalfVec narrow(Vec x) {
   const WordVec word = (WordVec)x;
