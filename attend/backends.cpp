@@ -38,7 +38,7 @@ std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOption
   if (name == "cpu")
     return std::make_unique<CpuBackend>(CpuOptions{
         .threads = options.threads,
-        .precision = options.exact_products ? cpu::Precision::exact : cpu::Precision::split,
+        .precision = options.fast_products ? cpu::Precision::split : cpu::Precision::exact,
     });
   if (name == "cuda") return open_cuda(0);
   constexpr std::string_view kCuda = "cuda:";

@@ -12,8 +12,8 @@
 namespace attend {
 
 struct BackendOptions {
-  int threads = 0;              // CPU: 0 takes every core this process may use
-  bool exact_products = false;  // CPU: f32 products in plain f32, even where bf16 pieces on matrix units are faster
+  int threads = 0;             // CPU: 0 takes every core this process may use
+  bool fast_products = false;  // CPU: f32 products from bf16 pieces where there are matrix units: faster, error a few 1e-6
 };
 
 // "cpu", "cuda" (the first GPU) or "cuda:1". Throws Error when the name is none of these, when this build has no CUDA,

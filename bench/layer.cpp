@@ -1,6 +1,6 @@
 // Forward and backward of one encoder layer of the original Transformer (width 512, 8 heads, hidden 2048, post-norm,
 // relu, no dropout), timed; bench/layer.py runs it beside torch.nn.TransformerEncoderLayer.
-//   layer [--batch 8] [--length 128] [--device cpu] [--threads N] [--dtype f32|bf16] [--exact] [--reps 20] [--dump FILE]
+//   layer [--batch 8] [--length 128] [--device cpu] [--threads N] [--dtype f32|bf16] [--fast] [--reps 20] [--dump FILE]
 // Prints the milliseconds of each repetition. --dump writes weights, input, output and gradients as safetensors.
 #include <fmt/core.h>
 
@@ -23,7 +23,7 @@ struct Options {
   std::int64_t batch = 8, length = 128;
   int threads = 0, reps = 20;
   std::string dtype = "f32", device = "cpu", dump;
-  bool exact = false;
+  bool fast = false;
 };
 
 constexpr models::TransformerConfig kConfig{.dropout = 0};
@@ -44,7 +44,7 @@ void dump(const std::string& path, const nn::Parameters& parameters, const std::
 }
 
 void run(const Options& options) {
-  const auto backend = open_backend(options.device, {.threads = options.threads, .exact_products = options.exact});
+  const auto backend = open_backend(options.device, {.threads = options.threads, .fast_products = options.fast});
   const DType dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32;
   models::EncoderLayer layer(kConfig, 0);
   nn::Parameters parameters(*backend, layer, {.dtype = dtype});
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", options.dtype)->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--device", options.device);
   app.add_option("--dump", options.dump);
-  app.add_flag("--exact", options.exact);
+  app.add_flag("--fast", options.fast, "f32 products from bf16 pieces");
   CLI11_PARSE(app, argc, argv);
   try {
     run(options);

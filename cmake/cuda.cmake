@@ -30,7 +30,7 @@ if(CMAKE_CUDA_COMPILER AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
   target_compile_options(attend_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra --expt-relaxed-constexpr --extended-lambda -lineinfo>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-restrict --expt-relaxed-constexpr --extended-lambda -lineinfo>)
   # fmt 9 believes that nvcc knows no constexpr, and then its consteval constructors fail.
   target_compile_definitions(attend_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)
   if(ATTEND_WERROR)

@@ -18,7 +18,7 @@ struct RowKernels;
 
 struct CpuOptions {
   int threads = 0;  // 0: every core this process may use
-  cpu::Precision precision = cpu::Precision::split;
+  cpu::Precision precision = cpu::Precision::exact;
 };
 
 // Used by one thread at a time, like its pool.

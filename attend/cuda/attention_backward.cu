@@ -26,14 +26,15 @@ struct BackwardConfig {
   static constexpr int kWidth = kWidth_, kQueries = kQueries_, kKeys = kKeys_;
   static constexpr int kChunk = kChunk_;  // tiles of queries whose dq is in shared memory; 0: in scratch, all
   static constexpr int kWarps = 8, kThreads = 256;
-  static constexpr int kKeyWarps = kKeys / 16;             // 16 keys a warp
-  static constexpr int kColumnWarps = kWarps / kKeyWarps;  // which share dk's and dv's columns among them
-  static constexpr int kColumns = kWidth / kColumnWarps;
+  [[maybe_unused]] static constexpr int kKeyWarps = kKeys / 16;  // 16 keys a warp
+  [[maybe_unused]] static constexpr int kColumnWarps =
+      kWarps / kKeyWarps;  // which share dk's and dv's columns among them
+  [[maybe_unused]] static constexpr int kColumns = kWidth / kColumnWarps;
   static constexpr int kRowWarps = kQueries / 16;  // for dq: 16 queries a warp, and the columns shared
   static constexpr int kQueryColumns = kWidth * kRowWarps / kWarps;
-  static constexpr bool kKeepKeys = kWidth <= 64;  // k and v stay in registers too
+  [[maybe_unused]] static constexpr bool kKeepKeys = kWidth <= 64;  // k and v stay in registers too
   // dk and dv leave through the tiles of scores, while the next keys arrive; else through those of k and v.
-  static constexpr bool kEarlyKeys = kQueries >= kWidth;
+  [[maybe_unused]] static constexpr bool kEarlyKeys = kQueries >= kWidth;
   using KeyTile = SharedTile<kKeys, kWidth>;
   using QueryTile = SharedTile<kQueries, kWidth>;
   using ScoreTile = SharedTile<kKeys, kQueries>;

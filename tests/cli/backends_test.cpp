@@ -21,7 +21,7 @@ std::string message_for(const std::string& name) {
 
 TEST(Backends, OpensTheCpu) {
   EXPECT_EQ(open_backend("cpu")->name(), "cpu");
-  EXPECT_TRUE(open_backend("cpu", {.threads = 1, .exact_products = true})->on_host());
+  EXPECT_TRUE(open_backend("cpu", {.threads = 1, .fast_products = true})->on_host());
 }
 
 TEST(Backends, AnUnknownNameListsTheKnownOnes) {

@@ -8,7 +8,7 @@ Backend& cpu() {
 }
 
 Backend& exact_cpu() {
-  static const std::unique_ptr<Backend> kBackend = open_backend("cpu", {.exact_products = true});
+  static const std::unique_ptr<Backend> kBackend = open_backend("cpu");
   return *kBackend;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 // Far above the rounding of doubles, far below any curvature: a slope is good to 1e-9.
 constexpr double kStep = 1e-6;
-constexpr std::int64_t kElements = 24, kElementsOfLarge = 6;
+constexpr std::int64_t kElements = 24, kElementsOfLarge = 4;
 constexpr std::int64_t kLarge = 6000;  // elements of all inputs together
 constexpr int kDirections = 2;
 constexpr double kFloor = 1e-6;

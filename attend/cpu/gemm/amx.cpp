@@ -82,6 +82,12 @@ ATTEND_AMX_INLINE void finish(const TileProduct& t) {
   if constexpr (M == 2 && N == 2) _tile_stored(3, low + 16, pitch);
 }
 
+// The lines of A two steps on, from L2 to L1.
+ATTEND_AMX_INLINE void fetch(const std::byte* from, int lines) {
+#pragma GCC unroll 32
+  for (int i = 0; i < lines; ++i) _mm_prefetch(reinterpret_cast<const char*>(from + 64 * i), _MM_HINT_T0);
+}
+
 template <class Tiles, int M, int N>
 ATTEND_AMX void multiply_tiles(const TileProduct& t) {
   start<M, N>(t);
@@ -101,6 +107,7 @@ ATTEND_AMX void multiply_tiles(const TileProduct& t) {
       Tiles::product10();
       if constexpr (N == 2) Tiles::product11();
     }
+    fetch(a + 2 * a_step, 16 * M);
     a += a_step;
     b += 16 * kPitch;
   }
@@ -137,6 +144,7 @@ ATTEND_AMX void multiply_split(const TileProduct& t) {
     _tile_loadd(6, b + kLow, kPitch);
     if constexpr (N == 2) _tile_loadd(7, b + kLow + 64, kPitch);
     four_products<M, N>();
+    fetch(a + 2 * a_step, 32 * M);
     a += a_step;
     b += 2 * kLow;
   }

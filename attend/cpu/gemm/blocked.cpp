@@ -92,7 +92,7 @@ class Blocked {
 
   // One side of the product, as it is packed: panels of `width` rows, `bytes` apart.
   struct Side {
-    const Operand& from;
+    Operand from;
     Pack pack;
     std::int64_t rows, width, bytes;
     std::byte* to;
@@ -174,7 +174,6 @@ class Blocked {
     const bool last_piece = k0_ + k_ >= job_.k;
     const bool wait = slices > 1 && one_pass_;
     const bool direct = slices == 1 && one_pass_ && plain();
-    const bool large = job_.m * job_.n > 65536;  // C is not in the nearest cache
     float* tiles = reinterpret_cast<float*>(
         task_tiles.get(static_cast<std::size_t>((wait ? high * (n_end - n_begin) : 1) * slot * 4)));
     for (std::int64_t s = 0; s < slices; ++s) {
@@ -188,7 +187,6 @@ class Blocked {
                         : wait     ? tiles + ((j - n_begin) * high + i - m_begin) * slot
                                    : tiles;
           const Panel row{a.first.data + (i - m_begin) * a.step, a.first.row, a.first.unit, 0};
-          if (last && large) prefetch_c(i, j);
           if (direct && whole(i, j)) {
             float* c = static_cast<float*>(job_.out.c) + i * width_ * job_.out.c_stride + n0_ + j * kernel_.nr;
             multiply(i, j, depth, row, b, c, job_.out.c_stride, job_.out.accumulate);
@@ -265,17 +263,6 @@ class Blocked {
                       .tile = tile,
                       .tile_stride = tile_stride,
                       .add = add});
-  }
-
-  // The lines of C that a tile will be written to, on their way while it is computed.
-  void prefetch_c(std::int64_t i, std::int64_t j) const {
-    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(job_.out.c_dtype));
-    const std::byte* c = static_cast<const std::byte*>(job_.out.c) +
-                         (i * width_ * job_.out.c_stride + n0_ + j * kernel_.nr) * bytes;
-    const std::int64_t rows = std::min(width_, job_.m - i * width_);
-    const std::int64_t wide = std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr) * bytes;
-    for (std::int64_t r = 0; r < rows; ++r, c += job_.out.c_stride * bytes)
-      for (std::int64_t at = 0; at < wide; at += 64) __builtin_prefetch(c + at, 1);
   }
 
   void write(std::int64_t i, std::int64_t j, float* tile) {
