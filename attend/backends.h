@@ -12,8 +12,9 @@
 namespace attend {
 
 struct BackendOptions {
-  int threads = 0;             // CPU: 0 takes every core this process may use
-  bool fast_products = false;  // CPU: f32 products from bf16 pieces where there are matrix units: faster, error a few 1e-6
+  int threads = 0;  // CPU: 0 takes every core this process may use
+  bool fast_products =
+      false;  // CPU: f32 products from bf16 pieces where there are matrix units: faster, error a few 1e-6
 };
 
 // "cpu", "cuda" (the first GPU) or "cuda:1". Throws Error when the name is none of these, when this build has no CUDA,

@@ -38,20 +38,20 @@ struct Shape {
 };
 
 const std::vector<Shape> kShapes = {
-    {"decode", false, true, 1, 512, 512, 1},      {"decode", false, true, 1, 768, 768, 1},
-    {"decode", false, true, 1, 3072, 768, 1},     {"decode", false, true, 1, 768, 3072, 1},
-    {"decode", false, true, 1, 50257, 768, 1},    {"decode", false, true, 4, 3072, 768, 1},
-    {"small", false, true, 8, 512, 512, 1},       {"small", false, true, 8, 768, 768, 1},
-    {"small", false, true, 8, 3072, 768, 1},      {"small", false, true, 8, 768, 3072, 1},
-    {"small", false, true, 8, 50257, 768, 1},     {"small", false, true, 16, 3072, 768, 1},
-    {"small", false, true, 32, 3072, 768, 1},     {"medium", false, true, 64, 512, 512, 1},
-    {"medium", false, true, 64, 768, 768, 1},     {"medium", false, true, 64, 3072, 768, 1},
-    {"medium", false, true, 64, 768, 3072, 1},    {"medium", false, true, 64, 50257, 768, 1},
-    {"large", false, true, 512, 512, 512, 1},     {"large", false, true, 512, 768, 768, 1},
-    {"large", false, true, 512, 3072, 768, 1},    {"large", false, true, 512, 768, 3072, 1},
-    {"large", false, true, 512, 50257, 768, 1},   {"large", false, true, 4096, 512, 512, 1},
-    {"large", false, true, 4096, 768, 768, 1},    {"large", false, true, 4096, 3072, 768, 1},
-    {"large", false, true, 4096, 768, 3072, 1},   {"base fwd", false, true, 1024, 2048, 512, 1},
+    {"decode", false, true, 1, 512, 512, 1},       {"decode", false, true, 1, 768, 768, 1},
+    {"decode", false, true, 1, 3072, 768, 1},      {"decode", false, true, 1, 768, 3072, 1},
+    {"decode", false, true, 1, 50257, 768, 1},     {"decode", false, true, 4, 3072, 768, 1},
+    {"small", false, true, 8, 512, 512, 1},        {"small", false, true, 8, 768, 768, 1},
+    {"small", false, true, 8, 3072, 768, 1},       {"small", false, true, 8, 768, 3072, 1},
+    {"small", false, true, 8, 50257, 768, 1},      {"small", false, true, 16, 3072, 768, 1},
+    {"small", false, true, 32, 3072, 768, 1},      {"medium", false, true, 64, 512, 512, 1},
+    {"medium", false, true, 64, 768, 768, 1},      {"medium", false, true, 64, 3072, 768, 1},
+    {"medium", false, true, 64, 768, 3072, 1},     {"medium", false, true, 64, 50257, 768, 1},
+    {"large", false, true, 512, 512, 512, 1},      {"large", false, true, 512, 768, 768, 1},
+    {"large", false, true, 512, 3072, 768, 1},     {"large", false, true, 512, 768, 3072, 1},
+    {"large", false, true, 512, 50257, 768, 1},    {"large", false, true, 4096, 512, 512, 1},
+    {"large", false, true, 4096, 768, 768, 1},     {"large", false, true, 4096, 3072, 768, 1},
+    {"large", false, true, 4096, 768, 3072, 1},    {"base fwd", false, true, 1024, 2048, 512, 1},
     {"base fwd", false, true, 1024, 512, 2048, 1}, {"base dX", false, false, 1024, 512, 2048, 1},
     {"base dX", false, false, 1024, 2048, 512, 1}, {"base dW", true, false, 2048, 512, 1024, 1},
     {"base dW", true, false, 512, 2048, 1024, 1},  {"base dW", true, false, 512, 512, 1024, 1},
@@ -104,8 +104,8 @@ std::vector<Library> find_libraries() {
   add_cblas("OpenBLAS", {"libopenblas.so.0", "libopenblas.so"}, "openblas_set_num_threads", false);
   add_cblas("BLIS", {"libblis.so.4", "libblis.so"}, "bli_thread_set_num_threads", true);
   if (void* library = open_first({"libdnnl.so.2", "libdnnl.so"})) {
-    using Dnnl = int (*)(char, char, long, long, long, float, const float*, long, const float*, long, float, float*,
-                         long);
+    using Dnnl =
+        int (*)(char, char, long, long, long, float, const float*, long, const float*, long, float, float*, long);
     const auto sgemm = symbol<Dnnl>(library, "dnnl_sgemm");
     void* omp = open_first({"libgomp.so.1"});
     const auto set = omp ? symbol<SetInt>(omp, "omp_set_num_threads") : nullptr;
@@ -167,7 +167,8 @@ Data make_data(const Shape& s) {
   const auto fill = [&](std::vector<float>& to, long count) {
     to.resize(static_cast<std::size_t>(count));
     std::uint32_t state = 12345;
-    for (float& x : to) x = static_cast<float>(static_cast<int>((state = state * 1664525u + 1013904223u) >> 16) - 32768) / 65536.0f;
+    for (float& x : to)
+      x = static_cast<float>(static_cast<int>((state = state * 1664525u + 1013904223u) >> 16) - 32768) / 65536.0f;
   };
   fill(d.a, static_cast<long>(s.m) * s.k * s.batch);
   fill(d.b, static_cast<long>(s.k) * s.n * s.batch);
@@ -219,7 +220,8 @@ void bench_shape(const Shape& s, const Options& options, std::vector<Library>& l
     all.push_back({i == 0 ? "p.f32" : i == 1 ? "p.bf16" : "p.int8", [g, &pool] { gemm_packed(g, pool); }, {}});
   }
   const std::size_t ours = all.size();
-  for (Library& library : libraries) all.push_back({library.name, [&] { library.run(s, d.a.data(), d.b.data(), d.c.data()); }, {}});
+  for (Library& library : libraries)
+    all.push_back({library.name, [&] { library.run(s, d.a.data(), d.b.data(), d.c.data()); }, {}});
   const double flops = 2.0 * s.m * s.n * s.k * s.batch;
   const double budget = std::clamp(flops * 1e-11, 1e-3, 1e-2);
   for (int round = 0; round < options.rounds; ++round)
@@ -235,8 +237,7 @@ void bench_shape(const Shape& s, const Options& options, std::vector<Library>& l
   for (std::size_t i = ours; i < all.size(); ++i) best = std::max(best, rate(all[i]));
   fmt::print("{:9} {:5} x {:5} x {:5}", s.what, s.m, s.n, s.k);
   fmt::print("{:6}", s.batch > 1 ? fmt::format(" x {:3}", s.batch) : "");
-  for (std::size_t i = 0; i < 6; ++i)
-    i < ours ? fmt::print(" {:7.1f}", rate(all[i])) : fmt::print("       -");
+  for (std::size_t i = 0; i < 6; ++i) i < ours ? fmt::print(" {:7.1f}", rate(all[i])) : fmt::print("       -");
   fmt::print(" |");
   for (std::size_t i = ours; i < all.size(); ++i) fmt::print(" {:7.1f}", rate(all[i]));
   if (best > 0) fmt::print(" | {:5.2f} {:5.2f}", rate(all[0]) / best, rate(all[1]) / best);

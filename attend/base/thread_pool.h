@@ -23,7 +23,9 @@ class ThreadPool {
   template <class Body>
   void for_each(std::int64_t count, Body&& body) {
     using Function = std::remove_reference_t<Body>;
-    run(count, [](void* f, std::int64_t i) { (*static_cast<Function*>(f))(i); }, const_cast<void*>(static_cast<const void*>(&body)));
+    run(
+        count, [](void* f, std::int64_t i) { (*static_cast<Function*>(f))(i); },
+        const_cast<void*>(static_cast<const void*>(&body)));
   }
 
   // body(begin, end) over [0, count) in pieces of at most grain.

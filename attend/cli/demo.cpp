@@ -75,8 +75,8 @@ float train(Student& student, const DemoOptions& options, const Streams& streams
   const auto one_step = [&] {
     student.parameters.start_gradients();
     const Tensor mean = student.model
-                            .loss({pass.input(outside.source), pass.input(outside.source_lengths), pass.input(outside.target_in),
-                                   pass.input(outside.target_out)},
+                            .loss({pass.input(outside.source), pass.input(outside.source_lengths),
+                                   pass.input(outside.target_in), pass.input(outside.target_out)},
                                   student.positions, {.ignore = kIgnoreId})
                             .mean;
     backend.scale(mean, 1, {loss});
@@ -127,7 +127,8 @@ Answer answer(Student& student, const std::string& digits) {
     written.push_back(next);
   }
   written.erase(written.begin());
-  return {to_digits(written), collector.at(fmt::format("decoder.layers.{}.multihead_attn", kConfig.decoder_layers - 1))};
+  return {to_digits(written),
+          collector.at(fmt::format("decoder.layers.{}.multihead_attn", kConfig.decoder_layers - 1))};
 }
 
 // How many of a fresh batch come out right.
@@ -165,14 +166,17 @@ void run_demo(const DemoOptions& options, const Streams& streams) {
   const char* verb = options.task == DigitTask::reverse ? "reverse" : "sort";
   const auto backend = open_backend(options.device, {.threads = options.threads});
   Student student(*backend, options.seed);
-  streams.out << fmt::format("A Transformer with {} weights learns to {} digits on {}.\n", student.parameters.count(), verb, backend->name())
+  streams.out << fmt::format("A Transformer with {} weights learns to {} digits on {}.\n", student.parameters.count(),
+                             verb, backend->name())
               << std::flush;
   train(student, options, streams);
 
   const Answer seen = answer(student, options.digits);
-  streams.out << report(student, options) << ".\n\n"
-              << fmt::format("{} -> {}\n\nWhere it looked (across: what it read; down: what it wrote; all heads of the last layer):\n",
-                             options.digits, seen.digits);
+  streams.out
+      << report(student, options) << ".\n\n"
+      << fmt::format(
+             "{} -> {}\n\nWhere it looked (across: what it read; down: what it wrote; all heads of the last layer):\n",
+             options.digits, seen.digits);
   show(seen, options.digits, streams);
 }
 
@@ -189,8 +193,11 @@ void add_demo_command(CLI::App& app, const Streams& streams) {
                    "  attend demo --digits 2718281828 --device cuda"},
       [](CLI::App& flags, DemoOptions& options) {
         const std::map<std::string, DigitTask> tasks{{"reverse", DigitTask::reverse}, {"sort", DigitTask::sort}};
-        flags.add_option("--task", options.task, "reverse or sort")->transform(CLI::CheckedTransformer(tasks))->default_str("reverse");
-        flags.add_option("--digits", options.digits, "what it answers in the end, up to 10 digits")->capture_default_str();
+        flags.add_option("--task", options.task, "reverse or sort")
+            ->transform(CLI::CheckedTransformer(tasks))
+            ->default_str("reverse");
+        flags.add_option("--digits", options.digits, "what it answers in the end, up to 10 digits")
+            ->capture_default_str();
         flags.add_option("--steps", options.steps, "training steps of 64 strings")->capture_default_str();
         flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
         flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();

@@ -57,9 +57,7 @@ struct Gemm {
   std::int64_t batch = 1, a_batch = 0, b_batch = 0, c_batch = 0;
   Precision precision = Precision::split;
 
-  GemmOutput output() const {
-    return {c, c_dtype, c_stride, alpha, accumulate, bias, bias_dtype, activation, pre};
-  }
+  GemmOutput output() const { return {c, c_dtype, c_stride, alpha, accumulate, bias, bias_dtype, activation, pre}; }
 };
 
 void gemm(const Gemm& product, ThreadPool& pool);

@@ -1,9 +1,13 @@
 // Flash attention on CUDA (Dao et al. 2022; Dao 2023): what the launchers take, on raw pointers, so that the kernels
 // can be checked and timed without the rest of the library (bench/cuda_attention.cu).
 //
-// bf16 goes to the tensor cores: wgmma on sm_90a for head widths up to 64 (128 forward), mma.sync elsewhere. f32, and
-// bf16 whose rows do not start on 16 bytes, go to plain f32 arithmetic ("exact"). The T x S matrix never reaches
-// memory, and no kernel uses atomics: the order of every sum depends on the sizes alone.
+// bf16 goes to the tensor cores: wgmma on sm_90a for head widths 40 to 128 forward (without bias and dropout) and 40 to
+// 64 backward, mma.sync elsewhere. f32, and bf16 whose rows do not start on 16 bytes, go to plain f32 arithmetic
+// ("exact"). A few queries over many keys have a kernel of their own ("decode"). The T x S matrix never reaches memory,
+// and no kernel uses atomics: the order of every sum depends on the sizes alone.
+//
+// One H200, B 64, H 12, T 1024, D 64, causal: forward 0.35 ms (294 TFLOP/s), backward 0.99 ms (262); torch 2.11's best,
+// cuDNN, in the same run 0.33 and 1.11.
 #pragma once
 
 #include <cuda_runtime.h>

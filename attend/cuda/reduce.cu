@@ -120,8 +120,8 @@ void CudaBackend::reduce(Reduction kind, const Tensor& x, const Grad& y, const T
     } else {
       with_float(y.into.dtype(), "reduce", [&](auto result) {  // bf16 may be summed into f32
         using Y = typename decltype(result)::type;
-        sum_kernel<T, Y, 1><<<blocks_for(columns, kThreads), kThreads, 0, stream()>>>(
-            pointer<T>(x), pointer<Y>(y.into), extents, scale, y.accumulate);
+        sum_kernel<T, Y, 1><<<blocks_for(columns, kThreads), kThreads, 0, stream()>>>(pointer<T>(x), pointer<Y>(y.into),
+                                                                                      extents, scale, y.accumulate);
       });
     }
   });

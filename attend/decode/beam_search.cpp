@@ -42,17 +42,19 @@ double log_sum_exp(std::span<const float> logits) {
 
 // The `count` best continuations of a sentence; equal sums go to the earlier beam, then the smaller token, so that the
 // result does not depend on how sentences were batched.
-std::vector<Candidate> best_candidates(const Sentence& sentence, std::span<const float> logits, std::int64_t vocabulary, std::size_t count,
-                                       const BeamOptions& options) {
+std::vector<Candidate> best_candidates(const Sentence& sentence, std::span<const float> logits, std::int64_t vocabulary,
+                                       std::size_t count, const BeamOptions& options) {
   std::vector<Candidate> best;
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.sum != b.sum ? a.sum > b.sum : a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
   };
   for (std::size_t beam = 0; beam < sentence.open.size(); ++beam) {
-    const std::span<const float> row = logits.subspan(beam * static_cast<std::size_t>(vocabulary), static_cast<std::size_t>(vocabulary));
+    const std::span<const float> row =
+        logits.subspan(beam * static_cast<std::size_t>(vocabulary), static_cast<std::size_t>(vocabulary));
     const double base = sentence.open[beam].sum - log_sum_exp(row);
     for (std::int32_t token = 0; token < vocabulary; ++token) {
-      const Candidate candidate{static_cast<std::int64_t>(beam), token, base + static_cast<double>(row[static_cast<std::size_t>(token)])};
+      const Candidate candidate{static_cast<std::int64_t>(beam), token,
+                                base + static_cast<double>(row[static_cast<std::size_t>(token)])};
       if (best.size() == count && !better(candidate, best.back())) continue;
       if (std::find(options.banned.begin(), options.banned.end(), token) != options.banned.end()) continue;
       best.insert(std::upper_bound(best.begin(), best.end(), candidate, better), candidate);
@@ -70,7 +72,8 @@ void keep_best(std::vector<Hypothesis>& ended, Hypothesis hypothesis, std::size_
 }
 
 // Splits the candidates into what ends and what goes on; true when nothing open can beat what has ended.
-bool advance(Sentence& sentence, const std::vector<Candidate>& candidates, std::vector<std::int32_t>& parents, const BeamOptions& options) {
+bool advance(Sentence& sentence, const std::vector<Candidate>& candidates, std::vector<std::int32_t>& parents,
+             const BeamOptions& options) {
   const auto beams = static_cast<std::size_t>(options.beams);
   std::vector<Beam> next;
   for (std::size_t rank = 0; rank < candidates.size() && next.size() < beams; ++rank) {
@@ -79,7 +82,10 @@ bool advance(Sentence& sentence, const std::vector<Candidate>& candidates, std::
     if (candidate.token == options.end) {
       // An end that is not among the best `beams` continuations is not taken.
       if (rank < beams)
-        keep_best(sentence.ended, {parent.tokens, static_cast<float>(normalised(candidate.sum, parent.tokens.size() + 1, options)), true}, beams);
+        keep_best(
+            sentence.ended,
+            {parent.tokens, static_cast<float>(normalised(candidate.sum, parent.tokens.size() + 1, options)), true},
+            beams);
       continue;
     }
     next.push_back({parent.tokens, candidate.sum});
@@ -98,16 +104,17 @@ bool advance(Sentence& sentence, const std::vector<Candidate>& candidates, std::
   }
   if (sentence.ended.size() < beams) return false;
   // The best an open beginning can still reach: its sum never rises, so only the length term can help it.
-  const double reachable = std::max(normalised(sentence.open.front().sum, sentence.open.front().tokens.size() + 1, options),
-                                    normalised(sentence.open.front().sum, longest + 1, options));
+  const double reachable =
+      std::max(normalised(sentence.open.front().sum, sentence.open.front().tokens.size() + 1, options),
+               normalised(sentence.open.front().sum, longest + 1, options));
   return reachable <= static_cast<double>(sentence.ended.back().score);
 }
 
 }  // namespace
 
 std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const BeamOptions& options) {
-  check(options.beams >= 1 && options.results >= 1 && options.results <= options.beams, "beam search: {} results from {} beams", options.results,
-        options.beams);
+  check(options.beams >= 1 && options.results >= 1 && options.results <= options.beams,
+        "beam search: {} results from {} beams", options.results, options.beams);
   const std::int64_t vocabulary = model.vocabulary();
   const auto beams = static_cast<std::size_t>(options.beams), row = static_cast<std::size_t>(vocabulary);
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
@@ -117,14 +124,16 @@ std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const Bea
 
   while (!running.empty()) {
     const std::span<const float> logits = model.step(tokens);
-    check(logits.size() == tokens.size() * row, "beam search: {} logits for {} rows of {}", logits.size(), tokens.size(), vocabulary);
+    check(logits.size() == tokens.size() * row, "beam search: {} logits for {} rows of {}", logits.size(),
+          tokens.size(), vocabulary);
     std::vector<Sentence> next;
     std::vector<std::int32_t> from;
     tokens.clear();
     for (std::size_t s = 0; s < running.size(); ++s) {
       Sentence& sentence = running[s];
       std::vector<std::int32_t> parents;
-      const auto candidates = best_candidates(sentence, logits.subspan(s * beams * row), vocabulary, 2 * beams, options);
+      const auto candidates =
+          best_candidates(sentence, logits.subspan(s * beams * row), vocabulary, 2 * beams, options);
       if (advance(sentence, candidates, parents, options)) {
         sentence.ended.resize(std::min(sentence.ended.size(), static_cast<std::size_t>(options.results)));
         results[sentence.index] = std::move(sentence.ended);

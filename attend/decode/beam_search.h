@@ -19,9 +19,9 @@ struct BeamOptions {
   LengthPenalty penalty = LengthPenalty::wu;
   float alpha = 0.6f;
   std::int32_t start = 1, end = 2;
-  std::vector<std::int32_t> banned = {};    // tokens never written (padding)
-  std::vector<std::int64_t> max_lengths;    // of each sentence, without start and end
-  std::int64_t results = 1;                 // n best
+  std::vector<std::int32_t> banned = {};  // tokens never written (padding)
+  std::vector<std::int64_t> max_lengths;  // of each sentence, without start and end
+  std::int64_t results = 1;               // n best
 };
 
 struct Hypothesis {
@@ -30,7 +30,8 @@ struct Hypothesis {
   bool finished = false;  // false: cut at the maximum length
 };
 
-// For each sentence its best hypotheses, best first. model must have beams rows for each of max_lengths.size() sentences.
+// For each sentence its best hypotheses, best first. model must have beams rows for each of max_lengths.size()
+// sentences.
 std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const BeamOptions& options);
 
 }  // namespace attend::decode

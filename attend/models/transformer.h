@@ -55,7 +55,8 @@ class EncoderLayer {
 class DecoderLayer {
  public:
   DecoderLayer(const TransformerConfig& config, int index);
-  void operator()(nn::Residual& stream, const Tensor& memory, const AttentionMask& mask, const AttentionMask& memory_mask) const;
+  void operator()(nn::Residual& stream, const Tensor& memory, const AttentionMask& mask,
+                  const AttentionMask& memory_mask) const;
 
   // The same for one more position of each row. Rows come in groups that share a source: row r of [R, 1, C] belongs to
   // source r / (R / B), so the rows of a group read their memory together, as if they were positions.
@@ -84,7 +85,8 @@ struct Stack {
   std::vector<Layer> layers;
   nn::LayerNorm norm;
   bool final_norm;
-  Stack(const TransformerConfig& config, std::int64_t count) : norm(config.width), final_norm(config.final_norm || config.pre_norm) {
+  Stack(const TransformerConfig& config, std::int64_t count)
+      : norm(config.width), final_norm(config.final_norm || config.pre_norm) {
     for (std::int64_t i = 0; i < count; ++i) layers.emplace_back(config, static_cast<int>(i));
   }
   Tensor finish(nn::Residual& stream) const { return final_norm ? stream.finish(norm) : stream.finish(); }

@@ -5,9 +5,14 @@
 
 namespace attend::models {
 
-TransformerDecoder::TransformerDecoder(const Transformer& model, const Tensor& positions, Pass& pass, const Tensor& source,
-                                       const Tensor& source_lengths, std::int64_t group)
-    : model_(model), positions_(positions), pass_(pass), source_lengths_(pass.input(source_lengths)), group_(group), rows_(source.dim(0) * group) {
+TransformerDecoder::TransformerDecoder(const Transformer& model, const Tensor& positions, Pass& pass,
+                                       const Tensor& source, const Tensor& source_lengths, std::int64_t group)
+    : model_(model),
+      positions_(positions),
+      pass_(pass),
+      source_lengths_(pass.input(source_lengths)),
+      group_(group),
+      rows_(source.dim(0) * group) {
   check(!pass.recording(), "decoder: a recording pass would keep every step");
   const Tensor memory = model.encode(model.embed(pass.input(source), positions), source_lengths_);
   for (const DecoderLayer& layer : model.decoder_layers()) caches_.push_back(layer.start(memory, rows_));
@@ -24,9 +29,11 @@ std::span<const float> TransformerDecoder::step(std::span<const std::int32_t> to
   check(length_ < positions_.dim(0), "decoder: the model has only {} positions", positions_.dim(0));
   Tensor ids = pass_.tensor({rows_, 1}, DType::i32);
   upload(ids, tokens);
-  nn::Residual stream = model_.stream(model_.embed_at(ids, ints({rows_, 1}, static_cast<std::int32_t>(length_)), positions_));
+  nn::Residual stream =
+      model_.stream(model_.embed_at(ids, ints({rows_, 1}, static_cast<std::int32_t>(length_)), positions_));
   const Tensor lengths = ints({rows_}, static_cast<std::int32_t>(++length_));
-  for (std::size_t i = 0; i < caches_.size(); ++i) model_.decoder_layers()[i].step(stream, caches_[i], lengths, source_lengths_);
+  for (std::size_t i = 0; i < caches_.size(); ++i)
+    model_.decoder_layers()[i].step(stream, caches_[i], lengths, source_lengths_);
   logits_ = download(model_.logits(model_.finish_decoder(stream)));
   return logits_;
 }
@@ -40,7 +47,8 @@ void TransformerDecoder::reorder(std::span<const std::int32_t> from) {
   if (rows == rows_) return;
   // Sources that are done leave; the others move up.
   std::vector<std::int32_t> kept;
-  for (std::size_t i = 0; i < from.size(); i += static_cast<std::size_t>(group_)) kept.push_back(from[i] / static_cast<std::int32_t>(group_));
+  for (std::size_t i = 0; i < from.size(); i += static_cast<std::size_t>(group_))
+    kept.push_back(from[i] / static_cast<std::int32_t>(group_));
   Tensor sources = pass_.tensor({static_cast<std::int64_t>(kept.size())}, DType::i32);
   upload(sources, kept);
   for (DecoderLayer::Cache& cache : caches_) cache.memory = ops::gather(cache.memory, sources);

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "attend/nn/step_model.h"
 #include "attend/models/transformer.h"
+#include "attend/nn/step_model.h"
 #include "attend/tensor/pass.h"
 
 namespace attend::models {
@@ -12,8 +12,8 @@ namespace attend::models {
 class TransformerDecoder : public nn::StepModel {
  public:
   // Encodes the sources [B, S] now; `group` rows will be decoded for each.
-  TransformerDecoder(const Transformer& model, const Tensor& positions, Pass& pass, const Tensor& source, const Tensor& source_lengths,
-                     std::int64_t group);
+  TransformerDecoder(const Transformer& model, const Tensor& positions, Pass& pass, const Tensor& source,
+                     const Tensor& source_lengths, std::int64_t group);
 
   std::int64_t vocabulary() const override { return model_.config().vocabulary; }
   std::span<const float> step(std::span<const std::int32_t> tokens) override;

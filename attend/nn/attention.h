@@ -73,7 +73,8 @@ class CrossAttention {
   Tensor read(const Tensor& x, const Tensor& keys_values, const AttentionMask& mask) const {
     const Tensor q = ops::linear(x, query_weight_, query_bias_);  // [B, T, C]
     const auto [k, v] = ops::split<2>(keys_values);               // [B, S, C] each
-    return output_(ops::attention(q, k, v, {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label}));
+    return output_(ops::attention(
+        q, k, v, {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label}));
   }
   template <class Visitor>
   void visit(Visitor&& v) {

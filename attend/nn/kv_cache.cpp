@@ -18,7 +18,8 @@ KvCache::KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType 
 
 void KvCache::append(const Tensor& keys_values) {
   const std::int64_t rows = memory_.dim(0), both = 2 * width_;
-  check(keys_values.shape() == Shape{rows, both}, "kv_cache: {} appended to a cache of {} rows and width {}", keys_values.shape(), rows, width_);
+  check(keys_values.shape() == Shape{rows, both}, "kv_cache: {} appended to a cache of {} rows and width {}",
+        keys_values.shape(), rows, width_);
   reserve(length_ + 1);
   const Walk from{keys_values, keys_values.window().offset, {keys_values.row_stride(), 1}};
   const Walk to{memory_, length_ * both, {memory_.dim(1) * both, 1}};
@@ -38,7 +39,8 @@ void KvCache::reserve(std::int64_t positions) {
 void KvCache::reorder(const Tensor& from) {
   Tensor next = make_tensor(memory_.backend(), {from.size(), memory_.dim(1), memory_.dim(2)}, memory_.dtype());
   const std::int64_t row = memory_.dim(1) * memory_.dim(2);
-  memory_.backend().embedding(from, memory_.reshape({memory_.dim(0), row}), 1, {}, {}, next.reshape({from.size(), row}));
+  memory_.backend().embedding(from, memory_.reshape({memory_.dim(0), row}), 1, {}, {},
+                              next.reshape({from.size(), row}));
   memory_ = std::move(next);
 }
 

@@ -27,7 +27,8 @@ class Linear {
 
 class LayerNorm {
  public:
-  explicit LayerNorm(std::int64_t width, float eps = 1e-5f) : weight_{{width}, {Init::ones}}, bias_{{width}, {}}, eps_(eps) {}
+  explicit LayerNorm(std::int64_t width, float eps = 1e-5f)
+      : weight_{{width}, {Init::ones}}, bias_{{width}, {}}, eps_(eps) {}
 
   Tensor operator()(const Tensor& x) const { return ops::layer_norm(x, weight_, bias_, eps_); }
   // The sum x + dropout(branch), and its norm.
@@ -47,9 +48,12 @@ class LayerNorm {
 class Embedding {
  public:
   // N(0, 1/C): with the paper's scale of sqrt(C) the rows enter with unit variance.
-  Embedding(std::int64_t count, std::int64_t width) : weight_{{count, width}, {Init::normal, 1.0f / std::sqrt(static_cast<float>(width))}} {}
+  Embedding(std::int64_t count, std::int64_t width)
+      : weight_{{count, width}, {Init::normal, 1.0f / std::sqrt(static_cast<float>(width))}} {}
 
-  Tensor operator()(const Tensor& ids, const ops::EmbeddingOptions& options = {}) const { return ops::embedding(ids, weight_, options); }
+  Tensor operator()(const Tensor& ids, const ops::EmbeddingOptions& options = {}) const {
+    return ops::embedding(ids, weight_, options);
+  }
   // Scores of every row against x: the output layer that shares these weights (section 3.4).
   Tensor logits(const Tensor& x) const { return ops::linear(x, weight_); }
   template <class Visitor>

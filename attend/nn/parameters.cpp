@@ -28,7 +28,8 @@ Memory slice_of(const Tensor& flat, std::int64_t offset, std::int64_t size) {
 Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const ParametersOptions& options)
     : entries_(std::move(entries)) {
   check(is_float(options.dtype), "parameters: {} is not a float format", options.dtype);
-  std::stable_partition(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.parameter->shape.rank() > 1; });
+  std::stable_partition(entries_.begin(), entries_.end(),
+                        [](const Entry& entry) { return entry.parameter->shape.rank() > 1; });
   std::int64_t end = 0;
   for (Entry& entry : entries_) {
     entry.offset = end;
@@ -77,7 +78,8 @@ void Parameters::start_gradients() {
 void Parameters::finish_gradients() {
   for (const Entry& entry : entries_) {
     Storage* storage = entry.parameter->value.storage();
-    if (!std::exchange(storage->written, true)) value_.backend().fill(gradient_.slice_first(entry.offset, entry.parameter->shape.size()), 0);
+    if (!std::exchange(storage->written, true))
+      value_.backend().fill(gradient_.slice_first(entry.offset, entry.parameter->shape.size()), 0);
   }
 }
 
@@ -87,7 +89,8 @@ std::vector<float> Parameters::read(const Entry& entry) const {
 
 void Parameters::write(const Entry& entry, std::span<const float> values) {
   const std::int64_t size = entry.parameter->shape.size();
-  check(static_cast<std::int64_t>(values.size()) == size, "{}: {} values for {}", entry.name, values.size(), entry.parameter->shape);
+  check(static_cast<std::int64_t>(values.size()) == size, "{}: {} values for {}", entry.name, values.size(),
+        entry.parameter->shape);
   upload(master_.slice_first(entry.offset, size), values);
   if (value_.dtype() != DType::f32) upload(value_.slice_first(entry.offset, size), values);
 }

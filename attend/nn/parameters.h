@@ -53,7 +53,9 @@ class Parameters {
   template <class Module>
   static std::vector<Entry> list(Module& module) {
     std::vector<Entry> entries;
-    for_each_parameter(module, [&](const std::string& name, Parameter& parameter) { entries.push_back({name, &parameter}); });
+    for_each_parameter(module, [&](const std::string& name, Parameter& parameter) {
+      entries.push_back({name, &parameter});
+    });
     return entries;
   }
   void initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream);

@@ -12,7 +12,8 @@ Tensor sinusoidal_positions(Backend& backend, std::int64_t length, std::int64_t 
   std::vector<float> values(static_cast<std::size_t>(length * width));
   for (std::int64_t t = 0; t < length; ++t)
     for (std::int64_t i = 0; i < width; i += 2) {
-      const double angle = static_cast<double>(t) / std::pow(10000.0, static_cast<double>(i) / static_cast<double>(width));
+      const double angle =
+          static_cast<double>(t) / std::pow(10000.0, static_cast<double>(i) / static_cast<double>(width));
       values[static_cast<std::size_t>(t * width + i)] = static_cast<float>(std::sin(angle));
       values[static_cast<std::size_t>(t * width + i + 1)] = static_cast<float>(std::cos(angle));
     }

@@ -12,7 +12,8 @@ Tensor additive_scores(const Tensor& q, const Tensor& k, const Tensor& v) {
   check_contiguous("additive_scores", {q, k, v});
   check(q.rank() == 3 && k.rank() == 3 && q.dim(0) == k.dim(0) && q.dim(2) == k.dim(2),
         "additive_scores: q must be [B, T, C] and k [B, S, C], not {} and {}", q.shape(), k.shape());
-  check(v.shape() == Shape{q.dim(2)}, "additive_scores: q is {}, so v must be [{}], not {}", q.shape(), q.dim(2), v.shape());
+  check(v.shape() == Shape{q.dim(2)}, "additive_scores: q is {}, so v must be [{}], not {}", q.shape(), q.dim(2),
+        v.shape());
   Tensor scores = like(lead({&q, &k, &v}), {q.dim(0), q.dim(1), k.dim(1)});
   q.backend().additive_scores(q, k, v, scores);
   return record(scores, {q, k, v}, [q, k, v](const Tensor& dscores, Grads& grad) {

@@ -22,7 +22,8 @@ void check_suffix(const char* op, const Tensor& a, const Tensor& b) {
 // d summed over the leading axes that b repeats along.
 void sum_to(const Tensor& d, const Tensor& b, const Grad& db) {
   const std::int64_t repeats = b.size() ? d.size() / b.size() : 0;
-  d.backend().reduce(Reduction::sum, d.reshape(Shape{1, repeats, b.size()}), {db.into.reshape(Shape{1, b.size()}), db.accumulate}, {});
+  d.backend().reduce(Reduction::sum, d.reshape(Shape{1, repeats, b.size()}),
+                     {db.into.reshape(Shape{1, b.size()}), db.accumulate}, {});
 }
 
 }  // namespace

@@ -15,26 +15,30 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
   for (const Tensor& ints : {mask.key_lengths, mask.query_offsets, mask.key_offsets})
     if (ints.defined()) check_ints("attention", ints, q);
   if (packed) {
-    check(q.rank() == 2 && k.rank() == 2, "attention: packed q and k must be [rows, H·D], not {} and {}", q.shape(), k.shape());
+    check(q.rank() == 2 && k.rank() == 2, "attention: packed q and k must be [rows, H·D], not {} and {}", q.shape(),
+          k.shape());
     const Shape& offsets = mask.query_offsets.shape();
     check(offsets.rank() == 1 && offsets[0] >= 1, "attention: query_offsets must be [B + 1], not {}", offsets);
-    check(mask.key_offsets.defined() && mask.key_offsets.shape() == offsets, "attention: query_offsets are {}, so key_offsets must be too",
-          offsets);
+    check(mask.key_offsets.defined() && mask.key_offsets.shape() == offsets,
+          "attention: query_offsets are {}, so key_offsets must be too", offsets);
     check(mask.max_queries > 0 || q.rows() == 0, "attention: packed rows need max_queries and max_keys");
     check(!mask.bias.defined(), "attention: a bias needs dense q and k");
   } else {
-    check(q.rank() == 3 && k.rank() == 3, "attention: q and k must be [B, T, H·D], not {} and {}", q.shape(), k.shape());
+    check(q.rank() == 3 && k.rank() == 3, "attention: q and k must be [B, T, H·D], not {} and {}", q.shape(),
+          k.shape());
     check(q.dim(0) == k.dim(0), "attention: q is {} and k is {}: the batches differ", q.shape(), k.shape());
   }
   const std::int64_t batch = packed ? mask.query_offsets.dim(0) - 1 : q.dim(0);
-  check(!mask.key_lengths.defined() || mask.key_lengths.shape() == Shape{batch}, "attention: {} sequences, but key_lengths is {}", batch,
+  check(!mask.key_lengths.defined() || mask.key_lengths.shape() == Shape{batch},
+        "attention: {} sequences, but key_lengths is {}", batch,
         mask.key_lengths.defined() ? mask.key_lengths.shape() : Shape{});
   if (mask.bias.defined()) {
     const Shape& bias = mask.bias.shape();
     check(bias.rank() == 4 && bias[0] > 0 && bias[1] == heads && bias[2] == q.dim(1) && bias[3] == k.dim(1),
-          "attention: q is {} and k is {} with {} heads, so bias must be [G, {}, {}, {}], not {}", q.shape(), k.shape(), heads, heads, q.dim(1),
-          k.dim(1), bias);
-    check(batch % bias[0] == 0, "attention: {} sequences do not divide among the {} groups of the bias", batch, bias[0]);
+          "attention: q is {} and k is {} with {} heads, so bias must be [G, {}, {}, {}], not {}", q.shape(), k.shape(),
+          heads, heads, q.dim(1), k.dim(1), bias);
+    check(batch % bias[0] == 0, "attention: {} sequences do not divide among the {} groups of the bias", batch,
+          bias[0]);
     if (&mask.bias.backend() != &q.backend()) [[unlikely]]
       fail("attention: q lies on {}, the bias on {}", q.backend().name(), mask.bias.backend().name());
     check(mask.bias.contiguous() && (mask.bias.dtype() == DType::f32 || mask.bias.dtype() == q.dtype()),
@@ -47,10 +51,13 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
   check_floats("attention", {q, k, v});
   check(k.shape() == v.shape(), "attention: k is {}, so v must be too, not {}", k.shape(), v.shape());
-  check(q.rank() >= 2 && q.width() == k.width(), "attention: q is {} and k is {}: the widths differ", q.shape(), k.shape());
-  check(options.heads > 0 && q.width() % options.heads == 0, "attention: width {} does not divide among {} heads", q.width(), options.heads);
+  check(q.rank() >= 2 && q.width() == k.width(), "attention: q is {} and k is {}: the widths differ", q.shape(),
+        k.shape());
+  check(options.heads > 0 && q.width() % options.heads == 0, "attention: width {} does not divide among {} heads",
+        q.width(), options.heads);
   const std::int64_t head = q.width() / options.heads;
-  check(head % 8 == 0 && (head <= 128 || head == 256), "attention: head width {} is not a multiple of 8 up to 128, or 256", head);
+  check(head % 8 == 0 && (head <= 128 || head == 256),
+        "attention: head width {} is not a multiple of 8 up to 128, or 256", head);
   check_mask(q, k, options.heads, options.mask);
 
   const Tensor& made = lead({&q, &k, &v});
@@ -66,8 +73,10 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   if (Probe* probe = made.pass() ? made.pass()->probe() : nullptr) {
     const bool packed = options.mask.query_offsets.defined();
     const std::int64_t batch = packed ? options.mask.query_offsets.dim(0) - 1 : q.dim(0);
-    Tensor weights = like(y, {batch, options.heads, packed ? options.mask.max_queries : q.dim(1), packed ? options.mask.max_keys : k.dim(1)},
-                          DType::f32);
+    Tensor weights = like(
+        y,
+        {batch, options.heads, packed ? options.mask.max_queries : q.dim(1), packed ? options.mask.max_keys : k.dim(1)},
+        DType::f32);
     q.backend().attention_weights(args, lse, weights);
     probe->attention(options.label, weights);
   }

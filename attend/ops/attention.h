@@ -12,9 +12,9 @@ namespace attend::ops {
 
 struct AttentionOptions {
   std::int64_t heads = 1;
-  float scale = 0;            // 0: 1 / sqrt(D)
-  AttentionMask mask = {};    // backend.h says who may look at whom
-  float dropout = 0;          // of the weights
+  float scale = 0;              // 0: 1 / sqrt(D)
+  AttentionMask mask = {};      // backend.h says who may look at whom
+  float dropout = 0;            // of the weights
   std::string_view label = {};  // what the probe is told
 };
 

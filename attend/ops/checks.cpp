@@ -28,8 +28,8 @@ void check_ints(const char* op, const Tensor& ids, const Tensor& beside) {
 
 void check_contiguous(const char* op, std::initializer_list<Tensor> tensors) {
   for (const Tensor& tensor : tensors)
-    check(!tensor.defined() || tensor.contiguous(), "{}: {} has gaps between its rows; copy it with ops::contiguous", op,
-          tensor.defined() ? tensor.shape() : Shape{});
+    check(!tensor.defined() || tensor.contiguous(), "{}: {} has gaps between its rows; copy it with ops::contiguous",
+          op, tensor.defined() ? tensor.shape() : Shape{});
 }
 
 int check_axis(const char* op, const Tensor& x, int axis) {

@@ -15,36 +15,40 @@ Tensor embedding(const Tensor& ids, const Tensor& table, const EmbeddingOptions&
   check(table.rank() == 2, "embedding: the table must be [V, C], not {}", table.shape());
   const std::int64_t width = table.dim(1), length = ids.rank() ? ids.dim(-1) : 1;
   if (positions.defined()) {
-    check(positions.rank() == 2 && positions.dim(1) == width, "embedding: the table is {}, so positions must be [P, {}], not {}",
-          table.shape(), width, positions.shape());
+    check(positions.rank() == 2 && positions.dim(1) == width,
+          "embedding: the table is {}, so positions must be [P, {}], not {}", table.shape(), width, positions.shape());
     check(position_ids.defined() || length <= positions.dim(0), "embedding: {} tokens, but only {} positions", length,
           positions.dim(0));
   }
   if (position_ids.defined()) {
     check_ints("embedding", position_ids, table);
-    check(position_ids.shape() == ids.shape(), "embedding: ids are {}, so position_ids must be too, not {}", ids.shape(),
-          position_ids.shape());
+    check(position_ids.shape() == ids.shape(), "embedding: ids are {}, so position_ids must be too, not {}",
+          ids.shape(), position_ids.shape());
   }
   Shape shape = ids.shape();
   shape.append(width);
   Tensor y = like(lead({&ids, &table}), shape, table.dtype());
   table.backend().embedding(ids, table, scale, positions, position_ids, y);
-  return record(y, {table, positions}, [=, scale = scale, positions = positions, position_ids = position_ids](const Tensor& dy, Grads& grad) {
-    Backend& backend = dy.backend();
-    if (Grad dtable = grad(table)) backend.embedding_backward(dy, ids, scale, dtable);
-    if (Grad dpositions = grad(positions)) {
-      if (position_ids.defined()) return backend.embedding_backward(dy, position_ids, 1, dpositions);
-      // Each place in the sequence has one row: sum over the batch, and nothing reaches the rows beyond.
-      const std::int64_t batch = length ? ids.size() / length : 0;
-      const Tensor used = dpositions.into.slice_first(0, length), rest = dpositions.into.slice_first(length, positions.dim(0) - length);
-      backend.reduce(Reduction::sum, dy.reshape({1, batch, length * width}), {used.reshape({1, length * width}), dpositions.accumulate}, {});
-      if (!dpositions.accumulate) backend.fill(rest, 0);
-    }
-  });
+  return record(y, {table, positions},
+                [=, scale = scale, positions = positions, position_ids = position_ids](const Tensor& dy, Grads& grad) {
+                  Backend& backend = dy.backend();
+                  if (Grad dtable = grad(table)) backend.embedding_backward(dy, ids, scale, dtable);
+                  if (Grad dpositions = grad(positions)) {
+                    if (position_ids.defined()) return backend.embedding_backward(dy, position_ids, 1, dpositions);
+                    // Each place in the sequence has one row: sum over the batch, and nothing reaches the rows beyond.
+                    const std::int64_t batch = length ? ids.size() / length : 0;
+                    const Tensor used = dpositions.into.slice_first(0, length),
+                                 rest = dpositions.into.slice_first(length, positions.dim(0) - length);
+                    backend.reduce(Reduction::sum, dy.reshape({1, batch, length * width}),
+                                   {used.reshape({1, length * width}), dpositions.accumulate}, {});
+                    if (!dpositions.accumulate) backend.fill(rest, 0);
+                  }
+                });
 }
 
 Tensor gather(const Tensor& x, const Tensor& ids) {
-  check(x.defined() && x.rank() >= 2, "gather: x must have two axes or more, not {}", x.defined() ? x.shape() : Shape{});
+  check(x.defined() && x.rank() >= 2, "gather: x must have two axes or more, not {}",
+        x.defined() ? x.shape() : Shape{});
   check(ids.defined() && ids.rank() == 1, "gather: ids must be [M], not {}", ids.defined() ? ids.shape() : Shape{});
   check_floats("gather", {x});
   check_ints("gather", ids, x);

@@ -32,7 +32,8 @@ Walk advanced(Walk walk, int axis, std::int64_t steps) {
 
 template <int N>
 std::array<Tensor, N> split(const Tensor& x) {
-  check(x.defined() && x.rank() >= 1 && x.dim(-1) % N == 0, "split: {} does not divide into {} parts", x.defined() ? x.shape() : Shape{}, N);
+  check(x.defined() && x.rank() >= 1 && x.dim(-1) % N == 0, "split: {} does not divide into {} parts",
+        x.defined() ? x.shape() : Shape{}, N);
   const std::int64_t width = x.dim(-1) / N;
   std::array<Tensor, N> parts;
   if (!x.pass()) {
@@ -60,7 +61,8 @@ template std::array<Tensor, 3> split<3>(const Tensor& x);
 
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t count) {
   const int at = check_axis("slice", x, axis);
-  check(begin >= 0 && count >= 0 && begin + count <= x.dim(at), "slice: [{}, {}) of axis {} of {}", begin, begin + count, at, x.shape());
+  check(begin >= 0 && count >= 0 && begin + count <= x.dim(at), "slice: [{}, {}) of axis {} of {}", begin,
+        begin + count, at, x.shape());
   Shape shape = x.shape();
   shape.set(at, count);
   Tensor y = like(x, shape);
@@ -81,7 +83,8 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   std::int64_t total = 0;
   const Tensor* made = &first;
   for (const Tensor& part : parts) {
-    check(part.defined() && part.rank() == first.rank() && part.dtype() == first.dtype() && &part.backend() == &first.backend(),
+    check(part.defined() && part.rank() == first.rank() && part.dtype() == first.dtype() &&
+              &part.backend() == &first.backend(),
           "concat: the parts differ in rank, dtype or device: {} {} and {}", first.dtype(), first.shape(),
           part.defined() ? part.shape() : Shape{});
     Shape expected = first.shape();
@@ -111,8 +114,8 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
 }
 
 Tensor permute(const Tensor& x, std::initializer_list<int> order) {
-  check(x.defined() && static_cast<int>(order.size()) == x.rank(), "permute: {} axes in the order, but x is {}", order.size(),
-        x.defined() ? x.shape() : Shape{});
+  check(x.defined() && static_cast<int>(order.size()) == x.rank(), "permute: {} axes in the order, but x is {}",
+        order.size(), x.defined() ? x.shape() : Shape{});
   int axes[Shape::kMaxRank] = {};
   Shape shape;
   unsigned seen = 0;
@@ -133,7 +136,8 @@ Tensor permute(const Tensor& x, std::initializer_list<int> order) {
   x.backend().strided_copy(permuted(x, axes), walk(y), shape, false);
   const std::array<int, Shape::kMaxRank> kept{axes[0], axes[1], axes[2], axes[3], axes[4], axes[5]};
   return record(y, {x}, [x, kept, permuted](const Tensor& dy, Grads& grad) {
-    if (Grad dx = grad(x)) dy.backend().strided_copy(walk(dy), permuted(dx.into, kept.data()), dy.shape(), dx.accumulate);
+    if (Grad dx = grad(x))
+      dy.backend().strided_copy(walk(dy), permuted(dx.into, kept.data()), dy.shape(), dx.accumulate);
   });
 }
 

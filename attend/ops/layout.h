@@ -18,7 +18,9 @@ std::array<Tensor, N> split(const Tensor& x);
 // [begin, begin + count) of an axis.
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t count);
 Tensor concat(std::span<const Tensor> parts, int axis);
-inline Tensor concat(std::initializer_list<Tensor> parts, int axis) { return concat(std::span(parts.begin(), parts.size()), axis); }
+inline Tensor concat(std::initializer_list<Tensor> parts, int axis) {
+  return concat(std::span(parts.begin(), parts.size()), axis);
+}
 // y's axis i is x's axis order[i].
 Tensor permute(const Tensor& x, std::initializer_list<int> order);
 // x itself, or a copy without gaps between its rows.

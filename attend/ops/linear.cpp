@@ -38,7 +38,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
       d = like(dy);
       backend.activation_backward(dy, kept, activation, {d}, dbias);
     } else if (dbias) {
-      backend.reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}), {dbias.into.reshape({1, dy.width()}), dbias.accumulate}, {});
+      backend.reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}),
+                     {dbias.into.reshape({1, dy.width()}), dbias.accumulate}, {});
     }
     const Tensor rows = d.flat_rows(), inputs = x.flat_rows();
     if (Grad dx = grad(x))
@@ -54,8 +55,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   check_floats("matmul", {a, b});
-  check(a.rank() == b.rank() && (a.rank() == 2 || a.rank() == 3), "matmul: a is {} and b is {}; both must have 2 or 3 axes",
-        a.shape(), b.shape());
+  check(a.rank() == b.rank() && (a.rank() == 2 || a.rank() == 3),
+        "matmul: a is {} and b is {}; both must have 2 or 3 axes", a.shape(), b.shape());
   check(a.rank() == 2 || a.dim(0) == b.dim(0), "matmul: a is {} and b is {}: the batches differ", a.shape(), b.shape());
   const std::int64_t m = a.dim(options.transpose_a ? -1 : -2), k = a.dim(options.transpose_a ? -2 : -1);
   const std::int64_t n = b.dim(options.transpose_b ? -2 : -1), inner = b.dim(options.transpose_b ? -1 : -2);
@@ -64,7 +65,9 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   Shape shape = a.shape();
   shape.set(-2, m), shape.set(-1, n);
   Tensor c = like(lead({&a, &b}), shape);
-  a.backend().matmul({.a = a, .b = b, .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .alpha = options.alpha}, {c});
+  a.backend().matmul(
+      {.a = a, .b = b, .transpose_a = options.transpose_a, .transpose_b = options.transpose_b, .alpha = options.alpha},
+      {c});
   return record(c, {a, b}, [a, b, options](const Tensor& dc, Grads& grad) {
     const auto [ta, tb, alpha] = options;
     // c = op(a) op(b): d op(a) = dc op(b)ᵀ, d op(b) = op(a)ᵀ dc; a transposed operand wants the transposed product.

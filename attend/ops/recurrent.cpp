@@ -22,7 +22,9 @@ struct Order {
 };
 
 // Row i of [N, B, C], as [B, C].
-Tensor at(const Tensor& history, std::int64_t i) { return history.slice_first(i, 1).reshape({history.dim(1), history.dim(2)}); }
+Tensor at(const Tensor& history, std::int64_t i) {
+  return history.slice_first(i, 1).reshape({history.dim(1), history.dim(2)});
+}
 
 // Position t of [B, T, C], as [B, C] with gaps.
 Tensor position(const Tensor& x, std::int64_t t) {
@@ -48,28 +50,33 @@ void collect(const Tensor& history, const Order& order, const Tensor& states) {
   states.backend().strided_copy(from, to, states.shape(), false);
 }
 
-void check_inputs(RnnKind kind, const Tensor& gates, const Tensor& weight, const Tensor& bias, const RecurrentOptions& options) {
+void check_inputs(RnnKind kind, const Tensor& gates, const Tensor& weight, const Tensor& bias,
+                  const RecurrentOptions& options) {
   check_floats("recurrent", {gates, weight, bias, options.hidden, options.cell});
   check_contiguous("recurrent", {gates, weight, bias, options.hidden, options.cell});
   const std::int64_t parts = gates_of(kind);
-  check(gates.rank() == 3 && gates.dim(2) % parts == 0, "recurrent: gates must be [B, T, {}·C], not {}", parts, gates.shape());
+  check(gates.rank() == 3 && gates.dim(2) % parts == 0, "recurrent: gates must be [B, T, {}·C], not {}", parts,
+        gates.shape());
   const std::int64_t width = gates.dim(2) / parts;
-  check(weight.shape() == Shape{parts * width, width}, "recurrent: gates are {}, so weight must be [{}, {}], not {}", gates.shape(),
-        parts * width, width, weight.shape());
-  check(!bias.defined() || bias.shape() == Shape{parts * width}, "recurrent: gates are {}, so bias must be [{}]", gates.shape(), parts * width);
+  check(weight.shape() == Shape{parts * width, width}, "recurrent: gates are {}, so weight must be [{}, {}], not {}",
+        gates.shape(), parts * width, width, weight.shape());
+  check(!bias.defined() || bias.shape() == Shape{parts * width}, "recurrent: gates are {}, so bias must be [{}]",
+        gates.shape(), parts * width);
   const Shape state{gates.dim(0), width};
   for (const Tensor& from : {options.hidden, options.cell})
     check(!from.defined() || from.shape() == state, "recurrent: the starting state must be {}, not {}", state,
           from.defined() ? from.shape() : Shape{});
   if (options.lengths.defined()) {
     check_ints("recurrent", options.lengths, gates);
-    check(options.lengths.shape() == Shape{gates.dim(0)}, "recurrent: {} sequences, but lengths is {}", gates.dim(0), options.lengths.shape());
+    check(options.lengths.shape() == Shape{gates.dim(0)}, "recurrent: {} sequences, but lengths is {}", gates.dim(0),
+          options.lengths.shape());
   }
 }
 
 }  // namespace
 
-RecurrentResult recurrent(RnnKind kind, const Tensor& gates, const Tensor& weight, const Tensor& bias, const RecurrentOptions& options) {
+RecurrentResult recurrent(RnnKind kind, const Tensor& gates, const Tensor& weight, const Tensor& bias,
+                          const RecurrentOptions& options) {
   check_inputs(kind, gates, weight, bias, options);
   const std::int64_t batch = gates.dim(0), length = gates.dim(1), parts = gates_of(kind), width = gates.dim(2) / parts;
   const bool lstm = kind == RnnKind::lstm;
@@ -84,39 +91,46 @@ RecurrentResult recurrent(RnnKind kind, const Tensor& gates, const Tensor& weigh
     const std::int64_t t = order.time(i);
     const Tensor hidden = at(hiddens, order.before(t)), cell = lstm ? at(cells, order.before(t)) : Tensor();
     backend.matmul({.a = hidden, .b = weight, .transpose_b = true, .bias = bias}, {from_hidden});
-    backend.rnn_step({kind, position(gates, t), from_hidden, hidden, cell, options.lengths, t}, at(hiddens, order.after(t)),
-                     lstm ? at(cells, order.after(t)) : Tensor(), at(saved, t));
+    backend.rnn_step({kind, position(gates, t), from_hidden, hidden, cell, options.lengths, t},
+                     at(hiddens, order.after(t)), lstm ? at(cells, order.after(t)) : Tensor(), at(saved, t));
   }
-  RecurrentResult result{like(gates, {batch, length, width}), like(gates, {batch, width}), lstm ? like(gates, {batch, width}) : Tensor()};
+  RecurrentResult result{like(gates, {batch, length, width}), like(gates, {batch, width}),
+                         lstm ? like(gates, {batch, width}) : Tensor()};
   collect(hiddens, order, result.states);
   backend.scale(at(hiddens, order.last()), 1, {result.hidden});
   if (lstm) backend.scale(at(cells, order.last()), 1, {result.cell});
 
-  record_all({result.states, result.hidden, result.cell}, {gates, weight, bias, options.hidden, options.cell},
-             [=](std::span<const Tensor> dys, Grads& grad) {
-               const Tensor& dstates = dys[0];
-               Tensor dhidden = like(gates, {batch, width}), dcell = lstm ? like(dhidden) : Tensor();
-               start(dhidden, dys[1]);
-               if (lstm) start(dcell, dys[2]);
-               Tensor dgates = like(gates), dfrom_hidden = like(saved, {length, batch, parts * width});
-               Backend& backend = gates.backend();
-               for (std::int64_t i = length - 1; i >= 0; --i) {
-                 const std::int64_t t = order.time(i);
-                 if (dstates.defined()) backend.scale(position(dstates, t), 1, {dhidden, true});
-                 const RnnStep step{kind, {}, {}, at(hiddens, order.before(t)), lstm ? at(cells, order.before(t)) : Tensor(), options.lengths, t};
-                 backend.rnn_step_backward(step, at(saved, t), dhidden, dcell, position(dgates, t), at(dfrom_hidden, t), dhidden, dcell);
-                 backend.matmul({.a = at(dfrom_hidden, t), .b = weight}, {dhidden, true});
-               }
-               const Tensor all = dfrom_hidden.flat_rows();
-               if (Grad dweight = grad(weight))
-                 backend.matmul({.a = all, .b = hiddens.slice_first(order.reverse ? 1 : 0, length).flat_rows(), .transpose_a = true}, dweight);
-               if (Grad dbias = grad(bias))
-                 backend.reduce(Reduction::sum, all.reshape({1, length * batch, parts * width}),
-                                {dbias.into.reshape({1, parts * width}), dbias.accumulate}, {});
-               grad.give(gates, dgates);
-               grad.give(options.hidden, dhidden);
-               grad.give(options.cell, dcell);
-             });
+  record_all(
+      {result.states, result.hidden, result.cell}, {gates, weight, bias, options.hidden, options.cell},
+      [=](std::span<const Tensor> dys, Grads& grad) {
+        const Tensor& dstates = dys[0];
+        Tensor dhidden = like(gates, {batch, width}), dcell = lstm ? like(dhidden) : Tensor();
+        start(dhidden, dys[1]);
+        if (lstm) start(dcell, dys[2]);
+        Tensor dgates = like(gates), dfrom_hidden = like(saved, {length, batch, parts * width});
+        Backend& backend = gates.backend();
+        for (std::int64_t i = length - 1; i >= 0; --i) {
+          const std::int64_t t = order.time(i);
+          if (dstates.defined()) backend.scale(position(dstates, t), 1, {dhidden, true});
+          const RnnStep step{
+              kind, {}, {}, at(hiddens, order.before(t)), lstm ? at(cells, order.before(t)) : Tensor(), options.lengths,
+              t};
+          backend.rnn_step_backward(step, at(saved, t), dhidden, dcell, position(dgates, t), at(dfrom_hidden, t),
+                                    dhidden, dcell);
+          backend.matmul({.a = at(dfrom_hidden, t), .b = weight}, {dhidden, true});
+        }
+        const Tensor all = dfrom_hidden.flat_rows();
+        if (Grad dweight = grad(weight))
+          backend.matmul(
+              {.a = all, .b = hiddens.slice_first(order.reverse ? 1 : 0, length).flat_rows(), .transpose_a = true},
+              dweight);
+        if (Grad dbias = grad(bias))
+          backend.reduce(Reduction::sum, all.reshape({1, length * batch, parts * width}),
+                         {dbias.into.reshape({1, parts * width}), dbias.accumulate}, {});
+        grad.give(gates, dgates);
+        grad.give(options.hidden, dhidden);
+        grad.give(options.cell, dcell);
+      });
   return result;
 }
 

@@ -26,9 +26,11 @@ Loss cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntro
   check_floats("cross_entropy", {logits});
   check_ints("cross_entropy", targets, logits);
   check_contiguous("cross_entropy", {logits, targets});
-  check(logits.rank() >= 1 && targets.size() == logits.rows(), "cross_entropy: logits are {}, so there must be {} targets, not {}",
-        logits.shape(), logits.rows(), targets.shape());
-  check(options.smoothing >= 0 && options.smoothing < 1, "cross_entropy: smoothing must be in [0, 1), not {}", options.smoothing);
+  check(logits.rank() >= 1 && targets.size() == logits.rows(),
+        "cross_entropy: logits are {}, so there must be {} targets, not {}", logits.shape(), logits.rows(),
+        targets.shape());
+  check(options.smoothing >= 0 && options.smoothing < 1, "cross_entropy: smoothing must be in [0, 1), not {}",
+        options.smoothing);
 
   Tensor losses = like(logits, {logits.rows()}, DType::f32), lse = like(losses), total = like(losses, {2}, DType::f32);
   Backend& backend = logits.backend();
@@ -37,8 +39,10 @@ Loss cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntro
   backend.scale(total.slice_first(0, 1), 1, {mean});
   record(mean, {logits}, [logits, targets, options, lse, total](const Tensor& dloss, Grads& grad) {
     if (!grad.wants(logits)) return;
-    // The logits are the largest tensor of a language model: when nobody else reads them, their gradient takes their place.
-    const bool in_place = logits.storage()->strong.load() == 1 && !logits.storage()->parent && !logits.storage()->gradient && !logits.storage()->keeps_gradient;
+    // The logits are the largest tensor of a language model: when nobody else reads them, their gradient takes their
+    // place.
+    const bool in_place = logits.storage()->strong.load() == 1 && !logits.storage()->parent &&
+                          !logits.storage()->gradient && !logits.storage()->keeps_gradient;
     const Grad into = in_place ? Grad{logits} : grad(logits);
     dloss.backend().cross_entropy_backward(dloss, logits, targets, options.smoothing, options.ignore, lse, total, into);
     if (in_place) grad.give(logits, logits);

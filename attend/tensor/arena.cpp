@@ -111,8 +111,8 @@ Arena::Block Arena::take(std::size_t bytes) {
 void Arena::give_back(std::int32_t number) {
   --live_;
   if (following_) {
-    const bool planned = cursor_ < plan_->events.size() && plan_->events[cursor_].bytes == 0 &&
-                         plan_->events[cursor_].block == number;
+    const bool planned =
+        cursor_ < plan_->events.size() && plan_->events[cursor_].bytes == 0 && plan_->events[cursor_].block == number;
     following_ = planned;
     cursor_ += planned;
     return;

@@ -53,9 +53,9 @@ struct AttentionMask {
   Tensor bias = {};
 };
 
-// softmax(q kᵀ · scale + mask) v for each head; head h is columns [h·D, (h + 1)·D). q, k, v are strided. D is any multiple of 8 up
-// to 128, or 256. A query that sees no key gets zeros, and -inf as its log-sum-exp.
-// Dropout hits the weights: element ((b·H + h)·T + t)·S + s, with T and S the maxima when packed.
+// softmax(q kᵀ · scale + mask) v for each head; head h is columns [h·D, (h + 1)·D). q, k, v are strided. D is any
+// multiple of 8 up to 128, or 256. A query that sees no key gets zeros, and -inf as its log-sum-exp. Dropout hits the
+// weights: element ((b·H + h)·T + t)·S + s, with T and S the maxima when packed.
 struct Attention {
   Tensor q, k, v;
   std::int64_t heads = 1;
@@ -64,7 +64,8 @@ struct Attention {
   Dropout dropout = {};
 };
 
-// sum = x + dropout(branch); y = (sum - mean) · rstd · weight + bias.   branch, sum may be undefined together: plain layer norm
+// sum = x + dropout(branch); y = (sum - mean) · rstd · weight + bias.   branch, sum may be undefined together: plain
+// layer norm
 struct AddNorm {
   Tensor x, branch;     // [rows, C]
   Tensor weight, bias;  // [C]; bias may be undefined
@@ -190,8 +191,8 @@ class Backend {
   virtual void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
                              const Tensor& losses, const Tensor& lse, const Tensor& total) = 0;
   // dlogits = dloss/total[1] · (softmax - smoothed target); dlogits may be logits itself. dloss f32 [1].
-  virtual void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
-                                      float smoothing, std::int32_t ignore, const Tensor& lse, const Tensor& total,
+  virtual void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,
+                                      std::int32_t ignore, const Tensor& lse, const Tensor& total,
                                       const Grad& dlogits) = 0;
 
   // x [A, N, C] -> y [A, C] over the middle axis. index i32 [A, C] is where the maximum stands (first of equals).

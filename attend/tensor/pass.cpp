@@ -48,8 +48,8 @@ void unshare(Storage* storage, DType dtype) {
 Grad Grads::operator()(const Tensor& x) {
   if (!wants(x)) return {};
   Storage* storage = x.storage();
-  check(storage->whole || covers_storage(x), "backward: {} is only part of its storage; take parts with ops::split or ops::slice",
-        x.shape());
+  check(storage->whole || covers_storage(x),
+        "backward: {} is only part of its storage; take parts with ops::split or ops::slice", x.shape());
   if (!storage->gradient) {
     Storage* whole = storage->whole.get();
     if (whole && !whole->gradient) whole->gradient = allocate_gradient(whole, x.dtype());
@@ -75,7 +75,10 @@ void Grads::give(const Tensor& x, const Tensor& dx) {
 }
 
 Pass::Pass(Backend& backend, Options options)
-    : backend_(backend), options_(options), memory_(new PassMemory(backend)), seed_(make_tensor(backend, {2}, DType::i32)) {
+    : backend_(backend),
+      options_(options),
+      memory_(new PassMemory(backend)),
+      seed_(make_tensor(backend, {2}, DType::i32)) {
   begin({});
 }
 

@@ -50,9 +50,9 @@ struct Storage {
   Backend* backend = nullptr;
   Pass* pass = nullptr;        // whose tape records what is made from this; null outside any pass
   PassMemory* home = nullptr;  // whose record this is and whose arena holds the block
-  bool owned = false;       // free data on the backend when the last strong reference goes
-  std::int32_t block = -1;  // the arena's number for the memory, -1 when it is not the arena's
-  Memory parent;            // an alias keeps what it points into alive
+  bool owned = false;          // free data on the backend when the last strong reference goes
+  std::int32_t block = -1;     // the arena's number for the memory, -1 when it is not the arena's
+  Memory parent;               // an alias keeps what it points into alive
 
   // The gradient. `gradient` is laid out as the storage itself, in its own dtype or in f32 (parameters).
   bool differentiable = false;

@@ -27,7 +27,8 @@ struct Cosine {
 
   float operator()(std::int64_t step) const {
     if (step <= warmup) return peak * static_cast<float>(step) / static_cast<float>(warmup);
-    const double done = std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(std::max<std::int64_t>(steps - warmup, 1)));
+    const double done = std::min(
+        1.0, static_cast<double>(step - warmup) / static_cast<double>(std::max<std::int64_t>(steps - warmup, 1)));
     return floor + (peak - floor) * static_cast<float>(0.5 * (1 + std::cos(3.14159265358979323846 * done)));
   }
 };

@@ -11,7 +11,8 @@ std::vector<float> AttentionWeights::matrix(std::int64_t batch, std::int64_t hea
   const std::int64_t first = head < 0 ? 0 : head, last = head < 0 ? heads : head + 1;
   for (std::int64_t h = first; h < last; ++h)
     for (std::int64_t i = 0; i < size; ++i)
-      result[static_cast<std::size_t>(i)] += values[static_cast<std::size_t>((batch * heads + h) * size + i)] / static_cast<float>(last - first);
+      result[static_cast<std::size_t>(i)] +=
+          values[static_cast<std::size_t>((batch * heads + h) * size + i)] / static_cast<float>(last - first);
   return result;
 }
 

@@ -37,8 +37,8 @@ struct Buffer {
     bytes.resize(values.size() * bytes_of(dtype));
     for (std::size_t i = 0; i < values.size(); ++i) {
       const Bf16 half(values[i]);
-      std::memcpy(bytes.data() + i * bytes_of(dtype), dtype == DType::bf16 ? static_cast<const void*>(&half) : &values[i],
-                  bytes_of(dtype));
+      std::memcpy(bytes.data() + i * bytes_of(dtype),
+                  dtype == DType::bf16 ? static_cast<const void*>(&half) : &values[i], bytes_of(dtype));
     }
   }
   void* data() { return bytes.data() + bytes_of(dtype); }  // element 0 is one past the start
@@ -58,13 +58,20 @@ struct Buffer {
 
 double reference_activation(Activation activation, double x) {
   switch (activation) {
-    case Activation::none: return x;
-    case Activation::relu: return x > 0 ? x : 0;
-    case Activation::gelu: return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::gelu_tanh: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::silu: return x / (1 + std::exp(-x));
-    case Activation::tanh: return std::tanh(x);
-    case Activation::sigmoid: return 1 / (1 + std::exp(-x));
+    case Activation::none:
+      return x;
+    case Activation::relu:
+      return x > 0 ? x : 0;
+    case Activation::gelu:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::silu:
+      return x / (1 + std::exp(-x));
+    case Activation::tanh:
+      return std::tanh(x);
+    case Activation::sigmoid:
+      return 1 / (1 + std::exp(-x));
   }
   return x;
 }
@@ -295,7 +302,8 @@ TEST(PackedGemm, AgainstLoops) {
             }
             // int8: rounding errors of half a step on either side, independent: six standard deviations.
             const double step_a = most_a / 127, step_w = most_w / 127;
-            const double int8 = 6 / std::sqrt(12.0) * std::sqrt(step_a * step_a * square_w + step_w * step_w * square_a);
+            const double int8 =
+                6 / std::sqrt(12.0) * std::sqrt(step_a * step_a * square_w + step_w * step_w * square_a);
             const double bound = as == DType::f32    ? 6e-6 * size
                                  : as == DType::bf16 ? 6.0 / 512 * std::sqrt(square_a * square_w / k) * 1.5
                                                      : int8;

@@ -82,12 +82,6 @@ ATTEND_AMX_INLINE void finish(const TileProduct& t) {
   if constexpr (M == 2 && N == 2) _tile_stored(3, low + 16, pitch);
 }
 
-// The lines of A two steps on, from L2 to L1.
-ATTEND_AMX_INLINE void fetch(const std::byte* from, int lines) {
-#pragma GCC unroll 32
-  for (int i = 0; i < lines; ++i) _mm_prefetch(reinterpret_cast<const char*>(from + 64 * i), _MM_HINT_T0);
-}
-
 template <class Tiles, int M, int N>
 ATTEND_AMX void multiply_tiles(const TileProduct& t) {
   start<M, N>(t);
@@ -107,7 +101,6 @@ ATTEND_AMX void multiply_tiles(const TileProduct& t) {
       Tiles::product10();
       if constexpr (N == 2) Tiles::product11();
     }
-    fetch(a + 2 * a_step, 16 * M);
     a += a_step;
     b += 16 * kPitch;
   }
@@ -144,7 +137,6 @@ ATTEND_AMX void multiply_split(const TileProduct& t) {
     _tile_loadd(6, b + kLow, kPitch);
     if constexpr (N == 2) _tile_loadd(7, b + kLow + 64, kPitch);
     four_products<M, N>();
-    fetch(a + 2 * a_step, 32 * M);
     a += a_step;
     b += 2 * kLow;
   }
@@ -236,8 +228,14 @@ constexpr Kernel kInt8{.name = "amx int8",
 }  // namespace
 
 KernelSet amx_kernels(const Features& features) {
+  // Up to four bf16 rows are read where they lie, as AVX-512 does: packing b would cost more than the product.
+  static const Kernel bf16 = [&features] {
+    Kernel kernel = kBf16;
+    if (const Kernel* vectors = avx512_kernels(features).bf16) kernel.dot = vectors->dot, kernel.dot_rows = 4;
+    return kernel;
+  }();
   KernelSet set;
-  if (features.amx_bf16) set.bf16 = &kBf16, set.split = &kSplit;
+  if (features.amx_bf16) set.bf16 = &bf16, set.split = &kSplit;
   if (features.amx_int8) set.int8 = &kInt8;
   return set;
 }

@@ -44,9 +44,7 @@ struct Int8Step {
   ATTEND_AVX2_INLINE static Acc plus(Acc c, const float* tile) {
     return _mm256_add_epi32(c, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(tile)));
   }
-  ATTEND_AVX2_INLINE static void store(float* tile, Acc c) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(tile), c);
-  }
+  ATTEND_AVX2_INLINE static void store(float* tile, Acc c) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(tile), c); }
 };
 
 template <class Step, int Rows, int Vectors>

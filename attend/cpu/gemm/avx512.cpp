@@ -37,8 +37,7 @@ ATTEND_AVX512 void pack_words_avx512(const Operand& from, int rows, int width, s
     const std::byte* source = from.data + r * step;
     std::byte* target = to + 4 * r;
     std::int64_t kk = 0;
-    for (; kk + 16 <= k; kk += 16)
-      transpose_words(source + 4 * kk, offsets, target + kk * pitch, pitch, wide, 16);
+    for (; kk + 16 <= k; kk += 16) transpose_words(source + 4 * kk, offsets, target + kk * pitch, pitch, wide, 16);
     if (kk == k) continue;
     const int count = static_cast<int>(k - kk);
     for (int i = 0; i < 16; ++i)
@@ -51,8 +50,7 @@ void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, 
   pack_words_avx512({from.data, DType::f32, from.row_step / 4, 1}, rows, width, k / 4, to);
 }
 
-ATTEND_AVX512 float quantise_avx512(const float* from, std::int64_t k, std::int64_t padded, int offset,
-                                    std::byte* to) {
+ATTEND_AVX512 float quantise_avx512(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
   return quantise_row<16>(from, k, padded, offset, to);
 }
 
@@ -232,9 +230,9 @@ ATTEND_AVX512 void dot_block(const DotProduct& d, const std::byte* b, std::int64
   for (int r = 0; r < Rows; ++r) {
     const __m512 none = _mm512_setzero_ps();
     alignas(16) float out[4];
-    _mm_store_ps(out, sums(acc[r][0], Columns > 1 ? acc[r][Columns > 1 ? 1 : 0] : none,
-                           Columns > 2 ? acc[r][Columns > 2 ? 2 : 0] : none,
-                           Columns > 3 ? acc[r][Columns > 3 ? 3 : 0] : none));
+    _mm_store_ps(
+        out, sums(acc[r][0], Columns > 1 ? acc[r][Columns > 1 ? 1 : 0] : none,
+                  Columns > 2 ? acc[r][Columns > 2 ? 2 : 0] : none, Columns > 3 ? acc[r][Columns > 3 ? 3 : 0] : none));
 #pragma GCC unroll 4
     for (int c = 0; c < Columns; ++c) tile[r * d.tile_stride + c * tile_apart] = out[c];
   }
@@ -244,10 +242,8 @@ ATTEND_AVX512 void dot_block(const DotProduct& d, const std::byte* b, std::int64
 template <class Step, int Rows, int Columns>
 void dot_rows(const DotProduct& d) {
   const int each = d.cols / Columns;
-  for (int i = 0; i < each; ++i)
-    dot_block<Step, Rows, Columns>(d, d.b + i * d.b_row, each * d.b_row, d.tile + i, each);
-  for (int i = each * Columns; i < d.cols; ++i)
-    dot_block<Step, Rows, 1>(d, d.b + i * d.b_row, 0, d.tile + i, 0);
+  for (int i = 0; i < each; ++i) dot_block<Step, Rows, Columns>(d, d.b + i * d.b_row, each * d.b_row, d.tile + i, each);
+  for (int i = each * Columns; i < d.cols; ++i) dot_block<Step, Rows, 1>(d, d.b + i * d.b_row, 0, d.tile + i, 0);
 }
 
 template <class Step>
@@ -256,12 +252,24 @@ void dot(const DotProduct& d) {
     // 5 to 7 rows are done as 4 + the rest, 9 and more as 8s.
     const int rows = part.rows >= 8 ? 8 : part.rows >= 6 ? 6 : part.rows >= 4 ? 4 : part.rows;
     switch (rows) {
-      case 8: dot_rows<Step, 8, 3>(part); break;
-      case 6: dot_rows<Step, 6, 4>(part); break;
-      case 4: dot_rows<Step, 4, 4>(part); break;
-      case 3: dot_rows<Step, 3, 4>(part); break;
-      case 2: dot_rows<Step, 2, 4>(part); break;
-      default: dot_rows<Step, 1, 4>(part); break;
+      case 8:
+        dot_rows<Step, 8, 3>(part);
+        break;
+      case 6:
+        dot_rows<Step, 6, 4>(part);
+        break;
+      case 4:
+        dot_rows<Step, 4, 4>(part);
+        break;
+      case 3:
+        dot_rows<Step, 3, 4>(part);
+        break;
+      case 2:
+        dot_rows<Step, 2, 4>(part);
+        break;
+      default:
+        dot_rows<Step, 1, 4>(part);
+        break;
     }
     part.rows -= rows;
     part.a += rows * part.a_row;

@@ -16,8 +16,7 @@
 
 #include "attend/cpu/gemm/kernel.h"
 
-#define ATTEND_AVX512 \
-  __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx512vnni")))
+#define ATTEND_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx512vnni")))
 #define ATTEND_AVX512_INLINE ATTEND_AVX512 __attribute__((always_inline)) inline
 
 namespace attend::cpu::detail {
@@ -56,8 +55,8 @@ ATTEND_AVX512_INLINE void transpose_words(const std::byte* from, const RowOffset
     }
     const __m512i t0 = _mm512_unpacklo_epi32(v[0], v[1]), t1 = _mm512_unpackhi_epi32(v[0], v[1]);
     const __m512i t2 = _mm512_unpacklo_epi32(v[2], v[3]), t3 = _mm512_unpackhi_epi32(v[2], v[3]);
-    const __m512i out[4] = {_mm512_unpacklo_epi64(t0, t2), _mm512_unpackhi_epi64(t0, t2),
-                            _mm512_unpacklo_epi64(t1, t3), _mm512_unpackhi_epi64(t1, t3)};
+    const __m512i out[4] = {_mm512_unpacklo_epi64(t0, t2), _mm512_unpackhi_epi64(t0, t2), _mm512_unpacklo_epi64(t1, t3),
+                            _mm512_unpackhi_epi64(t1, t3)};
 #pragma GCC unroll 4
     for (int q = 0; q < 4; ++q)
       if (4 * j + q < count) _mm512_mask_storeu_epi32(to + (4 * j + q) * to_pitch, write, out[q]);

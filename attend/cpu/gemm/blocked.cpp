@@ -56,9 +56,8 @@ class Blocked {
 
   void run() {
     if (!one_pass_) {
-      waiting_ = reinterpret_cast<float*>(
-          waiting_tiles.get(static_cast<std::size_t>(ceil_div(job_.m, width_) * ceil_div(job_.n, kernel_.nr) *
-                                                     width_ * kernel_.nr * 4)));
+      waiting_ = reinterpret_cast<float*>(waiting_tiles.get(
+          static_cast<std::size_t>(ceil_div(job_.m, width_) * ceil_div(job_.n, kernel_.nr) * width_ * kernel_.nr * 4)));
     }
     const std::int64_t depth = one_pass_ ? std::max<std::int64_t>(1, job_.k) : kMaxDepth;
     share_a_ = !a_in_place_ && job_.m <= kernel_.mc;
@@ -114,8 +113,8 @@ class Blocked {
   // The same by all threads, in groups of at least eight panels or 32 K elements.
   void pack_shared(const Side& side, std::int64_t k, std::int64_t depth) {
     const std::int64_t panels = ceil_div(side.rows, side.width);
-    const std::int64_t group = std::max<std::int64_t>(side.from.row_step == 1 ? 8 : 1,
-                                                      32768 / std::max<std::int64_t>(1, side.width * depth));
+    const std::int64_t group =
+        std::max<std::int64_t>(side.from.row_step == 1 ? 8 : 1, 32768 / std::max<std::int64_t>(1, side.width * depth));
     each(ceil_div(panels, group), [&](std::int64_t g) {
       Side part = side;
       part.to += g * group * side.bytes;
@@ -203,13 +202,11 @@ class Blocked {
   // Nothing to be done to a tile but to add it to C or put it there: the micro-kernel does that itself.
   bool plain() const {
     const GemmOutput& out = job_.out;
-    return kernel_.direct && out.c_dtype == DType::f32 && out.alpha == 1 && out.bias == nullptr &&
-           out.pre == nullptr && out.activation == Activation::none && job_.dequantise.rows == nullptr;
+    return kernel_.direct && out.c_dtype == DType::f32 && out.alpha == 1 && out.bias == nullptr && out.pre == nullptr &&
+           out.activation == Activation::none && job_.dequantise.rows == nullptr;
   }
 
-  bool whole(std::int64_t i, std::int64_t j) const {
-    return (j + 1) * kernel_.nr <= n_ && (i + 1) * width_ <= job_.m;
-  }
+  bool whole(std::int64_t i, std::int64_t j) const { return (j + 1) * kernel_.nr <= n_ && (i + 1) * width_ <= job_.m; }
 
   float* waiting_slot(std::int64_t i, std::int64_t j) const {
     return waiting_ + ((n0_ / kernel_.nr + j) * ceil_div(job_.m, width_) + i) * width_ * kernel_.nr;

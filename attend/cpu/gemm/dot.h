@@ -50,8 +50,8 @@ struct Dots {
       for (int c = 0; c < Columns; ++c) {
         float value = sum(acc[r][c]);
         for (std::int64_t i = k; i < d.k; ++i)
-          value += reinterpret_cast<const float*>(d.a + r * d.a_row)[i] *
-                   reinterpret_cast<const float*>(b + c * apart)[i];
+          value +=
+              reinterpret_cast<const float*>(d.a + r * d.a_row)[i] * reinterpret_cast<const float*>(b + c * apart)[i];
         tile[r * d.tile_stride + c * tile_apart] = value;
       }
   }

@@ -28,20 +28,19 @@ namespace {
 constexpr int kRows = 8, kColumns = 12;
 
 // The accumulators of a full tile are v8 to v31 throughout; v0 to v7 hold operands.
-#define ATTEND_ZERO_TILE                                                                                           \
-  "movi v8.4s, #0\n movi v9.4s, #0\n movi v10.4s, #0\n movi v11.4s, #0\n movi v12.4s, #0\n movi v13.4s, #0\n"      \
-  "movi v14.4s, #0\n movi v15.4s, #0\n movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n"    \
-  "movi v20.4s, #0\n movi v21.4s, #0\n movi v22.4s, #0\n movi v23.4s, #0\n movi v24.4s, #0\n movi v25.4s, #0\n"    \
+#define ATTEND_ZERO_TILE                                                                                        \
+  "movi v8.4s, #0\n movi v9.4s, #0\n movi v10.4s, #0\n movi v11.4s, #0\n movi v12.4s, #0\n movi v13.4s, #0\n"   \
+  "movi v14.4s, #0\n movi v15.4s, #0\n movi v16.4s, #0\n movi v17.4s, #0\n movi v18.4s, #0\n movi v19.4s, #0\n" \
+  "movi v20.4s, #0\n movi v21.4s, #0\n movi v22.4s, #0\n movi v23.4s, #0\n movi v24.4s, #0\n movi v25.4s, #0\n" \
   "movi v26.4s, #0\n movi v27.4s, #0\n movi v28.4s, #0\n movi v29.4s, #0\n movi v30.4s, #0\n movi v31.4s, #0\n"
-#define ATTEND_STORE_TILE                                                                                          \
-  "stp q8, q9, [%[raw]]\n stp q10, q11, [%[raw], #32]\n stp q12, q13, [%[raw], #64]\n"                             \
-  "stp q14, q15, [%[raw], #96]\n stp q16, q17, [%[raw], #128]\n stp q18, q19, [%[raw], #160]\n"                    \
-  "stp q20, q21, [%[raw], #192]\n stp q22, q23, [%[raw], #224]\n stp q24, q25, [%[raw], #256]\n"                   \
+#define ATTEND_STORE_TILE                                                                        \
+  "stp q8, q9, [%[raw]]\n stp q10, q11, [%[raw], #32]\n stp q12, q13, [%[raw], #64]\n"           \
+  "stp q14, q15, [%[raw], #96]\n stp q16, q17, [%[raw], #128]\n stp q18, q19, [%[raw], #160]\n"  \
+  "stp q20, q21, [%[raw], #192]\n stp q22, q23, [%[raw], #224]\n stp q24, q25, [%[raw], #256]\n" \
   "stp q26, q27, [%[raw], #288]\n stp q28, q29, [%[raw], #320]\n stp q30, q31, [%[raw], #352]\n"
-#define ATTEND_TILE_CLOBBERS                                                                                        \
-  "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16",      \
-      "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", \
-      "memory"
+#define ATTEND_TILE_CLOBBERS                                                                                          \
+  "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", \
+      "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory"
 
 // tile [rows][12] (+)= raw, of the same order.
 template <class T>
@@ -134,32 +133,33 @@ void multiply_f32(const TileProduct& t) {
   static constexpr Multiply kByRows[] = {multiply_f32_rows<1>, multiply_f32_rows<2>, multiply_f32_rows<3>,
                                          multiply_f32_rows<4>, multiply_f32_rows<5>, multiply_f32_rows<6>,
                                          multiply_f32_rows<7>, multiply_f32_rows<8>};
-  t.rows == kRows && t.a_row == 4 ? multiply_f32_full(t) : kByRows[t.rows - 1](t);
+  t.rows == kRows&& t.a_row == 4 ? multiply_f32_full(t) : kByRows[t.rows - 1](t);
 }
 
 // Four row pairs (v0 to v3) by six column pairs, each loaded to v4 in turn. `mm` is the instruction, defined before.
-#define ATTEND_COLUMN "mm \\first, 0, \\from\n mm \\second, 1, \\from\n mm \\third, 2, \\from\n mm \\fourth, 3, \\from\n"
+#define ATTEND_COLUMN \
+  "mm \\first, 0, \\from\n mm \\second, 1, \\from\n mm \\third, 2, \\from\n mm \\fourth, 3, \\from\n"
 #define ATTEND_COLUMN_MACRO ".macro column from, first, second, third, fourth\n" ATTEND_COLUMN ".endm\n"
-#define ATTEND_PAIRS_LOOP                             \
-  ATTEND_ZERO_TILE                                    \
-  "cbz %[k], 2f\n"                                    \
-  "1:\n"                                              \
-  "ldp q0, q1, [%[a]]\n"                              \
-  "ldp q2, q3, [%[a], #32]\n"                         \
-  "ldp q4, q5, [%[b]]\n"                              \
-  "add %[a], %[a], #64\n"                             \
-  "column 4, 8, 14, 20, 26\n"                         \
-  "ldp q6, q7, [%[b], #32]\n"                         \
-  "column 5, 9, 15, 21, 27\n"                         \
-  "ldp q4, q5, [%[b], #64]\n"                         \
-  "add %[b], %[b], #96\n"                             \
-  "column 6, 10, 16, 22, 28\n"                        \
-  "prfm pldl1keep, [%[a], #512]\n"                    \
-  "column 7, 11, 17, 23, 29\n"                        \
-  "subs %[k], %[k], #1\n"                             \
-  "column 4, 12, 18, 24, 30\n"                        \
-  "column 5, 13, 19, 25, 31\n"                        \
-  "b.ne 1b\n"                                         \
+#define ATTEND_PAIRS_LOOP          \
+  ATTEND_ZERO_TILE                 \
+  "cbz %[k], 2f\n"                 \
+  "1:\n"                           \
+  "ldp q0, q1, [%[a]]\n"           \
+  "ldp q2, q3, [%[a], #32]\n"      \
+  "ldp q4, q5, [%[b]]\n"           \
+  "add %[a], %[a], #64\n"          \
+  "column 4, 8, 14, 20, 26\n"      \
+  "ldp q6, q7, [%[b], #32]\n"      \
+  "column 5, 9, 15, 21, 27\n"      \
+  "ldp q4, q5, [%[b], #64]\n"      \
+  "add %[b], %[b], #96\n"          \
+  "column 6, 10, 16, 22, 28\n"     \
+  "prfm pldl1keep, [%[a], #512]\n" \
+  "column 7, 11, 17, 23, 29\n"     \
+  "subs %[k], %[k], #1\n"          \
+  "column 4, 12, 18, 24, 30\n"     \
+  "column 5, 13, 19, 25, 31\n"     \
+  "b.ne 1b\n"                      \
   "2:\n" ATTEND_STORE_TILE ".purgem column\n .purgem mm\n"
 
 ATTEND_BF16 void multiply_bf16_full(const TileProduct& t) {
@@ -194,50 +194,49 @@ ATTEND_BF16 void multiply_split_full(const TileProduct& t) {
   const std::byte* a = t.a;
   const std::byte* b = t.b;
   std::int64_t k = t.k / 4;
-  asm volatile(
-      ".macro mm to, left, right\n bfmmla v\\to\\().4s, v\\left\\().8h, v\\right\\().8h\n .endm\n"  //
-      ATTEND_COLUMN_MACRO ATTEND_ZERO_TILE
-      "cbz %[k], 2f\n"
-      "1:\n"
-      "ldp q0, q1, [%[a]]\n"
-      "ldp q2, q3, [%[a], #32]\n"
-      "ldp q4, q5, [%[b]]\n"
-      "column 4, 8, 14, 20, 26\n"
-      "ldp q6, q7, [%[b], #96]\n"
-      "column 5, 9, 15, 21, 27\n"
-      "ldp q4, q5, [%[b], #32]\n"
-      "column 6, 8, 14, 20, 26\n"
-      "column 7, 9, 15, 21, 27\n"
-      "ldp q6, q7, [%[b], #128]\n"
-      "column 4, 10, 16, 22, 28\n"
-      "column 5, 11, 17, 23, 29\n"
-      "ldp q4, q5, [%[b], #64]\n"
-      "column 6, 10, 16, 22, 28\n"
-      "column 7, 11, 17, 23, 29\n"
-      "ldp q6, q7, [%[b], #160]\n"
-      "column 4, 12, 18, 24, 30\n"
-      "column 5, 13, 19, 25, 31\n"
-      "column 6, 12, 18, 24, 30\n"
-      "column 7, 13, 19, 25, 31\n"
-      "ldp q0, q1, [%[a], #64]\n"
-      "ldp q2, q3, [%[a], #96]\n"
-      "ldp q6, q7, [%[b]]\n"
-      "prfm pldl1keep, [%[a], #768]\n"
-      "column 4, 12, 18, 24, 30\n"
-      "column 5, 13, 19, 25, 31\n"
-      "ldp q4, q5, [%[b], #32]\n"
-      "column 6, 8, 14, 20, 26\n"
-      "column 7, 9, 15, 21, 27\n"
-      "add %[a], %[a], #128\n"
-      "add %[b], %[b], #192\n"
-      "subs %[k], %[k], #1\n"
-      "column 4, 10, 16, 22, 28\n"
-      "column 5, 11, 17, 23, 29\n"
-      "b.ne 1b\n"
-      "2:\n" ATTEND_STORE_TILE ".purgem column\n .purgem mm\n"
-      : [a] "+r"(a), [b] "+r"(b), [k] "+r"(k)
-      : [raw] "r"(raw)
-      : ATTEND_TILE_CLOBBERS);
+  asm volatile(".macro mm to, left, right\n bfmmla v\\to\\().4s, v\\left\\().8h, v\\right\\().8h\n .endm\n"  //
+               ATTEND_COLUMN_MACRO ATTEND_ZERO_TILE
+               "cbz %[k], 2f\n"
+               "1:\n"
+               "ldp q0, q1, [%[a]]\n"
+               "ldp q2, q3, [%[a], #32]\n"
+               "ldp q4, q5, [%[b]]\n"
+               "column 4, 8, 14, 20, 26\n"
+               "ldp q6, q7, [%[b], #96]\n"
+               "column 5, 9, 15, 21, 27\n"
+               "ldp q4, q5, [%[b], #32]\n"
+               "column 6, 8, 14, 20, 26\n"
+               "column 7, 9, 15, 21, 27\n"
+               "ldp q6, q7, [%[b], #128]\n"
+               "column 4, 10, 16, 22, 28\n"
+               "column 5, 11, 17, 23, 29\n"
+               "ldp q4, q5, [%[b], #64]\n"
+               "column 6, 10, 16, 22, 28\n"
+               "column 7, 11, 17, 23, 29\n"
+               "ldp q6, q7, [%[b], #160]\n"
+               "column 4, 12, 18, 24, 30\n"
+               "column 5, 13, 19, 25, 31\n"
+               "column 6, 12, 18, 24, 30\n"
+               "column 7, 13, 19, 25, 31\n"
+               "ldp q0, q1, [%[a], #64]\n"
+               "ldp q2, q3, [%[a], #96]\n"
+               "ldp q6, q7, [%[b]]\n"
+               "prfm pldl1keep, [%[a], #768]\n"
+               "column 4, 12, 18, 24, 30\n"
+               "column 5, 13, 19, 25, 31\n"
+               "ldp q4, q5, [%[b], #32]\n"
+               "column 6, 8, 14, 20, 26\n"
+               "column 7, 9, 15, 21, 27\n"
+               "add %[a], %[a], #128\n"
+               "add %[b], %[b], #192\n"
+               "subs %[k], %[k], #1\n"
+               "column 4, 10, 16, 22, 28\n"
+               "column 5, 11, 17, 23, 29\n"
+               "b.ne 1b\n"
+               "2:\n" ATTEND_STORE_TILE ".purgem column\n .purgem mm\n"
+               : [a] "+r"(a), [b] "+r"(b), [k] "+r"(k)
+               : [raw] "r"(raw)
+               : ATTEND_TILE_CLOBBERS);
   add_blocks(raw, t);
 }
 

@@ -96,8 +96,7 @@ void pack_bf16_fours(const Operand& from, int rows, int width, std::int64_t k, s
       Four x{};
       if (r < rows && from.row_step == 1 && from.dtype == DType::f32 && k - kk >= 4 && rows - (r & ~3) >= 4) {
         // Rows contiguous: four k of four rows are turned at once.
-        if ((r & 3) == 0)
-          transpose_four(reinterpret_cast<const float*>(from.at(r, kk).data), from.k_step, turned, 4);
+        if ((r & 3) == 0) transpose_four(reinterpret_cast<const float*>(from.at(r, kk).data), from.k_step, turned, 4);
         x = load(turned + 4 * (r & 3));
       } else if (r < rows) {
         x = four_of_k(from, r, kk, k - kk);

@@ -23,9 +23,7 @@ struct PackedWeights::Access {
   static float* scales(const PackedWeights& w) {
     return reinterpret_cast<float*>(panels(w) + detail::packed_bytes(kernel(w), w.n_, w.k_));
   }
-  static std::int32_t* offsets(const PackedWeights& w) {
-    return reinterpret_cast<std::int32_t*>(scales(w) + w.n_);
-  }
+  static std::int32_t* offsets(const PackedWeights& w) { return reinterpret_cast<std::int32_t*>(scales(w) + w.n_); }
 
   static PackedWeights make(const Matrix& w, std::int64_t n, std::int64_t k, DType as, Precision precision,
                             ThreadPool* pool);

@@ -101,15 +101,23 @@ struct TileWriter {
 
   [[gnu::always_inline]] static void write(const TileOutput& out) {
     switch (out.activation) {
-      case Activation::relu: return rows<Activation::relu>(out);
-      case Activation::gelu: return rows<Activation::gelu>(out);
-      case Activation::gelu_tanh: return rows<Activation::gelu_tanh>(out);
-      case Activation::silu: return rows<Activation::silu>(out);
-      case Activation::tanh: return rows<Activation::tanh>(out);
-      case Activation::sigmoid: return rows<Activation::sigmoid>(out);
-      case Activation::none: break;
+      case Activation::relu:
+        return rows<Activation::relu>(out);
+      case Activation::gelu:
+        return rows<Activation::gelu>(out);
+      case Activation::gelu_tanh:
+        return rows<Activation::gelu_tanh>(out);
+      case Activation::silu:
+        return rows<Activation::silu>(out);
+      case Activation::tanh:
+        return rows<Activation::tanh>(out);
+      case Activation::sigmoid:
+        return rows<Activation::sigmoid>(out);
+      case Activation::none:
+        break;
     }
-    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.row_scales == nullptr && out.cols % Width == 0) return rows_plain(out);
+    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.row_scales == nullptr && out.cols % Width == 0)
+      return rows_plain(out);
     rows<Activation::none>(out);
   }
 };

@@ -54,8 +54,8 @@ template <class E>
 static void pack_queries(const AttentionHead& head, std::int64_t first, const QueryBlock& block) {
   const std::int64_t m = smaller(head.queries - first, kSide), floats = attention_tiles_floats(kSide, head.width);
   float* start = reinterpret_cast<float*>(block.q.high);
-  // Zeros where the last block is not full, and in the sums.
-  float* from = m < kSide ? start : block.dq_transposed;
+  // Zeros in the sums, and in the packed rows where the last step of 32 is not full.
+  float* from = m % 32 != 0 ? start : block.dq_transposed;
   for (; from < start + floats; from += kLanes) store(from, Vec{});
   const E* q = static_cast<const E*>(head.q) + first * head.q_stride;
   const E* dy = static_cast<const E*>(head.dy) + first * head.dy_stride;
