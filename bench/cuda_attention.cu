@@ -394,7 +394,8 @@ bool run_case(const Case& c) {
 std::vector<Case> cases() {
   std::vector<Case> list;
   for (int width : {8, 24, 32, 64, 80, 128, 256}) {
-    const std::string d = "D" + std::to_string(width);
+    std::string d("D");
+    d += std::to_string(width);
     list.push_back({.name = d, .width = width});
     list.push_back(
         {.name = d + " causal long", .batch = 1, .queries = 517, .keys = 517, .width = width, .causal = true});

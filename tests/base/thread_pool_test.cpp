@@ -14,7 +14,7 @@ namespace attend {
 namespace {
 
 class ThreadPoolTest : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 5));
 
 TEST_P(ThreadPoolTest, VisitsEachIndexOnce) {
   ThreadPool pool(GetParam());
@@ -43,7 +43,7 @@ TEST_P(ThreadPoolTest, RangesCoverWithoutOverlap) {
 TEST_P(ThreadPoolTest, ManySmallJobsInARow) {
   ThreadPool pool(GetParam());
   std::vector<std::int64_t> sums(4, 0);
-  constexpr int kJobs = 2000;
+  constexpr int kJobs = 500;
   for (int job = 0; job < kJobs; ++job)
     pool.for_each(4, [&](std::int64_t i) { sums[static_cast<std::size_t>(i)] += job; });
   for (const std::int64_t sum : sums) EXPECT_EQ(sum, std::int64_t{kJobs} * (kJobs - 1) / 2);
@@ -61,7 +61,7 @@ TEST_P(ThreadPoolTest, WorksAfterItsWorkersFellAsleep) {
 
 TEST_P(ThreadPoolTest, RethrowsAndGoesOn) {
   ThreadPool pool(GetParam());
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < 20; ++round) {
     try {
       pool.for_each(100, [&](std::int64_t i) {
         if (i == round) throw std::runtime_error("piece " + std::to_string(i));
@@ -90,7 +90,7 @@ TEST(ThreadPool, TakesTheCoresOfTheProcess) {
 }
 
 TEST(ThreadPool, ComesAndGoesWithoutWork) {
-  for (int i = 0; i < 50; ++i) ThreadPool pool(3);
+  for (int i = 0; i < 20; ++i) ThreadPool pool(3);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Whatever UTF-8 goes in comes out again, and no input takes more than its share of time.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -86,16 +86,15 @@ TEST(Lossless, InvalidTextIsAnErrorNotASurprise) {
   }
 }
 
-// One word of a million bytes: quadratic work would take hours.
+// One word of half a million bytes: work in the square of that would take minutes.
 TEST(Hostile, LongWordsTakeTimeInProportion) {
-  std::string letters, same(1 << 20, 'e'), quotes(1 << 20, '<');
-  for (std::uint32_t i = 0; letters.size() < (1 << 20); ++i) letters += "the people of"[i * 7 % 13];
+  std::string letters, same(1 << 19, 'e'), quotes(1 << 19, '<');
+  for (std::uint32_t i = 0; letters.size() < (1 << 19); ++i) letters += "the people of"[i * 7 % 13];
   std::erase(letters, ' ');
   for (const std::string& text : {letters, same, quotes}) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of this process, however busy the machine is
     EXPECT_EQ(trained().decode(trained().encode_ids(text)), text);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(seconds.count(), 20);  // 0.2 s on an idle core
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 10);  // 0.1 s on an idle core
   }
 }
 
