@@ -19,7 +19,7 @@ SHAPES = [(8, 3072, 768), (64, 3072, 768), (512, 768, 768), (512, 3072, 768), (4
 def ours(program, shape, threads):
     """exact, split and bf16 rates, packing in every call."""
     name = "x".join(map(str, shape))
-    command = [program, "--threads", str(threads), "--rounds", "3", "--only", name, "--no-packed"]
+    command = [program, "--threads", str(threads), "--rounds", "15", "--only", name, "--no-packed"]
     row = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip().splitlines()[-1]
     return [float(word) for word in row.split("|")[0].split()[6:9]]
 
