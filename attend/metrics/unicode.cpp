@@ -4,7 +4,7 @@
 #include <span>
 
 #include "attend/base/error.h"
-#include "attend/metrics/unicode_tables.h"
+#include "attend/base/unicode_tables.h"
 
 namespace attend::metrics {
 
