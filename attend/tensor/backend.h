@@ -195,7 +195,8 @@ class Backend {
                                       std::int32_t ignore, const Tensor& lse, const Tensor& total,
                                       const Grad& dlogits) = 0;
 
-  // x [A, N, C] -> y [A, C] over the middle axis. index i32 [A, C] is where the maximum stands (first of equals).
+  // x [A, N, C] -> y [A, C] over the middle axis; y is as x, or f32 (parameter gradients). index i32 [A, C] is where
+  // the maximum stands (first of equals).
   virtual void reduce(Reduction kind, const Tensor& x, const Grad& y, const Tensor& index) = 0;
   virtual void reduce_backward(Reduction kind, const Tensor& dy, const Tensor& index, const Grad& dx) = 0;
 
