@@ -26,7 +26,7 @@ struct Options {
   bool fast = false;
 };
 
-constexpr models::TransformerConfig kConfig{.dropout = 0};
+const models::TransformerConfig kConfig{.dropout = 0};
 
 void dump(const std::string& path, const nn::Parameters& parameters, const std::map<std::string, Tensor>& tensors) {
   SafetensorsWriter writer;

@@ -81,13 +81,20 @@ void Progress::finish(std::string_view text) {
   finished_ = true;
 }
 
+void Progress::print(std::string_view message) {
+  if (line_open_) out_ << "\r\x1b[K";
+  line_open_ = false;
+  out_ << message << '\n' << std::flush;
+  drawn_at_ = -1;
+}
+
 std::string Progress::line(std::string_view text, bool finished) const {
   const double seconds = elapsed();
   const double fraction =
       options_.total > 0 ? std::clamp(static_cast<double>(done_) / static_cast<double>(options_.total), 0.0, 1.0) : 1;
   std::string numbers = fmt::format("{:3.0f} %  {}/{}", std::floor(fraction * 100), done_, options_.total);
-  if (done_ > 0 && seconds > 0) {
-    const double rate = static_cast<double>(done_) / seconds;
+  if (done_ > options_.start && seconds > 0) {
+    const double rate = static_cast<double>(done_ - options_.start) / seconds;
     numbers += "  " + rate_text(rate);
     if (!text.empty()) numbers += fmt::format("  {}", text);
     if (!finished)

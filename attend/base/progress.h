@@ -26,6 +26,7 @@ class Progress {
   struct Options {
     std::string label;
     std::int64_t total = 0;
+    std::int64_t start = 0;  // done before this run of the loop: not part of its rate
     Terminal terminal = {};
     double redraw_seconds = 0.1;  // in a terminal
     double line_seconds = 10;     // elsewhere
@@ -42,6 +43,9 @@ class Progress {
   // may be called every step; wants_text() is then false and the text need not be made.
   void update(std::int64_t done, std::string_view text = {});
   bool wants_text() const;
+
+  // A line of its own, above the bar.
+  void print(std::string_view message);
 
   // The last state, drawn for certain, and the end of the line. The destructor does this only for the line's end.
   void finish(std::string_view text = {});

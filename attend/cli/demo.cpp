@@ -14,7 +14,6 @@
 #include "attend/cli/digit_task.h"
 #include "attend/models/transformer.h"
 #include "attend/nn/parameters.h"
-#include "attend/nn/position.h"
 #include "attend/ops/reduce.h"
 #include "attend/train/optimizer.h"
 #include "attend/train/schedule.h"
@@ -36,37 +35,34 @@ struct DemoOptions {
 };
 
 constexpr DigitBatchOptions kBatch{.rows = 64, .min_length = 3, .max_length = 10};
-constexpr models::TransformerConfig kConfig{.vocabulary = kDigitVocabulary,
-                                            .width = 64,
-                                            .heads = 4,
-                                            .hidden = 256,
-                                            .encoder_layers = 2,
-                                            .decoder_layers = 2,
-                                            .max_length = 16,
-                                            .dropout = 0,
-                                            .pre_norm = true};
+const models::TransformerConfig kConfig{.vocabulary = kDigitVocabulary,
+                                        .width = 64,
+                                        .heads = 4,
+                                        .hidden = 256,
+                                        .encoder_layers = 2,
+                                        .decoder_layers = 2,
+                                        .max_length = 16,
+                                        .dropout = 0,
+                                        .pre_norm = true};
 
 // The model, its weights and the tensors that feed it.
 struct Student {
   Student(Backend& device, std::uint64_t seed)
-      : backend(device),
-        model(kConfig),
-        parameters(device, model, {.seed = seed}),
-        positions(nn::sinusoidal_positions(device, kConfig.max_length, kConfig.width, DType::f32)) {}
+      : backend(device), model(kConfig), parameters(device, model, {.seed = seed}) {
+    model.place(device, DType::f32);
+  }
 
   Backend& backend;
   models::Transformer model;
   nn::Parameters parameters;
-  Tensor positions;
 };
 
 // Trains until done or interrupted; returns the last loss seen.
 float train(Student& student, const DemoOptions& options, const Streams& streams) {
   Backend& backend = student.backend;
   const std::int64_t rows = kBatch.rows, source = kBatch.max_length, target = source + 1;
-  const models::Transformer::Batch outside{
-      make_tensor(backend, {rows, source}, DType::i32), make_tensor(backend, {rows}, DType::i32),
-      make_tensor(backend, {rows, target}, DType::i32), make_tensor(backend, {rows, target}, DType::i32)};
+  const auto ints = [&](const Shape& shape) { return make_tensor(backend, shape, DType::i32); };
+  const models::PairBatch outside{{ints({rows, source}), ints({rows})}, {ints({rows, target})}, ints({rows, target})};
   const Tensor loss = make_tensor(backend, {1}, DType::f32);
   train::Optimizer optimizer(student.parameters, {.clip_norm = 1});
   const train::Cosine rate{.warmup = 50, .steps = options.steps, .peak = 3e-3f};
@@ -74,11 +70,7 @@ float train(Student& student, const DemoOptions& options, const Streams& streams
   train::StepGraph graph(pass);
   const auto one_step = [&] {
     student.parameters.start_gradients();
-    const Tensor mean = student.model
-                            .loss({pass.input(outside.source), pass.input(outside.source_lengths),
-                                   pass.input(outside.target_in), pass.input(outside.target_out)},
-                                  student.positions, {.ignore = kIgnoreId})
-                            .mean;
+    const Tensor mean = student.model.loss(outside.in(pass), {.ignore = kIgnoreId}).mean;
     backend.scale(mean, 1, {loss});
     pass.backward(mean);
     student.parameters.finish_gradients();
@@ -92,8 +84,8 @@ float train(Student& student, const DemoOptions& options, const Streams& streams
   batches.task = options.task, batches.seed = options.seed;
   for (; step <= options.steps && !interrupt.requested(); ++step) {
     const DigitBatch batch = make_digit_batch(batches, static_cast<std::uint32_t>(step));
-    upload(outside.source, batch.source), upload(outside.source_lengths, batch.source_lengths);
-    upload(outside.target_in, batch.target_in), upload(outside.target_out, batch.target_out);
+    upload(outside.source.ids, batch.source), upload(outside.source.lengths, batch.source_lengths);
+    upload(outside.target.ids, batch.target_in), upload(outside.labels, batch.target_out);
     optimizer.set_rate(rate(step), step);
     graph.run(0, static_cast<std::uint64_t>(step), one_step);
     progress.update(step, progress.wants_text() ? fmt::format("loss {:.3f}", download(loss)[0]) : std::string());
@@ -117,18 +109,17 @@ Answer answer(Student& student, const std::string& digits) {
   const auto ids = [&](const std::vector<std::int32_t>& values) {
     Tensor tensor = make_tensor(student.backend, {1, static_cast<std::int64_t>(values.size())}, DType::i32);
     upload(tensor, values);
-    return pass.input(tensor);
+    return nn::Sequences{pass.input(tensor)};
   };
-  const Tensor memory = student.model.encode(student.model.embed(ids(source), student.positions), {});
+  const nn::Sequences read = ids(source);
   while (static_cast<std::int64_t>(written.size()) < kConfig.max_length) {
-    const Tensor decoded = student.model.decode(student.model.embed(ids(written), student.positions), memory, {});
-    const std::int32_t next = download_ints(ops::max(student.model.logits(decoded), -1).index).back();
+    const Tensor logits = student.model.logits(student.model.decoded(read, ids(written)));
+    const std::int32_t next = download_ints(ops::max(logits, -1).index).back();
     if (next == kEndId) break;
     written.push_back(next);
   }
   written.erase(written.begin());
-  return {to_digits(written),
-          collector.at(fmt::format("decoder.layers.{}.multihead_attn", kConfig.decoder_layers - 1))};
+  return {to_digits(written), collector.at(student.model.alignment_label())};
 }
 
 // How many of a fresh batch come out right.
@@ -194,7 +185,7 @@ void add_demo_command(CLI::App& app, const Streams& streams) {
       [](CLI::App& flags, DemoOptions& options) {
         const std::map<std::string, DigitTask> tasks{{"reverse", DigitTask::reverse}, {"sort", DigitTask::sort}};
         flags.add_option("--task", options.task, "reverse or sort")
-            ->transform(CLI::CheckedTransformer(tasks))
+            ->transform(CLI::CheckedTransformer(tasks).description(""))
             ->default_str("reverse");
         flags.add_option("--digits", options.digits, "what it answers in the end, up to 10 digits")
             ->capture_default_str();

@@ -8,7 +8,9 @@
 #include "attend/cli/devices.h"
 #include "attend/cli/score.h"
 #include "attend/cli/tokenize.h"
+#include "attend/cli/train.h"
 #include "attend/cli/train_tokenizer.h"
+#include "attend/cli/translate.h"
 #include "attend/cli/version.h"
 
 namespace attend {
@@ -37,7 +39,9 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_demo_command(app, streams);
   add_score_command(app, streams);
   add_tokenize_command(app, streams);
+  add_train_command(app, streams);
   add_train_tokenizer_command(app, streams);
+  add_translate_command(app, streams);
 
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes words from the back

@@ -1,23 +1,65 @@
 #include "attend/models/transformer.h"
 
-#include <cmath>
+#include <fmt/format.h>
 
+#include <cmath>
+#include <string_view>
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/models/transformer_decoder.h"
+#include "attend/nn/position.h"
 #include "attend/ops/activation.h"
 
 namespace attend::models {
 
 namespace {
 
+Activation activation_named(const std::string& name) {
+  for (Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu})
+    if (name == name_of(activation)) return activation;
+  fail("transformer: unknown activation '{}'; there are relu, gelu, gelu_tanh and silu", name);
+}
+
 nn::AttentionConfig attention(const TransformerConfig& config, const char* stack, int index, const char* kind) {
-  return {config.width, config.heads, config.dropout,
-          std::string(stack) + ".layers." + std::to_string(index) + "." + kind};
+  const bool decoder = std::string_view(stack) == "decoder";
+  return {config.width, decoder && config.decoder_heads ? config.decoder_heads : config.heads, config.attention_dropout,
+          fmt::format("{}.layers.{}.{}", stack, index, kind)};
+}
+
+FeedForward feed_forward(const TransformerConfig& config, std::int64_t hidden) {
+  return {config.width, hidden, activation_named(config.activation)};
 }
 
 }  // namespace
 
+void check_config(const TransformerConfig& config) {
+  const auto within = [](const char* name, std::int64_t value, std::int64_t least, std::int64_t most) {
+    check(value >= least && value <= most, "transformer: {} must be {} to {}, not {}", name, least, most, value);
+  };
+  within("vocabulary", config.vocabulary, 0, 1 << 24);
+  within("width", config.width, 8, 1 << 16);
+  within("hidden", config.hidden, 1, 1 << 20);
+  within("decoder_hidden", config.decoder_hidden, 0, 1 << 20);
+  within("encoder_layers", config.encoder_layers, 0, 1024);
+  within("decoder_layers", config.decoder_layers, 0, 1024);
+  within("max_length", config.max_length, 1, 1 << 20);
+  for (std::int64_t heads : {config.heads, config.decoder_heads ? config.decoder_heads : config.heads}) {
+    within("heads", heads, 1, config.width);
+    check(config.width % heads == 0 && config.width / heads % 8 == 0,
+          "transformer: width {} over {} heads must give heads of a multiple of 8", config.width, heads);
+  }
+  for (float rate : {config.dropout, config.attention_dropout})
+    check(rate >= 0 && rate < 1, "transformer: dropout must be at least 0 and below 1, not {}", rate);
+  const std::string& positions = config.positions;
+  check(positions == "sinusoidal" || positions == "sinusoidal-halves" || positions == "learned",
+        "transformer: unknown positions '{}'; there are sinusoidal, sinusoidal-halves and learned", positions);
+  activation_named(config.activation);
+}
+
 EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
     : self_attention_(attention(config, "encoder", index, "self_attn")),
-      feed_forward_(config.width, config.hidden),
+      feed_forward_(feed_forward(config, config.hidden)),
       norm1_(config.width),
       norm2_(config.width) {}
 
@@ -29,7 +71,7 @@ void EncoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask) c
 DecoderLayer::DecoderLayer(const TransformerConfig& config, int index)
     : self_attention_(attention(config, "decoder", index, "self_attn")),
       cross_attention_(attention(config, "decoder", index, "multihead_attn")),
-      feed_forward_(config.width, config.hidden),
+      feed_forward_(feed_forward(config, config.decoder_hidden ? config.decoder_hidden : config.hidden)),
       norm1_(config.width),
       norm2_(config.width),
       norm3_(config.width) {}
@@ -55,38 +97,89 @@ void DecoderLayer::step(nn::Residual& stream, Cache& cache, const Tensor& length
   stream.leave(norm3_, feed_forward_(stream.enter(norm3_)));
 }
 
+namespace {
+
+const TransformerConfig& checked(const TransformerConfig& config) {
+  check_config(config);
+  return config;
+}
+
+}  // namespace
+
 Transformer::Transformer(const TransformerConfig& config)
-    : config_(config),
+    : config_(checked(config)),
       embedding_(config.vocabulary, config.width),
+      target_embedding_(config.vocabulary, config.width),
+      output_(config.vocabulary, config.width),
+      output_bias_{{config.vocabulary}, {}},
+      learned_positions_{{config.max_length, config.width},
+                         {nn::Init::normal, 1.0f / std::sqrt(static_cast<float>(config.width))}},
       encoder_(config, config.encoder_layers),
       decoder_(config, config.decoder_layers) {}
 
-Tensor Transformer::encode(const Tensor& source, const Tensor& source_lengths) const {
+Tensor Transformer::encode(const Tensor& source, const AttentionMask& mask) const {
   nn::Residual stream = this->stream(source);
-  for (const EncoderLayer& layer : encoder_.layers) layer(stream, {.key_lengths = source_lengths});
+  for (const EncoderLayer& layer : encoder_.layers) layer(stream, mask);
   return encoder_.finish(stream);
 }
 
-Tensor Transformer::decode(const Tensor& target, const Tensor& memory, const Tensor& source_lengths) const {
+Tensor Transformer::decode(const Tensor& target, const Tensor& memory, const AttentionMask& mask,
+                           const AttentionMask& memory_mask) const {
   nn::Residual stream = this->stream(target);
-  for (const DecoderLayer& layer : decoder_.layers)
-    layer(stream, memory, {.causal = true}, {.key_lengths = source_lengths});
+  for (const DecoderLayer& layer : decoder_.layers) layer(stream, memory, mask, memory_mask);
   return decoder_.finish(stream);
 }
 
-Tensor Transformer::embed(const Tensor& ids, const Tensor& positions) const { return embed_at(ids, {}, positions); }
-
-Tensor Transformer::embed_at(const Tensor& ids, const Tensor& position_ids, const Tensor& positions) const {
-  const float scale = std::sqrt(static_cast<float>(config_.width));
-  return ops::dropout(embedding_(ids, {.scale = scale, .positions = positions, .position_ids = position_ids}),
-                      config_.dropout);
+Tensor Transformer::embed(const nn::Sequences& sequences, Side side) const {
+  const bool learned = config_.positions == "learned";
+  check(learned || fixed_positions_.defined(), "transformer: place() was not called");
+  const nn::Embedding& table = config_.shared_embeddings || side == Side::source ? embedding_ : target_embedding_;
+  const ops::EmbeddingOptions options{
+      .scale = config_.scaled_embeddings ? std::sqrt(static_cast<float>(config_.width)) : 1.0f,
+      .positions = learned ? learned_positions_.value : fixed_positions_,
+      .position_ids = sequences.positions};
+  return ops::dropout(table(sequences.ids, options), config_.dropout);
 }
 
-ops::Loss Transformer::loss(const Batch& batch, const Tensor& positions,
-                            const ops::CrossEntropyOptions& options) const {
-  const Tensor memory = encode(embed(batch.source, positions), batch.source_lengths);
-  const Tensor decoded = decode(embed(batch.target_in, positions), memory, batch.source_lengths);
-  return ops::cross_entropy(logits(decoded), batch.target_out, options);
+Tensor Transformer::logits(const Tensor& decoded) const {
+  const nn::Embedding& table = config_.shared_embeddings ? embedding_ : output_;
+  return table.logits(decoded, output_bias_);
+}
+
+Tensor Transformer::decoded(const nn::Sequences& source, const nn::Sequences& target) const {
+  const Tensor memory = encode(embed(source, Side::source), mask_between(source, source));
+  return decode(embed(target, Side::target), memory, causal_mask(target), mask_between(target, source));
+}
+
+ops::Loss Transformer::loss(const PairBatch& batch, const ops::CrossEntropyOptions& options) const {
+  return ops::cross_entropy(logits(decoded(batch.source, batch.target)), batch.labels, options);
+}
+
+std::unique_ptr<nn::StepModel> Transformer::start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {
+  return std::make_unique<TransformerDecoder>(*this, pass, source, group);
+}
+
+std::string Transformer::alignment_label() const {
+  return config_.decoder_layers ? fmt::format("decoder.layers.{}.multihead_attn", config_.decoder_layers - 1) : "";
+}
+
+void Transformer::place(Backend& backend, DType dtype) {
+  if (config_.positions == "learned") return;
+  const auto order = config_.positions == "sinusoidal" ? nn::SinusoidOrder::interleaved : nn::SinusoidOrder::halves;
+  fixed_positions_ = nn::sinusoidal_positions(backend, config_.max_length, config_.width, dtype, order);
+}
+
+Json Transformer::config() const {
+  Json json = {{"model_type", "transformer"}};
+  json.update(write_fields(config_));
+  return json;
+}
+
+std::unique_ptr<Seq2Seq> make_transformer(const Json& settings, std::string_view what) {
+  TransformerConfig config;
+  read_fields(config, settings, what);
+  check(config.vocabulary > 0, "{}: 'vocabulary' is missing", what);
+  return std::make_unique<Transformer>(config);
 }
 
 }  // namespace attend::models

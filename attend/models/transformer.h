@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attend/models/seq2seq.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/parameter.h"
@@ -14,20 +15,52 @@
 namespace attend::models {
 
 struct TransformerConfig {
-  std::int64_t vocabulary = 0;  // one for both sides, shared with the output layer (section 3.4)
+  std::int64_t vocabulary = 0;  // 0: the stacks alone, as torch.nn.Transformer
   std::int64_t width = 512, heads = 8, hidden = 2048;
   std::int64_t encoder_layers = 6, decoder_layers = 6;
   std::int64_t max_length = 256;
-  float dropout = 0.1f;
+  float dropout = 0.1f, attention_dropout = 0;
   bool pre_norm = false;    // the paper: post-norm
   bool final_norm = false;  // a norm after each stack: needed by pre-norm, and what torch.nn.Transformer has
+  std::string positions = "sinusoidal";
+  std::string activation = "relu";
+  bool shared_embeddings = true;
+  // Where Marian's models (OPUS-MT) differ from the paper's.
+  bool scaled_embeddings = true, output_bias = false;
+  std::int64_t decoder_heads = 0, decoder_hidden = 0;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("vocabulary", vocabulary, "how many tokens there are");
+    v("width", width, "of the model: d_model of the paper");
+    v("heads", heads, "of attention; they divide the width");
+    v("hidden", hidden, "width inside the feed-forward layers: d_ff of the paper");
+    v("encoder_layers", encoder_layers, "how many");
+    v("decoder_layers", decoder_layers, "how many");
+    v("max_length", max_length, "longest sentence, in tokens");
+    v("dropout", dropout, "of embeddings and of what each sublayer adds");
+    v("attention_dropout", attention_dropout, "of attention weights");
+    v("pre_norm", pre_norm, "norms before the sublayers instead of after (the paper: after)");
+    v("final_norm", final_norm, "a norm at the end of each stack, which pre_norm has anyway");
+    v("positions", positions, "sinusoidal, sinusoidal-halves or learned");
+    v("activation", activation, "of the feed-forward layers: relu, gelu, gelu_tanh or silu");
+    v("shared_embeddings", shared_embeddings, "one table for source, target and output (section 3.4)");
+    v("scaled_embeddings", scaled_embeddings, "times sqrt(width) (section 3.4)");
+    v("output_bias", output_bias, "a bias of the logits");
+    v("decoder_heads", decoder_heads, "0: as many as heads");
+    v("decoder_hidden", decoder_hidden, "0: as hidden");
+  }
 };
+
+// Throws Error when a value makes no sense, naming it.
+void check_config(const TransformerConfig& config);
 
 // Linear, relu, linear (section 3.3).
 class FeedForward {
  public:
-  FeedForward(std::int64_t width, std::int64_t hidden) : expand_(width, hidden), contract_(hidden, width) {}
-  Tensor operator()(const Tensor& x) const { return contract_(expand_(x, Activation::relu)); }
+  FeedForward(std::int64_t width, std::int64_t hidden, Activation activation)
+      : expand_(width, hidden), contract_(hidden, width), activation_(activation) {}
+  Tensor operator()(const Tensor& x) const { return contract_(expand_(x, activation_)); }
   template <class Visitor>
   void visit(Visitor&& v) {
     v("linear1", expand_), v("linear2", contract_);
@@ -35,6 +68,7 @@ class FeedForward {
 
  private:
   nn::Linear expand_, contract_;
+  Activation activation_;
 };
 
 class EncoderLayer {
@@ -97,42 +131,59 @@ struct Stack {
   }
 };
 
-class Transformer {
+class Transformer : public Seq2Seq {
  public:
   explicit Transformer(const TransformerConfig& config);
-  const TransformerConfig& config() const { return config_; }
+  const TransformerConfig& settings() const { return config_; }
 
-  // From embedded sequences [B, S, C], [B, T, C]. source_lengths i32 [B] may be undefined: no padding.
-  Tensor encode(const Tensor& source, const Tensor& source_lengths) const;
-  Tensor decode(const Tensor& target, const Tensor& memory, const Tensor& source_lengths) const;
+  // From embedded sequences: [B, S, C] and [B, T, C], or packed [rows, C].
+  Tensor encode(const Tensor& source, const AttentionMask& mask) const;
+  Tensor decode(const Tensor& target, const Tensor& memory, const AttentionMask& mask,
+                const AttentionMask& memory_mask) const;
 
-  // ids i32 [B, T] -> [B, T, C]: embedding · sqrt(C) + position, then dropout.   positions [max_length, C]
-  Tensor embed(const Tensor& ids, const Tensor& positions) const;
-  // With position_ids (like ids) instead of counting from 0.
-  Tensor embed_at(const Tensor& ids, const Tensor& position_ids, const Tensor& positions) const;
-  Tensor logits(const Tensor& decoded) const { return embedding_.logits(decoded); }
+  // ids -> [.., C]: embedding · sqrt(C) + position, then dropout.
+  enum class Side : std::uint8_t { source, target };
+  Tensor embed(const nn::Sequences& sequences, Side side) const;
+  Tensor logits(const Tensor& decoded) const;
+  // Embeds, encodes and decodes: the decoder's states, like batch.target.
+  Tensor decoded(const nn::Sequences& source, const nn::Sequences& target) const;
+
+  std::int64_t vocabulary() const override { return config_.vocabulary; }
+  std::int64_t max_length() const override { return config_.max_length; }
+  bool takes_packed() const override { return true; }
+  Json config() const override;
+  void place(Backend& backend, DType dtype) override;
+  std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
+  ops::Loss loss(const PairBatch& batch, const ops::CrossEntropyOptions& options) const override;
+  std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const override;
+  std::string alignment_label() const override;
+
+  // For decoding step by step (transformer_decoder.h).
   const std::vector<DecoderLayer>& decoder_layers() const { return decoder_.layers; }
   nn::Residual stream(const Tensor& x) const { return {x, {config_.pre_norm, config_.dropout}}; }
   Tensor finish_decoder(nn::Residual& stream) const { return decoder_.finish(stream); }
 
-  // Teacher forcing: target_in is the target moved right by one, target_out what each position should say.
-  struct Batch {
-    Tensor source, source_lengths;  // i32 [B, S], [B]
-    Tensor target_in, target_out;   // i32 [B, T]
-  };
-  ops::Loss loss(const Batch& batch, const Tensor& positions, const ops::CrossEntropyOptions& options) const;
-
   template <class Visitor>
   void visit(Visitor&& v) {
-    if (config_.vocabulary > 0) v("embedding", embedding_);
+    if (config_.vocabulary > 0) {
+      v("embedding", embedding_);
+      if (!config_.shared_embeddings) v("target_embedding", target_embedding_), v("output", output_);
+      if (config_.output_bias) v("output_bias", output_bias_);
+      if (config_.positions == "learned") v("positions", learned_positions_);
+    }
     v("encoder", encoder_), v("decoder", decoder_);
   }
 
  private:
   TransformerConfig config_;
-  nn::Embedding embedding_;
+  nn::Embedding embedding_;  // of both sides and the output, unless they are separate
+  nn::Embedding target_embedding_, output_;
+  nn::Parameter output_bias_, learned_positions_;
+  Tensor fixed_positions_;  // [max_length, C]; undefined when they are learned
   Stack<EncoderLayer> encoder_;
   Stack<DecoderLayer> decoder_;
 };
+
+std::unique_ptr<Seq2Seq> make_transformer(const Json& settings, std::string_view what);
 
 }  // namespace attend::models

@@ -1,12 +1,24 @@
 // The keys and values of positions already computed, so that decoding one more token costs one more token.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "attend/tensor/tensor.h"
 
 namespace attend::nn {
+
+// Row i goes on from what row from[i] had. Made once a step, applied to the cache of every layer.
+struct RowMoves {
+  // shared[i]: the first so many positions of rows i and from[i] are the same and need not move; 0 where empty.
+  RowMoves(Backend& backend, std::span<const std::int32_t> from, std::vector<std::int64_t> shared = {});
+
+  std::vector<std::int32_t> from;
+  std::vector<std::int64_t> shared;
+  Tensor on_device;  // from; undefined where the host can read tensors
+};
 
 // One layer's cache: [rows, capacity, 2·C], keys in the first C columns, values in the rest. It grows by doubling, so
 // appending never copies more than it has written.
@@ -16,19 +28,21 @@ class KvCache {
 
   // keys_values [rows, 2·C] (rows may have gaps) become position length() of every row.
   void append(const Tensor& keys_values);
-  // Row i continues what row from[i] had; from is i32 on the device and may be shorter or longer than before.
-  void reorder(const Tensor& from);
+  // As many rows as before, or fewer.
+  void reorder(const RowMoves& moves);
 
   std::int64_t length() const { return length_; }
   // [rows, capacity, C] windows: attention must be told length() as key_lengths.
-  Tensor keys() const { return memory_.columns(0, width_); }
-  Tensor values() const { return memory_.columns(width_, width_); }
+  Tensor keys() const { return memory_.slice_first(0, rows_).columns(0, width_); }
+  Tensor values() const { return memory_.slice_first(0, rows_).columns(width_, width_); }
 
  private:
   void reserve(std::int64_t positions);
+  void move_in_place(const RowMoves& moves);
 
-  std::int64_t width_, length_ = 0;
+  std::int64_t rows_, width_, length_ = 0;
   Tensor memory_;
+  std::vector<std::byte> saved_;  // rows that are overwritten before they are read
 };
 
 }  // namespace attend::nn

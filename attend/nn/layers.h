@@ -55,7 +55,7 @@ class Embedding {
     return ops::embedding(ids, weight_, options);
   }
   // Scores of every row against x: the output layer that shares these weights (section 3.4).
-  Tensor logits(const Tensor& x) const { return ops::linear(x, weight_); }
+  Tensor logits(const Tensor& x, const Tensor& bias = {}) const { return ops::linear(x, weight_, bias); }
   template <class Visitor>
   void visit(Visitor&& v) {
     v("weight", weight_);

@@ -95,4 +95,8 @@ void Parameters::write(const Entry& entry, std::span<const float> values) {
   if (value_.dtype() != DType::f32) upload(value_.slice_first(entry.offset, size), values);
 }
 
+void Parameters::master_changed() {
+  if (value_.dtype() != DType::f32) value_.backend().scale(master_, 1, {value_});
+}
+
 }  // namespace attend::nn

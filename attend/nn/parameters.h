@@ -24,12 +24,21 @@ class Parameters {
   struct Entry {
     std::string name;
     Parameter* parameter;
+    std::int64_t first_row = 0, rows_in_file = 0;  // where it lies in the tensor of a file; 0: it is all of it
     std::int64_t offset = 0;
   };
+  // In visiting order.
+  template <class Module>
+  static std::vector<Entry> list(Module& module) {
+    Lister lister;
+    for_each_parameter(module, lister);
+    return std::move(lister.entries);
+  }
 
   template <class Module>
   Parameters(Backend& backend, Module& module, const ParametersOptions& options = {})
       : Parameters(backend, list(module), options) {}
+  Parameters(Backend& backend, std::vector<Entry> entries, const ParametersOptions& options);
 
   const std::vector<Entry>& entries() const { return entries_; }
   std::int64_t count() const { return count_; }  // of numbers, without padding
@@ -47,17 +56,17 @@ class Parameters {
   // f32 values of one entry, through the master.
   std::vector<float> read(const Entry& entry) const;
   void write(const Entry& entry, std::span<const float> values);
+  // After writing to master() directly: brings the values the model computes with up to date.
+  void master_changed();
 
  private:
-  Parameters(Backend& backend, std::vector<Entry> entries, const ParametersOptions& options);
-  template <class Module>
-  static std::vector<Entry> list(Module& module) {
+  struct Lister {
     std::vector<Entry> entries;
-    for_each_parameter(module, [&](const std::string& name, Parameter& parameter) {
-      entries.push_back({name, &parameter});
-    });
-    return entries;
-  }
+    void operator()(const std::string& name, Parameter& parameter) { entries.push_back({name, &parameter}); }
+    void operator()(const std::string& name, const FileRows& rows) {
+      entries.push_back({name, &rows.parameter, rows.begin, rows.rows_in_file});
+    }
+  };
   void initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream);
 
   std::vector<Entry> entries_;

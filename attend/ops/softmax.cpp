@@ -22,6 +22,16 @@ Tensor softmax(const Tensor& x, const Tensor& lengths) {
   });
 }
 
+Tensor log_sum_exp(const Tensor& x) {
+  check_floats("log_sum_exp", {x});
+  check_contiguous("log_sum_exp", {x});
+  Tensor sums = like(x, {x.rows()}, DType::f32), losses = like(sums), total = like(sums, {2}),
+         targets = like(x, {x.rows()}, DType::i32);
+  x.backend().fill(targets, 0);
+  x.backend().cross_entropy(x, targets, 0, -1, losses, sums, total);
+  return sums;
+}
+
 Loss cross_entropy(const Tensor& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   check_floats("cross_entropy", {logits});
   check_ints("cross_entropy", targets, logits);

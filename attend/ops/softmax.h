@@ -10,6 +10,9 @@ namespace attend::ops {
 // With lengths i32 [B], row r of x [B, .., S] sees only the first lengths[b] entries; the others get weight 0.
 Tensor softmax(const Tensor& x, const Tensor& lengths = {});
 
+// log Σ exp(x) over the last axis, f32 [rows]; not differentiable.
+Tensor log_sum_exp(const Tensor& x);
+
 struct CrossEntropyOptions {
   float smoothing = 0;         // label smoothing as in Szegedy et al. 2016: epsilon spread evenly over all V classes
   std::int32_t ignore = -100;  // targets that count for nothing

@@ -17,6 +17,7 @@ std::vector<float> AttentionWeights::matrix(std::int64_t batch, std::int64_t hea
 }
 
 void Collector::attention(std::string_view label, const Tensor& weights) {
+  if (!only_.empty() && label != only_) return;
   weights_[std::string(label)] = {weights.shape(), download(weights)};
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attend/tensor/pass.h"
@@ -20,11 +21,16 @@ struct AttentionWeights {
 
 class Collector : public Probe {
  public:
+  Collector() = default;
+  // Keeps one label and does not download the others.
+  explicit Collector(std::string only) : only_(std::move(only)) {}
+
   void attention(std::string_view label, const Tensor& weights) override;
   const AttentionWeights& at(const std::string& label) const;
   const std::map<std::string, AttentionWeights>& all() const { return weights_; }
 
  private:
+  std::string only_;
   std::map<std::string, AttentionWeights> weights_;
 };
 

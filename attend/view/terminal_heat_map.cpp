@@ -6,21 +6,19 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <vector>
 
 #include "attend/base/error.h"
+#include "attend/view/text_width.h"
 
 namespace attend::view {
 
 namespace {
 
-// Columns a UTF-8 text takes, counting one a code point.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
+constexpr std::size_t kLongestLabel = 24;  // columns; the rest is cut
 
 std::string padded(std::string_view text, std::size_t width, bool right) {
-  const std::string space(width - std::min(width, width_of(text)), ' ');
+  const std::string space(width - std::min(width, columns_of(text)), ' ');
   return right ? space + std::string(text) : std::string(text) + space;
 }
 
@@ -54,26 +52,86 @@ std::string cell(double weight, std::size_t width, bool color) {
   return text;
 }
 
+// Which columns are drawn, and how wide a cell is.
+struct Part {
+  std::size_t begin, end, cell;
+  bool stairs;
+};
+
+struct Labels {
+  std::vector<std::string> rows, columns;
+  std::size_t margin = 0, widest = 1;
+
+  explicit Labels(const HeatMap& map) {
+    for (const std::string& row : map.rows) {
+      rows.push_back(shortened(printable(row), kLongestLabel));
+      margin = std::max(margin, columns_of(rows.back()));
+    }
+    for (const std::string& column : map.columns) {
+      columns.push_back(shortened(printable(column), kLongestLabel));
+      widest = std::max(widest, columns_of(columns.back()));
+    }
+  }
+};
+
+std::vector<Part> plan(const Labels& labels, std::size_t width) {
+  const std::size_t count = labels.columns.size(), cell = labels.widest + 1;
+  const std::size_t room = width > labels.margin + 1 ? width - labels.margin - 1 : 0;
+  if (count * cell <= room) return {{0, count, cell, false}};
+  // On stairs a label needs room to the right of its own column only.
+  for (const std::size_t narrow : {std::size_t{3}, std::size_t{2}}) {
+    std::size_t needed = count * narrow;
+    for (std::size_t i = 0; i < count; ++i) needed = std::max(needed, i * narrow + columns_of(labels.columns[i]));
+    if (needed <= room) return {{0, count, narrow, true}};
+  }
+  constexpr std::size_t kCell = 3;
+  const std::size_t most = std::max<std::size_t>(4, room > labels.widest ? (room - labels.widest) / kCell : 0);
+  std::vector<Part> parts;
+  for (std::size_t begin = 0; begin < count; begin += most)
+    parts.push_back({begin, std::min(count, begin + most), kCell, true});
+  return parts;
+}
+
+std::string header(const Labels& labels, const Part& part) {
+  const std::string margin(labels.margin + 1, ' ');
+  if (!part.stairs) {
+    std::string text = margin;
+    for (std::size_t c = part.begin; c < part.end; ++c) text += padded(labels.columns[c], part.cell, true);
+    return text + '\n';
+  }
+  std::string text;
+  for (std::size_t c = part.begin; c < part.end; ++c) {
+    text += margin;
+    for (std::size_t before = part.begin; before < c; ++before) text += padded("│", part.cell, false);
+    text += labels.columns[c] + '\n';
+  }
+  return text;
+}
+
+std::string legend(const Labels& labels, const Terminal& terminal) {
+  std::string text = std::string(labels.margin + 1, ' ') + "0 ";
+  for (int i = 0; i <= 8; ++i) text += cell(i / 8.0, 2, terminal.color);
+  return text + " 1\n";
+}
+
 }  // namespace
 
 std::string draw(const HeatMap& map, const Terminal& terminal) {
   check(map.weights.size() == map.rows.size() * map.columns.size(), "heat map: {} weights for {} rows and {} columns",
         map.weights.size(), map.rows.size(), map.columns.size());
-  std::size_t margin = 0, widest = 1;
-  for (const std::string& row : map.rows) margin = std::max(margin, width_of(row));
-  for (const std::string& column : map.columns) widest = std::max(widest, width_of(column));
-  const std::size_t step = widest + 1;
-
-  std::string text = std::string(margin + 1, ' ');
-  for (const std::string& column : map.columns) text += padded(column, step, true);
-  text += '\n';
-  for (std::size_t r = 0; r < map.rows.size(); ++r) {
-    text += padded(map.rows[r], margin, true) + ' ';
-    for (std::size_t c = 0; c < map.columns.size(); ++c)
-      text += cell(static_cast<double>(map.weights[r * map.columns.size() + c]), step, terminal.color);
-    text += '\n';
+  const Labels labels(map);
+  std::string text;
+  for (const Part& part : plan(labels, static_cast<std::size_t>(std::max(terminal.width, 20)))) {
+    if (part.begin > 0) text += '\n';
+    text += header(labels, part);
+    for (std::size_t r = 0; r < labels.rows.size(); ++r) {
+      text += padded(labels.rows[r], labels.margin, true) + ' ';
+      for (std::size_t c = part.begin; c < part.end; ++c)
+        text += cell(static_cast<double>(map.weights[r * labels.columns.size() + c]), part.cell, terminal.color);
+      text += '\n';
+    }
   }
-  return text;
+  return text + legend(labels, terminal);
 }
 
 }  // namespace attend::view

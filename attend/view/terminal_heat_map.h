@@ -15,6 +15,8 @@ struct HeatMap {
 };
 
 // With colour: true-colour cells on a dark-to-bright, colour-blind-safe scale. Without: shades of characters.
+// Labels stand over their columns where they fit. Where they do not, each gets a line of its own, like stairs, and
+// where the terminal is too narrow even for that the columns are drawn in several parts, one under the other.
 std::string draw(const HeatMap& map, const Terminal& terminal);
 
 }  // namespace attend::view

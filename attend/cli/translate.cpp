@@ -1,0 +1,268 @@
+#include "attend/cli/translate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "attend/backends.h"
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/interrupt.h"
+#include "attend/base/progress.h"
+#include "attend/tasks/model_folder.h"
+#include "attend/view/attention_json.h"
+#include "attend/view/attention_svg.h"
+#include "attend/view/terminal_heat_map.h"
+
+namespace attend {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  echo "I am a student." | attend translate                     with the model that comes with attend
+  attend translate --model runs/en-de test.en > test.de         lines in, lines out, in order
+  attend translate --show-attention                             type lines; see where the model looked
+  attend translate --attention-svg figure.svg < line.txt        the figure of Bahdanau et al. 2015
+  attend translate --n-best 4 --beams 8 < test.en               "3 ||| -0.4137 ||| text": line from 1, score, text
+  attend translate --alignments < test.en                       text, a tab, "0-0 1-2": word of the source - of the target
+  attend translate --sample --temperature 0.8 --top-k 20 --seed 7 < test.en
+Empty lines stay empty. With --n-best, --alignments adds a fourth field. Ctrl-C ends after the batch at hand.)";
+
+constexpr std::int64_t kWindow = 16;  // batches that are sorted by length together
+
+// The lines of standard input or of files, one after another.
+class LineReader {
+ public:
+  LineReader(const std::vector<std::string>& files, std::istream& in) : files_(files), in_(in) {
+    for (const std::string& path : files) check(std::filesystem::exists(path), "translate: there is no file {}", path);
+  }
+
+  // Up to count more lines; none at the end.
+  std::vector<std::string> next(std::int64_t count) {
+    std::vector<std::string> lines;
+    std::string line;
+    while (static_cast<std::int64_t>(lines.size()) < count && read(line)) {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      lines.push_back(std::move(line));
+    }
+    return lines;
+  }
+
+  // Of all files together; for the progress bar.
+  std::int64_t count_lines() const {
+    std::int64_t count = 0;
+    for (const std::string& path : files_) {
+      const MappedFile file(path);
+      const std::string_view text = file.text();
+      count += std::count(text.begin(), text.end(), '\n') + (!text.empty() && text.back() != '\n');
+    }
+    return count;
+  }
+
+ private:
+  bool read(std::string& line) {
+    if (files_.empty()) {
+      if (std::getline(in_, line)) return true;
+      check(!in_.bad(), "translate: cannot read standard input");
+      return false;
+    }
+    for (; next_ <= files_.size(); ++next_, open_ = false) {
+      if (!open_) {
+        if (next_ == files_.size()) return false;
+        file_ = std::ifstream(files_[next_], std::ios::binary);
+        check(file_.is_open(), "translate: cannot open {}", files_[next_]);
+        open_ = true;
+      }
+      if (std::getline(file_, line)) return true;
+      check(!file_.bad(), "translate: cannot read {}", files_[next_]);
+    }
+    return false;
+  }
+
+  const std::vector<std::string>& files_;
+  std::istream& in_;
+  std::ifstream file_;
+  std::size_t next_ = 0;
+  bool open_ = false;
+};
+
+// Everything that is written for a line, in whatever form was asked for.
+class Writer {
+ public:
+  Writer(const TranslateCommandOptions& options, const Streams& streams) : options_(options), streams_(streams) {
+    if (!options.output.empty()) {
+      file_.open(options.output, std::ios::binary);
+      check(file_.is_open(), "translate: cannot write {}", options.output);
+    }
+    if (!options.attention_json.empty()) {
+      json_.open(options.attention_json, std::ios::binary);
+      check(json_.is_open(), "translate: cannot write {}", options.attention_json);
+      json_ << "[";
+    }
+  }
+
+  void write(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) {
+    std::ostream& out = options_.output.empty() ? streams_.out : file_;
+    if (options_.translate.n_best > 1) {
+      for (const tasks::Translation& translation : line.translations) {
+        out << fmt::format("{} ||| {:.4f} ||| {}", number, translation.score, translation.text);
+        if (options_.alignments) out << " ||| " << alignment(translation);
+        out << '\n';
+      }
+    } else {
+      out << line.text();
+      if (options_.alignments) out << '\t' << (line.translations.empty() ? "" : alignment(line.translations[0]));
+      out << '\n';
+    }
+    picture(number, source, line);
+  }
+
+  void flush() {
+    std::ostream& out = options_.output.empty() ? streams_.out : file_;
+    out.flush();
+    check(options_.output.empty() || file_.good(), "translate: cannot write {}", options_.output);
+  }
+
+  void finish() {
+    flush();
+    if (options_.attention_json.empty()) return;
+    json_ << "\n]\n";
+    json_.flush();
+    check(json_.good(), "translate: cannot write {}", options_.attention_json);
+  }
+
+ private:
+  static std::string alignment(const tasks::Translation& translation) {
+    return view::to_pharaoh(view::align(view::merge_words(translation.attention), tasks::kEndToken));
+  }
+
+  void picture(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) {
+    if (line.translations.empty()) return;
+    const tasks::Translation& best = line.translations[0];
+    if (best.attention.target.empty()) return;
+    const view::AttentionMap map = options_.tokens ? view::trimmed(best.attention) : view::merge_words(best.attention);
+    if (options_.show_attention)
+      streams_.out << view::draw({map.target, map.source, map.weights}, streams_.out_terminal) << '\n';
+    if (!options_.attention_svg.empty())
+      write_file(svg_path(), view::attention_svg(map, {.source = source, .target = best.text}));
+    if (!options_.attention_json.empty()) {
+      Json json = {{"line", number}};
+      json.update(view::to_json(map));
+      json_ << (objects_++ ? ",\n" : "\n") << json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    }
+  }
+
+  // The first figure has the name that was asked for, the others a number: figure.svg, figure-2.svg.
+  std::filesystem::path svg_path() {
+    const std::filesystem::path path = options_.attention_svg;
+    if (++figures_ == 1) return path;
+    return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), figures_, path.extension().string());
+  }
+
+  const TranslateCommandOptions& options_;
+  const Streams& streams_;
+  std::ofstream file_, json_;
+  std::int64_t objects_ = 0, figures_ = 0;
+};
+
+bool wants_attention(const TranslateCommandOptions& options) {
+  return options.alignments || options.show_attention || !options.attention_json.empty() ||
+         !options.attention_svg.empty();
+}
+
+// A person at the keyboard waits for each answer.
+bool typed(const TranslateCommandOptions& options, const Streams& streams) {
+  return options.files.empty() && streams.in.rdbuf() == std::cin.rdbuf() && isatty(STDIN_FILENO);
+}
+
+void list_flags(CLI::App& flags, TranslateCommandOptions& options) {
+  tasks::TranslateOptions& translate = options.translate;
+  flags.add_option("files", options.files, "text, one sentence a line; standard input when there is none");
+  flags.add_option("--model", options.model, "a model's folder, or the name of a shipped one")
+      ->default_str(tasks::kShippedTranslator);
+  flags.add_option("--output", options.output, "where translations go; standard output if not given");
+  flags.add_option("--beams", translate.beams, "beginnings kept while searching; 1 is greedy")->capture_default_str();
+  flags.add_option("--n-best", translate.n_best, "translations a line, as \"line ||| score ||| text\"")
+      ->capture_default_str();
+  flags.add_option("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)")->capture_default_str();
+  auto* sample = flags.add_flag("--sample", translate.sample, "draws from the probabilities instead of searching");
+  flags.add_option("--temperature", translate.temperature, "of --sample; below 1 is safer")
+      ->capture_default_str()
+      ->needs(sample);
+  flags.add_option("--top-k", translate.top_k, "of --sample: only from the k likeliest tokens; 0 is all")
+      ->capture_default_str()
+      ->needs(sample);
+  flags.add_option("--seed", translate.seed, "of --sample")->capture_default_str()->needs(sample);
+  flags.add_flag("--alignments", options.alignments,
+                 "word pairs \"0-0 1-2\" behind a tab, from where the model looked");
+  flags.add_flag("--show-attention", options.show_attention, "where the model looked, in the terminal");
+  flags.add_option("--attention-svg", options.attention_svg, "the same as a figure; a second line goes to NAME-2.svg");
+  flags.add_option("--attention", options.attention_json,
+                   "the same as JSON: a list of {line, source, target, weights}");
+  flags.add_flag("--tokens", options.tokens, "these three show the tokens instead of words");
+  flags.add_option("--batch", translate.batch, "sentences computed together")->capture_default_str();
+  flags.add_flag("--unbuffered", options.unbuffered, "answers each line before it reads the next (as in a terminal)");
+  flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
+  flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();
+}
+
+}  // namespace
+
+void run_translate(const TranslateCommandOptions& options, const Streams& streams) {
+  LineReader reader(options.files, streams.in);
+  const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
+  const auto backend = open_backend(options.device, {.threads = options.threads});
+  const auto loaded = tasks::load_translator(folder, *backend);
+  check(!wants_attention(options) || !loaded->model->alignment_label().empty(),
+        "translate: the model in {} has no attention to show", folder.string());
+  Writer writer(options, streams);
+
+  tasks::TranslateOptions translate = options.translate;
+  translate.attention = wants_attention(options);
+  translate.warn = [&](std::string_view message) { streams.err << "attend: " << message << '\n' << std::flush; };
+  std::optional<Progress> progress;
+  if (!options.files.empty() && streams.err_terminal.interactive)
+    progress.emplace(
+        streams.err,
+        Progress::Options{.label = "translating", .total = reader.count_lines(), .terminal = streams.err_terminal});
+  std::int64_t finished = 0;
+  translate.done = [&](std::int64_t lines) {
+    finished += lines;
+    if (progress) progress->update(finished);
+  };
+  const bool one_by_one = options.unbuffered || typed(options, streams);
+  const std::int64_t window = one_by_one ? 1 : kWindow * translate.batch;
+  bool stopped = false;
+  for (auto lines = reader.next(window); !lines.empty() && !stopped; lines = reader.next(window)) {
+    // Only while it computes: who waits for input can be ended at once.
+    InterruptGuard interrupt;
+    translate.stop = [&] { return stopped = interrupt.requested(); };
+    const std::vector<tasks::TranslatedLine> translated = loaded->translator.translate(lines, translate);
+    for (std::size_t i = 0; i < translated.size(); ++i)
+      writer.write(translate.first_line + static_cast<std::int64_t>(i), lines[i], translated[i]);
+    writer.flush();
+    translate.first_line += static_cast<std::int64_t>(lines.size());
+    finished = translate.first_line - 1;
+    stopped = stopped || interrupt.requested();
+    if (stopped) break;
+  }
+  if (progress) progress->finish();
+  writer.finish();
+  if (stopped) streams.err << "attend: interrupted; later lines were not translated\n" << std::flush;
+}
+
+void add_translate_command(CLI::App& app, const Streams& streams) {
+  add_command<TranslateCommandOptions>(app, streams,
+                                       {.name = "translate",
+                                        .help = "Translates lines of text and shows where the model looked.",
+                                        .examples = kExamples},
+                                       list_flags, run_translate);
+}
+
+}  // namespace attend

@@ -1,0 +1,30 @@
+// attend translate: lines of one language in, lines of another out, in the same order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attend/cli/command.h"
+#include "attend/tasks/translator.h"
+
+namespace attend {
+
+struct TranslateCommandOptions {
+  std::string model;               // a folder, or the name of a shipped model; empty: the shipped one
+  std::vector<std::string> files;  // none: standard input
+  std::string output;              // empty: standard output
+  tasks::TranslateOptions translate = {};
+  bool alignments = false;      // word pairs behind each translation
+  bool show_attention = false;  // heat maps in the terminal
+  bool tokens = false;          // pictures of pieces instead of words
+  std::string attention_json, attention_svg;
+  bool unbuffered = false;  // every line is answered before the next is read
+  std::string device = "cpu";
+  int threads = 0;
+};
+
+void run_translate(const TranslateCommandOptions& options, const Streams& streams);
+void add_translate_command(CLI::App& app, const Streams& streams);
+
+}  // namespace attend

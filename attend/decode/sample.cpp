@@ -1,0 +1,162 @@
+#include "attend/decode/sample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+#include "attend/base/error.h"
+#include "attend/base/random.h"
+
+namespace attend::decode {
+
+namespace {
+
+struct Row {
+  Hypothesis hypothesis;
+  double sum = 0;  // of log-probabilities
+  bool done = false;
+};
+
+struct Sentence {
+  std::size_t index;
+  std::vector<Row> rows;
+};
+
+// [0, 1) with 53 bits, so that no token of a large vocabulary is out of reach.
+double uniform(std::uint64_t seed, std::uint32_t number, std::uint64_t draw) {
+  const Random4 words = philox(seed, number, draw);
+  const std::uint64_t bits = static_cast<std::uint64_t>(words.word[0]) << 32 | words.word[1];
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+// What every draw of one search shares.
+class Drawer {
+ public:
+  Drawer(const SampleOptions& options, std::int64_t vocabulary) : options_(options) {
+    for (std::int32_t id = 0; id < vocabulary; ++id)
+      if (std::find(options.banned.begin(), options.banned.end(), id) == options.banned.end()) allowed_.push_back(id);
+    check(!allowed_.empty(), "sample: every token is banned");
+  }
+
+  // The token at u of the way through the probabilities.
+  std::int32_t operator()(std::span<const float> logits, double u) {
+    choose_candidates(logits);
+    const auto logit = [&](std::int32_t id) { return static_cast<double>(logits[static_cast<std::size_t>(id)]); };
+    double largest = logit(candidates_[0]);
+    for (std::int32_t id : candidates_) largest = std::max(largest, logit(id));
+    weights_.clear();
+    for (std::int32_t id : candidates_)
+      weights_.push_back(std::exp((logit(id) - largest) / static_cast<double>(options_.temperature)));
+    double left = u * std::accumulate(weights_.begin(), weights_.end(), 0.0);
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      if ((left -= weights_[i]) < 0) return candidates_[i];
+    return candidates_.back();
+  }
+
+ private:
+  // The likeliest first where only k of them count; equal ones go to the smaller id.
+  void choose_candidates(std::span<const float> logits) {
+    candidates_ = allowed_;
+    const auto k = static_cast<std::size_t>(options_.top_k);
+    if (k == 0 || k >= candidates_.size()) return;
+    std::partial_sort(candidates_.begin(), candidates_.begin() + options_.top_k, candidates_.end(),
+                      [&](std::int32_t a, std::int32_t b) {
+                        const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+                        return x != y ? x > y : a < b;
+                      });
+    candidates_.resize(k);
+  }
+
+  const SampleOptions& options_;
+  std::vector<std::int32_t> allowed_, candidates_;
+  std::vector<double> weights_;
+};
+
+void write(Row& row, std::int32_t token, double log_probability, std::int64_t longest, const SampleOptions& options) {
+  row.sum += log_probability;
+  std::vector<std::int32_t>& written = row.hypothesis.tokens;
+  row.hypothesis.finished = token == options.end;
+  if (token != options.end) written.push_back(token);
+  row.done = row.hypothesis.finished || static_cast<std::int64_t>(written.size()) >= longest;
+  if (!row.done) return;
+  const std::size_t length = written.size() + (row.hypothesis.finished ? 1 : 0);
+  row.hypothesis.score = static_cast<float>(normalised(row.sum, length, options.penalty, options.alpha));
+}
+
+// One more token for the rows of a sentence that are not done; true when all are.
+bool advance(Sentence& sentence, const nn::StepModel::Scores& scores, std::size_t first_row, std::uint64_t position,
+             Drawer& drawer, const SampleOptions& options) {
+  const std::size_t vocabulary = scores.logits.size() / scores.log_sums.size(), index = sentence.index;
+  const std::uint32_t number = options.numbers.empty() ? static_cast<std::uint32_t>(index) : options.numbers[index];
+  bool all = true;
+  for (std::size_t r = 0; r < sentence.rows.size(); ++r) {
+    Row& row = sentence.rows[r];
+    if (!row.done) {
+      const std::span<const float> logits = scores.logits.subspan((first_row + r) * vocabulary, vocabulary);
+      const double u = uniform(options.seed, number, position | static_cast<std::uint64_t>(r) << 32);
+      const std::int32_t token = drawer(logits, u);
+      const double log_probability = static_cast<double>(logits[static_cast<std::size_t>(token)]) -
+                                     static_cast<double>(scores.log_sums[first_row + r]);
+      write(row, token, log_probability, options.max_lengths[index], options);
+    }
+    all = all && row.done;
+  }
+  return all;
+}
+
+std::vector<Hypothesis> sorted_results(std::vector<Row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.hypothesis.score > b.hypothesis.score; });
+  std::vector<Hypothesis> results;
+  for (Row& row : rows) results.push_back(std::move(row.hypothesis));
+  return results;
+}
+
+void check_options(const SampleOptions& options) {
+  check(options.samples >= 1, "sample: {} samples of each sentence; at least 1", options.samples);
+  check(options.temperature > 0 && std::isfinite(options.temperature),
+        "sample: the temperature must be above 0, not {}", options.temperature);
+  check(options.top_k >= 0, "sample: top-k must not be negative, as {} is", options.top_k);
+  check(options.numbers.empty() || options.numbers.size() == options.max_lengths.size(),
+        "sample: {} numbers for {} sentences", options.numbers.size(), options.max_lengths.size());
+  for (std::int64_t longest : options.max_lengths)
+    check(longest >= 1, "sample: a maximum length of {}; it must be at least 1", longest);
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> sample(nn::StepModel& model, const SampleOptions& options) {
+  check_options(options);
+  Drawer drawer(options, model.vocabulary());
+  const auto samples = static_cast<std::size_t>(options.samples);
+  std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
+  std::vector<Sentence> running;
+  for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, std::vector<Row>(samples)});
+  std::vector<std::int32_t> tokens(running.size() * samples, options.start);
+
+  for (std::uint64_t position = 0; !running.empty(); ++position) {
+    const nn::StepModel::Scores scores = model.step(tokens);
+    std::vector<Sentence> next;
+    std::vector<std::int32_t> from;
+    tokens.clear();
+    for (std::size_t s = 0; s < running.size(); ++s) {
+      Sentence& sentence = running[s];
+      if (advance(sentence, scores, s * samples, position, drawer, options)) {
+        results[sentence.index] = sorted_results(sentence.rows);
+        continue;
+      }
+      // Rows that are done wait for the others of their sentence.
+      for (std::size_t r = 0; r < samples; ++r) {
+        from.push_back(static_cast<std::int32_t>(s * samples + r));
+        tokens.push_back(sentence.rows[r].done ? options.end : sentence.rows[r].hypothesis.tokens.back());
+      }
+      next.push_back(std::move(sentence));
+    }
+    running = std::move(next);
+    if (!running.empty()) model.reorder(from);
+  }
+  return results;
+}
+
+}  // namespace attend::decode

@@ -1,0 +1,32 @@
+// The recurrent decoder one token at a time: the state of every row, and the sources it reads from.
+#pragma once
+
+#include <vector>
+
+#include "attend/models/rnn_seq2seq.h"
+#include "attend/nn/step_model.h"
+#include "attend/tensor/pass.h"
+
+namespace attend::models {
+
+class RnnDecoder : public nn::StepModel {
+ public:
+  // Encodes the sources [B, S] now; `group` rows will be decoded for each.
+  RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const nn::Sequences& source, std::int64_t group);
+
+  std::int64_t vocabulary() const override { return model_.vocabulary(); }
+  Scores step(std::span<const std::int32_t> tokens) override;
+  void reorder(std::span<const std::int32_t> from) override;
+
+ private:
+  Tensor ints(std::span<const std::int32_t> values) const;
+
+  const RnnSeq2Seq& model_;
+  Pass& pass_;
+  std::int64_t group_, rows_;
+  RnnDecoderLayer::Memory memory_;  // of the sources: [B, ..]
+  RnnDecoderLayer::State state_;    // of the rows: [B·group, H]
+  std::vector<float> logits_, log_sums_;
+};
+
+}  // namespace attend::models

@@ -1,0 +1,178 @@
+#include "attend/models/rnn_seq2seq.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/models/rnn_decoder.h"
+#include "attend/ops/additive_attention.h"
+#include "attend/ops/arithmetic.h"
+
+namespace attend::models {
+
+namespace {
+
+RnnKind kind_named(const std::string& name) {
+  if (name == "gru") return RnnKind::gru;
+  if (name == "lstm") return RnnKind::lstm;
+  fail("rnn: unknown cell '{}'; there are gru and lstm", name);
+}
+
+// [B, C] -> [B, count, C]. By a sum with zeros, whose gradient is one sum over all copies.
+Tensor repeated(const Tensor& x, std::int64_t count) {
+  if (count == 1) return x.reshape({x.dim(0), 1, x.dim(1)});
+  const Tensor zeros = like(x, {count, x.dim(0), x.dim(1)});
+  x.backend().fill(zeros, 0);
+  return ops::permute(ops::add(zeros, x), {1, 0, 2});
+}
+
+// weights [B, T, S], to whoever looks at the pass, as [rows, 1, steps, S].
+void show(const Tensor& weights, std::int64_t rows) {
+  Probe* probe = weights.pass() ? weights.pass()->probe() : nullptr;
+  if (!probe) return;
+  const std::int64_t keys = weights.dim(2), steps = weights.dim(0) * weights.dim(1) / rows;
+  probe->attention(RnnSeq2Seq::kAttentionLabel, ops::cast(weights, DType::f32).reshape({rows, 1, steps, keys}));
+}
+
+}  // namespace
+
+void check_config(const RnnConfig& config) {
+  const auto within = [](const char* name, std::int64_t value, std::int64_t most) {
+    check(value >= 1 && value <= most, "rnn: {} must be 1 to {}, not {}", name, most, value);
+  };
+  within("vocabulary", config.vocabulary, 1 << 24);
+  within("width", config.width, 1 << 16);
+  within("hidden", config.hidden, 1 << 16);
+  within("layers", config.layers, 64);
+  within("max_length", config.max_length, 1 << 20);
+  check(config.dropout >= 0 && config.dropout < 1, "rnn: dropout must be at least 0 and below 1, not {}",
+        config.dropout);
+  kind_named(config.cell);
+}
+
+RnnDecoderLayer::RnnDecoderLayer(const RnnConfig& config)
+    : attention_(config.attention),
+      lstm_(kind_named(config.cell) == RnnKind::lstm),
+      dropout_(config.dropout),
+      rnn_(kind_named(config.cell), config.width, config.hidden),
+      context_gates_{{gates_of(kind_named(config.cell)) * config.hidden, 2 * config.hidden},
+                     nn::Init::xavier(2 * config.hidden, config.hidden)},
+      initial_hidden_(2 * config.hidden, config.hidden),
+      initial_cell_(2 * config.hidden, config.hidden),
+      query_{{config.hidden, config.hidden}, nn::Init::xavier(config.hidden, config.hidden)},
+      key_(2 * config.hidden, config.hidden),
+      score_{{config.hidden}, {nn::Init::uniform, 1 / std::sqrt(static_cast<float>(config.hidden))}},
+      readout_(config.hidden + config.width, config.width),
+      context_readout_{{config.width, 2 * config.hidden}, nn::Init::xavier(2 * config.hidden, config.width)} {}
+
+RnnDecoderLayer::Memory RnnDecoderLayer::read(const nn::BidirectionalRnn::Result& source, const Tensor& lengths) const {
+  const Tensor& read = attention_ ? source.states : source.last;
+  return {attention_ ? key_(read) : Tensor(), ops::linear(read, context_gates_), ops::linear(read, context_readout_),
+          lengths};
+}
+
+RnnDecoderLayer::State RnnDecoderLayer::start(const nn::BidirectionalRnn::Result& source, std::int64_t group) const {
+  const auto rows = [&](const Tensor& x) { return repeated(x, group).reshape({-1, x.width()}); };
+  return {rows(initial_hidden_(source.last, Activation::tanh)),
+          lstm_ ? rows(initial_cell_(source.last, Activation::tanh)) : Tensor()};
+}
+
+Tensor RnnDecoderLayer::look(const State& state, const Memory& memory) const {
+  if (!attention_) return {};
+  const Tensor queries = ops::linear(state.hidden, query_).reshape({memory.keys.dim(0), -1, memory.keys.dim(2)});
+  return ops::softmax(ops::additive_scores(queries, memory.keys, score_), memory.lengths);
+}
+
+Tensor RnnDecoderLayer::context(const Tensor& weights, const Tensor& projected, std::int64_t count) const {
+  return attention_ ? ops::matmul(weights, projected) : repeated(projected, count);
+}
+
+RnnDecoderLayer::State RnnDecoderLayer::advance(const Tensor& gates, const State& state) const {
+  const ops::RecurrentResult next =
+      rnn_.run(gates.reshape({gates.rows(), 1, gates.width()}), {.hidden = state.hidden, .cell = state.cell});
+  return {next.hidden, next.cell};
+}
+
+Tensor RnnDecoderLayer::finish(const Tensor& states, const Tensor& embedded, const Tensor& context) const {
+  return ops::dropout(ops::tanh(ops::add(readout_(ops::concat({states, embedded}, -1)), context)), dropout_);
+}
+
+Tensor RnnDecoderLayer::operator()(const Tensor& embedded, const Memory& memory, State state) const {
+  const std::int64_t batch = embedded.dim(0), length = embedded.dim(1), width = state.hidden.width();
+  const Tensor gates = rnn_.gates(embedded);  // [B, T, G·H]
+  if (!attention_) {
+    const Tensor all = ops::add(gates, repeated(memory.gates, length));
+    const Tensor states = rnn_.run(all, {.hidden = state.hidden, .cell = state.cell}).states;
+    return finish(states, embedded, repeated(memory.readout, length));
+  }
+  // Where a step looks depends on the state before it, so these go one by one.
+  std::vector<Tensor> states, looks;
+  for (std::int64_t t = 0; t < length; ++t) {
+    looks.push_back(look(state, memory));  // [B, 1, S]
+    state = advance(ops::add(ops::slice(gates, 1, t, 1), ops::matmul(looks.back(), memory.gates)), state);
+    states.push_back(state.hidden.reshape({batch, 1, width}));
+  }
+  const Tensor weights = ops::concat(looks, 1);  // [B, T, S]
+  show(weights, batch);
+  return finish(ops::concat(states, 1), embedded, ops::matmul(weights, memory.readout));
+}
+
+Tensor RnnDecoderLayer::step(const Tensor& embedded, const Memory& memory, State& state) const {
+  const std::int64_t batch = embedded.dim(0), group = embedded.dim(1);
+  const Tensor weights = look(state, memory);  // [B, group, S]
+  if (attention_) show(weights, batch * group);
+  state = advance(ops::add(rnn_.gates(embedded), context(weights, memory.gates, group)), state);
+  return finish(state.hidden.reshape({batch, group, -1}), embedded, context(weights, memory.readout, group));
+}
+
+RnnSeq2Seq::RnnSeq2Seq(const RnnConfig& config)
+    : config_((check_config(config), config)),
+      embedding_(config.vocabulary, config.width),
+      encoder_({kind_named(config.cell), config.width, config.hidden, config.layers, config.dropout}),
+      decoder_(config) {}
+
+Json RnnSeq2Seq::config() const {
+  Json json = {{"model_type", "rnn"}};
+  json.update(write_fields(config_));
+  return json;
+}
+
+Tensor RnnSeq2Seq::embed(const Tensor& ids) const {
+  // The rows of the table have length 1, as the output layer wants them; times sqrt(W) they enter with unit variance.
+  return ops::dropout(embedding_(ids, {.scale = std::sqrt(static_cast<float>(config_.width))}), config_.dropout);
+}
+
+nn::BidirectionalRnn::Result RnnSeq2Seq::encode(const nn::Sequences& source) const {
+  check(!source.packed() && source.ids.rank() == 2, "rnn: sources must be padded, [B, S]");
+  return encoder_(embed(source.ids), source.lengths);
+}
+
+Tensor RnnSeq2Seq::logits(const nn::Sequences& source, const nn::Sequences& target) const {
+  check(!target.packed() && target.ids.rank() == 2 && target.ids.dim(0) == source.ids.dim(0),
+        "rnn: targets must be padded, [B, T], one for each of the {} sources", source.ids.dim(0));
+  check(target.ids.dim(1) > 0, "rnn: the targets are empty");
+  const auto encoded = encode(source);
+  const auto memory = decoder_.read(encoded, source.lengths);
+  return logits(decoder_(embed(target.ids), memory, decoder_.start(encoded, 1)));
+}
+
+ops::Loss RnnSeq2Seq::loss(const PairBatch& batch, const ops::CrossEntropyOptions& options) const {
+  return ops::cross_entropy(logits(batch.source, batch.target), batch.labels, options);
+}
+
+std::unique_ptr<nn::StepModel> RnnSeq2Seq::start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {
+  return std::make_unique<RnnDecoder>(*this, pass, source, group);
+}
+
+std::unique_ptr<Seq2Seq> make_rnn(const Json& config, std::string_view what) {
+  RnnConfig settings;
+  read_fields(settings, config, what);
+  try {
+    return std::make_unique<RnnSeq2Seq>(settings);
+  } catch (const Error& error) {
+    fail("{}: {}", what, error.what());
+  }
+}
+
+}  // namespace attend::models

@@ -1,0 +1,140 @@
+// The recurrent encoder-decoder that the Transformer replaced: with attention, Bahdanau, Cho & Bengio 2015 ("Neural
+// Machine Translation by Jointly Learning to Align and Translate"); without, Cho et al. 2014, where all that is known
+// of the source passes through one vector.
+//
+// Where it differs from the papers: one vocabulary for both sides, shared with the output layer; the readout is tanh
+// of the width of an embedding instead of maxout; the decoder starts from the last states of both directions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/models/seq2seq.h"
+#include "attend/nn/layers.h"
+#include "attend/nn/recurrent.h"
+
+namespace attend::models {
+
+struct RnnConfig {
+  std::int64_t vocabulary = 0;
+  std::int64_t width = 256, hidden = 512, layers = 1;
+  float dropout = 0.2f;
+  std::string cell = "gru";
+  bool attention = true;
+  std::int64_t max_length = 256;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("vocabulary", vocabulary, "tokens, one set for both sides");
+    v("width", width, "of an embedding");
+    v("hidden", hidden, "width of a recurrent state, in each direction");
+    v("layers", layers, "of the encoder; the decoder has one");
+    v("dropout", dropout, "how much is dropped while training");
+    v("cell", cell, "gru or lstm");
+    v("attention", attention, "look at every source state instead of at one summary");
+    v("max_length", max_length, "tokens in a sentence");
+  }
+};
+
+// Throws Error naming the first value that is out of range.
+void check_config(const RnnConfig& config);
+
+class RnnDecoderLayer {
+ public:
+  explicit RnnDecoderLayer(const RnnConfig& config);
+
+  // What the steps read of the sources, computed once. The context is a weighted mean of encoder states, and what it
+  // adds to gates and readout is linear in it, so that the states are projected here and their projections averaged:
+  // no step has a product with these weights, forward or backward.
+  struct Memory {
+    Tensor keys;     // U h of Bahdanau et al., [B, S, H]; undefined without attention
+    Tensor gates;    // [B, S, G·H]; without attention, of the summary: [B, G·H]
+    Tensor readout;  // [B, S, W]; without attention [B, W]
+    Tensor lengths;  // i32 [B] or undefined
+  };
+  struct State {
+    Tensor hidden, cell;  // [rows, H]; cell: lstm only
+  };
+  Memory read(const nn::BidirectionalRnn::Result& source, const Tensor& lengths) const;
+  // `group` rows for each source.
+  State start(const nn::BidirectionalRnn::Result& source, std::int64_t group) const;
+
+  // Teacher forcing: embedded [B, T, W] -> readouts [B, T, W]. A probe of the pass sees [B, 1, T, S].
+  Tensor operator()(const Tensor& embedded, const Memory& memory, State state) const;
+  // One position of each row: embedded [B, group, W] -> [B, group, W]; row b·group + g reads source b. A probe sees
+  // [B·group, 1, 1, S].
+  Tensor step(const Tensor& embedded, const Memory& memory, State& state) const;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    rnn_.visit([&](const std::string& name, nn::Parameter& parameter) { v("rnn." + name, parameter); }, "_l0");
+    v("rnn.weight_ch_l0", context_gates_);
+    v("initial_hidden", initial_hidden_);
+    if (lstm_) v("initial_cell", initial_cell_);
+    if (attention_) v("attention.query.weight", query_), v("attention.key", key_), v("attention.score.weight", score_);
+    v("readout", readout_), v("readout_context.weight", context_readout_);
+  }
+
+ private:
+  // Where each row looks: softmax(v · tanh(W s + U h)), [B, rows / B, S]; undefined without attention.
+  Tensor look(const State& state, const Memory& memory) const;
+  // The mean of what the sources project to, [B, count, C].
+  Tensor context(const Tensor& weights, const Tensor& projected, std::int64_t count) const;
+  State advance(const Tensor& gates, const State& state) const;
+  Tensor finish(const Tensor& states, const Tensor& embedded, const Tensor& context) const;
+
+  bool attention_, lstm_;
+  float dropout_;
+  nn::RecurrentLayer rnn_;
+  nn::Parameter context_gates_;  // [G·H, 2·H]: the part of the input weight that reads the context
+  nn::Linear initial_hidden_, initial_cell_;
+  nn::Parameter query_;  // W of Bahdanau et al.
+  nn::Linear key_;       // U
+  nn::Parameter score_;  // v
+  nn::Linear readout_;   // of state and embedding
+  nn::Parameter context_readout_;
+};
+
+class RnnSeq2Seq : public Seq2Seq {
+ public:
+  static constexpr const char* kAttentionLabel = "decoder.attention";
+
+  explicit RnnSeq2Seq(const RnnConfig& config);
+
+  std::int64_t vocabulary() const override { return config_.vocabulary; }
+  std::int64_t max_length() const override { return config_.max_length; }
+  bool takes_packed() const override { return false; }
+  Json config() const override;
+  void place(Backend&, DType) override {}  // all of it is trained
+  std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
+  ops::Loss loss(const PairBatch& batch, const ops::CrossEntropyOptions& options) const override;
+  std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const override;
+  std::string alignment_label() const override { return config_.attention ? kAttentionLabel : ""; }
+
+  // The parts of it, for loss() and for the decoder that goes step by step.
+  Tensor embed(const Tensor& ids) const;  // [..] -> [.., W]
+  nn::BidirectionalRnn::Result encode(const nn::Sequences& source) const;
+  const RnnDecoderLayer& decoder() const { return decoder_; }
+  Tensor logits(const Tensor& readouts) const { return embedding_.logits(readouts); }  // [.., W] -> [.., V]
+  // Teacher forcing, [B, T, V].
+  Tensor logits(const nn::Sequences& source, const nn::Sequences& target) const;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("embedding", embedding_), v("encoder.rnn", encoder_), v("decoder", decoder_);
+  }
+
+ private:
+  RnnConfig config_;
+  nn::Embedding embedding_;
+  nn::BidirectionalRnn encoder_;
+  RnnDecoderLayer decoder_;
+};
+
+// From what config() wrote, without its "model_type".
+std::unique_ptr<Seq2Seq> make_rnn(const Json& config, std::string_view what);
+
+}  // namespace attend::models

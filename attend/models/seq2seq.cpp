@@ -1,0 +1,22 @@
+#include "attend/models/seq2seq.h"
+
+#include <nlohmann/json.hpp>
+
+#include "attend/base/error.h"
+#include "attend/models/rnn_seq2seq.h"
+#include "attend/models/transformer.h"
+
+namespace attend::models {
+
+std::unique_ptr<Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {
+  check(config.is_object() && config.contains("model_type") && config["model_type"].is_string(),
+        "{}: no 'model_type', so this is not the config.json of a model", what);
+  Json settings = config;
+  settings.erase("model_type");
+  const auto type = config["model_type"].get<std::string>();
+  if (type == "transformer") return make_transformer(settings, what);
+  if (type == "rnn") return make_rnn(settings, what);
+  fail("{}: model_type '{}' does not translate; there are transformer and rnn", what, type);
+}
+
+}  // namespace attend::models

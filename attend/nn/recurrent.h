@@ -1,0 +1,93 @@
+// Recurrent layers with parameters, under the names of torch.nn.GRU and LSTM: weight_ih_l0, weight_hh_l0_reverse, ..
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attend/nn/parameter.h"
+#include "attend/ops/activation.h"
+#include "attend/ops/layout.h"
+#include "attend/ops/linear.h"
+#include "attend/ops/recurrent.h"
+
+namespace attend::nn {
+
+// One layer in one direction.
+class RecurrentLayer {
+ public:
+  RecurrentLayer(RnnKind kind, std::int64_t in, std::int64_t width)
+      : kind_(kind),
+        input_weight_{{gates_of(kind) * width, in}, Init::xavier(in, width)},
+        hidden_weight_{{gates_of(kind) * width, width}, {Init::uniform, 1 / std::sqrt(static_cast<float>(width))}},
+        input_bias_{{gates_of(kind) * width}, {}},
+        hidden_bias_{{gates_of(kind) * width}, {}} {}
+
+  // What the inputs [.., in] add to the gates, [.., G·C], for all positions at once; then the steps.
+  Tensor gates(const Tensor& x) const { return ops::linear(x, input_weight_, input_bias_); }
+  ops::RecurrentResult run(const Tensor& gates, const ops::RecurrentOptions& options) const {
+    return ops::recurrent(kind_, gates, hidden_weight_, hidden_bias_, options);
+  }
+  template <class Visitor>
+  void visit(Visitor&& v, const std::string& suffix) {
+    v("weight_ih" + suffix, input_weight_), v("weight_hh" + suffix, hidden_weight_);
+    v("bias_ih" + suffix, input_bias_), v("bias_hh" + suffix, hidden_bias_);
+  }
+
+ private:
+  RnnKind kind_;
+  Parameter input_weight_, hidden_weight_, input_bias_, hidden_bias_;
+};
+
+struct BidirectionalConfig {
+  RnnKind kind = RnnKind::gru;
+  std::int64_t in = 0, width = 0, layers = 1;
+  float dropout = 0;  // between layers
+};
+
+// A stack of layers, each of which reads the sequence from both ends (Schuster & Paliwal 1997): every state knows what
+// came before its position and what comes after.
+class BidirectionalRnn {
+ public:
+  struct Result {
+    Tensor states;  // [B, T, 2·C]: forward, backward
+    Tensor last;    // [B, 2·C]: where each direction of the last layer ended
+  };
+
+  explicit BidirectionalRnn(const BidirectionalConfig& config) : dropout_(config.dropout) {
+    for (std::int64_t i = 0; i < config.layers; ++i) {
+      const RecurrentLayer layer(config.kind, i == 0 ? config.in : 2 * config.width, config.width);
+      layers_.push_back({layer, layer});
+    }
+  }
+
+  //   x [B, T, in]   lengths i32 [B], or undefined: every sequence fills its row
+  Result operator()(const Tensor& x, const Tensor& lengths) const {
+    Result result{x, {}};
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const Tensor input = i == 0 ? x : ops::dropout(result.states, dropout_);
+      const auto& [forward, backward] = layers_[i];
+      const auto ahead = forward.run(forward.gates(input), {.lengths = lengths});
+      const auto back = backward.run(backward.gates(input), {.lengths = lengths, .reverse = true});
+      result = {ops::concat({ahead.states, back.states}, -1), ops::concat({ahead.hidden, back.hidden}, -1)};
+    }
+    return result;
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const std::string suffix = "_l" + std::to_string(i);
+      layers_[i].forward.visit(v, suffix), layers_[i].backward.visit(v, suffix + "_reverse");
+    }
+  }
+
+ private:
+  struct Layer {
+    RecurrentLayer forward, backward;
+  };
+  std::vector<Layer> layers_;
+  float dropout_;
+};
+
+}  // namespace attend::nn

@@ -1,0 +1,43 @@
+// Several sequences of ids in one tensor: side by side with padding, or one after another without ("packed").
+#pragma once
+
+#include <cstdint>
+
+#include "attend/tensor/backend.h"
+#include "attend/tensor/pass.h"
+#include "attend/tensor/tensor.h"
+
+namespace attend::nn {
+
+struct Sequences {
+  Tensor ids;                // i32 [B, T], or packed: [rows]
+  Tensor lengths = {};       // padded: i32 [B]; undefined: every sequence fills its row
+  Tensor offsets = {};       // packed: i32 [B + 1]; sequence b is rows [offsets[b], offsets[b + 1])
+  Tensor positions = {};     // packed: i32 [rows], the place of each row in its sequence
+  std::int64_t longest = 0;  // packed: no sequence has more rows
+
+  bool packed() const { return offsets.defined(); }
+  // The same under a pass: no copy.
+  Sequences in(Pass& pass) const {
+    const auto under = [&](const Tensor& x) { return x.defined() ? pass.input(x) : x; };
+    return {under(ids), under(lengths), under(offsets), under(positions), longest};
+  }
+};
+
+// Every query may look at the keys of its own sequence.
+inline AttentionMask mask_between(const Sequences& queries, const Sequences& keys) {
+  if (!keys.packed()) return {.key_lengths = keys.lengths};
+  return {.query_offsets = queries.offsets,
+          .key_offsets = keys.offsets,
+          .max_queries = queries.longest,
+          .max_keys = keys.longest};
+}
+
+// And at none that comes after it.
+inline AttentionMask causal_mask(const Sequences& sequences) {
+  AttentionMask mask = sequences.packed() ? mask_between(sequences, sequences) : AttentionMask{};
+  mask.causal = true;
+  return mask;
+}
+
+}  // namespace attend::nn

@@ -1,0 +1,32 @@
+// Batches on their way to the device: all numbers of a batch go over in one copy, and batches of one shape always to
+// the same place, which is what a captured step needs.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "attend/data/pair_batches.h"
+#include "attend/models/seq2seq.h"
+
+namespace attend::tasks {
+
+class DeviceBatches {
+ public:
+  explicit DeviceBatches(Backend& backend) : backend_(backend) {}
+  // Copies the batch to the place of its key.
+  const models::PairBatch& put(const data::HostPairBatch& batch);
+
+ private:
+  struct Place {
+    Tensor memory;  // i32, everything below one after another
+    models::PairBatch batch;
+  };
+  Place make(const data::HostPairBatch& batch) const;
+
+  Backend& backend_;
+  std::unordered_map<std::uint64_t, Place> places_;
+  std::vector<std::int32_t> staged_;
+};
+
+}  // namespace attend::tasks

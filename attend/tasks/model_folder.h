@@ -1,0 +1,20 @@
+// Where models are: a folder by its path, or a shipped one by its name.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace attend::tasks {
+
+inline constexpr const char* kShippedTranslator = "en-fr";
+
+// Where a model called name may lie, in the order they are looked at: models/NAME under the current folder, beside the
+// program and one above it (a build folder in the source tree), and ../share/attend/models/NAME (an installed program).
+std::vector<std::filesystem::path> places_of(const std::string& name);
+
+// The folder, which has a config.json: the path itself, or the first place of a model of that name. Throws Error saying
+// where it looked.
+std::filesystem::path find_model(const std::string& path_or_name);
+
+}  // namespace attend::tasks

@@ -1,0 +1,251 @@
+#include "attend/tasks/translator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/base/json.h"
+#include "attend/base/unicode.h"
+#include "attend/checkpoint/model_file.h"
+#include "attend/decode/beam_search.h"
+#include "attend/decode/sample.h"
+#include "attend/view/collector.h"
+
+namespace attend::tasks {
+
+namespace {
+
+using decode::Hypothesis;
+
+std::int32_t special(const Tokenizer& tokenizer, const char* token) {
+  const auto id = tokenizer.token_to_id(token);
+  check(id.has_value(), "translator: the tokenizer has no token {}", token);
+  return *id;
+}
+
+bool blank(std::string_view line) {
+  for (std::size_t at = 0; at < line.size();)
+    if (!has_property(next_character(line, at), Property::white_space)) return false;
+  return true;
+}
+
+// Rows of ids side by side, filled up with pad, and their lengths.
+nn::Sequences padded(Backend& backend, const std::vector<std::vector<std::int32_t>>& rows, std::int32_t pad) {
+  std::size_t longest = 0;
+  for (const auto& row : rows) longest = std::max(longest, row.size());
+  std::vector<std::int32_t> ids, lengths;
+  for (const auto& row : rows) {
+    ids.insert(ids.end(), row.begin(), row.end());
+    ids.resize(ids.size() + longest - row.size(), pad);
+    lengths.push_back(static_cast<std::int32_t>(row.size()));
+  }
+  const auto count = static_cast<std::int64_t>(rows.size());
+  nn::Sequences result{.ids = make_tensor(backend, {count, static_cast<std::int64_t>(longest)}, DType::i32),
+                       .lengths = make_tensor(backend, {count}, DType::i32)};
+  upload(result.ids, ids), upload(result.lengths, lengths);
+  return result;
+}
+
+// A translation is one line, whatever the model wrote.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
+void check_options(const TranslateOptions& options) {
+  check(options.beams >= 1, "translate: the number of beams must be at least 1, not {}", options.beams);
+  check(options.n_best >= 1, "translate: n-best must be at least 1, not {}", options.n_best);
+  check(options.sample || options.n_best <= options.beams, "translate: {} beams cannot give {} translations",
+        options.beams, options.n_best);
+  check(options.batch >= 1, "translate: a batch has at least 1 sentence, not {}", options.batch);
+  check(options.alpha >= 0 && options.alpha <= 10, "translate: alpha must be 0 to 10, not {}", options.alpha);
+}
+
+}  // namespace
+
+Translator::Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend)
+    : model_(model),
+      tokenizer_(tokenizer),
+      backend_(backend),
+      pad_(special(tokenizer, kPadToken)),
+      start_(special(tokenizer, kStartToken)),
+      end_(special(tokenizer, kEndToken)),
+      banned_{pad_, start_} {
+  check(tokenizer.id_limit() <= model.vocabulary(),
+        "translator: the tokenizer has ids up to {}, the model only {} tokens", tokenizer.id_limit() - 1,
+        model.vocabulary());
+  if (const auto unknown = tokenizer.token_to_id(kUnknownToken)) banned_.push_back(*unknown);
+  // Rows of the embedding that stand for nothing.
+  for (auto id = static_cast<std::int32_t>(tokenizer.id_limit()); id < model.vocabulary(); ++id) banned_.push_back(id);
+}
+
+std::vector<Translator::Source> Translator::read(std::span<const std::string> lines,
+                                                 const TranslateOptions& options) const {
+  const auto warn = [&](const std::string& message) {
+    if (options.warn) options.warn(message);
+  };
+  const auto most = static_cast<std::size_t>(model_.max_length() - 1);
+  std::vector<Source> sources;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::int64_t number = options.first_line + static_cast<std::int64_t>(i);
+    std::string mended;
+    std::string_view line = lines[i];
+    if (find_invalid_utf8(line)) {
+      mended = replace_invalid_utf8(line);
+      line = mended;
+      warn(fmt::format("line {} is not UTF-8; the wrong bytes were replaced", number));
+    }
+    if (blank(line)) continue;
+    std::vector<std::int32_t> ids = tokenizer_.encode_ids(line, {.add_special_tokens = false});
+    if (ids.size() > most) {
+      warn(fmt::format("line {} has {} tokens and was cut to the {} the model can read", number, ids.size(), most));
+      ids.resize(most);
+    }
+    ids.push_back(end_);
+    sources.push_back({i, std::move(ids)});
+  }
+  return sources;
+}
+
+std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> batch,
+                                                        const TranslateOptions& options) const {
+  std::vector<std::vector<std::int32_t>> rows;
+  std::vector<std::int64_t> max_lengths;
+  std::vector<std::uint32_t> numbers;
+  for (const Source& source : batch) {
+    rows.push_back(source.ids);
+    const auto size = static_cast<std::int64_t>(source.ids.size()) - 1;
+    max_lengths.push_back(std::min(model_.max_length(), 2 * size + 50));
+    numbers.push_back(static_cast<std::uint32_t>(options.first_line + static_cast<std::int64_t>(source.line)));
+  }
+  Pass pass(backend_);
+  const std::int64_t group = options.sample ? options.n_best : options.beams;
+  const auto model = model_.start(pass, padded(backend_, rows, pad_), group);
+  if (options.sample)
+    return decode::sample(*model, {.temperature = options.temperature,
+                                   .top_k = options.top_k,
+                                   .seed = options.seed,
+                                   .samples = options.n_best,
+                                   .alpha = options.alpha,
+                                   .start = start_,
+                                   .end = end_,
+                                   .banned = banned_,
+                                   .max_lengths = std::move(max_lengths),
+                                   .numbers = std::move(numbers)});
+  return decode::beam_search(*model, {.beams = options.beams,
+                                      .alpha = options.alpha,
+                                      .start = start_,
+                                      .end = end_,
+                                      .banned = banned_,
+                                      .max_lengths = std::move(max_lengths),
+                                      .results = options.n_best});
+}
+
+// Whatever the tokenizer's decoder does to spaces, the text of a token is what the decoded text gains by it.
+std::vector<std::string> Translator::pieces(std::span<const std::int32_t> ids) const {
+  const std::string whole = tokenizer_.decode(ids);
+  std::vector<std::string> result;
+  std::size_t begin = 0;
+  for (std::size_t count = 1; count <= ids.size(); ++count) {
+    std::size_t end = whole.size();
+    if (count < ids.size()) {
+      // Half a character decodes to something else, so only what agrees with the whole counts.
+      const std::string part = tokenizer_.decode(ids.first(count));
+      end = static_cast<std::size_t>(std::mismatch(part.begin(), part.end(), whole.begin(), whole.end()).second -
+                                     whole.begin());
+      while (end < whole.size() && end > 0 && (static_cast<unsigned char>(whole[end]) & 0xC0) == 0x80) --end;
+      end = std::max(end, begin);
+    }
+    result.push_back(whole.substr(begin, end - begin));
+    begin = end;
+  }
+  return result;
+}
+
+void Translator::look(std::span<const Source> batch, const std::vector<std::vector<Hypothesis>>& hypotheses,
+                      std::size_t rank, std::vector<TranslatedLine>& lines) const {
+  std::vector<std::size_t> who;
+  std::vector<std::vector<std::int32_t>> sources, targets;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (rank >= hypotheses[i].size()) continue;
+    who.push_back(i);
+    sources.push_back(batch[i].ids);
+    targets.push_back({start_});
+    const Hypothesis& hypothesis = hypotheses[i][rank];
+    // The last token of a sentence that was cut is never fed back.
+    const auto fed = static_cast<std::ptrdiff_t>(hypothesis.tokens.size()) - (hypothesis.finished ? 0 : 1);
+    targets.back().insert(targets.back().end(), hypothesis.tokens.begin(), hypothesis.tokens.begin() + fed);
+  }
+  if (who.empty()) return;
+  view::Collector collector(model_.alignment_label());
+  Pass pass(backend_, {.probe = &collector});
+  const nn::Sequences target = padded(backend_, targets, pad_);
+  // The loss is of no interest: any label will do.
+  model_.loss(models::PairBatch{padded(backend_, sources, pad_), target, target.ids}.in(pass), {});
+  const view::AttentionWeights& seen = collector.at(model_.alignment_label());
+  const auto columns = static_cast<std::size_t>(seen.shape[3]);
+  for (std::size_t i = 0; i < who.size(); ++i) {
+    const Hypothesis& hypothesis = hypotheses[who[i]][rank];
+    view::AttentionMap& map = lines[batch[who[i]].line].translations[rank].attention;
+    map.source = pieces(std::span(sources[i]).first(sources[i].size() - 1));
+    map.source.push_back(fmt::format(" {}", kEndToken));
+    map.target = pieces(hypothesis.tokens);
+    if (hypothesis.finished) map.target.push_back(fmt::format(" {}", kEndToken));
+    const std::vector<float> weights = seen.matrix(static_cast<std::int64_t>(i));
+    for (std::size_t t = 0; t < map.target.size(); ++t) {
+      const auto row = weights.begin() + static_cast<std::ptrdiff_t>(t * columns);
+      map.weights.insert(map.weights.end(), row, row + static_cast<std::ptrdiff_t>(map.source.size()));
+    }
+  }
+}
+
+std::vector<TranslatedLine> Translator::translate(std::span<const std::string> lines,
+                                                  const TranslateOptions& options) const {
+  check_options(options);
+  std::vector<Source> sources = read(lines, options);
+  std::stable_sort(sources.begin(), sources.end(),
+                   [](const Source& a, const Source& b) { return a.ids.size() < b.ids.size(); });
+  std::vector<TranslatedLine> results(lines.size());
+  const auto size = static_cast<std::size_t>(options.batch);
+  for (std::size_t begin = 0; begin < sources.size(); begin += size) {
+    if (options.stop && options.stop()) {
+      std::size_t missing = lines.size();
+      for (std::size_t i = begin; i < sources.size(); ++i) missing = std::min(missing, sources[i].line);
+      results.resize(missing);
+      break;
+    }
+    const std::span<const Source> batch = std::span(sources).subspan(begin, std::min(size, sources.size() - begin));
+    const std::vector<std::vector<Hypothesis>> hypotheses = search(batch, options);
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      for (const Hypothesis& hypothesis : hypotheses[i])
+        results[batch[i].line].translations.push_back(
+            {one_line(tokenizer_.decode(hypothesis.tokens)), hypothesis.score, hypothesis.finished});
+    if (options.attention && !model_.alignment_label().empty())
+      for (std::size_t rank = 0; rank < static_cast<std::size_t>(options.n_best); ++rank)
+        look(batch, hypotheses, rank, results);
+    if (options.done) options.done(static_cast<std::int64_t>(batch.size()));
+  }
+  return results;
+}
+
+LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, Backend& backend, DType dtype)
+    : tokenizer(Tokenizer::load(folder / "tokenizer.json")),
+      model(models::make_seq2seq(read_json(folder / "config.json"), (folder / "config.json").string())),
+      parameters(backend, model->parameters(), {.dtype = dtype, .trained = false}),
+      translator(*model, tokenizer, backend) {
+  load_weights(Safetensors::open((folder / "model.safetensors").string()), parameters);
+  model->place(backend, dtype);
+}
+
+std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend, DType dtype) {
+  for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"})
+    check(std::filesystem::exists(folder / file), "model: {} is not a translator's folder: it has no {}",
+          folder.string(), file);
+  return std::make_unique<LoadedTranslator>(folder, backend, dtype);
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,108 @@
+// Lines of one language into lines of another, with any model that reads and writes sequences.
+//
+//   const auto loaded = tasks::load_translator("models/en-fr", *backend);
+//   const std::vector<std::string> lines = {"I am a student."};
+//   for (const tasks::TranslatedLine& line : loaded->translator.translate(lines, {.beams = 4}))
+//     std::cout << line.text() << '\n';
+//
+// What comes out for a line does not depend on the lines around it, the size of batches or the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/decode/hypothesis.h"
+#include "attend/models/seq2seq.h"
+#include "attend/nn/parameters.h"
+#include "attend/text/tokenizer.h"
+#include "attend/view/attention_map.h"
+
+namespace attend::tasks {
+
+struct TranslateOptions {
+  std::int64_t beams = 4;  // 1: greedy
+  float alpha = 0.6f;      // of the length penalty (Wu et al. 2016)
+  std::int64_t n_best = 1;
+  bool sample = false;  // draws instead of searching; n_best is then how many are drawn
+  float temperature = 1;
+  std::int64_t top_k = 0;  // 0: all
+  std::uint64_t seed = 1;
+  bool attention = false;   // keep what each translation looked at
+  std::int64_t batch = 32;  // sentences computed together
+  // Hears about lines that were cut or mended. Lines are counted from first_line.
+  std::function<void(std::string_view message)> warn = {};
+  std::int64_t first_line = 1;
+  // Asked before every batch; true ends the work, and only the lines before the first missing one come back.
+  std::function<bool()> stop = {};
+  // Told after every batch how many lines it had.
+  std::function<void(std::int64_t lines)> done = {};
+};
+
+struct Translation {
+  std::string text;
+  float score = 0;       // normalised log-probability
+  bool finished = true;  // false: cut at the maximum length
+  // With attention: the pieces of both sides, their end marks included, and the weights of the model's alignment layer
+  // (all heads averaged). Empty for a model without attention.
+  view::AttentionMap attention = {};
+};
+
+struct TranslatedLine {
+  std::vector<Translation> translations;  // best first; none for an empty line
+  std::string text() const { return translations.empty() ? std::string() : translations[0].text; }
+};
+
+inline constexpr const char* kPadToken = "<pad>";
+inline constexpr const char* kStartToken = "<s>";
+inline constexpr const char* kEndToken = "</s>";
+inline constexpr const char* kUnknownToken = "<unk>";
+
+class Translator {
+ public:
+  // All three must outlive it. Throws Error when the tokenizer lacks a special token or knows more than the model.
+  Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend);
+
+  // One result a line. Batches are made of lines of similar length among those given: a stream is handed over in
+  // windows of a few batches.
+  std::vector<TranslatedLine> translate(std::span<const std::string> lines, const TranslateOptions& options = {}) const;
+
+ private:
+  struct Source {
+    std::size_t line;
+    std::vector<std::int32_t> ids;  // with the end token
+  };
+  std::vector<Source> read(std::span<const std::string> lines, const TranslateOptions& options) const;
+  std::vector<std::vector<decode::Hypothesis>> search(std::span<const Source> batch,
+                                                      const TranslateOptions& options) const;
+  std::vector<std::string> pieces(std::span<const std::int32_t> ids) const;
+  // Where the rank-th hypothesis of each sentence looked, by one pass over the finished pairs.
+  void look(std::span<const Source> batch, const std::vector<std::vector<decode::Hypothesis>>& hypotheses,
+            std::size_t rank, std::vector<TranslatedLine>& lines) const;
+
+  const models::Seq2Seq& model_;
+  const Tokenizer& tokenizer_;
+  Backend& backend_;
+  std::int32_t pad_ = 0, start_ = 0, end_ = 0;
+  std::vector<std::int32_t> banned_;  // what a translation never contains
+};
+
+// A translator with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json.
+struct LoadedTranslator {
+  LoadedTranslator(const std::filesystem::path& folder, Backend& backend, DType dtype);
+
+  Tokenizer tokenizer;
+  std::unique_ptr<models::Seq2Seq> model;
+  nn::Parameters parameters;
+  Translator translator;
+};
+// Throws Error naming the file that is missing or wrong. backend must outlive the result.
+std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,
+                                                  DType dtype = DType::f32);
+
+}  // namespace attend::tasks

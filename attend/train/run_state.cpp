@@ -1,0 +1,66 @@
+#include "attend/train/run_state.h"
+
+
+#include "attend/base/error.h"
+#include "attend/checkpoint/safetensors.h"
+#include "attend/checkpoint/safetensors_writer.h"
+
+namespace attend::train {
+
+namespace {
+
+// The flat buffers of a run under the names they have in the file.
+template <class Fn>
+void for_each_buffer(const nn::Parameters& parameters, const Optimizer& optimizer, Fn fn) {
+  fn("master", parameters.master());
+  fn("first_moment", optimizer.first_moment());
+  if (optimizer.second_moment().defined()) fn("second_moment", optimizer.second_moment());
+}
+
+}  // namespace
+
+std::filesystem::path state_path(const std::filesystem::path& folder) { return folder / "state.safetensors"; }
+
+void save_state(const std::filesystem::path& folder, const RunState& state, const nn::Parameters& parameters,
+                const Optimizer& optimizer) {
+  SafetensorsWriter writer;
+  for_each_buffer(parameters, optimizer, [&](const char* name, const Tensor& flat) { writer.add(name, flat); });
+  const Json json = {{"step", state.step},
+                     {"seconds", state.seconds},
+                     {"best_score", state.best_score},
+                     {"best_loss", state.best_loss},
+                     {"best_step", state.best_step},
+                     {"validations_since_best", state.validations_since_best},
+                     {"checkpoints", state.checkpoints},
+                     {"position", state.position}};
+  writer.set_metadata("attend_run", json.dump());
+  writer.write(state_path(folder).string());
+}
+
+RunState load_state(const std::filesystem::path& folder, nn::Parameters& parameters, Optimizer& optimizer) {
+  const std::string path = state_path(folder).string();
+  const Safetensors file = Safetensors::open(path);
+  const auto found = file.metadata().find("attend_run");
+  check(found != file.metadata().end(), "{}: not the state of a training run", path);
+  RunState state;
+  try {
+    const Json json = parse_json(found->second, path);
+    json.at("step").get_to(state.step), json.at("seconds").get_to(state.seconds);
+    json.at("best_score").get_to(state.best_score), json.at("best_loss").get_to(state.best_loss);
+    json.at("best_step").get_to(state.best_step);
+    json.at("validations_since_best").get_to(state.validations_since_best);
+    json.at("checkpoints").get_to(state.checkpoints);
+    state.position = json.at("position");
+  } catch (const Json::exception&) {
+    fail("{}: the counters of the run are damaged", path);
+  }
+  for_each_buffer(parameters, optimizer, [&](const char* name, const Tensor& flat) {
+    check(file[name].shape == flat.shape(), "{}: '{}' is {}, but this model has {}: the run was another model's", path,
+          name, file[name].shape, flat.shape());
+    file.load(name, flat);
+  });
+  parameters.master_changed();
+  return state;
+}
+
+}  // namespace attend::train

@@ -1,0 +1,31 @@
+// What decides the rest of a run, as one file: flat masters and moments, and the counters as JSON in its header.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/nn/parameters.h"
+#include "attend/train/optimizer.h"
+
+namespace attend::train {
+
+struct RunState {
+  std::int64_t step = 0;
+  double seconds = 0;  // of training so far
+  double best_score = -1e300, best_loss = 0;
+  std::int64_t best_step = 0, validations_since_best = 0;
+  std::vector<std::int64_t> checkpoints = {};  // steps whose weights are kept for averaging
+  Json position = {};                          // in the data
+};
+
+std::filesystem::path state_path(const std::filesystem::path& folder);
+
+void save_state(const std::filesystem::path& folder, const RunState& state, const nn::Parameters& parameters,
+                const Optimizer& optimizer);
+// Throws Error when the file is damaged or belongs to another model.
+RunState load_state(const std::filesystem::path& folder, nn::Parameters& parameters, Optimizer& optimizer);
+
+}  // namespace attend::train

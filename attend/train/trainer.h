@@ -1,0 +1,82 @@
+// The training loop: steps, logs, validation, early stopping, checkpoints, exact resume. It knows no model: what is
+// trained is a Task.
+//
+// A run lives in a folder:
+//   model.safetensors   the weights to use: the best so far, and at the end the average if that is better
+//   state.safetensors   everything that decides the rest of the run: masters, moments, step, place in the data
+//   checkpoints/        weights of the last validations, for averaging
+//   log.jsonl           one JSON line a log interval and a validation
+// Each file is replaced atomically, and the state is written last, so a run killed at any moment and resumed ends with
+// the same bits as one never stopped.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/base/terminal.h"
+#include "attend/nn/parameters.h"
+#include "attend/tensor/pass.h"
+#include "attend/train/optimizer.h"
+
+namespace attend::train {
+
+struct Validation {
+  double loss = 0;   // nats a token
+  double score = 0;  // higher is better: BLEU, accuracy, or -loss; decides which weights are best
+  std::string text;  // for a person: "loss 1.23, BLEU 40.1"
+  Json json;         // for the log
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  // Puts the next batch on the device, where loss() reads it; returns the key of its shape (see StepGraph).
+  virtual std::uint64_t next_batch() = 0;
+  virtual std::int64_t batch_tokens() const = 0;  // of that batch, for the rate
+  // The mean loss of the batch in place, f32 [1]. Must not touch the host: it is captured.
+  virtual Tensor loss(Pass& pass) = 0;
+  // Where the batches stand, for an exact resume.
+  virtual Json position() const = 0;
+  virtual void seek(const Json& position) = 0;
+  // With the weights as they are now.
+  virtual Validation validate() = 0;
+};
+
+struct TrainerOptions {
+  std::filesystem::path folder;
+  std::int64_t steps = 1000;
+  std::int64_t accumulate = 1;  // batches a step
+  std::uint64_t seed = 1;
+  std::function<float(std::int64_t step)> rate;
+  OptimizerOptions optimizer = {};
+  std::int64_t log_every = 50, validate_every = 500, save_every = 500;
+  std::int64_t patience = 0;  // validations without a better score before stopping; 0: never
+  std::int64_t average = 5;   // how many of the last checkpoints are averaged in the end
+  bool resume = false;
+  std::ostream* messages = nullptr;
+  Terminal terminal = {};
+};
+
+struct TrainingResult {
+  std::int64_t steps = 0;
+  bool interrupted = false;  // Ctrl-C: the state is saved, resume goes on
+  bool stopped_early = false;
+  bool averaged = false;  // the average of the last checkpoints was the best
+  double seconds = 0;
+  Validation best;
+};
+
+// Trains until done, out of patience or interrupted. On return parameters hold the best weights (unless interrupted).
+// Throws Error when the loss is not a number any more; the last good state and model stay as they are.
+TrainingResult train(Task& task, nn::Parameters& parameters, const TrainerOptions& options);
+
+// Whether a run that can be resumed lives in this folder.
+bool has_state(const std::filesystem::path& folder);
+
+}  // namespace attend::train

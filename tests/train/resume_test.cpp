@@ -1,0 +1,100 @@
+// A run that is killed again and again and resumed ends with the same bits as one never stopped. Real processes, real
+// SIGKILL, at moments that differ from run to run.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "attend/base/files.h"
+#include "attend/checkpoint/safetensors.h"
+#include "tests/train/toy_corpus.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+// build/tests/train_test -> build/attend
+fs::path program() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "attend"; }
+
+pid_t start(std::vector<std::string> args) {
+  args.insert(args.begin(), program().string());
+  std::vector<char*> words;
+  for (std::string& arg : args) words.push_back(arg.data());
+  words.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "w", stdout)) _exit(126);
+    execv(words[0], words.data());
+    _exit(127);
+  }
+  return child;
+}
+
+// The exit code; -1 when it was killed.
+int wait_for(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class Resume : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(program())) GTEST_SKIP() << "the program " << program() << " is not built";
+    folder_ = fs::temp_directory_path() / ("attend_resume_" + std::to_string(getpid()));
+    write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::vector<std::string> run(const std::string& out) const {
+    std::vector<std::string> args = toy_training(folder_, folder_ / out, GetParam());
+    for (const char* arg : {"--steps", "48", "--save-every", "5", "--validate-every", "16", "--log-every", "4",
+                            "--average", "2", "--dropout", "0.1"})
+      args.emplace_back(arg);
+    return args;
+  }
+
+  fs::path folder_;
+};
+
+TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
+  ASSERT_EQ(wait_for(start(run("whole"))), 0);
+  std::mt19937 random(std::random_device{}());
+  int kills = 0;
+  std::vector<std::string> args = run("pieces");
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    const pid_t child = start(args);
+    if (kills < 12) std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 300));
+    if (kills < 12) kill(child, SIGKILL);
+    const int code = wait_for(child);
+    if (code == 0) break;
+    ASSERT_EQ(code, -1) << "the program failed by itself";
+    ++kills;
+    args = run("pieces");
+    args.emplace_back(fs::exists(folder_ / "pieces/state.safetensors") ? "--resume" : "--overwrite");
+  }
+  RecordProperty("kills", kills);
+  EXPECT_EQ(read_file(folder_ / "whole/model.safetensors"), read_file(folder_ / "pieces/model.safetensors"));
+  const Safetensors whole = Safetensors::open((folder_ / "whole/state.safetensors").string());
+  const Safetensors pieces = Safetensors::open((folder_ / "pieces/state.safetensors").string());
+  for (const StoredTensor& tensor : whole.tensors()) {
+    const auto other = pieces[tensor.name].bytes;
+    EXPECT_TRUE(std::equal(tensor.bytes.begin(), tensor.bytes.end(), other.begin(), other.end())) << tensor.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Resume, testing::Values("transformer", "rnn-attention"), [](const auto& info) {
+  return std::string(info.param) == "transformer" ? "Transformer" : "RnnAttention";
+});
+
+}  // namespace
+}  // namespace attend::test
