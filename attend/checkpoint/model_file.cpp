@@ -44,18 +44,31 @@ void load_weights(const Safetensors& file, Parameters& parameters) {
     check(known.count(stored.name), "{}: the model has no place for the tensor {}", file.source(), shown(stored.name));
 }
 
-void save_weights(const std::string& path, const Parameters& parameters,
+namespace {
+
+// One tensor of the file, put together from its parameters.
+struct FileTensor {
+  Shape shape;
+  std::vector<std::byte> bytes;
+};
+
+}  // namespace
+
+void save_weights(const std::string& path, const Parameters& parameters, SavedWeights which,
                   const std::map<std::string, std::string>& metadata) {
-  std::map<std::string, std::pair<Shape, std::vector<float>>> tensors;
+  const Tensor& flat = which == SavedWeights::values ? parameters.value() : parameters.master();
+  const std::size_t width = bytes_of(flat.dtype());
+  std::map<std::string, FileTensor> tensors;
   for (const Parameters::Entry& entry : parameters.entries()) {
-    auto& [shape, values] = tensors[entry.name];
-    shape = file_shape(entry);
-    values.resize(static_cast<std::size_t>(shape.size()));
-    const std::vector<float> part = parameters.read(entry);
-    std::copy(part.begin(), part.end(), values.begin() + static_cast<std::ptrdiff_t>(first_element(entry)));
+    FileTensor& tensor = tensors[entry.name];
+    tensor.shape = file_shape(entry);
+    tensor.bytes.resize(static_cast<std::size_t>(tensor.shape.size()) * width);
+    const Tensor part = flat.slice_first(entry.offset, entry.parameter->shape.size());
+    flat.backend().to_host(tensor.bytes.data() + first_element(entry) * width, part.raw(),
+                           static_cast<std::size_t>(part.size()) * width);
   }
   SafetensorsWriter writer;
-  for (const auto& [name, tensor] : tensors) writer.add(name, tensor.first, tensor.second);
+  for (const auto& [name, tensor] : tensors) writer.add(name, stored_type_of(flat.dtype()), tensor.shape, tensor.bytes);
   for (const auto& [key, value] : metadata) writer.set_metadata(key, value);
   writer.write(path);
 }

@@ -1,6 +1,7 @@
 // The weights of a model as a safetensors file, by the names of its visit() list.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -13,8 +14,10 @@ namespace attend {
 // model has no place for.
 void load_weights(const Safetensors& file, nn::Parameters& parameters);
 
-// Writes the f32 masters atomically. metadata goes into the header.
-void save_weights(const std::string& path, const nn::Parameters& parameters,
+// Writes the weights atomically: what the model computes with (bf16 when it does), or the f32 masters behind them.
+// metadata goes into the header.
+enum class SavedWeights : std::uint8_t { values, masters };
+void save_weights(const std::string& path, const nn::Parameters& parameters, SavedWeights which = SavedWeights::values,
                   const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace attend

@@ -132,7 +132,7 @@ class Run {
   }
 
   void save_model() const {
-    save_weights((options_.folder / "model.safetensors").string(), parameters_,
+    save_weights((options_.folder / "model.safetensors").string(), parameters_, SavedWeights::values,
                  {{"format", "pt"}, {"step", std::to_string(state_.step)}});
   }
 
@@ -152,7 +152,7 @@ class Run {
       ++state_.validations_since_best;
     }
     if (options_.average > 1) {
-      save_weights(checkpoint_path(state_.step).string(), parameters_);
+      save_weights(checkpoint_path(state_.step).string(), parameters_, SavedWeights::masters);
       state_.checkpoints.push_back(state_.step);
     }
     std::vector<std::int64_t> dropped;
@@ -172,7 +172,8 @@ class Run {
     save_state(options_.folder, state_, parameters_, optimizer_);
   }
 
-  // The average of the last checkpoints, or the best one, whichever validates better.
+  // The average of the last checkpoints, as in section 6.1 of the paper, unless the best one has both the lower loss
+  // and the higher score.
   void choose_weights() {
     const std::filesystem::path best = options_.folder / "model.safetensors";
     if (state_.checkpoints.size() > 1) {
@@ -180,7 +181,7 @@ class Run {
       const Validation averaged = task_.validate();
       log_->add({{"step", state_.step}, {"averaged", state_.checkpoints}, {"validation", averaged.json}});
       progress_->print(fmt::format("average of {} checkpoints: {}", state_.checkpoints.size(), averaged.text));
-      if (averaged.score >= state_.best_score) {
+      if (averaged.score >= state_.best_score || averaged.loss <= state_.best_loss) {
         result_.averaged = true;
         result_.best = averaged;
         return save_model();
