@@ -24,20 +24,35 @@ Tensor RnnDecoder::ints(std::span<const std::int32_t> values) const {
 
 nn::StepModel::Scores RnnDecoder::step(std::span<const std::int32_t> tokens) {
   check(static_cast<std::int64_t>(tokens.size()) == rows_, "decoder: {} tokens for {} rows", tokens.size(), rows_);
-  const Tensor embedded = model_.embed(ints(tokens).reshape({rows_ / group_, group_}));               // [B, group, W]
-  const Tensor logits = model_.logits(model_.decoder().step(embedded, memory_, state_)).flat_rows();  // [rows, V]
-  logits_ = download(logits), log_sums_ = download(ops::log_sum_exp(logits));
+  const Tensor embedded = model_.embed(ints(tokens).reshape({rows_ / group_, group_}));        // [B, group, W]
+  last_logits_ = model_.logits(model_.decoder().step(embedded, memory_, state_)).flat_rows();  // [rows, V]
+  last_log_sums_ = ops::log_sum_exp(last_logits_);
+  if (pass_.backend().on_host() && last_logits_.dtype() == DType::f32)
+    return {{last_logits_.data<float>(), static_cast<std::size_t>(last_logits_.size())},
+            {last_log_sums_.data<float>(), static_cast<std::size_t>(last_log_sums_.size())}};
+  logits_ = download(last_logits_), log_sums_ = download(last_log_sums_);
   return {logits_, log_sums_};
 }
 
 void RnnDecoder::reorder(std::span<const std::int32_t> from) {
   const auto rows = static_cast<std::int64_t>(from.size());
-  check(rows % group_ == 0, "decoder: {} rows do not come in groups of {}", rows, group_);
+  check(rows % group_ == 0 && rows <= rows_, "decoder: {} rows from {} do not come in groups of {}", rows, rows_,
+        group_);
+  bool moved = rows != rows_;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    check(from[i] >= 0 && from[i] < rows_, "decoder: row {} of {}", from[i], rows_);
+    moved = moved || from[i] != static_cast<std::int32_t>(i);
+  }
+  if (!moved) return;
   const Tensor order = ints(from);
   for (Tensor* state : {&state_.hidden, &state_.cell})
     if (state->defined()) *state = ops::gather(*state, order);
-  if (rows == rows_) return;
-  // Sources that are done leave; the others move up.
+  if (rows != rows_) keep_sources(from);
+  rows_ = rows;
+}
+
+// Sources that are done leave; the others move up.
+void RnnDecoder::keep_sources(std::span<const std::int32_t> from) {
   std::vector<std::int32_t> kept;
   for (std::size_t i = 0; i < from.size(); i += static_cast<std::size_t>(group_))
     kept.push_back(from[i] / static_cast<std::int32_t>(group_));
@@ -50,7 +65,6 @@ void RnnDecoder::reorder(std::span<const std::int32_t> from) {
     for (std::int32_t source : kept) left.push_back(lengths[static_cast<std::size_t>(source)]);
     memory_.lengths = ints(left);
   }
-  rows_ = rows;
 }
 
 }  // namespace attend::models

@@ -20,12 +20,15 @@ class RnnDecoder : public nn::StepModel {
 
  private:
   Tensor ints(std::span<const std::int32_t> values) const;
+  void keep_sources(std::span<const std::int32_t> from);
 
   const RnnSeq2Seq& model_;
   Pass& pass_;
   std::int64_t group_, rows_;
   RnnDecoderLayer::Memory memory_;  // of the sources: [B, ..]
   RnnDecoderLayer::State state_;    // of the rows: [B·group, H]
+  // What step() returned: the device's copy, read in place where it can be, else the host's.
+  Tensor last_logits_, last_log_sums_;
   std::vector<float> logits_, log_sums_;
 };
 

@@ -157,8 +157,8 @@ Tensor RnnSeq2Seq::logits(const nn::Sequences& source, const nn::Sequences& targ
   return logits(decoder_(embed(target.ids), memory, decoder_.start(encoded, 1)));
 }
 
-ops::Loss RnnSeq2Seq::loss(const PairBatch& batch, const ops::CrossEntropyOptions& options) const {
-  return ops::cross_entropy(logits(batch.source, batch.target), batch.labels, options);
+ops::Loss RnnSeq2Seq::loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const {
+  return loss_of(logits(batch.source, batch.target), batch.labels, options);
 }
 
 std::unique_ptr<nn::StepModel> RnnSeq2Seq::start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {

@@ -5,8 +5,18 @@
 #include "attend/base/error.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/models/transformer.h"
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/consistency.h"
 
 namespace attend::models {
+
+ops::Loss loss_of(const Tensor& logits, const Tensor& labels, const Seq2SeqLossOptions& options) {
+  ops::Loss loss = ops::cross_entropy(logits, labels, {.smoothing = options.smoothing, .ignore = options.ignore});
+  // The paper adds both cross entropies to alpha / 2 of the divergences; the mean over both halves is half of that.
+  if (options.consistency > 0)
+    loss.mean = ops::add(loss.mean, ops::scale(ops::consistency(logits), options.consistency / 4));
+  return loss;
+}
 
 std::unique_ptr<Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {
   check(config.is_object() && config.contains("model_type") && config["model_type"].is_string(),

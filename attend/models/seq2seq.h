@@ -23,6 +23,17 @@ struct PairBatch {
   PairBatch in(Pass& pass) const { return {source.in(pass), target.in(pass), pass.input(labels)}; }
 };
 
+struct Seq2SeqLossOptions {
+  float smoothing = 0;         // of labels
+  std::int32_t ignore = -100;  // labels that count for nothing
+  // R-Drop (Liang et al. 2021): how much the two halves of the batch, which must be the same sentences, shall agree
+  // although dropout hits them differently. 0: an ordinary batch.
+  float consistency = 0;
+};
+
+// The loss every such model ends in. logits and labels are like the target.
+ops::Loss loss_of(const Tensor& logits, const Tensor& labels, const Seq2SeqLossOptions& options);
+
 class Seq2Seq {
  public:
   virtual ~Seq2Seq() = default;
@@ -37,7 +48,7 @@ class Seq2Seq {
   virtual void place(Backend& backend, DType dtype) = 0;
   virtual std::vector<nn::Parameters::Entry> parameters() = 0;
 
-  virtual ops::Loss loss(const PairBatch& batch, const ops::CrossEntropyOptions& options) const = 0;
+  virtual ops::Loss loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const = 0;
   // Reads the sources (padded, any pass that does not record) and gets ready to write `group` hypotheses for each.
   // The pass and its probe, if any, must outlive the result.
   virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const = 0;

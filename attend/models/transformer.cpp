@@ -151,8 +151,8 @@ Tensor Transformer::decoded(const nn::Sequences& source, const nn::Sequences& ta
   return decode(embed(target, Side::target), memory, causal_mask(target), mask_between(target, source));
 }
 
-ops::Loss Transformer::loss(const PairBatch& batch, const ops::CrossEntropyOptions& options) const {
-  return ops::cross_entropy(logits(decoded(batch.source, batch.target)), batch.labels, options);
+ops::Loss Transformer::loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const {
+  return loss_of(logits(decoded(batch.source, batch.target)), batch.labels, options);
 }
 
 std::unique_ptr<nn::StepModel> Transformer::start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {

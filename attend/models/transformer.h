@@ -154,7 +154,7 @@ class Transformer : public Seq2Seq {
   Json config() const override;
   void place(Backend& backend, DType dtype) override;
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
-  ops::Loss loss(const PairBatch& batch, const ops::CrossEntropyOptions& options) const override;
+  ops::Loss loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const override;
   std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const override;
   std::string alignment_label() const override;
 

@@ -32,6 +32,7 @@ Tensor TransformerDecoder::ints(std::span<const std::int32_t> values) const {
 nn::StepModel::Scores TransformerDecoder::step(std::span<const std::int32_t> tokens) {
   check(static_cast<std::int64_t>(tokens.size()) == rows_, "decoder: {} tokens for {} rows", tokens.size(), rows_);
   check(length_ < model_.max_length(), "decoder: the model has only {} positions", model_.max_length());
+  last_logits_ = last_log_sums_ = Tensor();  // this step's take their place in memory
   // Tokens, positions and lengths in one copy to the device.
   std::vector<std::int32_t> words(tokens.begin(), tokens.end());
   words.resize(2 * tokens.size(), static_cast<std::int32_t>(length_));

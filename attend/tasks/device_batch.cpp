@@ -19,6 +19,21 @@ std::size_t padded(std::size_t count) { return (count + kAlign - 1) / kAlign * k
 
 }  // namespace
 
+data::HostPairBatch twice(const data::HostPairBatch& batch) {
+  data::HostPairBatch result = batch;
+  const auto repeat = [](std::vector<std::int32_t>& list, std::size_t skip, std::int32_t shift) {
+    const std::size_t count = list.size();
+    for (std::size_t i = skip; i < count; ++i) list.push_back(list[i] + shift);
+  };
+  for (data::HostSequences* side : {&result.source, &result.target}) {
+    if (!side->offsets.empty()) repeat(side->offsets, 1, static_cast<std::int32_t>(side->ids.size()));
+    for (std::vector<std::int32_t>* list : {&side->ids, &side->positions, &side->lengths}) repeat(*list, 0, 0);
+    side->count *= 2;
+  }
+  repeat(result.labels, 0, 0);
+  return result;
+}
+
 DeviceBatches::Place DeviceBatches::make(const data::HostPairBatch& batch) const {
   std::size_t total = 0;
   for_each_list(batch, [&](const std::vector<std::int32_t>& list) { total += padded(list.size()); });

@@ -11,6 +11,9 @@
 
 namespace attend::tasks {
 
+// Every sentence a second time, behind all the others: for a loss that compares two passes over them.
+data::HostPairBatch twice(const data::HostPairBatch& batch);
+
 class DeviceBatches {
  public:
   explicit DeviceBatches(Backend& backend) : backend_(backend) {}

@@ -137,6 +137,7 @@ train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend&
                        {.tokens = recipe.tokens,
                         .seed = recipe.seed,
                         .label_smoothing = recipe.label_smoothing,
+                        .r_drop = recipe.r_drop,
                         .select_by_bleu = recipe.select == "bleu"});
   return train::train(task, parameters,
                       {.folder = out,

@@ -60,8 +60,9 @@ void check_values(const TranslationRecipe& recipe, std::string_view what) {
   for (const auto& [key, value] : positive) check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
   check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1, "{}: 'label_smoothing' must be in [0, 1), not {}",
         what, recipe.label_smoothing);
-  check(recipe.learning_rate >= 0 && recipe.clip_norm >= 0 && recipe.weight_decay >= 0 && recipe.warmup >= 0,
-        "{}: learning_rate, warmup, clip_norm and weight_decay cannot be negative", what);
+  check(recipe.learning_rate >= 0 && recipe.clip_norm >= 0 && recipe.r_drop >= 0 && recipe.weight_decay >= 0 &&
+            recipe.warmup >= 0,
+        "{}: learning_rate, warmup, clip_norm, r_drop and weight_decay cannot be negative", what);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct TranslationRecipe {
   std::string schedule = "inverse-square-root";
   float learning_rate = 0;
   std::int64_t warmup = 4000;
-  float label_smoothing = 0.1f, clip_norm = 1, weight_decay = 0;
+  float label_smoothing = 0.1f, r_drop = 0, clip_norm = 1, weight_decay = 0;
   float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f;
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t bleu_sentences = 500;
@@ -54,6 +54,7 @@ struct TranslationRecipe {
     v("learning_rate", learning_rate, "at the end of the warm-up; 0: the paper's, 1 / sqrt(width x warmup)");
     v("warmup", warmup, "steps of rising learning rate");
     v("label_smoothing", label_smoothing, "how much of the target goes to all words evenly");
+    v("r_drop", r_drop, "how much two passes with different dropout shall agree (Liang et al. 2021); 0: one pass");
     v("clip_norm", clip_norm, "largest norm of the gradient; 0: any");
     v("weight_decay", weight_decay, "of matrices (AdamW)");
     v("beta1", beta1, "of Adam"), v("beta2", beta2, "of Adam"), v("epsilon", epsilon, "of Adam");

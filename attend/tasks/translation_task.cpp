@@ -45,12 +45,14 @@ std::uint64_t TranslationTask::next_batch() {
   auto [batch, after] = prefetch_->next();
   position_ = after;
   tokens_ = batch.source_tokens + batch.target_tokens;
-  batch_ = training_batches_.put(batch);
+  batch_ = training_batches_.put(options_.r_drop > 0 ? twice(batch) : batch);
   return batch.key;
 }
 
 Tensor TranslationTask::loss(Pass& pass) {
-  return parts_.model.loss(batch_.in(pass), {.smoothing = options_.label_smoothing, .ignore = data::kIgnoredLabel})
+  return parts_.model
+      .loss(batch_.in(pass),
+            {.smoothing = options_.label_smoothing, .ignore = data::kIgnoredLabel, .consistency = options_.r_drop})
       .mean;
 }
 

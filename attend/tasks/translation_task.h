@@ -20,7 +20,7 @@ namespace attend::tasks {
 struct TranslationTaskOptions {
   std::int64_t tokens = 4096;
   std::uint64_t seed = 1;
-  float label_smoothing = 0.1f;
+  float label_smoothing = 0.1f, r_drop = 0;
   bool select_by_bleu = true;
 };
 

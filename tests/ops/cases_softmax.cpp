@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "attend/ops/arithmetic.h"
+#include "attend/ops/consistency.h"
 #include "attend/ops/softmax.h"
 #include "tests/ops/cases.h"
 
@@ -96,6 +97,26 @@ Case loss_case(const LossSpec& spec) {
   };
 }
 
+// KL(p, q) + KL(q, p) from its definition.
+Case consistency_case(std::int64_t rows, std::int64_t classes) {
+  return {
+      .name = fmt::format("consistency_{}_{}", rows, classes),
+      .inputs = {reals({2 * rows, classes}, -3, 3)},
+      .run = [](std::span<const Tensor> in) { return Tensors{ops::consistency(in[0])}; },
+      .reference =
+          [rows, classes](std::span<const Array> in) {
+            const Array p = softmax_reference(in[0], nullptr);
+            Array mean({1});
+            for (std::int64_t r = 0; r < rows; ++r)
+              for (std::int64_t c = 0; c < classes; ++c) {
+                const double a = p.at(r, c), b = p.at(rows + r, c);
+                mean(0) += (a * std::log(a / b) + b * std::log(b / a)) / static_cast<double>(rows);
+              }
+            return Arrays{mean};
+          },
+  };
+}
+
 void add_bench(std::vector<Case>& cases, Case::Size size, std::int64_t rows, std::int64_t classes, float smoothing) {
   Case one = loss_case({.name = fmt::format("{}_{}", rows, classes),
                         .logits = {rows, classes},
@@ -137,6 +158,9 @@ void add_softmax_cases(std::vector<Case>& cases) {
                              .options = {.smoothing = 0.2f},
                              .targets = {-100, 5, 69, -100},
                              .through_scale = true}));
+
+  cases.push_back(consistency_case(3, 17));
+  cases.push_back(consistency_case(1, 2));
 
   add_bench(cases, Case::Size::base, 1024, 37000, 0.1f);
   add_bench(cases, Case::Size::large, 16384, 50304, 0);
