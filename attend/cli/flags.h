@@ -33,6 +33,7 @@ void add_field_flags(CLI::App& flags, Settings defaults, Json& given, const std:
     else
       option = flags.add_option_function<T>(flag, store, std::string(help));
     option->group(group);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
       option->default_str(fmt::format("{}", value));
     else if constexpr (std::is_same_v<T, std::string>)

@@ -51,7 +51,8 @@ Json settings_of(const TrainOptions& options, std::string& what) {
 
 void run_train(const TrainOptions& options, const Streams& streams) {
   std::string what = "train";
-  const tasks::ResolvedRecipe resolved = tasks::resolve_recipe(settings_of(options, what), what);
+  const Json settings = settings_of(options, what);
+  const tasks::ResolvedRecipe resolved = tasks::resolve_recipe(settings, what);
   const auto backend = open_backend(resolved.recipe.device, {.threads = static_cast<int>(resolved.recipe.threads)});
   const train::TrainingResult result = tasks::train_translation(resolved, *backend,
                                                                 {.resume = options.resume,

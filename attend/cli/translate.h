@@ -21,6 +21,7 @@ struct TranslateCommandOptions {
   std::string attention_json, attention_svg;
   bool unbuffered = false;  // every line is answered before the next is read
   std::string device = "cpu";
+  DType dtype = DType::f32;  // what the model computes in
   int threads = 0;
 };
 

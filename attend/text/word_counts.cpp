@@ -97,7 +97,7 @@ void WordCounter::add_piece(std::string_view lines, Counts& counts) const {
       ++counts.invalid_lines;
       continue;
     }
-    if (options_.add_prefix_space && !line.empty() && !line.starts_with(' ')) {
+    if (options_.add_prefix_space && !line.empty()) {
       spaced.assign(" ").append(line);
       line = spaced;
     }

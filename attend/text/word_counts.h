@@ -36,7 +36,7 @@ class WordTable {
 };
 
 struct WordCountOptions {
-  bool add_prefix_space = false;  // a line that does not begin with a space gets one
+  bool add_prefix_space = false;  // a line gets a space in front, so that its first word is like the others
   bool line_ends = false;         // lines keep their line feed
 };
 

@@ -42,13 +42,13 @@ std::string hex(const Rgb& color) {
 }
 
 // A guess from above: a column of a sans-serif font is at most about this much of its size.
-double width_of(std::string_view text, double font) { return 0.6 * font * static_cast<double>(columns_of(text)); }
+double width_of(std::string_view text, double font) { return 0.64 * font * static_cast<double>(columns_of(text)); }
 
 // Lines of at most `room` pixels, cut at spaces; a word longer than a line, or a script without spaces, is cut
 // anywhere.
 std::vector<std::string> wrapped(std::string_view text, double room, double font) {
   std::vector<std::string> lines;
-  const auto most = static_cast<std::size_t>(std::max(4.0, room / (0.6 * font)));
+  const auto most = static_cast<std::size_t>(std::max(4.0, room / (0.64 * font)));
   std::string line;
   std::size_t columns = 0, last_space = std::string::npos;
   for (std::size_t at = 0; at < text.size();) {
@@ -201,7 +201,9 @@ std::string attention_svg(const AttentionMap& map, const SvgOptions& options) {
   fmt::format_to(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
   draw_title(out, layout);
   draw_labels(out, layout);
+  text += "<g shape-rendering=\"crispEdges\">\n";  // no seams between neighbours of one colour
   draw_cells(out, layout, map);
+  text += "</g>\n";
   draw_legend(out, layout);
   text += "</svg>\n";
   return text;

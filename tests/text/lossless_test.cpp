@@ -13,24 +13,32 @@
 namespace attend {
 namespace {
 
+Tokenizer train(bool add_prefix_space) {
+  BpeTrainer trainer({.vocabulary_size = 1000, .words = {.add_prefix_space = add_prefix_space}});
+  std::string lines;
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    lines += test::random_text(1000 + i, 20) + "\n";
+    lines += "the people of the city read the newspaper; the reader's words are not the writer's\n";
+  }
+  trainer.add_text(lines);
+  return Tokenizer::parse(to_tokenizer_json(trainer.train()), "trained");
+}
+
 const Tokenizer& trained() {
-  static const Tokenizer tokenizer = [] {
-    BpeTrainer trainer({.vocabulary_size = 1000});
-    std::string lines;
-    for (std::uint32_t i = 0; i < 300; ++i) {
-      lines += test::random_text(1000 + i, 20) + "\n";
-      lines += "the people of the city read the newspaper; the reader's words are not the writer's\n";
-    }
-    trainer.add_text(lines);
-    return Tokenizer::parse(to_tokenizer_json(trainer.train()), "trained");
-  }();
+  static const Tokenizer tokenizer = train(false);
   return tokenizer;
 }
 
-void expect_lossless(const std::string& text) {
-  const std::vector<TokenId> ids = trained().encode_ids(text);
-  EXPECT_EQ(trained().decode(ids), text);
-  const Encoding encoding = trained().encode(text);
+// With a space before the first word, which must not be there afterwards.
+const Tokenizer& trained_spaced() {
+  static const Tokenizer tokenizer = train(true);
+  return tokenizer;
+}
+
+void expect_lossless(const Tokenizer& tokenizer, const std::string& text) {
+  const std::vector<TokenId> ids = tokenizer.encode_ids(text);
+  EXPECT_EQ(tokenizer.decode(ids), text);
+  const Encoding encoding = tokenizer.encode(text);
   EXPECT_EQ(encoding.ids, ids);
   std::uint32_t at = 0;
   const auto characters = static_cast<std::uint32_t>(count_characters(text));
@@ -40,6 +48,11 @@ void expect_lossless(const std::string& text) {
     EXPECT_LE(span.end, characters);
     at = span.end;
   }
+}
+
+void expect_lossless(const std::string& text) {
+  expect_lossless(trained(), text);
+  expect_lossless(trained_spaced(), text);
 }
 
 TEST(Lossless, RandomText) {

@@ -57,7 +57,7 @@ class Resume : public testing::TestWithParam<const char*> {
 
   std::vector<std::string> run(const std::string& out) const {
     std::vector<std::string> args = toy_training(folder_, folder_ / out, GetParam());
-    for (const char* arg : {"--steps", "48", "--save-every", "5", "--validate-every", "16", "--log-every", "4",
+    for (const char* arg : {"--steps", "300", "--save-every", "7", "--validate-every", "60", "--log-every", "4",
                             "--average", "2", "--dropout", "0.1"})
       args.emplace_back(arg);
     return args;
@@ -82,7 +82,7 @@ TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
     args = run("pieces");
     args.emplace_back(fs::exists(folder_ / "pieces/state.safetensors") ? "--resume" : "--overwrite");
   }
-  RecordProperty("kills", kills);
+  EXPECT_GE(kills, 3) << "the runs were over before they could be killed";
   EXPECT_EQ(read_file(folder_ / "whole/model.safetensors"), read_file(folder_ / "pieces/model.safetensors"));
   const Safetensors whole = Safetensors::open((folder_ / "whole/state.safetensors").string());
   const Safetensors pieces = Safetensors::open((folder_ / "pieces/state.safetensors").string());

@@ -1,0 +1,80 @@
+// A model small enough to search by hand: the logits after a prefix are numbers drawn from the prefix itself.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "attend/base/random.h"
+#include "attend/nn/step_model.h"
+
+namespace attend::test {
+
+using Tokens = std::vector<std::int32_t>;
+
+// logit(sentence, prefix without the start, token)
+using LogitFunction = std::function<float(std::size_t sentence, const Tokens& prefix, std::int32_t token)>;
+
+inline LogitFunction random_logits(std::uint64_t seed, float spread) {
+  return [=](std::size_t sentence, const Tokens& prefix, std::int32_t token) {
+    std::uint64_t key = sentence + 1;
+    for (std::int32_t id : prefix) key = key * 31 + static_cast<std::uint64_t>(id) + 7;
+    return spread * to_unit(random_word(seed, static_cast<std::uint32_t>(token), key));
+  };
+}
+
+class TableModel : public nn::StepModel {
+ public:
+  TableModel(std::int64_t vocabulary, std::size_t sentences, std::size_t group, LogitFunction logit)
+      : vocabulary_(vocabulary), group_(group), logit_(std::move(logit)) {
+    for (std::size_t i = 0; i < sentences * group; ++i) rows_.push_back({i / group, {}});
+  }
+
+  std::int64_t vocabulary() const override { return vocabulary_; }
+
+  Scores step(std::span<const std::int32_t> tokens) override {
+    EXPECT_EQ(tokens.size(), rows_.size());
+    logits_.clear(), log_sums_.clear();
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      if (steps_ > 0) rows_[r].prefix.push_back(tokens[r]);
+      double sum = 0;
+      for (std::int32_t token = 0; token < vocabulary_; ++token) {
+        logits_.push_back(logit_(rows_[r].sentence, rows_[r].prefix, token));
+        sum += std::exp(static_cast<double>(logits_.back()));
+      }
+      log_sums_.push_back(static_cast<float>(std::log(sum)));
+    }
+    ++steps_;
+    return {logits_, log_sums_};
+  }
+
+  void reorder(std::span<const std::int32_t> from) override {
+    ASSERT_EQ(from.size() % group_, 0u);
+    std::vector<Row> next;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      next.push_back(rows_.at(static_cast<std::size_t>(from[i])));
+      EXPECT_EQ(next[i].sentence, next[i / group_ * group_].sentence) << "a group has rows of two sentences";
+    }
+    rows_ = std::move(next);
+  }
+
+  int steps() const { return steps_; }
+
+ private:
+  struct Row {
+    std::size_t sentence;
+    Tokens prefix;
+  };
+  std::int64_t vocabulary_;
+  std::size_t group_;
+  LogitFunction logit_;
+  std::vector<Row> rows_;
+  std::vector<float> logits_, log_sums_;
+  int steps_ = 0;
+};
+
+}  // namespace attend::test
