@@ -1,9 +1,12 @@
-// Workers spin briefly for the next job, then sleep; a job hands out its indices from one atomic counter.
+// Workers spin briefly for the next job, then sleep; a job hands out its indices from one atomic counter. A job waits
+// only for the workers that joined it: one that comes late (the machine has other work) finds the gate closed and
+// leaves the job alone.
 #include "attend/base/thread_pool.h"
 
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -15,8 +18,9 @@ namespace attend {
 
 namespace {
 
-// About 20 µs of polling: longer than the gap between two ops of a model, shorter than anyone notices.
-constexpr int kSpins = 4000;
+// Polling before sleep: longer than the gap between two ops of a model, shorter than anyone notices. A pause takes from
+// 5 to 50 ns, so the clock decides, asked every 16 pauses.
+constexpr std::chrono::microseconds kSpin{50};
 
 void relax() {
 #if defined(__x86_64__)
@@ -26,10 +30,28 @@ void relax() {
 #endif
 }
 
+// Polls until done() or kSpin has passed.
+template <class Done>
+bool spin_until(const Done& done) {
+  if (done()) return true;
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (done()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return done();
+}
+
+// The gate of a job: its generation, whether it is closed, and how many workers are inside.
+using Gate = std::uint64_t;
+constexpr Gate kInside = 0xffff, kClosed = kInside + 1, kGeneration = 2 * kClosed;
+
 }  // namespace
 
 struct ThreadPool::Shared {
-  // The job. Written by the caller while no worker is inside (active == 0), published by generation.
+  // The job. Written by the caller while the gate is closed and nobody is inside.
   Call call = nullptr;
   void* body = nullptr;
   std::int64_t count = 0;
@@ -37,9 +59,8 @@ struct ThreadPool::Shared {
   std::mutex error_mutex;
 
   alignas(64) std::atomic<std::int64_t> next{0};
-  alignas(64) std::atomic<std::uint64_t> generation{0};
-  alignas(64) std::atomic<int> active{0};
-  std::atomic<int> sleepers{0};
+  alignas(64) std::atomic<Gate> gate{kClosed};
+  alignas(64) std::atomic<int> sleepers{0};
   std::atomic<bool> stop{false};
 
   std::mutex mutex;
@@ -58,21 +79,50 @@ struct ThreadPool::Shared {
     }
   }
 
+  // Into the job of this generation, unless it is closed already.
+  bool enter(Gate generation) {
+    Gate now = gate.load(std::memory_order_acquire);
+    while (now / kGeneration == generation && (now & kClosed) == 0)
+      if (gate.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel, std::memory_order_acquire)) return true;
+    return false;
+  }
+
   void worker() {
-    std::uint64_t seen = 0;
+    Gate seen = 0;
+    const auto called = [&] { return gate.load() / kGeneration != seen; };
     while (true) {
-      for (int spin = 0; spin < kSpins && generation.load(std::memory_order_acquire) == seen; ++spin) relax();
-      if (generation.load(std::memory_order_acquire) == seen) {
+      if (!spin_until(called)) {
         std::unique_lock lock(mutex);
         sleepers.fetch_add(1);
-        wake.wait(lock, [&] { return generation.load() != seen; });
+        wake.wait(lock, called);
         sleepers.fetch_sub(1);
       }
-      seen = generation.load(std::memory_order_acquire);
       if (stop.load()) return;
+      seen = gate.load(std::memory_order_acquire) / kGeneration;
+      if (!enter(seen)) continue;
       work();
-      active.fetch_sub(1, std::memory_order_release);
+      gate.fetch_sub(1, std::memory_order_release);
     }
+  }
+
+  // Opens the gate for the next generation, and wakes as many as the job can use.
+  void open() {
+    gate.store((gate.load(std::memory_order_relaxed) / kGeneration + 1) * kGeneration);
+    const std::int64_t asleep = sleepers.load();
+    if (asleep == 0) return;
+    std::lock_guard lock(mutex);
+    if (asleep < count)
+      wake.notify_all();
+    else
+      for (std::int64_t i = 1; i < count; ++i) wake.notify_one();
+  }
+
+  // Closes it, and waits for those inside.
+  void close() {
+    gate.fetch_or(kClosed, std::memory_order_acq_rel);
+    const auto left = [&] { return (gate.load(std::memory_order_acquire) & kInside) == 0; };
+    if (!spin_until(left))
+      while (!left()) std::this_thread::yield();
   }
 };
 
@@ -85,7 +135,7 @@ ThreadPool::~ThreadPool() {
   shared_->stop.store(true);
   {
     std::lock_guard lock(shared_->mutex);
-    shared_->generation.fetch_add(1);
+    shared_->gate.fetch_add(kGeneration);
   }
   shared_->wake.notify_all();
   for (auto& worker : shared_->workers) worker.join();
@@ -100,20 +150,9 @@ void ThreadPool::run(std::int64_t count, Call call, void* body) {
   Shared& job = *shared_;
   job.call = call, job.body = body, job.count = count;
   job.next.store(0, std::memory_order_relaxed);
-  job.active.store(threads_ - 1, std::memory_order_relaxed);
-  job.generation.fetch_add(1);
-  if (job.sleepers.load() > 0) {
-    std::lock_guard lock(job.mutex);
-    job.wake.notify_all();
-  }
+  job.open();
   job.work();
-  // Every worker passes through every job, so a worker never sees a half-written next one.
-  for (int spin = 0; job.active.load(std::memory_order_acquire) > 0; ++spin) {
-    if (spin < kSpins)
-      relax();
-    else
-      std::this_thread::yield();
-  }
+  job.close();
   if (job.error) std::rethrow_exception(std::exchange(job.error, nullptr));
 }
 

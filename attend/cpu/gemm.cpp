@@ -45,11 +45,11 @@ void check_product(const Gemm& g) {
   check(fits(g.c_stride, g.n, g.m), "gemm: c is {} x {}, but its stride is {}", g.m, g.n, g.c_stride);
 }
 
-// Splitting pays from 24 rows (below, reading b decides) when the packing of both sides is shared by enough work.
+// Splitting pays where the packing of both sides (m + n) is shared by enough work (m n): from 96 x 96 on.
 const Kernel& choose(const Gemm& g) {
   const KernelSet& set = kernels();
   if (g.a.dtype == DType::bf16) return set.bf16 != nullptr ? *set.bf16 : *set.f32;
-  const bool split = g.precision == Precision::split && set.split != nullptr && g.m >= 24 && g.n >= 24 && g.k >= 16;
+  const bool split = g.precision == Precision::split && set.split != nullptr && g.m * g.n >= 48 * (g.m + g.n);
   return split ? *set.split : *set.f32;
 }
 

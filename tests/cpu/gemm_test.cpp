@@ -260,6 +260,33 @@ TEST(Gemm, BatchesAndThreads) {
       }
 }
 
+// However many threads share a product, and whatever they pack ahead: bit by bit the same, C accumulated or written.
+TEST(Gemm, AnyNumberOfThreads) {
+  ThreadPool one(1), three(3), sixteen(16);
+  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{520, 300, 40}, {230, 33, 4200}, {7, 333, 70}})
+    for (const bool transposed : {false, true})
+      for (const DType dtype : {DType::f32, DType::bf16}) {
+        SCOPED_TRACE(fmt::format("{} x {} x {} {} {}", m, n, k, name_of(dtype), transposed));
+        Buffer a(transposed ? k : m, transposed ? m : k, dtype, 1), b(k, n, dtype, 2);
+        Buffer c1(m, n, DType::f32, 3), c3 = c1, c16 = c1;
+        Gemm g{.m = m, .n = n, .k = k};
+        g.a = {a.data(), dtype, a.stride, transposed};
+        g.b = {b.data(), dtype, b.stride};
+        g.c_stride = c1.stride, g.accumulate = transposed;
+        for (const Precision precision : {Precision::exact, Precision::split}) {
+          g.precision = precision;
+          g.c = c1.data();
+          gemm(g, one);
+          g.c = c3.data();
+          gemm(g, three);
+          g.c = c16.data();
+          gemm(g, sixteen);
+          ASSERT_EQ(std::memcmp(c1.bytes.data(), c3.bytes.data(), c1.bytes.size()), 0);
+          ASSERT_EQ(std::memcmp(c1.bytes.data(), c16.bytes.data(), c1.bytes.size()), 0);
+        }
+      }
+}
+
 TEST(Gemm, RefusesWhatDoesNotFit) {
   ThreadPool pool(1);
   float x[16] = {};

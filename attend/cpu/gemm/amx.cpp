@@ -20,6 +20,8 @@ namespace attend::cpu::detail {
 namespace {
 
 constexpr int kRows = 32, kColumns = 32;
+constexpr int kFetch = 4;                      // lines a step: eight steps of 32 rows bring in what one takes of B
+constexpr std::int64_t kStream = 8192;         // how far ahead a stream of B is fetched, in bytes
 constexpr std::int64_t kPitch = kColumns * 4;  // a row of a tile of B
 
 // All eight tiles whole: edges are zero in the packed panels.
@@ -82,13 +84,35 @@ ATTEND_AMX_INLINE void finish(const TileProduct& t) {
   if constexpr (M == 2 && N == 2) _tile_stored(3, low + 16, pitch);
 }
 
+// A part of the next panel of B, on its way to L2 (TileProduct::fetch).
+template <int Lines>
+struct Fetch {
+  const std::byte* from;
+  std::int64_t step, also;
+
+  explicit Fetch(const TileProduct& t)
+      : from(t.fetch != nullptr ? t.fetch : t.b), step(t.fetch != nullptr ? t.fetch_step : 0), also(t.fetch_also) {}
+  ATTEND_AMX_INLINE void next() {
+#pragma GCC unroll 8
+    for (int i = 0; i < Lines; ++i) _mm_prefetch(reinterpret_cast<const char*>(from + i * also), _MM_HINT_T1);
+    from += step;
+  }
+};
+
 template <class Tiles, int M, int N>
 ATTEND_AMX void multiply_tiles(const TileProduct& t) {
   start<M, N>(t);
+  Fetch<kFetch> fetch(t);
   const std::byte* a = t.a;
   const std::byte* b = t.b;
   const std::int64_t row = t.a_row, a_step = t.a_k;
   for (std::int64_t k = t.k; k > 0; k -= Tiles::kDepth) {
+    fetch.next();
+    // Few rows: memory decides.
+    if constexpr (M == 1) {
+#pragma GCC unroll 32
+      for (int i = 0; i < 32; ++i) _mm_prefetch(reinterpret_cast<const char*>(b + kStream + 64 * i), _MM_HINT_T0);
+    }
     _tile_loadd(6, b, kPitch);
     _tile_loadd(4, a, row);
     Tiles::product00();
@@ -118,11 +142,13 @@ ATTEND_AMX_INLINE void four_products() {
 template <int M, int N>
 ATTEND_AMX void multiply_split(const TileProduct& t) {
   start<M, N>(t);
+  Fetch<2 * kFetch> fetch(t);
   const std::byte* a = t.a;
   const std::byte* b = t.b;
   const std::int64_t a_step = t.a_k, a_low = a_step / 2;
   constexpr std::int64_t kLow = 16 * kPitch;
   for (std::int64_t k = t.k; k > 0; k -= 32) {
+    fetch.next();
     // lo * hi
     _tile_loadd(4, a + a_low, 64);
     _tile_loadd(6, b, kPitch);
@@ -175,9 +201,12 @@ constexpr Kernel kBf16{.name = "amx bf16",
                        .a_unit = 32,
                        .b_unit = 2,
                        .k_step = 32,
+                       .speed = 300,
                        .kc = 1024,
                        .mc = 256,
                        .nc = 1024,
+                       .fetch_lines = kFetch,
+                       .fetch_units = 16,
                        .direct = true,
                        .pack_a = pack_bf16_tiles<1>,
                        .pack_b = pack_bf16_pairs<1>,
@@ -195,9 +224,12 @@ constexpr Kernel kSplit{.name = "amx split",
                         .a_unit = 32,
                         .b_unit = 2,
                         .k_step = 32,
-                        .kc = 768,
+                        .speed = 120,
+                        .kc = 1024,
                         .mc = 256,
                         .nc = 1024,
+                        .fetch_lines = 2 * kFetch,
+                        .fetch_units = 16,
                         .direct = true,
                         .pack_a = pack_bf16_tiles<2>,
                         .pack_b = pack_bf16_pairs<2>,
@@ -214,9 +246,12 @@ constexpr Kernel kInt8{.name = "amx int8",
                        .a_unit = 64,
                        .b_unit = 4,
                        .k_step = 64,
+                       .speed = 500,
                        .kc = 2048,
                        .mc = 256,
                        .nc = 1024,
+                       .fetch_lines = kFetch,
+                       .fetch_units = 16,
                        .pack_a = pack_int8_tiles,
                        .pack_b = pack_int8_avx512,
                        .multiply = multiply<Int8Tiles>,
@@ -228,10 +263,11 @@ constexpr Kernel kInt8{.name = "amx int8",
 }  // namespace
 
 KernelSet amx_kernels(const Features& features) {
-  // Up to four bf16 rows are read where they lie, as AVX-512 does: packing b would cost more than the product.
+  // Up to 16 rows of bf16 are multiplied with b where they lie, as AVX-512 does: packing b would cost more than the
+  // product.
   static const Kernel bf16 = [&features] {
     Kernel kernel = kBf16;
-    if (const Kernel* vectors = avx512_kernels(features).bf16) kernel.dot = vectors->dot, kernel.dot_rows = 4;
+    if (const Kernel* vectors = avx512_kernels(features).bf16) kernel.dot = vectors->dot, kernel.dot_rows = 8;
     return kernel;
   }();
   KernelSet set;

@@ -102,8 +102,64 @@ ATTEND_AVX512_INLINE __m512i broadcast_word(const std::byte* from) {
   return _mm512_set1_epi32(word);
 }
 
-// kAdjacent: the rows of A lie side by side (a packed panel, or a transposed matrix in place), so that all rows
-// share one pointer. Otherwise rows are reached as base + {0, 1, 2} * step from a base every three rows.
+// What multiply_rows walks. kAdjacent: the rows of A lie side by side (a packed panel, or a transposed matrix in
+// place), so that all rows share one pointer. Otherwise there are two, seven rows apart, and steps of one, three and
+// five rows: with the scales of an address they reach all rows from five registers.
+template <bool kAdjacent>
+struct Walk {
+  std::int64_t row, three, five, a_step, b_step;
+  const std::byte* a[2];
+  const std::byte* b;
+
+  ATTEND_AVX512_INLINE const std::byte* at(int r) const {
+    if (kAdjacent) return a[0] + 4 * r;
+    const std::byte* from = a[r / 7];
+    const int i = r % 7;
+    return i == 3 ? from + three : i == 5 ? from + five : i == 6 ? from + 2 * three : from + i * row;
+  }
+};
+
+// One unit of k.
+template <class Step, int Rows, int Vectors, bool kAdjacent>
+ATTEND_AVX512_INLINE void unit_step(typename Step::Acc (&acc)[Rows][Vectors], Walk<kAdjacent>& w) {
+  // Unknown anew in each step, so that multiples of them are not kept in registers that there are not.
+  if constexpr (!kAdjacent) asm("" : "+r"(w.row), "+r"(w.three), "+r"(w.five));
+  __m512i column[Vectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < Vectors; ++v) column[v] = _mm512_loadu_si512(w.b + 64 * v);
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r) {
+    const std::byte* from = w.at(r);
+    // Two rows in three broadcast inside the multiply-add, the third on its own, to stay below two loads a cycle:
+    // 14 x 2 products take 26 loads and 37 slots in 14 cycles.
+    if constexpr (Step::kInner && Rows > 4) {
+      if (r % 3 != 0) {
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::step(acc[r][v], from, column[v]);
+        continue;
+      }
+    }
+    const __m512i x = broadcast_word(from);
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::step(acc[r][v], x, column[v]);
+  }
+  w.b += w.b_step;
+  w.a[0] += w.a_step;
+  if constexpr (!kAdjacent && Rows > 7) {
+    w.a[1] += w.a_step;
+    asm("" : "+r"(w.a[0]), "+r"(w.a[1]));  // or g++ keeps both in a vector, and takes them out again for every load
+  }
+}
+
+// The same, with what comes `ahead` bytes later in B fetched meanwhile.
+template <class Step, int Rows, int Vectors, bool kAdjacent>
+ATTEND_AVX512_INLINE void fetching_step(typename Step::Acc (&acc)[Rows][Vectors], Walk<kAdjacent>& w,
+                                        std::int64_t ahead) {
+#pragma GCC unroll 4
+  for (int v = 0; v < Vectors; ++v) _mm_prefetch(reinterpret_cast<const char*>(w.b + ahead + 64 * v), _MM_HINT_T0);
+  unit_step<Step, Rows, Vectors, kAdjacent>(acc, w);
+}
+
 template <class Step, int Rows, int Vectors, bool kAdjacent>
 ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
   typename Step::Acc acc[Rows][Vectors];
@@ -111,40 +167,42 @@ ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::zero();
-  const std::int64_t row = kAdjacent ? 4 : t.a_row, a_step = t.a_k, b_step = t.b_k;
-  [[maybe_unused]] const std::int64_t ahead = t.b_ahead;
-  constexpr int kBases = kAdjacent ? 1 : (Rows + 2) / 3;
-  const std::byte* base[kBases];
-  for (int i = 0; i < kBases; ++i) base[i] = t.a + 3 * i * row;
-  const std::byte* b = t.b;
-  for (std::int64_t k = t.k / Step::kUnit; k > 0; --k) {
-    __m512i column[Vectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) column[v] = _mm512_loadu_si512(b + 64 * v);
-    // Few rows: memory decides.
-    if constexpr (Rows <= 8) {
-#pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) _mm_prefetch(reinterpret_cast<const char*>(b + ahead + 64 * v), _MM_HINT_T0);
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-      const std::byte* from = kAdjacent ? base[0] + 4 * r : base[r / 3] + (r % 3) * row;
-      // Two rows in three broadcast inside the multiply-add, the third on its own, to stay below two loads a cycle:
-      // 14 x 2 products take 26 loads and 37 slots in 14 cycles.
-      if constexpr (Step::kInner && Rows > 4) {
-        if (r % 3 != 0) {
-#pragma GCC unroll 4
-          for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::step(acc[r][v], from, column[v]);
-          continue;
-        }
+  Walk<kAdjacent> w{t.a_row, 3 * t.a_row, 5 * t.a_row, t.a_k, t.b_k, {t.a, t.a + 7 * t.a_row}, t.b};
+  std::int64_t k = t.k / Step::kUnit;
+  // Few rows: memory decides, and this panel is fetched ahead. Many: the next one, a little at a time.
+  if constexpr (Rows <= 8) {
+    const std::int64_t ahead = t.b_ahead;
+    // A packed panel in two streams, the halves of k: memory gives a thread more that way.
+    if (const std::int64_t half = t.b_streams ? k / 2 : 0; half > 0) {
+      Walk<kAdjacent> second = w;
+      second.a[0] += half * w.a_step, second.a[1] += half * w.a_step, second.b += half * w.b_step;
+      for (std::int64_t i = 0; i < half; ++i) {
+        fetching_step<Step, Rows, Vectors, kAdjacent>(acc, w, ahead);
+        fetching_step<Step, Rows, Vectors, kAdjacent>(acc, second, ahead);
       }
-      const __m512i x = broadcast_word(from);
-#pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) acc[r][v] = Step::step(acc[r][v], x, column[v]);
+      k -= 2 * half;
+      w = second;
     }
-    b += b_step;
-#pragma GCC unroll 8
-    for (int i = 0; i < kBases; ++i) base[i] += a_step;
+    for (; k > 0; --k) fetching_step<Step, Rows, Vectors, kAdjacent>(acc, w, ahead);
+  } else {
+    if (const std::byte* fetch = t.fetch) {
+      const std::int64_t step = t.fetch_step, also = t.fetch_also;
+      const float* out = t.tile;
+      const float* const out_end = t.tile + Rows * t.tile_stride;
+      for (; k >= 8; k -= 8, fetch += step) {
+        if (out < out_end) {
+          __builtin_prefetch(out, 1);
+          __builtin_prefetch(out + 16, 1);
+          out += t.tile_stride;
+        }
+        _mm_prefetch(reinterpret_cast<const char*>(fetch), _MM_HINT_T1);
+        _mm_prefetch(reinterpret_cast<const char*>(fetch + also), _MM_HINT_T1);
+        for (int i = 0; i < 8; ++i) unit_step<Step, Rows, Vectors, kAdjacent>(acc, w);
+      }
+    }
+    for (; k >= 8; k -= 8)
+      for (int i = 0; i < 8; ++i) unit_step<Step, Rows, Vectors, kAdjacent>(acc, w);
+    for (; k > 0; --k) unit_step<Step, Rows, Vectors, kAdjacent>(acc, w);
   }
   float* const tile = t.tile;
   const std::int64_t stride = t.tile_stride;
@@ -282,9 +340,14 @@ ATTEND_AVX512 void write_avx512(const TileOutput& out) { TileWriter<16>::write(o
 constexpr Kernel kF32{.name = "avx512 f32",
                       .mr = kMaxRows,
                       .nr = kColumns,
-                      .kc = 768,
-                      .mc = 168,
-                      .nc = 1024,
+                      .speed = 30,
+                      .kc = 1024,
+                      .mc = 224,
+                      .nc = 512,
+                      .fetch_lines = 2,
+                      .fetch_units = 8,
+                      .add_in_c = true,
+                      .exact_rows = true,
                       .direct = true,
                       .in_place = true,
                       .pack_a = pack_f32_avx512,
@@ -301,9 +364,12 @@ constexpr Kernel kBf16{.name = "avx512 bf16",
                        .a_unit = 2,
                        .b_unit = 2,
                        .k_step = 32,
+                       .speed = 50,
                        .kc = 512,
                        .mc = 280,
                        .nc = 512,
+                       .fetch_lines = 2,
+                       .fetch_units = 8,
                        .direct = true,
                        .pack_a = pack_bf16_pairs<1>,
                        .pack_b = pack_bf16_pairs<1>,
@@ -319,9 +385,12 @@ constexpr Kernel kInt8{.name = "avx512 vnni",
                        .a_unit = 4,
                        .b_unit = 4,
                        .k_step = 4,
+                       .speed = 100,
                        .kc = 1024,
                        .mc = 280,
                        .nc = 512,
+                       .fetch_lines = 2,
+                       .fetch_units = 8,
                        .in_place = true,
                        .pack_a = pack_int8_avx512,
                        .pack_b = pack_int8_avx512,

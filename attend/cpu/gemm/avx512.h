@@ -16,7 +16,8 @@
 
 #include "attend/cpu/gemm/kernel.h"
 
-#define ATTEND_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx512vnni")))
+#define ATTEND_AVX512 \
+  __attribute__((target("avx2,fma,prfchw,avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx512vnni")))
 #define ATTEND_AVX512_INLINE ATTEND_AVX512 __attribute__((always_inline)) inline
 
 namespace attend::cpu::detail {

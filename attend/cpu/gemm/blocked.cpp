@@ -1,13 +1,14 @@
-// Loops around the micro-kernel. C is cut into tasks of at most mc x nc, and a task walks slices of kc: for each
-// panel of B, all panels of A. Between slices a task's tiles wait in f32; they are written to C once, through the
-// kernel's epilogue. One block of rows (m <= mc): A is packed first, by all threads, and each task packs the panels of
-// B as it comes to them. Several: B is packed first, in pieces of bounded size, and each task packs its block of A
-// slice by slice. The side that is packed in the task goes from its source to the nearest cache and is used there;
-// packing both sides ahead costs a fifth of the speed of AMX, in traffic to the shared cache.
+// Loops around the micro-kernel. C is cut into tasks (plan.h), and a task walks slices of kc: for each panel of B, all
+// panels of A, while the next panel of B is fetched. Between slices tiles wait in C, or in f32 of their own where an
+// epilogue is to come. One block of rows (m <= mc): A is packed first, by all threads, and each task packs the panels
+// of B as it comes to them. Several: B is packed first, in pieces of bounded size, and each task packs its block of A
+// slice by slice, or A is packed ahead too where many tasks share it. The side that is packed in the task goes from its
+// source to the nearest cache and is used there.
 #include "attend/cpu/gemm/blocked.h"
 
 #include <algorithm>
 
+#include "attend/cpu/gemm/plan.h"
 #include "attend/cpu/gemm/scratch.h"
 
 namespace attend::cpu::detail {
@@ -19,11 +20,12 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 // The packed copy of B stays below this: a part of the shared cache.
 constexpr std::int64_t kPackBytes = std::int64_t{12} << 20;
 // K beyond this is done in pieces, with C waiting in f32 between them.
-constexpr std::int64_t kMaxDepth = 8192;
+constexpr std::int64_t kMaxDepth = 4096;
+// B in place for few rows is read so many k at a time, all columns in each: as many streams as the memory system
+// follows, and pages as the nearest TLB holds (a walk down all k took a page for every row: 0.7 of this speed).
+constexpr std::int64_t kStreamed = 32;
 // How far ahead a stream of packed panels is fetched, in bytes.
-constexpr std::int64_t kAhead = 2048;
-// Work worth a task of its own, in multiply-adds: about 10 µs.
-constexpr std::int64_t kTaskWork = 1 << 20;
+constexpr std::int64_t kAhead = 4096;
 
 thread_local Scratch packed_a, packed_b, waiting_tiles;  // the caller's, shared with the workers of one product
 thread_local Scratch task_a, task_b, task_tiles;         // each worker's own
@@ -33,6 +35,13 @@ struct Panel {
   const std::byte* data = nullptr;
   std::int64_t row = 0, unit = 0;  // bytes to the next row and to the next unit of k
   std::int64_t ahead = 0;          // bytes to what is read later
+};
+
+// A panel of B to come, brought to L2 while others are multiplied: see TileProduct::fetch. The first `tiles` tiles
+// of the walk fetch a part each, `part` bytes apart.
+struct Fetch {
+  const std::byte* data = nullptr;
+  std::int64_t step = 0, also = 0, part = 0, tiles = 0;
 };
 
 // Several of A, `step` bytes apart.
@@ -52,6 +61,9 @@ class Blocked {
     b_in_place_ = kernel.in_place && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
                   (job.m <= 2 * kernel.mr || job.n * job.k <= 8192);
     one_pass_ = job.k <= kMaxDepth;
+    kc_ = b_in_place_ && job.m <= 8 ? kStreamed : kernel.kc;
+    direct_ = plain() && (kernel.add_in_c || (one_pass_ && job.k <= kc_));
+    share_b_ = job.b_panels == nullptr && !b_in_place_ && job.m > kernel.mc;
   }
 
   void run() {
@@ -60,25 +72,33 @@ class Blocked {
           static_cast<std::size_t>(ceil_div(job_.m, width_) * ceil_div(job_.n, kernel_.nr) * width_ * kernel_.nr * 4)));
     }
     const std::int64_t depth = one_pass_ ? std::max<std::int64_t>(1, job_.k) : kMaxDepth;
-    share_a_ = !a_in_place_ && job_.m <= kernel_.mc;
-    share_b_ = job_.b_panels == nullptr && !b_in_place_ && job_.m > kernel_.mc;
+    const std::int64_t cols = share_b_ ? most_columns(depth) : job_.n;
+    plan_ = make_plan(kernel_, {.k = depth,
+                                .width = width_,
+                                .panels_m = ceil_div(job_.m, width_),
+                                .panels_n = ceil_div(std::min(cols, job_.n), kernel_.nr),
+                                .most_wide = direct_ || job_.k <= kc_ ? ceil_div(job_.n, kernel_.nr)
+                                                                      : ceil_div(kernel_.nc, kernel_.nr),
+                                .a_packed = a_in_place_,
+                                .b_packed = share_b_ || b_in_place_ || job_.b_panels != nullptr,
+                                .streamed = b_in_place_,
+                                .threads = pool_ != nullptr ? pool_->threads() : 1});
     for (k0_ = 0; k0_ == 0 || k0_ < job_.k; k0_ += depth) {
       k_ = std::min(depth, job_.k - k0_);
-      if (share_a_) pack_a();
-      const std::int64_t cols = share_b_ ? most_columns() : job_.n;
       for (n0_ = 0; n0_ < job_.n; n0_ += cols) {
         n_ = std::min(cols, job_.n - n0_);
-        if (share_b_) pack_b();
+        pack_ahead();
         compute();
       }
     }
   }
 
  private:
-  // Columns of B whose packed copy stays below kPackBytes, in whole nc.
-  std::int64_t most_columns() const {
-    const std::int64_t row_bytes = std::max<std::int64_t>(1, kernel_.padded(k_)) * kernel_.element_bytes();
-    return std::max<std::int64_t>(1, kPackBytes / (row_bytes * kernel_.nc)) * kernel_.nc;
+  // Columns of B whose packed copy stays below kPackBytes, in even pieces of whole panels.
+  std::int64_t most_columns(std::int64_t depth) const {
+    const std::int64_t panel = kernel_.padded(depth) * kernel_.element_bytes() * kernel_.nr;
+    const std::int64_t panels = ceil_div(job_.n, kernel_.nr), most = std::max<std::int64_t>(8, kPackBytes / panel);
+    return ceil_div(panels, ceil_div(panels, most)) * kernel_.nr;
   }
 
   template <class Body>
@@ -100,100 +120,98 @@ class Blocked {
   // Panels [begin, end) over [k, k + depth). A source with its rows contiguous is walked in short runs of k, all
   // panels in each: a panel alone would take a part of a line from one page after the other.
   void pack_panels(const Side& side, std::int64_t begin, std::int64_t end, std::int64_t k, std::int64_t depth) const {
-    const std::int64_t run = side.from.row_step == 1 && side.from.k_step != 1 ? 64 : std::max<std::int64_t>(1, depth);
-    for (std::int64_t at = 0; at < depth; at += run)
+    const std::int64_t run = side.from.row_step == 1 && side.from.k_step != 1
+                                 ? std::max<std::int64_t>(16, kernel_.k_step)
+                                 : std::max<std::int64_t>(1, depth);
+    const bool apart = run < depth;
+    const std::int64_t width = std::min(end * side.width, side.rows) - begin * side.width;
+    for (std::int64_t at = 0; at < depth; at += run) {
+      // The next run, from its many pages.
+      for (std::int64_t i = at + run; apart && i < std::min(depth, at + 2 * run); ++i) {
+        const std::byte* line = side.from.at(begin * side.width, k + i).data;
+        for (std::int64_t l = 0; l < width * static_cast<std::int64_t>(bytes_of(side.from.dtype)); l += 64)
+          __builtin_prefetch(line + l);
+      }
       for (std::int64_t p = begin; p < end; ++p) {
         const std::int64_t row = p * side.width;
         side.pack(side.from.at(row, k + at), static_cast<int>(std::min(side.width, side.rows - row)),
                   static_cast<int>(side.width), std::min(run, depth - at),
                   side.to + (p - begin) * side.bytes + at * side.width * kernel_.element_bytes());
       }
-  }
-
-  // The same by all threads, in groups of at least eight panels or 32 K elements.
-  void pack_shared(const Side& side, std::int64_t k, std::int64_t depth) {
-    const std::int64_t panels = ceil_div(side.rows, side.width);
-    const std::int64_t group =
-        std::max<std::int64_t>(side.from.row_step == 1 ? 8 : 1, 32768 / std::max<std::int64_t>(1, side.width * depth));
-    each(ceil_div(panels, group), [&](std::int64_t g) {
-      Side part = side;
-      part.to += g * group * side.bytes;
-      pack_panels(part, g * group, std::min(panels, (g + 1) * group), k, depth);
-    });
+    }
   }
 
   std::int64_t panel_bytes(std::int64_t width) const { return width * kernel_.padded(k_) * kernel_.element_bytes(); }
 
-  void pack_a() {
-    const std::int64_t bytes = panel_bytes(width_);
-    std::byte* to = packed_a.get(static_cast<std::size_t>(ceil_div(job_.m, width_) * bytes));
-    pack_shared({job_.a, kernel_.pack_a, job_.m, width_, bytes, to}, k0_, k_);
-    a_panels_ = to;
-  }
-
-  void pack_b() {
-    const std::int64_t nr = kernel_.nr, bytes = panel_bytes(nr);
-    std::byte* to = packed_b.get(static_cast<std::size_t>(ceil_div(n_, nr) * bytes));
-    pack_shared({job_.b.at(n0_, 0), kernel_.pack_b, n_, nr, bytes, to}, k0_, k_);
-    b_panels_ = to;
-  }
-
-  // Blocks of C: smaller than mc x nc while there are too few of them to share out. What a task packs itself should
-  // serve many tiles: so a task keeps its columns longest where it packs A, its rows where it packs B.
-  void compute() {
-    const int threads = pool_ != nullptr ? pool_->threads() : 1;
-    const std::int64_t panels_m = ceil_div(job_.m, width_), panels_n = ceil_div(n_, kernel_.nr);
-    std::int64_t group_m = std::clamp<std::int64_t>(kernel_.mc / width_, 1, panels_m);
-    std::int64_t group_n = std::clamp<std::int64_t>(kernel_.nc / kernel_.nr, 1, panels_n);
-    group_m = ceil_div(panels_m, ceil_div(panels_m, group_m));
-    group_n = ceil_div(panels_n, ceil_div(panels_n, group_n));
-    const bool rows_first = !share_a_;
-    const auto tasks = [&] { return ceil_div(panels_m, group_m) * ceil_div(panels_n, group_n); };
-    const auto work = [&] { return group_m * width_ * group_n * kernel_.nr * std::max<std::int64_t>(1, k_); };
-    while (threads > 1 && tasks() < 4 * threads && work() > 2 * kTaskWork) {
-      if (rows_first && group_m > 2)
-        group_m = ceil_div(group_m, 2);
-      else if (group_n > 1)
-        group_n = ceil_div(group_n, 2);
-      else
-        break;
+  // Both sides, as far as they are packed ahead, by all threads: in groups of 32 K elements, and of 16 panels where
+  // these come side by side from the same lines.
+  void pack_ahead() {
+    Side sides[2] = {{job_.a, kernel_.pack_a, job_.m, width_, panel_bytes(width_), nullptr},
+                     {job_.b.at(n0_, 0), kernel_.pack_b, n_, kernel_.nr, panel_bytes(kernel_.nr), nullptr}};
+    std::int64_t groups[2] = {0, 0}, group[2] = {1, 1};
+    for (const int i : {0, 1}) {
+      Side& side = sides[i];
+      if (i == 0 ? !plan_.share_a || n0_ > 0 : !share_b_) continue;
+      const std::int64_t panels = ceil_div(side.rows, side.width);
+      side.to = (i == 0 ? packed_a : packed_b).get(static_cast<std::size_t>(panels * side.bytes));
+      (i == 0 ? a_panels_ : b_panels_) = side.to;
+      group[i] =
+          std::max<std::int64_t>(side.from.row_step == 1 ? 16 : 1, 32768 / std::max<std::int64_t>(1, side.width * k_));
+      groups[i] = ceil_div(panels, group[i]);
     }
-    const std::int64_t across = ceil_div(panels_n, group_n);
-    each(tasks(), [&](std::int64_t task) {
-      const std::int64_t im = task / across * group_m, in = task % across * group_n;
-      run_task(im, std::min(panels_m, im + group_m), in, std::min(panels_n, in + group_n));
+    each(groups[0] + groups[1], [&](std::int64_t g) {
+      const int i = g < groups[0] ? 0 : 1;
+      Side part = sides[i];
+      const std::int64_t begin = (g - (i == 0 ? 0 : groups[0])) * group[i];
+      part.to += begin * part.bytes;
+      pack_panels(part, begin, std::min(ceil_div(part.rows, part.width), begin + group[i]), k0_, k_);
+    });
+  }
+
+  void compute() {
+    const std::int64_t panels_m = ceil_div(job_.m, width_), panels_n = ceil_div(n_, kernel_.nr);
+    const std::int64_t across = ceil_div(panels_n, plan_.wide);
+    each(ceil_div(panels_m, plan_.high) * across, [&](std::int64_t task) {
+      const std::int64_t im = task / across * plan_.high, in = task % across * plan_.wide;
+      run_task(im, std::min(panels_m, im + plan_.high), in, std::min(panels_n, in + plan_.wide));
     });
   }
 
   void run_task(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end) {
     if (kernel_.begin != nullptr) kernel_.begin();
     const std::int64_t slot = width_ * kernel_.nr, high = m_end - m_begin;
-    const std::int64_t slices = std::max<std::int64_t>(1, ceil_div(k_, kernel_.kc));
+    const std::int64_t slices = std::max<std::int64_t>(1, ceil_div(k_, kc_));
     const std::int64_t deep = kernel_.padded(ceil_div(k_, slices));
     const bool last_piece = k0_ + k_ >= job_.k;
     const bool wait = slices > 1 && one_pass_;
-    const bool direct = slices == 1 && one_pass_ && plain();
-    float* tiles = reinterpret_cast<float*>(
-        task_tiles.get(static_cast<std::size_t>((wait ? high * (n_end - n_begin) : 1) * slot * 4)));
+    // Waiting tiles: all, or those at the right and lower edges where the others wait in C.
+    const std::int64_t slots = !wait ? 1 : direct_ ? high + n_end - n_begin : high * (n_end - n_begin);
+    float* tiles = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(slots * slot * 4)));
+    const auto slot_of = [&](std::int64_t i, std::int64_t j) {
+      if (!direct_) return (j - n_begin) * high + i - m_begin;
+      return (j + 1) * kernel_.nr > n_ ? i - m_begin : high + j - n_begin;
+    };
     for (std::int64_t s = 0; s < slices; ++s) {
       const std::int64_t from = s * deep, depth = std::min(deep, k_ - from);
-      const bool last = last_piece && s == slices - 1;
+      const bool last = last_piece && s == slices - 1, first = k0_ == 0 && s == 0;
       const Panels a = a_block(m_begin, m_end, from, depth);
+      const auto one = [&](std::int64_t i, std::int64_t j, const Panel& b, Fetch fetch) {
+        float* tile = !one_pass_ ? waiting_slot(i, j) : wait ? tiles + slot_of(i, j) * slot : tiles;
+        const Panel row{a.first.data + (i - m_begin) * a.step, a.first.row, a.first.unit, 0};
+        if (i - m_begin < fetch.tiles) fetch.data += (i - m_begin) * fetch.part;
+        if (direct_ && whole(i, j)) {
+          float* c = static_cast<float*>(job_.out.c) + i * width_ * job_.out.c_stride + n0_ + j * kernel_.nr;
+          multiply(i, j, depth, row, b, fetch, c, job_.out.c_stride, job_.out.accumulate || !first);
+          return;
+        }
+        multiply(i, j, depth, row, b, fetch, tile, kernel_.nr, !first);
+        if (last) write(i, j, tile);
+      };
+      const bool ahead = kernel_.fetch_lines > 0 && high > 3;
       for (std::int64_t j = n_begin; j < n_end; ++j) {
         const Panel b = b_panel(j, from, depth);
-        for (std::int64_t i = m_begin; i < m_end; ++i) {
-          float* tile = !one_pass_ ? waiting_slot(i, j)
-                        : wait     ? tiles + ((j - n_begin) * high + i - m_begin) * slot
-                                   : tiles;
-          const Panel row{a.first.data + (i - m_begin) * a.step, a.first.row, a.first.unit, 0};
-          if (direct && whole(i, j)) {
-            float* c = static_cast<float*>(job_.out.c) + i * width_ * job_.out.c_stride + n0_ + j * kernel_.nr;
-            multiply(i, j, depth, row, b, c, job_.out.c_stride, job_.out.accumulate);
-            continue;
-          }
-          multiply(i, j, depth, row, b, tile, kernel_.nr, s > 0 || k0_ > 0);
-          if (last) write(i, j, tile);
-        }
+        const Fetch fetch = ahead && j + 1 < n_end ? b_fetch(j + 1, from, depth) : Fetch{};
+        for (std::int64_t i = m_begin; i < m_end; ++i) one(i, j, b, fetch);
       }
     }
     if (kernel_.end != nullptr) kernel_.end();
@@ -206,7 +224,9 @@ class Blocked {
            out.activation == Activation::none && job_.dequantise.rows == nullptr;
   }
 
-  bool whole(std::int64_t i, std::int64_t j) const { return (j + 1) * kernel_.nr <= n_ && (i + 1) * width_ <= job_.m; }
+  bool whole(std::int64_t i, std::int64_t j) const {
+    return (j + 1) * kernel_.nr <= n_ && (kernel_.exact_rows || (i + 1) * width_ <= job_.m);
+  }
 
   float* waiting_slot(std::int64_t i, std::int64_t j) const {
     return waiting_ + ((n0_ / kernel_.nr + j) * ceil_div(job_.m, width_) + i) * width_ * kernel_.nr;
@@ -220,7 +240,7 @@ class Blocked {
       return {{a.data, a.row_step * bytes, a.k_step * bytes * kernel_.a_unit, 0}, width_ * a.row_step * bytes};
     }
     const std::int64_t row = kernel_.a_unit * bytes, unit = width_ * kernel_.a_unit * kernel_.element_bytes();
-    if (share_a_) {
+    if (plan_.share_a) {
       const std::int64_t step = panel_bytes(width_);
       return {{a_panels_ + begin * step + from * width_ * kernel_.element_bytes(), row, unit, 0}, step};
     }
@@ -238,16 +258,40 @@ class Blocked {
     if (share_b_) return {b_panels_ + j * panel_bytes(nr) + from * nr * kernel_.element_bytes(), 0, unit, kAhead};
     const std::int64_t cols = std::min(nr, job_.n - col);
     const Operand source = job_.b.at(col, k0_ + from);
-    // In place, a row gives one panel's columns at a time: the next panel's are fetched meanwhile.
+    // In place, a row gives one panel's columns at a time: those of the panel after the next are fetched.
     if (b_in_place_ && cols == nr)
-      return {source.data, 0, source.k_step * kernel_.element_bytes(), nr * kernel_.element_bytes()};
+      return {source.data, 0, source.k_step * kernel_.element_bytes(), 2 * nr * kernel_.element_bytes()};
     std::byte* to = task_b.get(static_cast<std::size_t>(kernel_.padded(kernel_.kc) * nr * kernel_.element_bytes()));
     kernel_.pack_b(source, static_cast<int>(cols), static_cast<int>(nr), depth, to);
     return {to, 0, unit, 0};
   }
 
-  void multiply(std::int64_t i, std::int64_t j, std::int64_t depth, const Panel& a, const Panel& b, float* tile,
-                std::int64_t tile_stride, bool add) const {
+  // Where panel j of B lies before it is read or packed.
+  Fetch b_fetch(std::int64_t j, std::int64_t from, std::int64_t depth) const {
+    const std::int64_t nr = kernel_.nr, lines = kernel_.fetch_lines;
+    const std::int64_t steps = std::max<std::int64_t>(1, depth / kernel_.b_unit / kernel_.fetch_units);
+    const std::int64_t unit = nr * kernel_.element_bytes();
+    if (job_.b_panels != nullptr || share_b_) {
+      const std::byte* data = job_.b_panels != nullptr
+                                  ? job_.b_panels + ((n0_ / nr + j) * kernel_.padded(job_.k) + k0_ + from) * unit
+                                  : b_panels_ + (j * kernel_.padded(k_) + from) * unit;
+      return {data, 64 * lines, 64, 64 * lines * steps, ceil_div(unit * depth, 64 * lines * steps)};
+    }
+    const Operand source = job_.b.at(n0_ + j * nr, k0_ + from);
+    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(source.dtype));
+    const std::int64_t row = source.row_step * bytes, k = source.k_step * bytes;
+    if (source.row_step != 1) {
+      const std::int64_t rows = std::min(nr, job_.n - n0_ - j * nr);
+      return {source.data, ceil_div(depth * bytes, steps), row, lines * row, rows / lines};
+    }
+    // Of each k, one or two lines.
+    const std::int64_t each = std::max<std::int64_t>(1, nr * bytes / 64),
+                       rows = std::max<std::int64_t>(1, lines / each);
+    return {source.data, rows * k, each > 1 ? 64 : k, rows * k * steps, depth / (rows * steps)};
+  }
+
+  void multiply(std::int64_t i, std::int64_t j, std::int64_t depth, const Panel& a, const Panel& b, const Fetch& fetch,
+                float* tile, std::int64_t tile_stride, bool add) const {
     kernel_.multiply({.k = kernel_.padded(depth),
                       .a = a.data,
                       .a_row = a.row,
@@ -255,6 +299,10 @@ class Blocked {
                       .b = b.data,
                       .b_k = b.unit,
                       .b_ahead = b.ahead,
+                      .b_streams = b.ahead == kAhead,
+                      .fetch = fetch.data,
+                      .fetch_step = fetch.step,
+                      .fetch_also = fetch.also,
                       .rows = static_cast<int>(std::min(width_, job_.m - i * width_)),
                       .cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr)),
                       .tile = tile,
@@ -290,7 +338,10 @@ class Blocked {
   const Job& job_;
   ThreadPool* pool_;
   std::int64_t width_ = 0;  // rows of a panel of A
-  bool a_in_place_ = false, b_in_place_ = false, share_a_ = false, share_b_ = false, one_pass_ = true;
+  bool a_in_place_ = false, b_in_place_ = false, share_b_ = false, one_pass_ = true;
+  std::int64_t kc_ = 0;
+  bool direct_ = false;  // whole tiles go straight to C
+  Plan plan_;
   std::int64_t k0_ = 0, k_ = 0, n0_ = 0, n_ = 0;  // the piece being computed
   const std::byte* a_panels_ = nullptr;
   const std::byte* b_panels_ = nullptr;
@@ -305,51 +356,6 @@ void multiply_blocked(const Kernel& kernel, const Job& job, ThreadPool* pool) {
 
 std::int64_t packed_bytes(const Kernel& kernel, std::int64_t n, std::int64_t k) {
   return ceil_div(n, kernel.nr) * kernel.nr * kernel.padded(k) * kernel.element_bytes();
-}
-
-void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
-  if (job.m == 0 || job.n == 0) return;
-  // A task's columns: enough to hide its start, few enough that every thread gets several.
-  const std::int64_t row_work = std::max<std::int64_t>(1, job.k * std::max<std::int64_t>(4, job.m));
-  const std::int64_t wide = std::clamp<std::int64_t>(kTaskWork / 4 / row_work, 12, 240) / 12 * 12;
-  const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(kernel.element));
-  const auto task = [&](std::int64_t i) {
-    const std::int64_t col = i * wide;
-    const int cols = static_cast<int>(std::min(wide, job.n - col));
-    const Operand b = job.b.at(col, 0);
-    float* tile = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(job.m * wide * 4)));
-    kernel.dot({.k = job.k,
-                .a = job.a.data,
-                .b = b.data,
-                .a_row = job.a.row_step * bytes,
-                .b_row = b.row_step * bytes,
-                .rows = static_cast<int>(job.m),
-                .cols = cols,
-                .tile = tile,
-                .tile_stride = static_cast<int>(wide)});
-    const GemmOutput& out = job.out;
-    const std::int64_t at = col * static_cast<std::int64_t>(bytes_of(out.c_dtype));
-    kernel.write({.tile = tile,
-                  .tile_stride = static_cast<int>(wide),
-                  .rows = static_cast<int>(job.m),
-                  .cols = cols,
-                  .c = static_cast<std::byte*>(out.c) + at,
-                  .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
-                  .c_dtype = out.c_dtype,
-                  .c_stride = out.c_stride,
-                  .alpha = out.alpha,
-                  .accumulate = out.accumulate,
-                  .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + col : nullptr,
-                  .activation = out.activation,
-                  .row_scales = nullptr,
-                  .col_scales = nullptr,
-                  .offsets = nullptr});
-  };
-  const std::int64_t tasks = ceil_div(job.n, wide);
-  if (pool != nullptr && tasks > 1 && job.m * job.n * job.k > kTaskWork / 8)
-    pool->for_each(tasks, task);
-  else
-    for (std::int64_t i = 0; i < tasks; ++i) task(i);
 }
 
 }  // namespace attend::cpu::detail

@@ -37,6 +37,11 @@ struct TileProduct {
   const std::byte* b = nullptr;
   std::int64_t b_k = 0;      // from a unit of k to the next
   std::int64_t b_ahead = 0;  // to what should be fetched meanwhile
+  bool b_streams = false;    // b comes from memory in one run: better read in several
+  // A part of the next panel of B on its way to L2: fetch_lines of the kernel, `fetch_also` bytes apart, for every
+  // fetch_units units of k.
+  const std::byte* fetch = nullptr;
+  std::int64_t fetch_step = 0, fetch_also = 0;
   int rows = 0, cols = 0;
   float* tile = nullptr;         // f32, or int32 for int8 kernels
   std::int64_t tile_stride = 0;  // nr, or that of C where a kernel with `direct` writes there
@@ -90,10 +95,15 @@ struct Kernel {
   int row_multiple = 1;  // a panel of A has a multiple of this many rows, at most mr
   int a_unit = 1, b_unit = 1;
   int k_step = 1;
-  // Blocks: kc of k at a time (a kc x nr piece of b stays in L1), mc rows of A (mc x kc stays in L2), nc columns.
+  double speed = 16;  // multiply-adds a cycle, about
+  // Blocks: kc of k at a time, mc rows of A (mc x kc stays in L2), nc columns where tiles wait for the next kc.
   std::int64_t kc = 384, mc = 240, nc = 512;
-  bool direct = false;    // the micro-kernel can write a tile of whole columns straight to C
-  bool in_place = false;  // the micro-kernel also takes A by rows and B by rows of n, unpacked
+  int fetch_lines = 0, fetch_units = 0;  // what the micro-kernel fetches of the next panel; 0: nothing
+  bool add_in_c = false;                 // tiles wait for the next kc in C itself
+  bool exact_rows = false;               // a tile of fewer than mr rows writes no others
+  bool direct = false;                   // the micro-kernel can write a tile of whole columns straight to C
+  bool in_place = false;                 // the micro-kernel also takes A by rows and B by rows of n, unpacked
+  bool a_tiles = false;                  // the micro-kernel takes A by rows where they fill whole tiles
   Pack pack_a = nullptr, pack_b = nullptr;
   void (*multiply)(const TileProduct&) = nullptr;
   void (*write)(const TileOutput&) = nullptr;

@@ -7,8 +7,10 @@ set(ATTEND_CPU_GEMM_SOURCES
     attend/cpu/gemm/avx512.cpp
     attend/cpu/gemm/bias.cpp
     attend/cpu/gemm/blocked.cpp
+    attend/cpu/gemm/few_rows.cpp
     attend/cpu/gemm/generic.cpp
     attend/cpu/gemm/kernels.cpp
     attend/cpu/gemm/neon.cpp
     attend/cpu/gemm/pack.cpp
-    attend/cpu/gemm/packed.cpp)
+    attend/cpu/gemm/packed.cpp
+    attend/cpu/gemm/plan.cpp)

@@ -1,0 +1,65 @@
+// Products of few rows with B read where it lies: memory decides, and a task is a range of columns.
+#include <algorithm>
+
+#include "attend/cpu/gemm/blocked.h"
+#include "attend/cpu/gemm/scratch.h"
+
+namespace attend::cpu::detail {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Work worth a task of its own, in multiply-adds: about 10 µs.
+constexpr std::int64_t kTaskWork = 1 << 20;
+
+thread_local Scratch task_tiles;
+
+}  // namespace
+
+void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
+  if (job.m == 0 || job.n == 0) return;
+  // A task's columns: enough to hide its start, few enough that every thread gets several.
+  const std::int64_t row_work = std::max<std::int64_t>(1, job.k * std::max<std::int64_t>(4, job.m));
+  const std::int64_t wide = std::clamp<std::int64_t>(kTaskWork / 4 / row_work, 12, 240) / 12 * 12;
+  const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(kernel.element));
+  const auto task = [&](std::int64_t i) {
+    const std::int64_t col = i * wide;
+    const int cols = static_cast<int>(std::min(wide, job.n - col));
+    const Operand b = job.b.at(col, 0);
+    float* tile = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(job.m * wide * 4)));
+    kernel.dot({.k = job.k,
+                .a = job.a.data,
+                .b = b.data,
+                .a_row = job.a.row_step * bytes,
+                .b_row = b.row_step * bytes,
+                .rows = static_cast<int>(job.m),
+                .cols = cols,
+                .tile = tile,
+                .tile_stride = static_cast<int>(wide)});
+    const GemmOutput& out = job.out;
+    const std::int64_t at = col * static_cast<std::int64_t>(bytes_of(out.c_dtype));
+    kernel.write({.tile = tile,
+                  .tile_stride = static_cast<int>(wide),
+                  .rows = static_cast<int>(job.m),
+                  .cols = cols,
+                  .c = static_cast<std::byte*>(out.c) + at,
+                  .pre = out.pre != nullptr ? static_cast<std::byte*>(out.pre) + at : nullptr,
+                  .c_dtype = out.c_dtype,
+                  .c_stride = out.c_stride,
+                  .alpha = out.alpha,
+                  .accumulate = out.accumulate,
+                  .bias = out.bias != nullptr ? static_cast<const float*>(out.bias) + col : nullptr,
+                  .activation = out.activation,
+                  .row_scales = nullptr,
+                  .col_scales = nullptr,
+                  .offsets = nullptr});
+  };
+  const std::int64_t tasks = ceil_div(job.n, wide);
+  if (pool != nullptr && tasks > 1 && job.m * job.n * job.k > kTaskWork / 8)
+    pool->for_each(tasks, task);
+  else
+    for (std::int64_t i = 0; i < tasks; ++i) task(i);
+}
+
+}  // namespace attend::cpu::detail
