@@ -87,10 +87,10 @@ __device__ double score(const Problem& x, int b, int h, int t, int s) {
 
 __device__ double kept(const AttentionParams& p, int b, int h, int t, int s) {
   if (p.dropout_rate <= 0) return 1;
-  const std::uint64_t i = ((static_cast<std::uint64_t>(b) * p.heads + h) * p.queries + t) * p.keys + s;
+  const std::uint64_t i = ((static_cast<std::uint64_t>(b) * p.heads + h) * p.queries + t) * ((p.keys + 7) / 8 * 8) + s;
   const std::uint64_t seed = p.seed[0] | static_cast<std::uint64_t>(p.seed[1]) << 32;
-  const bool keep = attend::random_word(seed, p.stream, i) >= attend::dropout_threshold(p.dropout_rate);
-  return keep ? 1 / (1 - static_cast<double>(p.dropout_rate)) : 0;
+  const bool keep = attend::dropout_draw(seed, p.stream, i) >= attend::dropout_threshold(p.dropout_rate);
+  return keep ? attend::dropout_scale(p.dropout_rate) : 0;
 }
 
 // One thread a query: y, lse and, given dy, the row sums of dy ∘ y.
@@ -436,8 +436,19 @@ std::vector<Case> cases() {
   list.push_back({.name = "lengths accumulate", .batch = 3, .lengths = true, .accumulate = true});
   list.push_back({.name = "bias f32 groups -inf", .batch = 5, .groups = 2, .bias_masks = true});
   list.push_back({.name = "bias bf16 accumulate", .batch = 5, .groups = 2, .bias_bf16 = true, .accumulate = true});
-  list.push_back({.name = "dropout S%4=0", .batch = 3, .queries = 65, .keys = 200, .dropout = 0.3f});
+  list.push_back({.name = "dropout S%8=0", .batch = 3, .queries = 65, .keys = 200, .dropout = 0.3f});
   list.push_back({.name = "dropout S odd", .batch = 3, .queries = 65, .keys = 201, .causal = true, .dropout = 0.3f});
+  for (int side : {5, 16, 29, 32, 33, 60, 64})
+    for (int width : {24, 32, 40, 64}) {
+      const std::string name = "short T" + std::to_string(side) + " D" + std::to_string(width);
+      const Case short_case = {.name = name, .batch = 7, .queries = side, .keys = side, .width = width};
+      Case causal = short_case, crossed = short_case, packed = short_case;
+      causal.name += " causal dropout", causal.causal = true, causal.dropout = 0.2f;
+      crossed.name += " crossed lengths", crossed.keys = 65 - side, crossed.lengths = true, crossed.accumulate = true;
+      packed.name += " packed dropout", packed.packed = true, packed.dropout = 0.1f, packed.pad = 8;
+      for (const Case& c : {short_case, causal, crossed, packed}) list.push_back(c);
+    }
+  list.push_back({.name = "short bias dropout", .queries = 30, .keys = 41, .groups = 2, .dropout = 0.2f});
   list.push_back({.name = "T1", .queries = 1, .keys = 333});
   list.push_back({.name = "T1 causal D80 lengths",
                   .batch = 3,
@@ -524,12 +535,16 @@ void time_all(bool first_only) {
   time_case({.name = "B32 H12 T1024 D64", .batch = 32, .heads = 12, .queries = 1024, .keys = 1024});
   time_case({.name = "B64 H12 T128 D64 (BERT)", .batch = 64, .heads = 12, .queries = 128, .keys = 128});
   time_case({.name = "B256 H12 T197 D64 (ViT)", .batch = 256, .heads = 12, .queries = 197, .keys = 197});
-  time_case({.name = "B800 H8 T32 D64 dropout (translation)",
-             .batch = 800,
-             .heads = 8,
-             .queries = 32,
-             .keys = 32,
-             .dropout = 0.1f});
+  for (int length : {16, 27, 32, 50, 64})  // 25,600 tokens of translation
+    for (bool packed : {false, true})
+      time_case({.name = "B" + std::to_string(25600 / length) + " H8 T" + std::to_string(length) + " D64 dropout" +
+                         (packed ? " packed" : ""),
+                 .batch = 25600 / length,
+                 .heads = 8,
+                 .queries = length,
+                 .keys = length,
+                 .packed = packed,
+                 .dropout = 0.1f});
   time_case({.name = "B32 H8 T1024 D128 causal",
              .batch = 32,
              .heads = 8,

@@ -192,6 +192,10 @@ void embeddings(CudaBackend& backend, Bench& bench) {
   bench.bytes("reduce sum [1, 64, 1024·768]", 2 * n, [&] {
     backend.reduce(Reduction::sum, y.reshape({1, 64, 1024 * kWidth}), {sums, false}, {});
   });
+  const Tensor rows = make_tensor(backend, {kRows, 1}, DType::bf16);
+  bench.bytes("reduce sum [65536, 768, 1]", 2 * n, [&] {
+    backend.reduce(Reduction::sum, y.reshape({kRows, kWidth, 1}), {rows, false}, {});
+  });
 }
 
 void optimizers(CudaBackend& backend, Bench& bench) {

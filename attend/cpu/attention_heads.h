@@ -60,8 +60,9 @@ class AttentionHeads {
       head.bias_bf16 = bias.dtype() == DType::bf16, head.bias_stride = most_keys_;
     }
     head.drop = rule_;
-    head.drop_first = static_cast<std::uint64_t>((b * args_.heads + h) * most_queries_ * most_keys_);
-    head.drop_stride = static_cast<std::uint64_t>(most_keys_);
+    const std::int64_t stride = (most_keys_ + kDropoutBlock - 1) / kDropoutBlock * kDropoutBlock;
+    head.drop_first = static_cast<std::uint64_t>((b * args_.heads + h) * most_queries_ * stride);
+    head.drop_stride = static_cast<std::uint64_t>(stride);
     return head;
   }
 

@@ -83,6 +83,9 @@ class CpuBackend final : public Backend {
                               std::int32_t ignore, const Tensor& lse, const Tensor& total,
                               const Grad& dlogits) override;
 
+  void consistency(const Tensor& logits, const Tensor& moments, const Tensor& mean) override;
+  void consistency_backward(const Tensor& dmean, const Tensor& logits, const Tensor& moments,
+                            const Grad& dlogits) override;
   void reduce(Reduction kind, const Tensor& x, const Grad& y, const Tensor& index) override;
   void reduce_backward(Reduction kind, const Tensor& dy, const Tensor& index, const Grad& dx) override;
 

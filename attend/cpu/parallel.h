@@ -41,7 +41,7 @@ inline DropRule rule_of(const Dropout& dropout) {
   DropRule rule;
   rule.key = {static_cast<std::uint64_t>(dropout.seed[1]) << 32 | dropout.seed[0], dropout.stream};
   rule.threshold = dropout_threshold(dropout.rate);
-  rule.scale = dropout.rate < 1 ? 1.0f / (1.0f - dropout.rate) : 0.0f;
+  rule.scale = dropout_scale(dropout.rate);
   return rule;
 }
 

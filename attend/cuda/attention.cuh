@@ -1,12 +1,13 @@
 // Flash attention on CUDA (Dao et al. 2022; Dao 2023): what the launchers take, on raw pointers, so that the kernels
 // can be checked and timed without the rest of the library (bench/cuda_attention.cu).
 //
-// bf16 goes to the tensor cores: wgmma on sm_90a for head widths 40 to 128 forward (without bias and dropout) and 40 to
-// 64 backward, mma.sync elsewhere. f32, and bf16 whose rows do not start on 16 bytes, go to plain f32 arithmetic
-// ("exact"). A few queries over many keys have a kernel of their own ("decode"). The T x S matrix never reaches memory,
-// and no kernel uses atomics: the order of every sum depends on the sizes alone.
+// bf16 goes to the tensor cores: wgmma on sm_90a for head widths 40 to 128 (forward without bias and dropout), mma.sync
+// elsewhere. f32, and bf16 whose rows do not start on 16 bytes, go to plain f32 arithmetic ("exact"). A few queries
+// over many keys ("decode") and the backward pass of short sequences ("short": up to 64 queries and keys, width 64)
+// have kernels of their own. The T x S matrix never reaches memory, and no kernel uses atomics: the order of every sum
+// depends on the sizes alone.
 //
-// One H200, B 64, H 12, T 1024, D 64, causal: forward 0.35 ms (294 TFLOP/s), backward 0.99 ms (262); torch 2.11's best,
+// One H200, B 64, H 12, T 1024, D 64, causal: forward 0.35 ms (294 TFLOP/s), backward 0.91 ms (285); torch 2.11's best,
 // cuDNN, in the same run 0.33 and 1.11.
 #pragma once
 
@@ -65,6 +66,7 @@ void launch_attention_forward_decode(const AttentionParams& p, cudaStream_t stre
 void launch_attention_forward_exact(const AttentionParams& p, cudaStream_t stream);
 std::size_t attention_backward_tiled_scratch(const AttentionParams& p);
 void launch_attention_backward_tiled(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
+void launch_attention_backward_short(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
 void launch_attention_backward_exact(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
 // stats [2, H, query_rows]: lse · log2 e (+inf where no key was seen), and the row sums of dy ∘ y.
 void launch_attention_statistics(const AttentionParams& p, const void* dy, float* stats, cudaStream_t stream);

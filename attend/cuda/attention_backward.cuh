@@ -44,34 +44,24 @@ __device__ __forceinline__ void bias_transposed(float (&s)[N][4], float factor, 
     }
 }
 
-// Which of a tile's weights dropout keeps, four bits for each j.
+// Weights as an operand, without those that dropout takes: keep as WeightDropout::keeps_columns() gives it.
 template <int N>
-__device__ __forceinline__ void draw_dropout(std::uint32_t (&keep)[N / 8 > 0 ? N / 8 : 1], const WeightDropout& dropout,
-                                             int query, int key) {
-#pragma unroll
-  for (int j = 0; j < N; ++j) {
-    if (j % 8 == 0) keep[j / 8] = 0;
-    keep[j / 8] |= dropout.keeps_columns(query + 8 * j + 2 * (threadIdx.x & 3), key) << (4 * (j % 8));
-  }
-}
-
-template <int N, int K>
-__device__ __forceinline__ void to_operand_dropped(const float (&s)[N][4], const std::uint32_t (&keep)[K],
+__device__ __forceinline__ void to_operand_dropped(const float (&s)[N][4], std::uint32_t keep,
                                                    std::uint32_t (&a)[N / 2][4]) {
   float dropped[N][4];
 #pragma unroll
   for (int j = 0; j < N; ++j)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) dropped[j][e] = keep[j / 8] >> (4 * (j % 8) + e) & 1 ? s[j][e] : 0.0f;
+    for (int e = 0; e < 4; ++e) dropped[j][e] = keep >> (4 * j + e) & 1 ? s[j][e] : 0.0f;
   to_operand(dropped, a);
 }
 
-template <int N, int K>
-__device__ __forceinline__ void drop_gradients(float (&dp)[N][4], const std::uint32_t (&keep)[K], float scale) {
+template <int N>
+__device__ __forceinline__ void drop_gradients(float (&dp)[N][4], std::uint32_t keep, float scale) {
 #pragma unroll
   for (int j = 0; j < N; ++j)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) dp[j][e] = keep[j / 8] >> (4 * (j % 8) + e) & 1 ? dp[j][e] * scale : 0.0f;
+    for (int e = 0; e < 4; ++e) dp[j][e] = keep >> (4 * j + e) & 1 ? dp[j][e] * scale : 0.0f;
 }
 
 // ds = p ∘ (dp - delta), into dp.

@@ -119,9 +119,14 @@ void launch_config(const AttentionParams& p, cudaStream_t stream) {
   has_extras(p) ? launch<Config, true>(p, stream) : launch<Config, false>(p, stream);
 }
 
-// Few queries take half the rows: twice the blocks.
+bool is_short(const AttentionParams& p) { return p.queries <= 32 && p.keys <= 32 && p.width <= 64; }
+
+// Few queries take half the rows, and where there are few keys too a quarter: as many times the blocks.
 template <int kWidth, int kKeys, int kBlocks>
 void launch_width(const AttentionParams& p, cudaStream_t stream) {
+  if constexpr (kWidth <= 64) {
+    if (is_short(p)) return launch_config<ForwardConfig<kWidth, 2, 32, 5 * kBlocks>>(p, stream);
+  }
   if (p.queries <= 64)
     launch_config<ForwardConfig<kWidth, 4, kKeys, 2 * kBlocks>>(p, stream);
   else
@@ -131,7 +136,7 @@ void launch_width(const AttentionParams& p, cudaStream_t stream) {
 }  // namespace
 
 void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream) {
-  if (p.width > 32 && p.width <= 128 && !has_extras(p) && attention_has_groups())
+  if (p.width > 32 && p.width <= 128 && !has_extras(p) && !is_short(p) && attention_has_groups())
     launch_attention_forward_groups(p, stream);
   else if (p.width <= 32)
     launch_width<32, 64, 2>(p, stream);

@@ -13,6 +13,9 @@ bool empty(const AttentionParams& p) { return p.batch == 0 || p.heads == 0 || p.
 // Up to this many queries a head, keys are read once by whole blocks instead of multiplied by tiles.
 constexpr int kDecodeQueries = 4;
 
+// One head is one block: T and S up to 64, D up to 64.
+bool is_short(const AttentionParams& p) { return p.queries <= 64 && p.keys <= 64 && p.width <= 64; }
+
 std::size_t element_bytes(const AttentionParams& p) { return p.bf16 ? 2 : 4; }
 
 // Rows from *begin on become zero. Blocks take rows in turn.
@@ -88,7 +91,12 @@ void launch_attention_backward(const AttentionParams& p, const AttentionBackward
   }
   const bool tiled = p.bf16 && attention_rows_aligned(p) && aligned(g.dy, 8) && aligned(g.dq.data, g.dq.stride) &&
                      aligned(g.dk.data, g.dk.stride) && aligned(g.dv.data, g.dv.stride);
-  tiled ? launch_attention_backward_tiled(p, g, stream) : launch_attention_backward_exact(p, g, stream);
+  if (!tiled)
+    launch_attention_backward_exact(p, g, stream);
+  else if (is_short(p) && !g.dbias.data)
+    launch_attention_backward_short(p, g, stream);
+  else
+    launch_attention_backward_tiled(p, g, stream);
 }
 
 }  // namespace attend::cuda

@@ -71,12 +71,20 @@ struct BiasReader {
   }
 };
 
-// Dropout of the weights of sequence b, head h.
+// One step of turning a matrix of bits whose rows lie in lanes: units of kShift bits, swapped with the lane kLanes
+// further. kLow is the units that stay where they are in the lower lane.
+template <std::uint32_t kLow, int kShift, int kLanes>
+__device__ __forceinline__ std::uint32_t swap_units(std::uint32_t mine) {
+  const std::uint32_t other = __shfl_xor_sync(0xffffffffu, mine, kLanes);
+  return threadIdx.x & kLanes ? (mine & ~kLow) | (other >> kShift & kLow) : (mine & kLow) | (other & kLow) << kShift;
+}
+
+// Dropout of the weights of sequence b, head h. A row of keys begins a block of draws, whatever their number.
 struct WeightDropout {
   bool on;
   std::uint32_t threshold, stream;
   std::uint64_t seed, base;
-  int keys;
+  int stride;
   float scale;  // of what is kept
 
   __device__ WeightDropout(const AttentionParams& p, int b, int h)
@@ -84,48 +92,54 @@ struct WeightDropout {
         threshold(dropout_threshold(p.dropout_rate)),
         stream(p.stream),
         seed(on ? p.seed[0] | static_cast<std::uint64_t>(p.seed[1]) << 32 : 0),
-        base((static_cast<std::uint64_t>(b) * p.heads + h) * static_cast<std::uint64_t>(p.queries) * p.keys),
-        keys(p.keys),
-        scale(!on                      ? 1.0f
-              : p.dropout_rate >= 1.0f ? 0.0f
-                                       : 1.0f / (1.0f - p.dropout_rate)) {}
-
-  __device__ std::uint64_t index(int t, int s) const { return base + static_cast<std::uint64_t>(t) * keys + s; }
-  __device__ bool keeps(int t, int s) const { return random_word(seed, stream, index(t, s)) >= threshold; }
-
-  // Keys s, s + 1 (s even) of query t in bits 0 and 1, and of query t + 8 in bits 2 and 3, for the fragments of a
-  // tile of scores: lanes 2i and 2i + 1 hold four neighbouring keys, one Philox block when S is a multiple of 4, so
-  // each draws one row's block and they swap halves: 1 draw a lane instead of 2 (4 when S is odd).
-  __device__ std::uint32_t keeps_rows(int t, int s) const {
-    if (keys % 4 != 0) {
-      return (keeps(t, s) ? 1u : 0u) | (keeps(t, s + 1) ? 2u : 0u) | (keeps(t + 8, s) ? 4u : 0u) |
-             (keeps(t + 8, s + 1) ? 8u : 0u);
-    }
-    const bool odd = threadIdx.x & 1;
-    const Random4 r = philox(seed, stream, index(odd ? t + 8 : t, s) >> 2);
-    std::uint32_t bits = 0;  // of the row this lane drew: bit i = word i is kept
-    for (int i = 0; i < 4; ++i) bits |= (r.word[i] >= threshold ? 1u : 0u) << i;
-    const std::uint32_t other = __shfl_xor_sync(0xffffffffu, bits, 1);
-    return odd ? (other >> 2) | (bits & 0xcu) : (bits & 3u) | ((other & 3u) << 2);
+        base((static_cast<std::uint64_t>(b) * p.heads + h) * static_cast<std::uint64_t>(p.queries)),
+        stride(ceil_div(p.keys, kDropoutBlock) * kDropoutBlock),
+        scale(on ? dropout_scale(p.dropout_rate) : 1.0f) {
+    base *= stride;
   }
 
-  // The same for transposed scores: key s of queries t, t + 1 in bits 0 and 1, key s + 8 in bits 2 and 3. Here the
-  // four lanes 4 apart hold the neighbouring keys: each draws one of the four blocks.
-  __device__ std::uint32_t keeps_columns(int t, int s) const {
-    if (keys % 4 != 0) {
-      return (keeps(t, s) ? 1u : 0u) | (keeps(t + 1, s) ? 2u : 0u) | (keeps(t, s + 8) ? 4u : 0u) |
-             (keeps(t + 1, s + 8) ? 8u : 0u);
-    }
-    const int lane = threadIdx.x & 31, which = (lane >> 2) & 3;
-    const Random4 r = philox(seed, stream, index(t + (which & 1), (s & ~3) + (which & 2 ? 8 : 0)) >> 2);
+  __device__ std::uint64_t index(int t, int s) const { return base + static_cast<std::uint64_t>(t) * stride + s; }
+  __device__ bool keeps(int t, int s) const { return dropout_draw(seed, stream, index(t, s)) >= threshold; }
+
+  // Bit i: query t keeps key s + i, s a multiple of 8.
+  __device__ __forceinline__ std::uint32_t keeps_block(int t, int s) const {
+    const Random4 random = dropout_block(seed, stream, index(t, s) / kDropoutBlock);
     std::uint32_t bits = 0;
-    for (int i = 0; i < 4; ++i) bits |= (r.word[i] >= threshold ? 1u : 0u) << i;
-    std::uint32_t mine = 0;
-    for (int block = 0; block < 4; ++block) {
-      const std::uint32_t drawn = __shfl_sync(0xffffffffu, bits, (lane & ~12) | (block << 2));
-      mine |= ((drawn >> which) & 1u) << block;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if ((random.word[i] & 0xffffu) >= threshold) bits |= 1u << (2 * i);
+      if (random.word[i] >> 16 >= threshold) bits |= 2u << (2 * i);
     }
-    return mine;
+    return bits;
+  }
+
+  // Which of a thread's fragment of a tile of scores are kept, bit 4j + e for c[j][e]: rows t (e 0, 1) and t + 8, and
+  // of keys s + 8j + 0..7 the two of this lane. The four lanes that share the rows hold one block of draws in each row
+  // and j. Each draws one of the four blocks of two j, and they swap: N / 2 draws a lane.
+  template <int N>
+  __device__ __forceinline__ std::uint32_t keeps_rows(int t, int s) const {
+    static_assert(N % 2 == 0 && N <= 8);
+    const int lane = threadIdx.x & 3;
+    std::uint32_t bits = 0;  // byte i: row t + 8 · (lane % 2), j = 2i + lane / 2
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) bits |= keeps_block(t + 8 * (lane & 1), s + 16 * i + 8 * (lane >> 1)) << (8 * i);
+    bits = swap_units<0x33333333u, 2, 1>(bits);
+    return swap_units<0x0f0f0f0fu, 4, 2>(bits);
+  }
+
+  // The same for transposed scores: keys s (e 0, 1) and s + 8, and of queries t + 8j + 0..7 the two of this lane. Here
+  // the eight lanes 4 apart hold the keys of a block, and need the same eight blocks of two j.
+  template <int N>
+  __device__ __forceinline__ std::uint32_t keeps_columns(int t, int s) const {
+    static_assert(N % 2 == 0 && N <= 8);
+    const int lane = threadIdx.x & 31, which = lane >> 2;
+    const int query = t + 2 * (lane & 3) + (which & 1) + 8 * (which >> 2), key = (s & ~7) + 8 * (which >> 1 & 1);
+    std::uint32_t bits = 0;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) bits |= keeps_block(query + 16 * i, key) << (8 * i);
+    bits = swap_units<0x55555555u, 1, 4>(bits);
+    bits = swap_units<0x33333333u, 2, 8>(bits);
+    return swap_units<0x0f0f0f0fu, 4, 16>(bits);
   }
 };
 

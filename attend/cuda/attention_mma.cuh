@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "attend/cuda/fast_math.cuh"
+
 namespace attend::cuda {
 
 // Rows of kColumns bf16 as panels of 64 columns (32 when there are only 32), so that a panel's row is one 128-byte (64)
@@ -101,13 +103,6 @@ __device__ __forceinline__ void mma(float (&c)[4], const std::uint32_t (&a)[4], 
 __device__ __forceinline__ std::uint32_t pack_bf16(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return *reinterpret_cast<const std::uint32_t*>(&pair);
-}
-
-// 2^x in one instruction; 0 for -inf.
-__device__ __forceinline__ float exp2_fast(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 // An accumulator tile as the left operand of the next product: columns become the summed axis.

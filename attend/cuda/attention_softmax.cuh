@@ -93,14 +93,12 @@ __device__ __forceinline__ void finish_rows(const RowState& rows, float factor, 
 
 template <int N>
 __device__ __forceinline__ void drop_weights(float (&s)[N][4], const WeightDropout& dropout, int query, int key) {
-  const int first = key + 2 * (threadIdx.x & 3);
+  const std::uint32_t keep = dropout.keeps_rows<N>(query, key);
 #pragma unroll
-  for (int j = 0; j < N; ++j) {
-    const std::uint32_t keep = dropout.keeps_rows(query, first + 8 * j);
+  for (int j = 0; j < N; ++j)
 #pragma unroll
     for (int e = 0; e < 4; ++e)
-      if (!(keep >> e & 1)) s[j][e] = 0;
-  }
+      if (!(keep >> (4 * j + e) & 1)) s[j][e] = 0;
 }
 
 }  // namespace attend::cuda

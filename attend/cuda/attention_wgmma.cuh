@@ -101,6 +101,40 @@ __device__ __forceinline__ void wgmma_set(float (&c)[8][4], const std::uint32_t 
 #endif
 }
 
+// c [64, 64] = A · Bᵀ, both in shared memory and read along their rows.
+__device__ __forceinline__ void wgmma_set_rows(float (&c)[8][4], std::uint64_t a, std::uint64_t b) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+      "}, %32, %33, p, 1, 1, 0, 0;\n}\n"
+      : "=f"(c[0][0]), "=f"(c[0][1]), "=f"(c[0][2]), "=f"(c[0][3]), "=f"(c[1][0]), "=f"(c[1][1]), "=f"(c[1][2]),
+        "=f"(c[1][3]), "=f"(c[2][0]), "=f"(c[2][1]), "=f"(c[2][2]), "=f"(c[2][3]), "=f"(c[3][0]), "=f"(c[3][1]),
+        "=f"(c[3][2]), "=f"(c[3][3]), "=f"(c[4][0]), "=f"(c[4][1]), "=f"(c[4][2]), "=f"(c[4][3]), "=f"(c[5][0]),
+        "=f"(c[5][1]), "=f"(c[5][2]), "=f"(c[5][3]), "=f"(c[6][0]), "=f"(c[6][1]), "=f"(c[6][2]), "=f"(c[6][3]),
+        "=f"(c[7][0]), "=f"(c[7][1]), "=f"(c[7][2]), "=f"(c[7][3])
+      : "l"(a), "l"(b));
+#endif
+}
+
+// c [64, 64] += A · Bᵀ, both in shared memory and read along their rows.
+__device__ __forceinline__ void wgmma_add_rows(float (&c)[8][4], std::uint64_t a, std::uint64_t b) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+      "}, %32, %33, p, 1, 1, 0, 0;\n}\n"
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]),
+        "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]),
+        "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]),
+        "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
+        "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3])
+      : "l"(a), "l"(b));
+#endif
+}
+
 // c [64, 64] += Aᵀ · B, both in shared memory and read down their columns.
 __device__ __forceinline__ void wgmma_add_columns(float (&c)[8][4], std::uint64_t a, std::uint64_t b) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -225,6 +259,17 @@ struct GroupProducts {
     wgmma_set<false>(c, a[0], b.at(0));
 #pragma unroll
     for (int k = 1; k < K; ++k) wgmma_add<false>(c, a[k], b.at(along_columns<Tile>(k)));
+  }
+
+  template <class TileA, class TileB, int N>
+  static __device__ __forceinline__ void rows_times_rows(float (&c)[N][4], std::uint32_t a_tile, int row,
+                                                         std::uint32_t b_tile) {
+    const TileDescriptor a = TileDescriptor::of<TileA>(a_tile + (row & ~63) * 128);
+    const TileDescriptor b = TileDescriptor::of<TileB>(b_tile);
+    wgmma_set_rows(c, a.at(0), b.at(0));
+#pragma unroll
+    for (int k = 1; k < TileA::kColumns / 16; ++k)
+      wgmma_add_rows(c, a.at(along_columns<TileA>(k)), b.at(along_columns<TileB>(k)));
   }
 
   template <class Tile, int N, int K>

@@ -15,6 +15,7 @@ __global__ void dropout_kernel(const T* x, T* y, std::int64_t size, DropoutMask 
   if (i >= size) return;
   const int count = static_cast<int>(size - i < N ? size - i : N);
   float factor[N], values[N];
+  if (count == N) load(x + i, values);  // under way while the mask is drawn
   mask.factors(mask.read_seed(), static_cast<std::uint64_t>(i), factor);
   if (count < N) {
 #pragma unroll
@@ -23,7 +24,6 @@ __global__ void dropout_kernel(const T* x, T* y, std::int64_t size, DropoutMask 
         y[i + j] = from_float<T>(to_float(x[i + j]) * factor[j] + (accumulate ? to_float(y[i + j]) : 0.0f));
     return;
   }
-  load(x + i, values);
 #pragma unroll
   for (int j = 0; j < N; ++j) values[j] *= factor[j];
   if (accumulate) {

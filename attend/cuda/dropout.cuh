@@ -1,5 +1,5 @@
-// The dropout mask on the device, recomputed wherever it is needed: element i is kept when random word i of
-// (seed, stream) is at or above the threshold.
+// The dropout mask on the device, recomputed wherever it is needed: element i is kept when draw i of (seed, stream) is
+// at or above the threshold.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,28 @@ struct DropoutMask {
       : seed(dropout.seed),
         stream(dropout.stream),
         threshold(dropout_threshold(dropout.rate)),
-        scale(dropout.rate < 1 ? 1 / (1 - dropout.rate) : 0) {
+        scale(dropout_scale(dropout.rate)) {
     if (dropout.rate <= 0) seed = nullptr;
   }
 
   __device__ bool active() const { return seed != nullptr; }
   __device__ std::uint64_t read_seed() const { return seed[0] | static_cast<std::uint64_t>(seed[1]) << 32; }
 
-  // The factors of elements [i, i + N). For N = 4 and more i must be a multiple of four: then one Philox call makes
-  // four words.
+  // The factors of elements [i, i + N), i a multiple of N. 8 bf16 are one Philox block; of 4 f32 and their neighbours
+  // each makes the block anew.
   template <int N>
   __device__ __forceinline__ void factors(std::uint64_t seed_value, std::uint64_t i, float (&factor)[N]) const {
-    if constexpr (N % 4 == 0) {
-#pragma unroll
-      for (int j = 0; j < N; j += 4) {
-        const Random4 random = philox(seed_value, stream, (i + j) >> 2);
-#pragma unroll
-        for (int l = 0; l < 4; ++l) factor[j + l] = random.word[l] >= threshold ? scale : 0.0f;
-      }
+    static_assert(N == 1 || N == 4 || N == kDropoutBlock);
+    if constexpr (N == 1) {
+      factor[0] = dropout_draw(seed_value, stream, i) >= threshold ? scale : 0.0f;
     } else {
+      const Random4 random = dropout_block(seed_value, stream, i / kDropoutBlock);
 #pragma unroll
-      for (int j = 0; j < N; ++j) factor[j] = random_word(seed_value, stream, i + j) >= threshold ? scale : 0.0f;
+      for (int j = 0; j < N / 2; ++j) {
+        const std::uint32_t word = N == 4 && (i & 4) ? random.word[(j + 2) % 4] : random.word[j];
+        factor[2 * j] = (word & 0xffffu) >= threshold ? scale : 0.0f;
+        factor[2 * j + 1] = word >> 16 >= threshold ? scale : 0.0f;
+      }
     }
   }
 };

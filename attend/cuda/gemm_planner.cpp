@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
 constexpr int kCandidates = 16;  // it knows eight at most, so far
 constexpr std::size_t kFinalists = 5, kPlans = 8192;
+// Milliseconds: of each candidate's trial; of the finalists' warm-up and each one's share of a round (an even number).
+constexpr float kTrial = 0.5f, kWarmUp = 10, kRound = 2;
+constexpr int kRounds = 6;
 
 cudaDataType_t data_type(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 
@@ -200,8 +203,9 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlanner::candidates(const Gemm&
   return found;
 }
 
-// Runs every candidate on the problem itself, then the fastest few again and for longer. The rounds go over all
-// candidates in turn, so that a change of the clock meets all of them.
+// Runs every candidate on the problem itself, then the fastest few again and for longer. Under load the clock falls by
+// up to 15 % within milliseconds, more than the candidates differ: so the device is kept busy first, the rounds go over
+// all candidates, there and back, and what counts is the sum, not the best.
 GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& description,
                                          const std::vector<cublasLtMatmulHeuristicResult_t>& candidates) {
   if (candidates.size() == 1) return candidates.front().algo;
@@ -222,7 +226,7 @@ GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& de
   cuda_check(cudaEventCreate(&end), "cudaEventCreate");
   struct Runner {
     const cublasLtMatmulAlgo_t* algorithm;
-    float best = INFINITY;
+    float time = INFINITY;
   };
   std::vector<Runner> runners;
   for (const auto& candidate : candidates) runners.push_back({.algorithm = &candidate.algo});
@@ -238,23 +242,27 @@ GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& de
     return milliseconds / static_cast<float>(launches);
   };
   for (Runner& runner : runners) run_once(runner, 1);  // loads the kernel
-  for (Runner& runner : runners) runner.best = run_once(runner, 2);
-  const auto faster = [](const Runner& a, const Runner& b) { return a.best < b.best; };
+  // Enough launches that what the first of them waits for does not decide.
+  const float roughly = run_once(runners.front(), 2);
+  const int trials = std::clamp(static_cast<int>(kTrial / roughly), 2, 20);
+  for (Runner& runner : runners) runner.time = run_once(runner, trials);
+  const auto faster = [](const Runner& a, const Runner& b) { return a.time < b.time; };
   std::stable_sort(runners.begin(), runners.end(), faster);
   if (runners.size() > kFinalists) runners.resize(kFinalists);
-  // 6 ms at a time: long enough that the clock settles where a training step will keep it.
-  for (int round = 0; round < 2; ++round)
-    for (Runner& runner : runners) {
-      const int launches = std::clamp(static_cast<int>(6 / runner.best), 1, 30);
-      const float time = run_once(runner, launches);
-      runner.best = round == 0 ? time : std::min(runner.best, time);
-    }
+  const float once = runners.front().time;
+  run_once(runners.front(), std::clamp(static_cast<int>(kWarmUp / once), 1, 100));
+  const int launches = std::clamp(static_cast<int>(kRound / once), 1, 30);
+  for (Runner& runner : runners) runner.time = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (Runner& runner : runners) runner.time += run_once(runner, launches);
+    std::reverse(runners.begin(), runners.end());
+  }
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
   if (spare) cudaFree(spare);
   launch_check("matmul timing");
   const auto winner = std::min_element(runners.begin(), runners.end(), faster);
-  if (winner->best == INFINITY) return std::nullopt;
+  if (winner->time == INFINITY) return std::nullopt;
   return *winner->algorithm;
 }
 

@@ -1,4 +1,5 @@
 // Sum, mean and maximum over the middle axis: x [A, N, C] -> y [A, C], and the backward passes.
+#include "attend/cuda/block.cuh"
 #include "attend/cuda/column_sums.cuh"
 #include "attend/cuda/launch.cuh"
 
@@ -8,6 +9,8 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr std::int64_t kChunk = 64;  // entries of N that one thread sums when there are few columns
+
+constexpr std::int64_t kWarpRows = 1024;  // rows from which a warp each fills the device
 
 struct Extents {
   std::int64_t outer, length, width;  // A, N, C
@@ -35,6 +38,25 @@ __global__ void sum_kernel(const T* x, Y* y, Extents extents, float scale, bool 
 #pragma unroll
   for (int j = 0; j < P; ++j) sum[j] = sum[j] * scale + before[j];
   store(y, sum);
+}
+
+// Sums over the last axis (C is 1): a warp a row. Threads that took a row each would read a whole line for every
+// element.
+template <class T, class Y, int P>
+__global__ void sum_rows_kernel(const T* x, Y* y, Extents extents, float scale, bool accumulate) {
+  const std::int64_t a = blockIdx.x * static_cast<std::int64_t>(kThreads / kWarp) + threadIdx.x / kWarp;
+  if (a >= extents.outer) return;
+  x += a * extents.length;
+  float sum = 0;
+#pragma unroll 4
+  for (std::int64_t n = threadIdx.x % kWarp * P; n < extents.length; n += kWarp * P) {
+    float values[P];
+    load(x + n, values);
+#pragma unroll
+    for (int j = 0; j < P; ++j) sum += values[j];
+  }
+  sum = warp_sum(sum) * scale;
+  if (threadIdx.x % kWarp == 0) y[a] = from_float<Y>(accumulate ? to_float(y[a]) + sum : sum);
 }
 
 // The same over kChunk entries of N, into partial [chunks, A, C].
@@ -108,6 +130,14 @@ void CudaBackend::reduce(Reduction kind, const Tensor& x, const Grad& y, const T
     if (kind == Reduction::max) {
       max_kernel<T><<<blocks_for(columns, kThreads), kThreads, 0, stream()>>>(
           pointer<T>(x), pointer<T>(y.into), pointer<std::int32_t>(index), extents, y.accumulate);
+    } else if (extents.width == 1 && extents.outer >= kWarpRows) {
+      with_float(y.into.dtype(), "reduce", [&](auto result) {
+        using Y = typename decltype(result)::type;
+        const bool wide = extents.length % P == 0 && aligned16(x);
+        const auto kernel = wide ? sum_rows_kernel<T, Y, P> : sum_rows_kernel<T, Y, 1>;
+        kernel<<<blocks_for(extents.outer, kThreads / kWarp), kThreads, 0, stream()>>>(
+            pointer<T>(x), pointer<Y>(y.into), extents, scale, y.accumulate);
+      });
     } else if (chunks > 1 && chunks <= 65535 && columns < 65536) {  // too few columns to fill the device
       auto* partial = static_cast<float*>(scratch(static_cast<std::size_t>(chunks * columns) * sizeof(float)));
       const dim3 grid(blocks_for(columns, kThreads), static_cast<unsigned>(chunks));

@@ -7,8 +7,25 @@
 
 namespace attend::ops {
 
+namespace {
+
+// Adds the rows of dy to those of table that ids name, but for one row that stays as it was.
+void gather_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table, std::int64_t padding) {
+  Backend& backend = dy.backend();
+  if (padding < 0) return backend.embedding_backward(dy, ids, scale, table);
+  const Tensor row = table.into.slice_first(padding, 1), before = like(dy, row.shape(), row.dtype());
+  if (table.accumulate)
+    backend.scale(row, 1, {before});
+  else
+    backend.fill(before, 0);
+  backend.embedding_backward(dy, ids, scale, table);
+  backend.scale(before, 1, {row});
+}
+
+}  // namespace
+
 Tensor embedding(const Tensor& ids, const Tensor& table, const EmbeddingOptions& options) {
-  const auto& [scale, positions, position_ids] = options;
+  const auto& [scale, positions, position_ids, padding, position_padding] = options;
   check_floats("embedding", {table, positions});
   check_ints("embedding", ids, table);
   check_contiguous("embedding", {ids, table, positions, position_ids});
@@ -25,16 +42,21 @@ Tensor embedding(const Tensor& ids, const Tensor& table, const EmbeddingOptions&
     check(position_ids.shape() == ids.shape(), "embedding: ids are {}, so position_ids must be too, not {}",
           ids.shape(), position_ids.shape());
   }
+  check(padding < table.dim(0), "embedding: the padding is {}, but the table is {}", padding, table.shape());
+  check(position_padding < 0 || (position_ids.defined() && position_padding < positions.dim(0)),
+        "embedding: the padding of positions is {}; it needs position_ids, and a row", position_padding);
   Shape shape = ids.shape();
   shape.append(width);
   Tensor y = like(lead({&ids, &table}), shape, table.dtype());
   table.backend().embedding(ids, table, scale, positions, position_ids, y);
   return record(y, {table, positions},
-                [=, scale = scale, positions = positions, position_ids = position_ids](const Tensor& dy, Grads& grad) {
+                [=, scale = scale, positions = positions, position_ids = position_ids, padding = padding,
+                 position_padding = position_padding](const Tensor& dy, Grads& grad) {
                   Backend& backend = dy.backend();
-                  if (Grad dtable = grad(table)) backend.embedding_backward(dy, ids, scale, dtable);
+                  if (Grad dtable = grad(table)) gather_backward(dy, ids, scale, dtable, padding);
                   if (Grad dpositions = grad(positions)) {
-                    if (position_ids.defined()) return backend.embedding_backward(dy, position_ids, 1, dpositions);
+                    if (position_ids.defined())
+                      return gather_backward(dy, position_ids, 1, dpositions, position_padding);
                     // Each place in the sequence has one row: sum over the batch, and nothing reaches the rows beyond.
                     const std::int64_t batch = length ? ids.size() / length : 0;
                     const Tensor used = dpositions.into.slice_first(0, length),

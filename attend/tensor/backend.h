@@ -195,6 +195,13 @@ class Backend {
                                       std::int32_t ignore, const Tensor& lse, const Tensor& total,
                                       const Grad& dlogits) = 0;
 
+  // How far two predictions are apart: logits [2·N, V], p and q the softmax of row r and of row N + r.
+  // mean f32 [1] of Σ (p - q)(a - b) over r. moments f32 [N, 4]: both log-sum-exps, and the means of a - b under p and
+  // q.
+  virtual void consistency(const Tensor& logits, const Tensor& moments, const Tensor& mean) = 0;
+  virtual void consistency_backward(const Tensor& dmean, const Tensor& logits, const Tensor& moments,
+                                    const Grad& dlogits) = 0;
+
   // x [A, N, C] -> y [A, C] over the middle axis; y is as x, or f32 (parameter gradients). index i32 [A, C] is where
   // the maximum stands (first of equals).
   virtual void reduce(Reduction kind, const Tensor& x, const Grad& y, const Tensor& index) = 0;

@@ -33,9 +33,11 @@ void Optimizer::set_rate(float rate, std::int64_t step) {
 void Optimizer::update() {
   const Tensor& gradient = parameters_.gradient();
   gradient.backend().gradient_norm(gradient, options_.clip_norm, norm_);
-  const std::int64_t decayed = options_.weight_decay > 0 ? parameters_.decayed() : 0;
+  const std::int64_t all = gradient.size();
+  const std::int64_t reached = options_.decayed == OptimizerOptions::everything ? all : parameters_.decayed();
+  const std::int64_t decayed = options_.weight_decay > 0 ? reached : 0;
   update_part(0, decayed, options_.weight_decay);
-  update_part(decayed, gradient.size() - decayed, 0);
+  update_part(decayed, all - decayed, 0);
 }
 
 void Optimizer::update_part(std::int64_t begin, std::int64_t count, float weight_decay) {

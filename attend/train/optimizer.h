@@ -14,8 +14,9 @@ struct OptimizerOptions {
   enum Kind : std::uint8_t { adamw, sgd } kind = adamw;
   float beta1 = 0.9f, beta2 = 0.98f, eps = 1e-9f;  // section 5.3 of Vaswani et al. 2017
   float weight_decay = 0;
-  float momentum = 0;   // sgd
-  float clip_norm = 0;  // 0: never
+  enum Decayed : std::uint8_t { matrices, everything } decayed = matrices;  // what the decay reaches
+  float momentum = 0;                                                       // sgd
+  float clip_norm = 0;                                                      // 0: never
 };
 
 class Optimizer {

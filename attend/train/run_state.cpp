@@ -1,6 +1,5 @@
 #include "attend/train/run_state.h"
 
-
 #include "attend/base/error.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/checkpoint/safetensors_writer.h"

@@ -81,11 +81,9 @@ Doubles reference(const Inputs& in, float scale, const std::uint32_t* seed) {
         std::vector<double> score(S, -INFINITY), mask(S, 1.0);
         double max = -INFINITY, sum = 0, delta = 0;
         for (std::int64_t s = 0; s < S; ++s) {
-          const std::uint64_t i = ((b * H + h) * T + t) * S + s;
-          if (rate > 0)
-            mask[s] = random_word(seed[0] + (static_cast<std::uint64_t>(seed[1]) << 32), 6, i) < dropout_threshold(rate)
-                          ? 0
-                          : 1.0 / (1.0 - static_cast<double>(rate));
+          const std::uint64_t i = ((b * H + h) * T + t) * ((S + 7) / 8 * 8) + s;
+          const std::uint64_t whole = seed[0] + (static_cast<std::uint64_t>(seed[1]) << 32);
+          if (rate > 0) mask[s] = dropout_draw(whole, 6, i) < dropout_threshold(rate) ? 0 : dropout_scale(rate);
           if (!in.sees(b, t, s)) continue;
           double dot = 0;
           for (std::int64_t d = 0; d < D; ++d) dot += value(in.q, row, h * D + d) * value(in.k, b * S + s, h * D + d);

@@ -108,8 +108,8 @@ TEST(Rows, RandomNumbersAreThoseOfTheGenerator) {
     Tensor y = like(x);
     backend().dropout(x, {.rate = 0.3f, .seed = seed, .stream = 4}, {y});
     for (std::int64_t i = 0; i < n; ++i) {
-      const bool drop = random_word(123 + (456ull << 32), 4, i) < dropout_threshold(0.3f);
-      ASSERT_EQ(y.data<float>()[i], drop ? 0.0f : x.data<float>()[i] * (1.0f / (1.0f - 0.3f))) << i;
+      const bool drop = dropout_draw(123 + (456ull << 32), 4, i) < dropout_threshold(0.3f);
+      ASSERT_EQ(y.data<float>()[i], drop ? 0.0f : x.data<float>()[i] * dropout_scale(0.3f)) << i;
     }
   }
 }

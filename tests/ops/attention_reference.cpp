@@ -44,7 +44,9 @@ Array AttentionReference::operator()(const Array& q, const Array& k, const Array
         const std::vector<double> weight = weights(q, k, b, h, t);
         for (std::int64_t s = 0; s < sequences[b].keys; ++s) {
           double share = weight[static_cast<std::size_t>(s)];
-          const std::int64_t element = ((static_cast<std::int64_t>(b) * heads + h) * max_queries + t) * max_keys + s;
+          // Each row of weights begins a block of draws.
+          const std::int64_t element =
+              ((static_cast<std::int64_t>(b) * heads + h) * max_queries + t) * ((max_keys + 7) / 8 * 8) + s;
           if (dropout > 0) share *= dropout_factor(dropout, 0, element);
           for (std::int64_t d = h * head; d < (h + 1) * head; ++d)
             y.at(sequences[b].query_row + t, d) += share * v.at(sequences[b].key_row + s, d);

@@ -79,8 +79,8 @@ const std::vector<Case>& bench_cases() {
 }
 
 double dropout_factor(float rate, std::uint32_t stream, std::int64_t i) {
-  const bool kept = random_word(kSeed, stream, static_cast<std::uint64_t>(i)) >= dropout_threshold(rate);
-  return kept ? 1 / (1 - static_cast<double>(rate)) : 0;
+  const bool kept = dropout_draw(kSeed, stream, static_cast<std::uint64_t>(i)) >= dropout_threshold(rate);
+  return kept ? dropout_scale(rate) : 0;
 }
 
 double activate(double x, Activation kind) {

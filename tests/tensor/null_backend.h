@@ -61,6 +61,8 @@ class NullBackend final : public Backend {
                      const Tensor&) override {}
   void cross_entropy_backward(const Tensor&, const Tensor&, const Tensor&, float, std::int32_t, const Tensor&,
                               const Tensor&, const Grad&) override {}
+  void consistency(const Tensor&, const Tensor&, const Tensor&) override {}
+  void consistency_backward(const Tensor&, const Tensor&, const Tensor&, const Grad&) override {}
   void reduce(Reduction, const Tensor&, const Grad&, const Tensor&) override {}
   void reduce_backward(Reduction, const Tensor&, const Tensor&, const Grad&) override {}
   void rnn_step(const RnnStep&, const Tensor&, const Tensor&, const Tensor&) override {}

@@ -49,16 +49,16 @@ ATTEND_INLINE void differentiate(const AttentionHead& head, const Rows& rows, st
   const float lse = rows.lse[t], delta = rows.delta[t];
   if (lse == -kInfinity) seen = 0;
   if (head.bias) add_bias(head, t, first, seen, weights);
-  RandomWords<kKeyBlock> random;
+  DropoutDraws<kKeyBlock> random;
   if (head.drop.threshold)
     random.fill(head.drop.key,
                 head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride + static_cast<std::uint64_t>(first),
                 seen);
-  const std::uint32_t* words = random.words();
+  const std::uint16_t* draws = random.begin();
   each(seen, [&](std::int64_t i, auto part) {
     const Vec p = keep(exponential(load(weights + i) - lse), 0.0f, part);
     Vec d = load(dscores + i), kept = p;
-    if (head.drop.threshold) d = dropped(d, head.drop, words + i), kept = dropped(p, head.drop, words + i);
+    if (head.drop.threshold) d = dropped(d, head.drop, draws + i), kept = dropped(p, head.drop, draws + i);
     store(weights + i, kept);
     store(dscores + i, p * (d - delta));
   });

@@ -16,7 +16,7 @@ struct TileBackward {
   PieceArray<kSide * kSide> dscores_right;                  // [key pairs, queries]
   alignas(64) float p[kSide * kSide], ds[kSide * kSide];    // [keys, queries]
   alignas(64) float dk[kSide * kWide], dv[kSide * kWide];
-  alignas(64) std::uint32_t words[kSide * kSide];  // of dropout, [keys, queries]
+  alignas(64) std::uint32_t draws[kSide * kSide];  // of dropout, [keys, queries]
 };
 
 // Everything of one block of queries, in head.work.
@@ -75,11 +75,11 @@ static void pack_queries(const AttentionHead& head, std::int64_t first, const Qu
   }
 }
 
-// The dropout words of a block, turned so that queries lie across.
-static void draw_words(const AttentionHead& head, std::int64_t query, std::int64_t m, std::int64_t key,
-                       std::int64_t count, std::uint32_t* out) {
+// The dropout draws of a block, turned so that queries lie across.
+static void draw_dropout(const AttentionHead& head, std::int64_t query, std::int64_t m, std::int64_t key,
+                         std::int64_t count, std::uint32_t* out) {
   for (std::int64_t t = 0; t < m; t += 16) {
-    RandomWords<kSide> random[16];
+    DropoutDraws<kSide> random[16];
     for (std::int64_t j = 0; j < 16 && t + j < m; ++j)
       random[j].fill(head.drop.key,
                      head.drop_first + static_cast<std::uint64_t>(query + t + j) * head.drop_stride +
@@ -87,7 +87,7 @@ static void draw_words(const AttentionHead& head, std::int64_t query, std::int64
                      count);
     for (std::int64_t s = 0; s < count; s += 16) {
       Vec block[16];
-      for (int j = 0; j < 16; ++j) block[j] = t + j < m ? (Vec)load_words(random[j].words() + s) : Vec{};
+      for (int j = 0; j < 16; ++j) block[j] = t + j < m ? (Vec)load_draws(random[j].begin() + s) : Vec{};
       transpose(block);
       for (int j = 0; j < 16; ++j) __builtin_memcpy(out + (s + j) * kSide + t, &block[j], sizeof block[j]);
     }
@@ -102,7 +102,7 @@ static void differentiate_tiles(const AttentionHead& head, TileBackward& w, cons
                right = w.dscores_right.with(2 * kSide);
   const std::int64_t across = (m + 31) / 32 * 32, down = (count + 31) / 32 * 32;
   const bool drops = head.drop.threshold != 0;
-  if (drops) draw_words(head, query, m, key, count, w.words);
+  if (drops) draw_dropout(head, query, m, key, count, w.draws);
   for (std::int64_t s = 0; s < down; ++s)
     for (std::int64_t t = 0; t < across; t += kLanes) {
       const std::int64_t at = s * kSide + t;
@@ -114,7 +114,7 @@ static void differentiate_tiles(const AttentionHead& head, TileBackward& w, cons
         if (hidden > 0) p = iota() >= (IntVec{} + static_cast<int>(hidden)) ? p : Vec{};
         Vec d = load(w.ds + at);
         kept = p;
-        if (drops) d = dropped(d, head.drop, w.words + at), kept = dropped(p, head.drop, w.words + at);
+        if (drops) d = dropped(d, head.drop, w.draws + at), kept = dropped(p, head.drop, w.draws + at);
         ds = p * (d - load(block.delta + t));
       }
       store_pieces<kSplit>(weights, at, kept);

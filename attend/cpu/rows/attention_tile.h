@@ -91,12 +91,12 @@ ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded,
 template <int kMost>
 ATTEND_INLINE void drop_weights(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t seen,
                                 float* weights) {
-  RandomWords<kMost> random;
+  DropoutDraws<kMost> random;
   random.fill(head.drop.key,
               head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride + static_cast<std::uint64_t>(first),
               seen);
-  const std::uint32_t* words = random.words();
-  each(seen, [&](std::int64_t i, auto) { store(weights + i, dropped(load(weights + i), head.drop, words + i)); });
+  const std::uint16_t* draws = random.begin();
+  each(seen, [&](std::int64_t i, auto) { store(weights + i, dropped(load(weights + i), head.drop, draws + i)); });
 }
 
 }  // namespace attend::cpu::ATTEND_ROWS

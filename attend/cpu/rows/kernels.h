@@ -77,6 +77,16 @@ struct CrossEntropyRows {
   Out dlogits;
 };
 
+// Rows r and count + r of logits are two predictions of the same thing.
+struct ConsistencyRows {
+  const void* logits = nullptr;
+  std::int64_t width = 0, count = 0;
+  float* moments = nullptr;  // [count, 4]
+  // backward
+  float scale = 0;
+  Out dlogits;
+};
+
 // One head of one sequence; pointers stand at its first row and column, strides are in elements.
 struct AttentionHead {
   const void *q = nullptr, *k = nullptr, *v = nullptr;
@@ -215,6 +225,9 @@ struct RowKernels {
   ByType<void(const void* dy, const void* y, Out dx, std::int64_t n)> softmax_backward;
   ByType<void(const CrossEntropyRows& args, std::int64_t begin, std::int64_t end)> cross_entropy;
   ByType<void(const CrossEntropyRows& args, std::int64_t begin, std::int64_t end)> cross_entropy_backward;
+
+  ByType<void(const ConsistencyRows& args, std::int64_t begin, std::int64_t end)> consistency;
+  ByType<void(const ConsistencyRows& args, std::int64_t begin, std::int64_t end)> consistency_backward;
 
   ByType<void(const ReduceColumns& args)> reduce_sum[2];  // [of x][of y]: bf16 may be summed into f32
   ByType<void(const ReduceColumns& args)> reduce_max;

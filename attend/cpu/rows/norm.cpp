@@ -16,13 +16,13 @@ ATTEND_INLINE void add_branch(const NormRows& args, const E* x, const E* branch,
          [&](std::int64_t i, auto part) { store(sum + i, load(x + i, part) + load(branch + i, part), part); });
     return;
   }
-  RandomWords<kStretch> random;
+  DropoutDraws<kStretch> random;
   for (std::int64_t at = 0; at < args.width; at += kStretch) {
     const std::int64_t n = args.width - at < kStretch ? args.width - at : kStretch;
     random.fill(args.drop.key, first + static_cast<std::uint64_t>(at), n);
-    const std::uint32_t* words = random.words();
+    const std::uint16_t* draws = random.begin();
     each(n, [&](std::int64_t i, auto part) {
-      store(sum + at + i, load(x + at + i, part) + dropped(load(branch + at + i, part), args.drop, words + i), part);
+      store(sum + at + i, load(x + at + i, part) + dropped(load(branch + at + i, part), args.drop, draws + i), part);
     });
   }
 }
@@ -64,12 +64,12 @@ void norm_rows(const NormRows& args, std::int64_t begin, std::int64_t end) {
 template <class E>
 ATTEND_INLINE void give_branch(const NormRows& args, const float* d, std::int64_t n, std::int64_t index) {
   E* out = static_cast<E*>(args.dbranch.data) + index;
-  RandomWords<kStretch> random;
+  DropoutDraws<kStretch> random;
   if (args.drop.threshold != 0) random.fill(args.drop.key, static_cast<std::uint64_t>(index), n);
-  const std::uint32_t* words = random.words();
+  const std::uint16_t* draws = random.begin();
   each(n, [&](std::int64_t i, auto part) {
     Vec v = load(d + i, part);
-    if (args.drop.threshold != 0) v = dropped(v, args.drop, words + i);
+    if (args.drop.threshold != 0) v = dropped(v, args.drop, draws + i);
     if (args.dbranch.accumulate) v += load(out + i, part);
     store(out + i, v, part);
   });

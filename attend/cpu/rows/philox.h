@@ -1,6 +1,8 @@
-// Philox4x32-10 (attend/base/random.h) on vectors: the same words as random_word(), in order.
+// Philox4x32 (attend/base/random.h) on vectors: the same words as random_word(), and the same draws as dropout_draw(),
+// in order.
 #pragma once
 
+#include "attend/base/random.h"
 #include "attend/cpu/rows/kernels.h"
 #include "attend/cpu/rows/vec.h"
 
@@ -50,6 +52,7 @@ ATTEND_INLINE void interleave(LongVec a, LongVec b, std::uint32_t* out) {
 // Words of the blocks [block, block + 2 · kBlocks). One block a 64-bit lane: a product fills the lane, its high word
 // shifts down, and the garbage left above is ignored by the next product. Two chains run side by side, since one
 // alone waits for its multiplications.
+template <int kRounds>
 ATTEND_INLINE void philox_words(const RandomKey& key, std::uint64_t block, std::uint32_t* out) {
   constexpr int kChains = 2;
   LongVec c0[kChains], c1[kChains], c2[kChains], c3[kChains];
@@ -60,7 +63,7 @@ ATTEND_INLINE void philox_words(const RandomKey& key, std::uint64_t block, std::
     c3[chain] = LongVec{};
   }
   std::uint32_t k0 = static_cast<std::uint32_t>(key.seed), k1 = static_cast<std::uint32_t>(key.seed >> 32);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     for (int chain = 0; chain < kChains; ++chain) {
       const LongVec p0 = multiply_low(c0[chain], 0xD2511F53u), p1 = multiply_low(c2[chain], 0xCD9E8D57u);
       c0[chain] = (p1 >> 32) ^ c1[chain] ^ (LongVec{} + k0);
@@ -77,26 +80,43 @@ ATTEND_INLINE void philox_words(const RandomKey& key, std::uint64_t block, std::
 
 constexpr int kWordsAtOnce = 8 * kBlocks;
 
-// Random words of the elements [first, first + count), count <= kMost: at words().
-template <int kMost>
-class RandomWords {
+// The random numbers of elements [first, first + count), count <= kMost: at begin(). Number is what an element gets, a
+// word or half of one; a block has four words, which lie in memory in the order of the elements either way.
+template <class Number, int kRounds, int kMost>
+class RandomNumbers {
  public:
   __attribute__((always_inline)) void fill(const RandomKey& key, std::uint64_t first, std::int64_t count) {
-    start_ = static_cast<int>(first & 3);
-    for (std::int64_t i = 0; i < count + start_; i += kWordsAtOnce)
-      philox_words(key, (first >> 2) + static_cast<std::uint64_t>(i >> 2), buffer_ + i);
+    start_ = static_cast<int>(first % kBlock);
+    for (std::int64_t i = 0; i < count + start_; i += kAtOnce)
+      philox_words<kRounds>(key, (first + static_cast<std::uint64_t>(i)) / kBlock, words_ + i * 4 / kBlock);
   }
-  __attribute__((always_inline)) const std::uint32_t* words() const { return buffer_ + start_; }
+  __attribute__((always_inline)) const Number* begin() const {
+    return reinterpret_cast<const Number*>(words_) + start_;
+  }
 
  private:
-  // Room for the words before the first and after the last of whole groups, and for a vector read past the end.
-  std::uint32_t buffer_[(kMost + 4 + kWordsAtOnce) / kWordsAtOnce * kWordsAtOnce + kLanes];
+  static constexpr int kBlock = 16 / sizeof(Number), kAtOnce = kWordsAtOnce * kBlock / 4;
+  // Room for the numbers before the first and after the last of whole groups, and for a vector read past the end.
+  std::uint32_t words_[(kMost + kBlock + kAtOnce) / kAtOnce * kWordsAtOnce + kLanes];
   int start_ = 0;
 };
 
-// v · scale where the word is at or above the threshold, else 0.
-ATTEND_INLINE Vec dropped(Vec v, const DropRule& rule, const std::uint32_t* words) {
-  return load_words(words) >= (WordVec{} + rule.threshold) ? v * rule.scale : Vec{};
+template <int kMost>
+using RandomWords = RandomNumbers<std::uint32_t, kPhiloxRounds, kMost>;
+template <int kMost>
+using DropoutDraws = RandomNumbers<std::uint16_t, kDropoutRounds, kMost>;
+
+ATTEND_INLINE WordVec load_draws(const std::uint16_t* draws) {
+  HalfVec v;
+  __builtin_memcpy(&v, draws, sizeof v);
+  return spread(v);
+}
+ATTEND_INLINE WordVec load_draws(const std::uint32_t* draws) { return load_words(draws); }
+
+// v · scale where the draw is at or above the threshold, else 0.
+template <class Number>
+ATTEND_INLINE Vec dropped(Vec v, const DropRule& rule, const Number* draws) {
+  return load_draws(draws) >= (WordVec{} + rule.threshold) ? v * rule.scale : Vec{};
 }
 
 }  // namespace attend::cpu::ATTEND_ROWS

@@ -5,20 +5,20 @@
 
 namespace attend::cpu::ATTEND_ROWS {
 
-// Words are made for this many elements at a time: 2 KB, in the first cache.
+// Random numbers are made for this many elements at a time: 2 KB at most, in the first cache.
 constexpr std::int64_t kStretch = 512;
 
 template <class E>
 void dropout_rows(const void* x_, const DropRule& rule, Out y_, std::int64_t begin, std::int64_t end) {
   const E* x = static_cast<const E*>(x_);
   E* y = static_cast<E*>(y_.data);
-  RandomWords<kStretch> random;
+  DropoutDraws<kStretch> random;
   for (std::int64_t at = begin; at < end; at += kStretch) {
     const std::int64_t n = end - at < kStretch ? end - at : kStretch;
     random.fill(rule.key, static_cast<std::uint64_t>(at), n);
-    const std::uint32_t* words = random.words();
+    const std::uint16_t* draws = random.begin();
     each(n, [&](std::int64_t i, auto part) {
-      Vec v = dropped(load(x + at + i, part), rule, words + i);
+      Vec v = dropped(load(x + at + i, part), rule, draws + i);
       if (y_.accumulate) v += load(y + at + i, part);
       store(y + at + i, v, part);
     });
@@ -39,7 +39,7 @@ void random_rows(const RandomRows& args, std::int64_t begin, std::int64_t end) {
     const std::int64_t n = end - at < kStretch ? end - at : kStretch;
     // begin is even, so a pair of words stays together.
     random.fill(args.key, static_cast<std::uint64_t>(at), n + (n & 1));
-    const std::uint32_t* words = random.words();
+    const std::uint32_t* words = random.begin();
     if (args.normal) {
       // Box and Muller: words 2j and 2j + 1 make the elements 2j (cosine) and 2j + 1 (sine).
       for (std::int64_t i = 0; i < n; i += 2 * kLanes) {

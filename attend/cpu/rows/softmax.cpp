@@ -103,7 +103,53 @@ void cross_entropy_backward_rows(const CrossEntropyRows& args, std::int64_t begi
   }
 }
 
+// Of p = softmax(a), q = softmax(b): the log-sum-exps of a and b, and the means of a - b under p and under q.
+template <class E>
+void consistency_rows(const ConsistencyRows& args, std::int64_t begin, std::int64_t end) {
+  const std::int64_t width = args.width;
+  for (std::int64_t row = begin; row < end; ++row) {
+    const E* a = static_cast<const E*>(args.logits) + row * width;
+    const E* b = a + args.count * width;
+    const float max_a = row_max(a, width), max_b = row_max(b, width);
+    Vec sum_a = {}, sum_b = {}, apart_a = {}, apart_b = {};
+    each(width, [&](std::int64_t i, auto part) {
+      const Vec x = load(a + i, part), y = load(b + i, part);
+      const Vec p = keep(exponential(x - max_a), 0.0f, part), q = keep(exponential(y - max_b), 0.0f, part);
+      sum_a += p, sum_b += q;
+      apart_a += p * (x - y), apart_b += q * (x - y);
+    });
+    const float total_a = sum_of(sum_a), total_b = sum_of(sum_b);
+    float* moments = args.moments + 4 * row;
+    moments[0] = max_a + logarithm(total_a), moments[1] = max_b + logarithm(total_b);
+    moments[2] = sum_of(apart_a) / total_a, moments[3] = sum_of(apart_b) / total_b;
+  }
+}
+
+// da = p (d - E_p d) + p - q and db = -q (d - E_q d) - p + q, with d = a - b.
+template <class E>
+void consistency_backward_rows(const ConsistencyRows& args, std::int64_t begin, std::int64_t end) {
+  const std::int64_t width = args.width;
+  for (std::int64_t row = begin; row < end; ++row) {
+    const E* a = static_cast<const E*>(args.logits) + row * width;
+    const E* b = a + args.count * width;
+    E* da = static_cast<E*>(args.dlogits.data) + row * width;
+    E* db = da + args.count * width;
+    const float* moments = args.moments + 4 * row;
+    each(width, [&](std::int64_t i, auto part) {
+      const Vec x = load(a + i, part), y = load(b + i, part);
+      const Vec p = exponential(x - moments[0]), q = exponential(y - moments[1]);
+      Vec dx = (p * (x - y - moments[2]) + p - q) * args.scale;
+      Vec dy = (q * (moments[3] - x + y) - p + q) * args.scale;
+      if (args.dlogits.accumulate) dx += load(da + i, part), dy += load(db + i, part);
+      store(da + i, dx, part), store(db + i, dy, part);
+    });
+  }
+}
+
 void set_softmax(RowKernels& table) {
+  table.consistency[0] = consistency_rows<float>, table.consistency[1] = consistency_rows<Bf16Bits>;
+  table.consistency_backward[0] = consistency_backward_rows<float>;
+  table.consistency_backward[1] = consistency_backward_rows<Bf16Bits>;
   table.softmax[0] = softmax_row<float>, table.softmax[1] = softmax_row<Bf16Bits>;
   table.softmax_backward[0] = softmax_backward_row<float>, table.softmax_backward[1] = softmax_backward_row<Bf16Bits>;
   table.cross_entropy[0] = cross_entropy_rows<float>, table.cross_entropy[1] = cross_entropy_rows<Bf16Bits>;
