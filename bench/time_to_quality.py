@@ -4,8 +4,7 @@
     bench/time_to_quality.py build/attend --data .data/tatoeba-en-fr --recipe recipes/tatoeba-en-fr.json [--loss 0.95]
 
 torch: eager, bf16 autocast, every batch resident on the GPU, the model and schedule of the recipe (pre-norm, 3 + 3
-layers, width 256, FFN 1024, 4 heads, dropout, tied embeddings, AdamW, inverse square root, label smoothing 0.1), with the
-tokenizer that `attend train` learned. Both clocks start when training starts, and both validate on the same pairs
+layers, width 256, FFN 1024, 4 heads, dropout, tied embeddings, AdamW, label smoothing 0.1), with the tokenizer that `attend train` learned. Both clocks start when training starts, and both validate on the same pairs
 (nats a token, no smoothing) at the same steps.
 """
 import argparse
@@ -99,13 +98,19 @@ def train_torch(options, recipe, folder):
     model = Model((tokenizer.get_vocab_size() + 7) // 8 * 8, recipe).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), 1.0, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True)
     warmup, peak = recipe["warmup"], recipe["learning_rate"]
+
+    def rate(step):
+        if recipe["schedule"] == "cosine" and step > warmup:
+            return peak * 0.5 * (1 + math.cos(math.pi * min(1, (step - warmup) / max(recipe["steps"] - warmup, 1))))
+        return peak * min(step / warmup, math.sqrt(warmup / step))
+
     step, start = 0, time.perf_counter()
     while True:
         random.shuffle(training)
         for batch in training:
             step += 1
             for group in optimizer.param_groups:
-                group["lr"] = peak * min(step / warmup, math.sqrt(warmup / step))
+                group["lr"] = rate(step)
             with torch.autocast("cuda", torch.bfloat16):
                 loss = model(*batch, recipe["label_smoothing"])
             loss.backward()
@@ -116,7 +121,7 @@ def train_torch(options, recipe, folder):
                 torch.cuda.synchronize()
                 validation_loss, seconds = validate(model, validation), time.perf_counter() - start
                 print(f"torch  step {step:6}  {seconds:7.1f} s  validation loss {validation_loss:.4f}", flush=True)
-                if validation_loss <= options.loss or seconds > options.limit:
+                if validation_loss <= options.loss or seconds > options.limit or step >= recipe["steps"]:
                     return seconds, step, validation_loss
 
 

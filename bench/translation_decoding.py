@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""Translated tokens a second: ours beside the same model in PyTorch with cached keys and values, in one run.
+
+    bench/translation_decoding.py build/bench/translation_decoding --model DIR --input FILE [--threads 2] [--rounds 5]
+
+The first --sentences lines of FILE are translated by both from the same weights, sorted by length and cut into batches
+in the same way, greedily and with 4 beams; both drop sentences that are done, project the sources' keys and values
+once, and stop a beam search when nothing open can still win. First the share of sentences with the same translation is
+printed; then rounds of ours / theirs alternate inside warm processes, with medians and their ratio. Last, how long
+`attend translate` takes for one line from its start to its end, and its largest memory.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import struct
+import subprocess
+import time
+
+import torch
+import torch.nn.functional as F
+
+DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16}
+
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header, data = json.loads(data[8:8 + size]), data[8 + size:]
+    header.pop("__metadata__", None)
+    return {name: torch.frombuffer(bytearray(data[slice(*entry["data_offsets"])]), dtype=DTYPES[entry["dtype"]])
+            .reshape(entry["shape"]).float() for name, entry in header.items()}
+
+
+def scaled_dot_product(q, k, v, mask=None):
+    """[B, H, T, D] each; mask is added to the scores."""
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+    return torch.softmax(scores if mask is None else scores + mask, -1) @ v
+
+
+class Model:
+    """The Transformer of a folder, its decoder one position at a time."""
+
+    def __init__(self, folder):
+        config = json.loads((folder / "config.json").read_text())
+        known = {"model_type": "transformer", "positions": "sinusoidal", "activation": "relu", "shared_embeddings": True,
+                 "scaled_embeddings": True, "output_bias": False, "decoder_heads": 0, "decoder_hidden": 0}
+        for key, value in known.items():
+            if config[key] != value:
+                raise SystemExit(f"{folder}: {key} is {config[key]}; only {value} was written down for torch")
+        self.weights = read_safetensors(folder / "model.safetensors")
+        self.width, self.heads, self.pre_norm = config["width"], config["heads"], config["pre_norm"]
+        self.final_norm = config["final_norm"] or config["pre_norm"]
+        self.max_length = config["max_length"]
+        self.embedding = self.weights["embedding.weight"]
+        angles = torch.arange(self.max_length).double()[:, None] / 10000 ** (torch.arange(0, self.width, 2).double() / self.width)
+        self.positions = torch.stack([angles.sin(), angles.cos()], -1).reshape(self.max_length, self.width).float()
+        self.encoder = [self.layer(f"encoder.layers.{i}.") for i in range(config["encoder_layers"])]
+        self.decoder = [self.layer(f"decoder.layers.{i}.") for i in range(config["decoder_layers"])]
+
+    def layer(self, prefix):
+        """Weights and biases by name; the fused projection of cross-attention cut into queries and the rest."""
+        names = {name[len(prefix):] for name in self.weights if name.startswith(prefix)}
+        layer = {name[:-len(".weight")]: (self.weights[prefix + name], self.weights[prefix + name[:-len("weight")] + "bias"])
+                 for name in names if name.endswith(".weight")}
+        for attention in ("self_attn", "multihead_attn"):
+            if attention + ".in_proj_weight" in names:
+                layer[attention] = tuple(self.weights[f"{prefix}{attention}.in_proj_{kind}"] for kind in ("weight", "bias"))
+        if "multihead_attn" in layer:
+            weight, bias = layer["multihead_attn"]
+            layer["query"] = weight[:self.width].contiguous(), bias[:self.width].contiguous()
+            layer["memory"] = weight[self.width:].contiguous(), bias[self.width:].contiguous()
+        return layer
+
+    def norm(self, x, weights):
+        return F.layer_norm(x, (self.width,), *weights)
+
+    def sublayer(self, x, weights, function):
+        return x + function(self.norm(x, weights)) if self.pre_norm else self.norm(x + function(x), weights)
+
+    def finish(self, x, stack):
+        return self.norm(x, (self.weights[stack + ".norm.weight"], self.weights[stack + ".norm.bias"])) if self.final_norm else x
+
+    def split(self, x):
+        return x.view(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
+
+    def join(self, x, weights):
+        return F.linear(x.transpose(1, 2).reshape(x.shape[0], -1, self.width), *weights)
+
+    def feed_forward(self, layer):
+        return lambda x: F.linear(torch.relu(F.linear(x, *layer["linear1"])), *layer["linear2"])
+
+    def encode(self, ids, mask):
+        x = self.embedding[ids] * math.sqrt(self.width) + self.positions[:ids.shape[1]]
+        for layer in self.encoder:
+            def attention(x):
+                q, k, v = F.linear(x, *layer["self_attn"]).chunk(3, -1)
+                return self.join(scaled_dot_product(self.split(q), self.split(k), self.split(v), mask), layer["self_attn.out_proj"])
+
+            x = self.sublayer(x, layer["norm1"], attention)
+            x = self.sublayer(x, layer["norm2"], self.feed_forward(layer))
+        return self.finish(x, "encoder")
+
+
+class Decoder:
+    """Rows that are written together, `group` for each source."""
+
+    def __init__(self, model, sources, group, pad):
+        lengths = torch.tensor([len(ids) for ids in sources])
+        longest = int(lengths.max())
+        ids = torch.tensor([row + [pad] * (longest - len(row)) for row in sources])
+        self.model, self.group, self.length = model, group, 0
+        self.mask = None  # [B, 1, 1, S]
+        if int(lengths.min()) < longest:
+            self.mask = torch.zeros(len(sources), 1, 1, longest).masked_fill_(
+                (torch.arange(longest) >= lengths[:, None])[:, None, None], -math.inf)
+        memory = model.encode(ids, self.mask)
+        self.memory = [[model.split(half) for half in F.linear(memory, *layer["memory"]).chunk(2, -1)] for layer in model.decoder]
+        self.rows, self.capacity = len(sources) * group, 16
+        self.cache = [[self.empty(), self.empty()] for _ in model.decoder]
+
+    def empty(self):
+        return torch.empty(self.rows, self.model.heads, self.capacity, self.model.width // self.model.heads)
+
+    def grow(self):
+        self.capacity *= 2
+        for pair in self.cache:
+            for i, old in enumerate(pair):
+                pair[i] = self.empty()
+                pair[i][:, :, :self.length] = old
+
+    def step(self, tokens):
+        """Logits [rows, V] of what follows."""
+        model, now = self.model, self.length
+        if now == self.capacity:
+            self.grow()
+        x = model.embedding[tokens].unsqueeze(1) * math.sqrt(model.width) + model.positions[now]
+        for layer, (keys, values), memory in zip(model.decoder, self.cache, self.memory):
+            def attention(x):
+                q, k, v = F.linear(x, *layer["self_attn"]).chunk(3, -1)
+                keys[:, :, now:now + 1], values[:, :, now:now + 1] = model.split(k), model.split(v)
+                return model.join(scaled_dot_product(model.split(q), keys[:, :, :now + 1], values[:, :, :now + 1]),
+                                  layer["self_attn.out_proj"])
+
+            def read(x):  # the rows of a source as if they were positions
+                q = F.linear(x, *layer["query"]).view(-1, self.group, model.width)
+                return model.join(scaled_dot_product(model.split(q), *memory, self.mask), layer["multihead_attn.out_proj"]).view(x.shape)
+
+            x = model.sublayer(x, layer["norm1"], attention)
+            x = model.sublayer(x, layer["norm2"], read)
+            x = model.sublayer(x, layer["norm3"], model.feed_forward(layer))
+        self.length += 1
+        return F.linear(model.finish(x, "decoder")[:, 0], model.embedding)
+
+    def reorder(self, rows):
+        if rows == list(range(self.rows)):
+            return
+        index = torch.tensor(rows)
+        for pair in self.cache:
+            for i, old in enumerate(pair):
+                if len(rows) == self.rows:
+                    old[:, :, :self.length] = old[:, :, :self.length].index_select(0, index)
+                else:
+                    pair[i] = old.index_select(0, index)
+        if len(rows) < self.rows:
+            sources = index[::self.group] // self.group
+            self.memory = [[half.index_select(0, sources) for half in pair] for pair in self.memory]
+            self.mask = None if self.mask is None else self.mask.index_select(0, sources)
+            self.rows = len(rows)
+
+
+def greedy(decoder, limits, special):
+    written, open_rows = [[] for _ in limits], list(range(len(limits)))
+    tokens = torch.full((len(limits),), special["start"])
+    while open_rows:
+        logits = decoder.step(tokens)
+        logits[:, special["banned"]] = -math.inf
+        best = logits.argmax(-1)
+        kept = []
+        for place, (row, token) in enumerate(zip(open_rows, best.tolist())):
+            written[row].append(token)
+            if token != special["end"] and len(written[row]) < limits[row]:
+                kept.append(place)
+        if len(kept) < len(open_rows):
+            open_rows = [open_rows[place] for place in kept]
+            if open_rows:
+                decoder.reorder(kept)
+                best = best[kept]
+        tokens = best
+    return written
+
+
+def beam_search(decoder, limits, special, beams, alpha=0.6):
+    """Ends are taken from the best `beams` of 2 x beams continuations; scores by Wu et al. 2016."""
+    def normalised(total, length):
+        return total / ((5 + length) / 6) ** alpha
+
+    results, running = [None] * len(limits), [(row, [[]], []) for row in range(len(limits))]
+    sums = torch.full((len(limits), beams), -math.inf)
+    sums[:, 0] = 0
+    tokens = torch.full((len(limits) * beams,), special["start"])
+    while running:
+        logits = decoder.step(tokens)
+        scores = torch.log_softmax(logits, -1)
+        scores[:, special["banned"]] = -math.inf
+        vocabulary = scores.shape[1]
+        best = (scores.view(len(running), beams, -1) + sums[:, :, None]).view(len(running), -1).topk(2 * beams)
+        kept, rows, next_tokens, next_sums = [], [], [], []
+        for place, (totals, indices) in enumerate(zip(best.values.tolist(), best.indices.tolist())):
+            row, written, ended = running[place]
+            opened = []
+            for rank, (total, index) in enumerate(zip(totals, indices)):
+                beam, token = divmod(index, vocabulary)
+                if token == special["end"]:
+                    if rank < beams:
+                        ended.append((normalised(total, len(written[beam]) + 1), written[beam] + [token]))
+                elif len(opened) < beams:
+                    opened.append((total, beam, token))
+            ended.sort(key=lambda pair: -pair[0])
+            beginnings = [written[beam] + [token] for _, beam, token in opened]
+            length, limit = len(beginnings[0]), limits[row]
+            if length >= limit:
+                ended += [(normalised(total, length), tokens) for (total, _, _), tokens in zip(opened, beginnings)]
+            elif not ended or max(normalised(opened[0][0], length + 1), normalised(opened[0][0], limit + 1)) > ended[0][0]:
+                kept.append((row, beginnings, ended))
+                rows += [place * beams + beam for _, beam, _ in opened]
+                next_tokens += [token for _, _, token in opened]
+                next_sums.append([total for total, _, _ in opened])
+                continue
+            results[row] = max(ended, key=lambda pair: pair[0])[1]
+        running = kept
+        if running:
+            decoder.reorder(rows)
+            tokens, sums = torch.tensor(next_tokens), torch.tensor(next_sums)
+    return results
+
+
+@torch.inference_mode()
+def torch_translate(model, sources, beams, batch, special):
+    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
+    results = [None] * len(sources)
+    for begin in range(0, len(order), batch):
+        part = order[begin:begin + batch]
+        decoder = Decoder(model, [sources[i] for i in part], beams, special["pad"])
+        limits = [min(model.max_length, 2 * (len(sources[i]) - 1) + 50) for i in part]
+        written = greedy(decoder, limits, special) if beams == 1 else beam_search(decoder, limits, special, beams)
+        for i, ids in zip(part, written):
+            results[i] = ids
+    return results
+
+
+class Attend:
+    """Our two programs."""
+
+    def __init__(self, options):
+        self.program, self.options = options.program, options
+        self.attend = options.attend or pathlib.Path(options.program).resolve().parent.parent / "attend"
+        self.common = ["--threads", str(options.threads), "--model", options.model]
+
+    def pipe(self, arguments, text):
+        return subprocess.run([self.attend, *arguments], input=text, check=True, capture_output=True, text=True).stdout
+
+    def tokenize(self, lines):
+        requests = "".join(json.dumps({"text": line}) + "\n" for line in lines)
+        answers = self.pipe(["tokenize", "--tokenizer", self.options.model, "--json", "--no-special-tokens"], requests)
+        return [json.loads(answer)["ids"] for answer in answers.splitlines()]
+
+    def decode(self, rows):
+        requests = "".join(json.dumps({"ids": row}) + "\n" for row in rows)
+        answers = self.pipe(["tokenize", "--tokenizer", self.options.model, "--json", "--decode"], requests)
+        return [json.loads(answer)["decoded"] for answer in answers.split("\n") if answer]
+
+    def translate(self, beams, batch, *more):
+        return json.loads(subprocess.run(
+            [self.program, *self.common, "--input", self.options.input, "--sentences", str(self.options.sentences),
+             "--beams", str(beams), "--batch", str(batch), *more], check=True, capture_output=True, text=True).stdout)
+
+    def start(self, line):
+        """Seconds from starting the program to its end, and its largest memory in MB, for one line."""
+        begin = time.perf_counter()
+        child = subprocess.Popen([self.attend, "translate", *self.common], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        child.stdin.write(line.encode() + b"\n")
+        child.stdin.close()
+        child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            raise SystemExit("attend translate failed")
+        return time.perf_counter() - begin, usage.ru_maxrss / 1024
+
+
+def special_tokens(folder, vocabulary):
+    tokens = json.loads((folder / "tokenizer.json").read_text())
+    ids = dict(tokens["model"]["vocab"])
+    ids.update((token["content"], token["id"]) for token in tokens["added_tokens"])
+    unused = list(range(max(ids.values()) + 1, vocabulary))
+    banned = [ids[token] for token in ("<pad>", "<s>", "<unk>") if token in ids] + unused
+    return {"pad": ids["<pad>"], "start": ids["<s>"], "end": ids["</s>"], "banned": banned}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", help="build/bench/translation_decoding")
+    parser.add_argument("--attend", help="the program attend; beside the folder of the first if not given")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--input", required=True)
+    parser.add_argument("--sentences", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    ours, model = Attend(options), Model(pathlib.Path(options.model))
+    special = special_tokens(pathlib.Path(options.model), model.embedding.shape[0])
+    lines = pathlib.Path(options.input).read_text().split("\n")[:options.sentences]
+    lines = [line for line in lines if line.strip()]
+    sources = [ids[:model.max_length - 1] + [special["end"]] for ids in ours.tokenize(lines)]
+
+    print(f"torch {torch.__version__}, {options.threads} threads, {len(lines)} sentences; tokens a second, "
+          f"medians over {options.rounds} rounds")
+    print(f"{'':>17} {'same':>6} {'ours':>8} {'torch':>8} {'ratio':>7}   ratios of the rounds")
+    for beams, batch in [(1, 1), (1, 32), (4, 1), (4, 32)]:
+        mine = ours.translate(beams, batch, "--texts", "--reps", "0")
+        texts, counts = [text for text, count in zip(mine["texts"], mine["tokens"]) if count], sum(mine["tokens"])
+        written = torch_translate(model, sources, beams, batch, special)
+        same = sum(a == b for a, b in zip(texts, ours.decode(written))) / len(lines)
+        theirs = sum(map(len, written))
+        rates = {"ours": [], "torch": []}
+        for _ in range(options.rounds):
+            rates["ours"].append(counts / ours.translate(beams, batch)["seconds"][0])
+            begin = time.perf_counter()
+            torch_translate(model, sources, beams, batch, special)
+            rates["torch"].append(theirs / (time.perf_counter() - begin))
+        middle = {name: statistics.median(values) for name, values in rates.items()}
+        ratios = sorted(a / b for a, b in zip(rates["ours"], rates["torch"]))
+        name = f"{'greedy' if beams == 1 else f'{beams} beams'}, batch {batch}"
+        print(f"{name:>17} {same:6.1%} {middle['ours']:8.0f} {middle['torch']:8.0f} {middle['ours'] / middle['torch']:6.2f}x   "
+              f"{ratios[0]:.2f} to {ratios[-1]:.2f}", flush=True)
+    starts = [ours.start(lines[0]) for _ in range(10)]
+    print(f"attend translate, one line: {statistics.median(s for s, _ in starts):.3f} s, {max(m for _, m in starts):.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
