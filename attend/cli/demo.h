@@ -1,4 +1,4 @@
-// attend demo: trains a small Transformer and shows what it attends to.
+// attend demo: what this program does, in front of you.
 #pragma once
 
 #include "attend/cli/command.h"

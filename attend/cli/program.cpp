@@ -19,7 +19,9 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   attend devices                  what this machine and this build can compute with
-  attend demo                     trains a small Transformer in under a minute and shows what it attends to
+  attend demo                     translates a few sentences and draws where the model looked
+  echo "I am a student." | attend translate --show-attention
+  attend train --source train.en --target train.fr --valid-source v.en --valid-target v.fr --out model
   attend score --hypotheses out.de --references test.de     BLEU, as sacreBLEU has it
   attend demo --help              the flags of one command)";
 

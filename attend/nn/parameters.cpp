@@ -54,7 +54,7 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
       memory->gradient = slice_of(gradient_, entry.offset, shape.size());
     }
     entry.parameter->value = Tensor(std::move(memory), {shape, 0, shape.rank() ? shape[-1] : 1, options.dtype});
-    initialize(entry, options.seed, stream++);
+    if (options.initialized) initialize(entry, options.seed, stream++);
   }
 }
 

@@ -16,7 +16,8 @@ namespace attend::nn {
 struct ParametersOptions {
   DType dtype = DType::f32;  // what the model computes in; bf16 keeps an f32 master
   std::uint64_t seed = 1;
-  bool trained = true;  // false: values only, no gradients
+  bool trained = true;      // false: values only, no gradients
+  bool initialized = true;  // false: zeros, because a file fills them
 };
 
 class Parameters {

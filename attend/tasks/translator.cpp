@@ -203,6 +203,30 @@ void Translator::look(std::span<const Source> batch, const std::vector<std::vect
   }
 }
 
+std::vector<SelfAttention> Translator::self_attention(const std::string& line) const {
+  std::vector<SelfAttention> result;
+  const std::vector<Source> sources = read(std::span(&line, 1), {});
+  if (sources.empty()) return result;
+  const std::vector<std::int32_t>& ids = sources.front().ids;
+  view::AttentionMap empty;
+  empty.source = pieces(std::span(ids).first(ids.size() - 1));
+  empty.source.push_back(fmt::format(" {}", kEndToken));
+  empty.target = empty.source;
+
+  view::Collector collector;
+  Pass pass(backend_, {.probe = &collector});
+  const nn::Sequences target = padded(backend_, {{start_}}, pad_);
+  model_.loss(models::PairBatch{padded(backend_, {ids}, pad_), target, target.ids}.in(pass), {});
+  for (std::int64_t layer = 0;; ++layer) {
+    const auto found = collector.all().find(fmt::format("encoder.layers.{}.self_attn", layer));
+    if (found == collector.all().end()) return result;
+    for (std::int64_t head = 0; head < found->second.shape[1]; ++head) {
+      result.push_back({layer, head, empty});
+      result.back().map.weights = found->second.matrix(0, head);
+    }
+  }
+}
+
 std::vector<TranslatedLine> Translator::translate(std::span<const std::string> lines,
                                                   const TranslateOptions& options) const {
   check_options(options);
@@ -235,7 +259,7 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
 LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, Backend& backend, DType dtype)
     : tokenizer(Tokenizer::load(folder / "tokenizer.json")),
       model(models::make_seq2seq(read_json(folder / "config.json"), (folder / "config.json").string())),
-      parameters(backend, model->parameters(), {.dtype = dtype, .trained = false}),
+      parameters(backend, model->parameters(), {.dtype = dtype, .trained = false, .initialized = false}),
       translator(*model, tokenizer, backend) {
   load_weights(Safetensors::open((folder / "model.safetensors").string()), parameters);
   model->place(backend, dtype);

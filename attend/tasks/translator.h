@@ -63,6 +63,12 @@ inline constexpr const char* kStartToken = "<s>";
 inline constexpr const char* kEndToken = "</s>";
 inline constexpr const char* kUnknownToken = "<unk>";
 
+// Where each piece of a sentence looks in the sentence itself while it is read, in one head of the encoder.
+struct SelfAttention {
+  std::int64_t layer = 0, head = 0;
+  view::AttentionMap map;
+};
+
 class Translator {
  public:
   // All three must outlive it. Throws Error when the tokenizer lacks a special token or knows more than the model.
@@ -71,6 +77,9 @@ class Translator {
   // One result a line. Batches are made of lines of similar length among those given: a stream is handed over in
   // windows of a few batches.
   std::vector<TranslatedLine> translate(std::span<const std::string> lines, const TranslateOptions& options = {}) const;
+
+  // Every head of every layer of the encoder, in order; none for a model whose encoder has no attention.
+  std::vector<SelfAttention> self_attention(const std::string& line) const;
 
  private:
   struct Source {
