@@ -54,7 +54,7 @@ clean:
 
 help:
 	@echo "make             builds build/attend"
-	@echo "make demo        sets up, builds, trains a small Transformer and shows its attention"
+	@echo "make demo        sets up, builds, translates a few sentences and draws where the model looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
 	@echo "make bench       builds and runs the benchmarks"
 	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
