@@ -13,7 +13,7 @@ else()
   target_link_libraries(attend_gtest INTERFACE GTest::gtest_main)
 endif()
 
-set(threaded_folders base cpu)  # these link only their own folder and what is below it, to keep the TSan build short
+set(threaded_folders base cpu data)  # these link only their own folder and what is below it, to keep the TSan build short
 add_custom_target(threaded_tests)
 add_custom_target(tests)
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*)
