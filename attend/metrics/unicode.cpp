@@ -4,13 +4,13 @@
 #include <span>
 
 #include "attend/base/error.h"
+#include "attend/base/unicode.h"
 #include "attend/base/unicode_tables.h"
 
 namespace attend::metrics {
 
 namespace {
 
-constexpr char32_t kInvalid = 0xFFFFFFFF;
 constexpr char32_t kCapitalSigma = 0x3A3, kSigma = 0x3C3, kFinalSigma = 0x3C2;
 constexpr char32_t kCapitalIWithDot = 0x130, kDotAbove = 0x307;
 
@@ -22,28 +22,6 @@ const Range* find_range(std::span<const Range> ranges, char32_t c) {
 }
 
 bool contains(std::span<const CharacterRange> ranges, char32_t c) { return find_range(ranges, c) != nullptr; }
-
-// Reads one character and moves at behind it; kInvalid leaves at where it was.
-char32_t next_character(std::string_view text, std::size_t& at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned lead = byte(at);
-  if (lead < 0x80) {
-    ++at;
-    return lead;
-  }
-  const int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() - at <= static_cast<std::size_t>(more)) return kInvalid;
-  char32_t c = lead & (0x3Fu >> more);
-  for (int i = 1; i <= more; ++i) {
-    const unsigned next = byte(at + i);
-    if ((next & 0xC0) != 0x80) return kInvalid;
-    c = c << 6 | (next & 0x3F);
-  }
-  constexpr char32_t kLeast[] = {0, 0x80, 0x800, 0x10000};  // below it the form is overlong
-  if (c < kLeast[more] || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) return kInvalid;
-  at += more + 1;
-  return c;
-}
 
 // A sigma is final where the nearest character before it that counts is a letter with case and the nearest behind is
 // not (Unicode 3.13, Final_Sigma).
@@ -66,7 +44,7 @@ char32_t lower_character(char32_t c) {
 
 std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();)
-    if (next_character(text, at) == kInvalid) return at;
+    if (next_character(text, at) == kInvalidCharacter) return at;
   return std::nullopt;
 }
 
@@ -75,7 +53,7 @@ std::u32string decode_utf8(std::string_view text) {
   decoded.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
     const char32_t c = next_character(text, at);
-    check(c != kInvalid, "text is not UTF-8 at byte {} of {}", at, text.size());
+    check(c != kInvalidCharacter, "text is not UTF-8 at byte {} of {}", at, text.size());
     decoded.push_back(c);
   }
   return decoded;
