@@ -19,7 +19,7 @@ BOUNDS = [5, 10, 15, 20, 30]  # last length of each bucket but the last
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ too.
 COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"]
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, FONT = 700, 420, 62, 54, 78, 14
-LETTER = 0.56 * FONT  # a generous average
+LETTER = 0.62 * FONT  # of bold text, a generous average
 
 
 def read_lines(path):

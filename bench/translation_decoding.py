@@ -5,23 +5,35 @@
 
 The first --sentences lines of FILE are translated by both from the same weights, sorted by length and cut into batches
 in the same way, greedily and with 4 beams; both drop sentences that are done, project the sources' keys and values
-once, and stop a beam search when nothing open can still win. First the share of sentences with the same translation is
-printed; then rounds of ours / theirs alternate inside warm processes, with medians and their ratio. Last, how long
-`attend translate` takes for one line from its start to its end, and its largest memory.
+once, and stop a beam search when nothing open can still win. torch does its products by the faster of its BLAS and
+oneDNN, which is measured before. First the share of sentences with the same translation is printed; then rounds of ours
+and theirs alternate, each timed inside a warm process, with medians and their ratio. Last, how long `attend translate`
+takes for one line from its start to its end, and its largest memory.
+
+It needs a quiet machine: with more threads than free cores torch's threads wait for each other, and ours looks better
+than it is.
 """
 import argparse
 import json
 import math
-import os
 import pathlib
 import statistics
 import struct
 import subprocess
+import sys
 import time
 
 import torch
 import torch.nn.functional as F
 
+# Runs a program and prints its seconds and kilobytes. A process of its own: what the kernel calls a child's largest memory
+# is never below what its parent had when it started it, and torch has more than we do.
+WATCH = """
+import resource, subprocess, sys, time
+begin = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
 DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16}
 
 
@@ -32,6 +44,37 @@ def read_safetensors(path):
     header.pop("__metadata__", None)
     return {name: torch.frombuffer(bytearray(data[slice(*entry["data_offsets"])]), dtype=DTYPES[entry["dtype"]])
             .reshape(entry["shape"]).float() for name, entry in header.items()}
+
+
+class Linear:
+    """x Wᵀ + b by torch's BLAS, or by oneDNN with weights laid out once: whichever is faster for so many rows (with
+    distributions' OpenBLAS that is oneDNN from a few rows on, by 2 to 3 times)."""
+    faster = {}  # by the size of the product, rows to a power of two
+
+    def __init__(self, weight, bias=None):
+        self.weight, self.bias = weight.contiguous(), None if bias is None else bias.contiguous()
+        self.packed = self.weight.to_mkldnn()
+
+    def blas(self, x):
+        return F.linear(x, self.weight, self.bias)
+
+    def onednn(self, x):
+        return torch._C._nn.mkldnn_linear(x.to_mkldnn(), self.packed, self.bias).to_dense()
+
+    def __call__(self, x):
+        key = self.weight.shape, (x.numel() // x.shape[-1]).bit_length()
+        if key not in Linear.faster:
+            Linear.faster[key] = min((Linear.blas, Linear.onednn), key=lambda way: median_seconds(lambda: way(self, x)))
+        return Linear.faster[key](self, x)
+
+
+def median_seconds(function, reps=9):
+    times = []
+    for _ in range(reps):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
 
 
 def scaled_dot_product(q, k, v, mask=None):
@@ -57,23 +100,25 @@ class Model:
         self.final_norm = config["final_norm"] or config["pre_norm"]
         self.max_length = config["max_length"]
         self.embedding = self.weights["embedding.weight"]
+        self.output = Linear(self.embedding)
         angles = torch.arange(self.max_length).double()[:, None] / 10000 ** (torch.arange(0, self.width, 2).double() / self.width)
         self.positions = torch.stack([angles.sin(), angles.cos()], -1).reshape(self.max_length, self.width).float()
         self.encoder = [self.layer(f"encoder.layers.{i}.") for i in range(config["encoder_layers"])]
         self.decoder = [self.layer(f"decoder.layers.{i}.") for i in range(config["decoder_layers"])]
 
     def layer(self, prefix):
-        """Weights and biases by name; the fused projection of cross-attention cut into queries and the rest."""
-        names = {name[len(prefix):] for name in self.weights if name.startswith(prefix)}
-        layer = {name[:-len(".weight")]: (self.weights[prefix + name], self.weights[prefix + name[:-len("weight")] + "bias"])
-                 for name in names if name.endswith(".weight")}
-        for attention in ("self_attn", "multihead_attn"):
-            if attention + ".in_proj_weight" in names:
-                layer[attention] = tuple(self.weights[f"{prefix}{attention}.in_proj_{kind}"] for kind in ("weight", "bias"))
-        if "multihead_attn" in layer:
-            weight, bias = layer["multihead_attn"]
-            layer["query"] = weight[:self.width].contiguous(), bias[:self.width].contiguous()
-            layer["memory"] = weight[self.width:].contiguous(), bias[self.width:].contiguous()
+        """Norms and projections by name; the fused projection of cross-attention cut into queries and the rest."""
+        names = [name[len(prefix):-len("weight")] for name in self.weights if name.startswith(prefix) and name.endswith("weight")]
+        layer = {}
+        for name in names:
+            weight, bias = self.weights[prefix + name + "weight"], self.weights[prefix + name + "bias"]
+            if name.startswith("norm"):
+                layer[name[:-1]] = weight, bias
+            elif name == "multihead_attn.in_proj_":
+                layer["query"] = Linear(weight[:self.width], bias[:self.width])
+                layer["memory"] = Linear(weight[self.width:], bias[self.width:])
+            else:
+                layer[name[:-1]] = Linear(weight, bias)
         return layer
 
     def norm(self, x, weights):
@@ -88,17 +133,17 @@ class Model:
     def split(self, x):
         return x.view(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
 
-    def join(self, x, weights):
-        return F.linear(x.transpose(1, 2).reshape(x.shape[0], -1, self.width), *weights)
+    def join(self, x, output):
+        return output(x.transpose(1, 2).reshape(x.shape[0], -1, self.width))
 
     def feed_forward(self, layer):
-        return lambda x: F.linear(torch.relu(F.linear(x, *layer["linear1"])), *layer["linear2"])
+        return lambda x: layer["linear2"](torch.relu(layer["linear1"](x)))
 
     def encode(self, ids, mask):
         x = self.embedding[ids] * math.sqrt(self.width) + self.positions[:ids.shape[1]]
         for layer in self.encoder:
             def attention(x):
-                q, k, v = F.linear(x, *layer["self_attn"]).chunk(3, -1)
+                q, k, v = layer["self_attn.in_proj"](x).chunk(3, -1)
                 return self.join(scaled_dot_product(self.split(q), self.split(k), self.split(v), mask), layer["self_attn.out_proj"])
 
             x = self.sublayer(x, layer["norm1"], attention)
@@ -119,7 +164,7 @@ class Decoder:
             self.mask = torch.zeros(len(sources), 1, 1, longest).masked_fill_(
                 (torch.arange(longest) >= lengths[:, None])[:, None, None], -math.inf)
         memory = model.encode(ids, self.mask)
-        self.memory = [[model.split(half) for half in F.linear(memory, *layer["memory"]).chunk(2, -1)] for layer in model.decoder]
+        self.memory = [[model.split(half) for half in layer["memory"](memory).chunk(2, -1)] for layer in model.decoder]
         self.rows, self.capacity = len(sources) * group, 16
         self.cache = [[self.empty(), self.empty()] for _ in model.decoder]
 
@@ -141,20 +186,20 @@ class Decoder:
         x = model.embedding[tokens].unsqueeze(1) * math.sqrt(model.width) + model.positions[now]
         for layer, (keys, values), memory in zip(model.decoder, self.cache, self.memory):
             def attention(x):
-                q, k, v = F.linear(x, *layer["self_attn"]).chunk(3, -1)
+                q, k, v = layer["self_attn.in_proj"](x).chunk(3, -1)
                 keys[:, :, now:now + 1], values[:, :, now:now + 1] = model.split(k), model.split(v)
                 return model.join(scaled_dot_product(model.split(q), keys[:, :, :now + 1], values[:, :, :now + 1]),
                                   layer["self_attn.out_proj"])
 
             def read(x):  # the rows of a source as if they were positions
-                q = F.linear(x, *layer["query"]).view(-1, self.group, model.width)
+                q = layer["query"](x).view(-1, self.group, model.width)
                 return model.join(scaled_dot_product(model.split(q), *memory, self.mask), layer["multihead_attn.out_proj"]).view(x.shape)
 
             x = model.sublayer(x, layer["norm1"], attention)
             x = model.sublayer(x, layer["norm2"], read)
             x = model.sublayer(x, layer["norm3"], model.feed_forward(layer))
         self.length += 1
-        return F.linear(model.finish(x, "decoder")[:, 0], model.embedding)
+        return model.output(model.finish(x, "decoder")[:, 0])
 
     def reorder(self, rows):
         if rows == list(range(self.rows)):
@@ -281,16 +326,10 @@ class Attend:
 
     def start(self, line):
         """Seconds from starting the program to its end, and its largest memory in MB, for one line."""
-        begin = time.perf_counter()
-        child = subprocess.Popen([self.attend, "translate", *self.common], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        child.stdin.write(line.encode() + b"\n")
-        child.stdin.close()
-        child.stdout.read()
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode != 0:
-            raise SystemExit("attend translate failed")
-        return time.perf_counter() - begin, usage.ru_maxrss / 1024
+        output = subprocess.run([sys.executable, "-S", "-c", WATCH, self.attend, "translate", *self.common], input=line + "\n",
+                                check=True, capture_output=True, text=True).stdout
+        seconds, kilobytes = output.split()
+        return float(seconds), int(kilobytes) / 1024
 
 
 def special_tokens(folder, vocabulary):

@@ -6,6 +6,8 @@
 
 #include "attend/cli/demo.h"
 #include "attend/cli/devices.h"
+#include "attend/cli/generate.h"
+#include "attend/cli/info.h"
 #include "attend/cli/score.h"
 #include "attend/cli/tokenize.h"
 #include "attend/cli/train.h"
@@ -39,6 +41,9 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   app.get_formatter()->column_width(34);
   add_devices_command(app, streams);
   add_demo_command(app, streams);
+  add_generate_command(app, streams);
+  add_perplexity_command(app, streams);
+  add_info_command(app, streams);
   add_score_command(app, streams);
   add_tokenize_command(app, streams);
   add_train_command(app, streams);

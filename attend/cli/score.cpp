@@ -13,6 +13,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/unicode.h"
 #include "attend/metrics/unicode.h"
 
 namespace attend {
@@ -45,7 +46,7 @@ std::unique_ptr<TextFile> read_lines(const std::string& path, std::istream& in) 
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-    if (const auto byte = metrics::find_invalid_utf8(line))
+    if (const auto byte = find_invalid_utf8(line))
       fail("score: {}, line {}: not UTF-8 at byte {}", file->name, file->lines.size() + 1, *byte + 1);
     file->lines.push_back(metrics::strip_right(line));
   }

@@ -39,8 +39,9 @@ class Drawer {
     check(!allowed_.empty(), "sample: every token is banned");
   }
 
-  // The token at u of the way through the probabilities.
-  std::int32_t operator()(std::span<const float> logits, double u) {
+  // The token at u of the way through the probabilities, for a text that has these tokens already.
+  std::int32_t operator()(std::span<const float> logits, std::span<const std::int32_t> written, double u) {
+    if (options_.repetition_penalty != 1) logits = penalised(logits, written);
     choose_candidates(logits);
     const auto logit = [&](std::int32_t id) { return static_cast<double>(logits[static_cast<std::size_t>(id)]); };
     double largest = logit(candidates_[0]);
@@ -48,6 +49,7 @@ class Drawer {
     weights_.clear();
     for (std::int32_t id : candidates_)
       weights_.push_back(std::exp((logit(id) - largest) / static_cast<double>(options_.temperature)));
+    cut_tail();
     double left = u * std::accumulate(weights_.begin(), weights_.end(), 0.0);
     for (std::size_t i = 0; i < weights_.size(); ++i)
       if ((left -= weights_[i]) < 0) return candidates_[i];
@@ -55,29 +57,62 @@ class Drawer {
   }
 
  private:
-  // The likeliest first where only k of them count; equal ones go to the smaller id.
+  std::span<const float> penalised(std::span<const float> logits, std::span<const std::int32_t> written) {
+    changed_.assign(logits.begin(), logits.end());
+    const auto change = [&](std::int32_t id) {
+      const float logit = logits[static_cast<std::size_t>(id)];
+      changed_[static_cast<std::size_t>(id)] =
+          logit > 0 ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
+    };
+    for (std::int32_t id : options_.prompt) change(id);
+    for (std::int32_t id : written) change(id);
+    return changed_;
+  }
+
+  // The likeliest first where only some of them count; equal ones go to the smaller id.
   void choose_candidates(std::span<const float> logits) {
     candidates_ = allowed_;
-    const auto k = static_cast<std::size_t>(options_.top_k);
-    if (k == 0 || k >= candidates_.size()) return;
-    std::partial_sort(candidates_.begin(), candidates_.begin() + options_.top_k, candidates_.end(),
-                      [&](std::int32_t a, std::int32_t b) {
-                        const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-                        return x != y ? x > y : a < b;
-                      });
-    candidates_.resize(k);
+    const bool some = options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(candidates_.size());
+    if (!some && options_.top_p >= 1 && options_.min_p <= 0) return;
+    const auto end = some ? candidates_.begin() + options_.top_k : candidates_.end();
+    std::partial_sort(candidates_.begin(), end, candidates_.end(), [&](std::int32_t a, std::int32_t b) {
+      const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+      return x != y ? x > y : a < b;
+    });
+    candidates_.erase(end, candidates_.end());
+  }
+
+  // Weights are sorted, the first is 1: drops what top_p and min_p leave out.
+  void cut_tail() {
+    if (options_.top_p < 1) {
+      const double wanted =
+          static_cast<double>(options_.top_p) * std::accumulate(weights_.begin(), weights_.end(), 0.0);
+      double sum = 0;
+      std::size_t kept = 0;
+      while (kept < weights_.size() && sum < wanted) sum += weights_[kept++];
+      weights_.resize(std::max<std::size_t>(kept, 1));
+    }
+    if (options_.min_p > 0)
+      while (weights_.size() > 1 && weights_.back() < static_cast<double>(options_.min_p)) weights_.pop_back();
+    candidates_.resize(weights_.size());
   }
 
   const SampleOptions& options_;
   std::vector<std::int32_t> allowed_, candidates_;
+  std::vector<float> changed_;
   std::vector<double> weights_;
 };
 
-void write(Row& row, std::int32_t token, double log_probability, std::int64_t longest, const SampleOptions& options) {
+template <class Stop>
+void write(Row& row, std::int32_t token, double log_probability, std::int64_t longest, const SampleOptions& options,
+           Stop stop) {
   row.sum += log_probability;
   std::vector<std::int32_t>& written = row.hypothesis.tokens;
   row.hypothesis.finished = token == options.end;
-  if (token != options.end) written.push_back(token);
+  if (token != options.end) {
+    written.push_back(token);
+    row.hypothesis.finished = stop(written);
+  }
   row.done = row.hypothesis.finished || static_cast<std::int64_t>(written.size()) >= longest;
   if (!row.done) return;
   const std::size_t length = written.size() + (row.hypothesis.finished ? 1 : 0);
@@ -95,10 +130,13 @@ bool advance(Sentence& sentence, const nn::StepModel::Scores& scores, std::size_
     if (!row.done) {
       const std::span<const float> logits = scores.logits.subspan((first_row + r) * vocabulary, vocabulary);
       const double u = uniform(options.seed, number, position | static_cast<std::uint64_t>(r) << 32);
-      const std::int32_t token = drawer(logits, u);
+      const std::int32_t token = drawer(logits, row.hypothesis.tokens, u);
       const double log_probability = static_cast<double>(logits[static_cast<std::size_t>(token)]) -
                                      static_cast<double>(scores.log_sums[first_row + r]);
-      write(row, token, log_probability, options.max_lengths[index], options);
+      const auto stop = [&](std::span<const std::int32_t> written) {
+        return options.stop && options.stop(index, r, written);
+      };
+      write(row, token, log_probability, options.max_lengths[index], options, stop);
     }
     all = all && row.done;
   }
@@ -117,6 +155,10 @@ void check_options(const SampleOptions& options) {
   check(options.samples >= 1, "sample: {} samples of each sentence; at least 1", options.samples);
   check(options.temperature > 0 && std::isfinite(options.temperature),
         "sample: the temperature must be above 0, not {}", options.temperature);
+  check(options.top_p > 0 && options.top_p <= 1 && options.min_p >= 0 && options.min_p <= 1,
+        "sample: top-p must be above 0 and at most 1, min-p 0 to 1, not {} and {}", options.top_p, options.min_p);
+  check(options.repetition_penalty > 0, "sample: the repetition penalty must be above 0, not {}",
+        options.repetition_penalty);
   check(options.top_k >= 0, "sample: top-k must not be negative, as {} is", options.top_k);
   check(options.numbers.empty() || options.numbers.size() == options.max_lengths.size(),
         "sample: {} numbers for {} sentences", options.numbers.size(), options.max_lengths.size());

@@ -1,8 +1,11 @@
-// Sampling: each token is drawn from what the model thinks of it, sharpened by a temperature and cut to the k likeliest
-// (Fan et al. 2018, section 5).
+// Sampling: each token is drawn from what the model thinks of it, sharpened by a temperature and cut to the likeliest:
+// the first k (Fan et al. 2018), as many as hold probability p together (Holtzman et al. 2020), or those that have a
+// share of the likeliest one's probability (Nguyen et al. 2024).
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "attend/decode/hypothesis.h"
@@ -12,7 +15,13 @@ namespace attend::decode {
 
 struct SampleOptions {
   float temperature = 1;
-  std::int64_t top_k = 0;  // 0: all
+  std::int64_t top_k = 0;  // 0: all; 1: greedy
+  float top_p = 1;         // the likeliest that together have this probability, at the temperature
+  float min_p = 0;         // those with at least this share of the likeliest one's probability
+  // Logits of tokens that stand in the text already are divided by this where positive, multiplied where negative
+  // (Keskar et al. 2019).
+  float repetition_penalty = 1;
+  std::vector<std::int32_t> prompt = {};  // counts as text for that
   std::uint64_t seed = 1;
   std::int64_t samples = 1;  // of each sentence
   LengthPenalty penalty = LengthPenalty::wu;
@@ -21,6 +30,8 @@ struct SampleOptions {
   std::vector<std::int32_t> banned = {};    // tokens never written
   std::vector<std::int64_t> max_lengths;    // of each sentence, without start and end
   std::vector<std::uint32_t> numbers = {};  // of each sentence in the whole text; its place here when empty
+  // Sees what a sample has written after every token; true ends it there, as finished.
+  std::function<bool(std::size_t sentence, std::size_t sample, std::span<const std::int32_t> written)> stop = {};
 };
 
 // For each sentence its samples, best score first (the log-probability at temperature 1, normalised as in beam search).

@@ -42,12 +42,6 @@ char32_t lower_character(char32_t c) {
 
 }  // namespace
 
-std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();)
-    if (next_character(text, at) == kInvalidCharacter) return at;
-  return std::nullopt;
-}
-
 std::u32string decode_utf8(std::string_view text) {
   std::u32string decoded;
   decoded.reserve(text.size());

@@ -3,15 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace attend::metrics {
-
-// The first byte that is not part of well-formed UTF-8 (surrogates and overlong forms are not), or nothing.
-std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
 // Throws Error naming the byte where text stops being UTF-8.
 std::u32string decode_utf8(std::string_view text);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "attend/nn/kv_cache.h"
@@ -16,7 +17,8 @@ namespace attend::nn {
 struct AttentionConfig {
   std::int64_t width, heads;
   float dropout = 0;
-  std::string label;  // under which the probe sees its weights
+  std::string label = {};                // under which the probe sees its weights
+  LinearConfig input = {}, output = {};  // the projections before and after (SelfAttention)
 };
 
 // Each position of x reads from the positions of x that mask allows. One product makes queries, keys and values.
@@ -24,27 +26,44 @@ class SelfAttention {
  public:
   explicit SelfAttention(AttentionConfig config)
       : config_(std::move(config)),
-        weight_{{3 * config_.width, config_.width}, Init::xavier(config_.width, config_.width)},
+        weight_{config_.input.input_major ? Shape{config_.width, 3 * config_.width}
+                                          : Shape{3 * config_.width, config_.width},
+                config_.input.init.value_or(Init::xavier(config_.width, config_.width))},
         bias_{{3 * config_.width}, {}},
-        output_(config_.width, config_.width) {}
+        output_(config_.width, config_.width, config_.output) {}
 
   Tensor operator()(const Tensor& x, const AttentionMask& mask) const {
-    auto [q, k, v] = ops::split<3>(ops::linear(x, weight_, bias_));  // [B, T, C] each, windows of one tensor
+    auto [q, k, v] = ops::split<3>(project(x));  // [B, T, C] each, windows of one tensor
     return output_(ops::attention(q, k, v, options(mask)));
   }
   // One more position, x [B, 1, C]: it joins the cache and reads all of it. lengths i32 [B]: the cache's, with it.
   Tensor step(const Tensor& x, KvCache& cache, const Tensor& lengths) const {
-    const Tensor all = ops::linear(x, weight_, bias_).flat_rows();  // [B, 3·C]
+    const Tensor all = project(x).flat_rows();  // [B, 3·C]
     cache.append(all.columns(config_.width, 2 * config_.width));
     const Tensor q = all.columns(0, config_.width).reshape(x.shape());
     return output_(ops::attention(q, cache.keys(), cache.values(), options({.key_lengths = lengths})));
+  }
+  // The beginning of sequences at once, x [B, T, C], into an empty cache of B rows or B groups of equal ones.
+  Tensor start(const Tensor& x, KvCache& cache) const {
+    const Tensor all = project(x);  // [B, T, 3·C]
+    cache.append_sequences(all.columns(config_.width, 2 * config_.width));
+    auto [q, k, v] = ops::split<3>(all);
+    return output_(ops::attention(q, k, v, options({.causal = true})));
   }
   template <class Visitor>
   void visit(Visitor&& v) {
     v("in_proj_weight", weight_), v("in_proj_bias", bias_), v("out_proj", output_);
   }
+  // The same under other names: "INPUT.weight", "INPUT.bias" and "OUTPUT.*".
+  template <class Visitor>
+  void visit(Visitor&& v, const std::string& input, std::string_view output) {
+    v(input + ".weight", weight_), v(input + ".bias", bias_), v(output, output_);
+  }
 
  private:
+  Tensor project(const Tensor& x) const {
+    return ops::linear(x, weight_, bias_, {.input_major = config_.input.input_major});
+  }
   ops::AttentionOptions options(const AttentionMask& mask) const {
     return {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label};
   }

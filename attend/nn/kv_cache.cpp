@@ -38,6 +38,20 @@ void KvCache::append(const Tensor& keys_values) {
   ++length_;
 }
 
+void KvCache::append_sequences(const Tensor& keys_values) {
+  const std::int64_t both = 2 * width_;
+  check(keys_values.rank() == 3 && keys_values.dim(2) == both && keys_values.dim(0) > 0 &&
+            rows_ % keys_values.dim(0) == 0,
+        "kv_cache: {} appended to a cache of {} rows and width {}", keys_values.shape(), rows_, width_);
+  const std::int64_t batch = keys_values.dim(0), group = rows_ / batch, count = keys_values.dim(1);
+  reserve(length_ + count);
+  const std::int64_t from_row = keys_values.row_stride(), to_row = memory_.dim(1) * both;
+  const Walk from{keys_values, keys_values.window().offset, {count * from_row, 0, from_row, 1}};
+  const Walk to{memory_, length_ * both, {group * to_row, to_row, both, 1}};
+  memory_.backend().strided_copy(from, to, {batch, group, count, both}, false);
+  length_ += count;
+}
+
 void KvCache::reserve(std::int64_t positions) {
   const std::int64_t capacity = memory_.dim(1), both = 2 * width_;
   if (positions <= capacity) return;

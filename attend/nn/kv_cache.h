@@ -28,6 +28,9 @@ class KvCache {
 
   // keys_values [rows, 2·C] (rows may have gaps) become position length() of every row.
   void append(const Tensor& keys_values);
+  // keys_values [B, T, 2·C] (rows may have gaps) become the next T positions; B divides rows, and sequence b goes to
+  // all rows of group b.
+  void append_sequences(const Tensor& keys_values);
   // As many rows as before, or fewer.
   void reorder(const RowMoves& moves);
 

@@ -1,6 +1,8 @@
 // The small layers every model is made of: projection, norm, table of embeddings.
 #pragma once
 
+#include <optional>
+
 #include "attend/nn/parameter.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/linear.h"
@@ -8,21 +10,32 @@
 
 namespace attend::nn {
 
+struct LinearConfig {
+  std::optional<Init> init = {};  // of the weight; xavier unless told
+  bool input_major = false;       // the weight is [in, out], as in GPT-2's files
+  bool bias = true;
+};
+
 // x Wᵀ + b.
 class Linear {
  public:
-  Linear(std::int64_t in, std::int64_t out) : weight_{{out, in}, Init::xavier(in, out)}, bias_{{out}, {}} {}
+  Linear(std::int64_t in, std::int64_t out, const LinearConfig& config = {})
+      : weight_{config.input_major ? Shape{in, out} : Shape{out, in}, config.init.value_or(Init::xavier(in, out))},
+        bias_{{out}, {}},
+        config_(config) {}
 
   Tensor operator()(const Tensor& x, Activation activation = Activation::none) const {
-    return ops::linear(x, weight_, bias_, {.activation = activation});
+    return ops::linear(x, weight_, bias_, {.activation = activation, .input_major = config_.input_major});
   }
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("weight", weight_), v("bias", bias_);
+    v("weight", weight_);
+    if (config_.bias) v("bias", bias_);
   }
 
  private:
   Parameter weight_, bias_;
+  LinearConfig config_;
 };
 
 class LayerNorm {
@@ -49,11 +62,13 @@ class Embedding {
  public:
   // N(0, 1/C): with the paper's scale of sqrt(C) the rows enter with unit variance.
   Embedding(std::int64_t count, std::int64_t width)
-      : weight_{{count, width}, {Init::normal, 1.0f / std::sqrt(static_cast<float>(width))}} {}
+      : Embedding(count, width, {Init::normal, 1.0f / std::sqrt(static_cast<float>(width))}) {}
+  Embedding(std::int64_t count, std::int64_t width, const Init& init) : weight_{{count, width}, init} {}
 
   Tensor operator()(const Tensor& ids, const ops::EmbeddingOptions& options = {}) const {
     return ops::embedding(ids, weight_, options);
   }
+  const Tensor& table() const { return weight_; }
   // Scores of every row against x: the output layer that shares these weights (section 3.4).
   Tensor logits(const Tensor& x, const Tensor& bias = {}) const { return ops::linear(x, weight_, bias); }
   template <class Visitor>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attend/nn/layers.h"
+#include "attend/ops/arithmetic.h"
 
 namespace attend::nn {
 
@@ -29,6 +30,8 @@ class Residual {
     else
       stream_ = norm.add(stream_, branch, options_.dropout).norm;
   }
+  // The stream as it stands, for whoever looks at hidden states (dropout does not hit what still waits).
+  Tensor value() const { return waiting_.defined() ? ops::add(stream_, waiting_) : stream_; }
   // The norm at the end of the stack.
   Tensor finish(const LayerNorm& norm) { return normalized(norm); }
   // Without one: post-norm stacks end in a norm already.

@@ -81,6 +81,10 @@ class Translator {
   // Every head of every layer of the encoder, in order; none for a model whose encoder has no attention.
   std::vector<SelfAttention> self_attention(const std::string& line) const;
 
+  // For whoever searches by hand (inspect.h): the text of each token, and what a translation never contains.
+  std::vector<std::string> pieces(std::span<const std::int32_t> ids) const;
+  const std::vector<std::int32_t>& banned() const { return banned_; }
+
  private:
   struct Source {
     std::size_t line;
@@ -89,7 +93,6 @@ class Translator {
   std::vector<Source> read(std::span<const std::string> lines, const TranslateOptions& options) const;
   std::vector<std::vector<decode::Hypothesis>> search(std::span<const Source> batch,
                                                       const TranslateOptions& options) const;
-  std::vector<std::string> pieces(std::span<const std::int32_t> ids) const;
   // Where the rank-th hypothesis of each sentence looked, by one pass over the finished pairs.
   void look(std::span<const Source> batch, const std::vector<std::vector<decode::Hypothesis>>& hypotheses,
             std::size_t rank, std::vector<TranslatedLine>& lines) const;
@@ -98,7 +101,7 @@ class Translator {
   const Tokenizer& tokenizer_;
   Backend& backend_;
   std::int32_t pad_ = 0, start_ = 0, end_ = 0;
-  std::vector<std::int32_t> banned_;  // what a translation never contains
+  std::vector<std::int32_t> banned_;
 };
 
 // A translator with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json.

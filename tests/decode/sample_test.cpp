@@ -103,5 +103,64 @@ TEST(Sample, RefusesWhatCannotBe) {
   EXPECT_THROW(sample(model, options), Error);
 }
 
+// How often each first token is drawn, out of many.
+std::map<std::int32_t, double> shares(const std::vector<float>& logits, SampleOptions options) {
+  const std::size_t count = 20000;
+  options.max_lengths.assign(count, 1);
+  TableModel model(
+      static_cast<std::int64_t>(logits.size()), count, 1,
+      [&](std::size_t, const Tokens&, std::int32_t token) { return logits[static_cast<std::size_t>(token)]; });
+  std::map<std::int32_t, double> share;
+  for (const auto& found : sample(model, options))
+    share[found[0].finished ? options.end : found[0].tokens[0]] += 1.0 / static_cast<double>(count);
+  return share;
+}
+
+TEST(Sample, TopPKeepsTheSmallestSetThatHoldsIt) {
+  // Probabilities 0.5, 0.3, 0.15, 0.05 of tokens 3 to 6.
+  const std::vector<float> logits = {0, 0, -99, std::log(0.5f), std::log(0.3f), std::log(0.15f), std::log(0.05f)};
+  SampleOptions options = options_of({});
+  options.top_p = 0.79f;  // 0.5 is not enough, 0.8 is
+  auto share = shares(logits, options);
+  EXPECT_NEAR(share[3], 0.5 / 0.8, 0.02);
+  EXPECT_NEAR(share[4], 0.3 / 0.8, 0.02);
+  EXPECT_EQ(share[5] + share[6], 0);
+  options.top_p = 0.4f;  // never none
+  EXPECT_NEAR(shares(logits, options)[3], 1, 1e-9);
+}
+
+TEST(Sample, MinPIsAShareOfTheLikeliest) {
+  const std::vector<float> logits = {0, 0, -99, std::log(0.5f), std::log(0.3f), std::log(0.15f), std::log(0.05f)};
+  SampleOptions options = options_of({});
+  options.min_p = 0.25f;  // of 0.5: 0.125
+  auto share = shares(logits, options);
+  EXPECT_NEAR(share[5], 0.15 / 0.95, 0.02);
+  EXPECT_EQ(share[6], 0);
+}
+
+TEST(Sample, RepetitionIsPenalised) {
+  // Greedy, the same logits every time: a positive one is divided, a negative one multiplied, once, by the penalty.
+  const std::vector<float> logits = {0, 0, -99, 3.0f, 2.0f, -0.5f, -0.9f};
+  SampleOptions options = options_of({6});
+  options.top_k = 1, options.repetition_penalty = 2;
+  const LogitFunction logit = [&](std::size_t, const Tokens&, std::int32_t token) {
+    return logits[static_cast<std::size_t>(token)];
+  };
+  TableModel model(7, 1, 1, logit);
+  EXPECT_EQ(sample(model, options)[0][0].tokens, (Tokens{3, 4, 3, 3, 3, 3}));  // 3 -> 1.5, 4 -> 1
+  options.prompt = {3};
+  TableModel again(7, 1, 1, logit);
+  EXPECT_EQ(sample(again, options)[0][0].tokens, (Tokens{4, 3, 3, 3, 3, 3}));
+}
+
+TEST(Sample, StopEndsATextThere) {
+  SampleOptions options = options_of({10});
+  options.stop = [](std::size_t, std::size_t, std::span<const std::int32_t> written) { return written.size() == 4; };
+  TableModel model(50, 1, 1, random_logits(2, 1));
+  const Hypothesis found = sample(model, options)[0][0];
+  EXPECT_LE(found.tokens.size(), 4u);
+  EXPECT_TRUE(found.finished);
+}
+
 }  // namespace
 }  // namespace attend::test

@@ -1,0 +1,168 @@
+#include "attend/checkpoint/hugging_face.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/strict_json.h"
+#include "attend/checkpoint/safetensors_writer.h"
+
+namespace attend {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nn::Parameters;
+
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+// What files hold besides parameters: masks and counters that older versions stored, and second names of the table of
+// tokens and of the output's bias.
+constexpr std::array<std::string_view, 9> kDerived = {".attn.bias",
+                                                      ".attn.masked_bias",
+                                                      "position_ids",
+                                                      "lm_head.weight",
+                                                      "predictions.decoder.weight",
+                                                      "predictions.decoder.bias",
+                                                      "lm_head.decoder.weight",
+                                                      "lm_head.decoder.bias",
+                                                      "vocab_projector.weight"};
+
+bool derived(std::string_view name) {
+  return std::any_of(kDerived.begin(), kDerived.end(), [&](std::string_view end) { return name.ends_with(end); });
+}
+
+// The shards an index names, each once. They lie beside it: a name with a folder in it is refused.
+std::vector<std::string> shards_of(const fs::path& index) {
+  const nlohmann::json json = parse_strict_json(read_file(index), index.string());
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  check(json.is_object() && map != json.end() && map->is_object(), "{}: no 'weight_map'", index.string());
+  std::set<std::string> names;
+  for (const auto& file : *map) {
+    check(file.is_string(), "{}: 'weight_map' must give the file of each tensor", index.string());
+    const auto name = file.get<std::string>();
+    check(!name.empty() && name != ".." && name.find_first_of("/\\") == std::string::npos,
+          "{}: {} is not the name of a file beside it", index.string(), shown(name));
+    names.insert(name);
+  }
+  check(!names.empty(), "{}: 'weight_map' is empty", index.string());
+  return {names.begin(), names.end()};
+}
+
+// The names under which a file may hold a tensor: with and without the prefix, and as the first BERT spelt its norms.
+std::vector<std::string> spellings(const std::string& name, const std::string& prefix) {
+  std::vector<std::string> names = {name};
+  if (!prefix.empty())
+    names.push_back(name.starts_with(prefix + ".") ? name.substr(prefix.size() + 1) : prefix + "." + name);
+  for (const auto& [now, once] : {std::pair{"LayerNorm.weight", "gamma"}, {"LayerNorm.bias", "beta"}}) {
+    if (!name.ends_with(now)) continue;
+    for (std::size_t i = 0, count = names.size(); i < count; ++i)
+      names.push_back(names[i].substr(0, names[i].rfind('.') + 1) + once);
+  }
+  return names;
+}
+
+// Whether a model that has a head, or is without one, may start with this tensor untrained.
+bool may_be_new(const std::string& name, bool headed, const HuggingFaceOptions& options) {
+  const bool head = headed && !name.starts_with(options.prefix + ".");
+  return options.new_head && (head || name.find("pooler.") != std::string::npos);
+}
+
+}  // namespace
+
+TensorFiles::TensorFiles(Safetensors file) : source_(file.source()) { files_.push_back(std::move(file)); }
+
+TensorFiles TensorFiles::open(const fs::path& folder) {
+  if (fs::exists(folder / kWeights)) return TensorFiles(Safetensors::open((folder / kWeights).string()));
+  check(fs::exists(folder / kIndex), "{}: neither {} nor {} is there", folder.string(), kWeights, kIndex);
+  std::vector<Safetensors> files;
+  for (const std::string& name : shards_of(folder / kIndex))
+    files.push_back(Safetensors::open((folder / name).string()));
+  return TensorFiles((folder / kIndex).string(), std::move(files));
+}
+
+const Safetensors* TensorFiles::holding(std::string_view name) const {
+  const auto found = std::find_if(files_.begin(), files_.end(), [&](const auto& file) { return file.find(name); });
+  return found == files_.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> TensorFiles::names() const {
+  std::vector<std::string> names;
+  for (const Safetensors& file : files_)
+    for (const StoredTensor& tensor : file.tensors()) names.push_back(tensor.name);
+  return names;
+}
+
+std::vector<FilePart> file_parts(const Parameters::Entry& entry) {
+  const std::string& name = entry.name;
+  check(entry.rows_in_file == 0, "{}: part of a larger tensor, which these files have not", name);
+  const std::size_t bar = name.find('|');
+  if (bar == std::string::npos) return {{name, entry.parameter->shape, 0}};
+  const std::size_t begin = name.rfind('.', bar) + 1, end = std::min(name.find('.', bar), name.size());
+  std::vector<std::string> words(1);
+  for (char c : name.substr(begin, end - begin))
+    if (c == '|')
+      words.emplace_back();
+    else
+      words.back() += c;
+  Shape shape = entry.parameter->shape;
+  const auto count = static_cast<std::int64_t>(words.size());
+  check(shape[0] % count == 0, "{}: {} does not fall into {} parts", name, shape, count);
+  shape.set(0, shape[0] / count);
+  std::vector<FilePart> parts;
+  for (const std::string& word : words)
+    parts.push_back({name.substr(0, begin) + word + name.substr(end), shape,
+                     static_cast<std::int64_t>(parts.size()) * shape.size()});
+  return parts;
+}
+
+LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, const HuggingFaceOptions& options) {
+  LoadReport report;
+  std::set<std::string> used;
+  const auto& entries = parameters.entries();
+  const bool headed = std::any_of(entries.begin(), entries.end(),
+                                  [&](const auto& entry) { return entry.name.starts_with(options.prefix + "."); });
+  for (const Parameters::Entry& entry : entries) {
+    std::vector<float> values;
+    for (const FilePart& part : file_parts(entry)) {
+      const std::vector<std::string> names = spellings(part.name, options.prefix);
+      const auto name = std::find_if(names.begin(), names.end(), [&](const auto& each) { return files.holding(each); });
+      if (name == names.end()) {
+        check(may_be_new(part.name, headed, options), "{}: no tensor '{}', which the model needs", files.source(),
+              part.name);
+        report.missing.push_back(part.name);
+        continue;
+      }
+      const Safetensors& file = *files.holding(*name);
+      check(file[*name].shape == part.shape, "{}: '{}' is {}, but the model wants {}", file.source(), *name,
+            file[*name].shape, part.shape);
+      const std::vector<float> read = file.floats(*name);
+      values.insert(values.end(), read.begin(), read.end());
+      used.insert(*name);
+    }
+    if (!values.empty()) parameters.write(entry, values);
+  }
+  for (const std::string& name : files.names())
+    if (!used.contains(name) && !derived(name)) report.unused.push_back(name);
+  return report;
+}
+
+void save_hugging_face(const fs::path& folder, const Parameters& parameters, Json config) {
+  const DType dtype = parameters.value().dtype();
+  config["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
+  SafetensorsWriter writer;
+  for (const Parameters::Entry& entry : parameters.entries())
+    for (const FilePart& part : file_parts(entry))
+      writer.add(part.name,
+                 parameters.value().slice_first(entry.offset + part.begin, part.shape.size()).reshape(part.shape));
+  writer.set_metadata("format", "pt");  // transformers asks for it
+  writer.write((folder / kWeights).string());
+  write_file(folder / "config.json", config.dump(2) + "\n");
+}
+
+}  // namespace attend

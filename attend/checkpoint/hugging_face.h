@@ -1,0 +1,66 @@
+// Model folders as Hugging Face's transformers writes and reads them: config.json, and model.safetensors or the shards
+// that model.safetensors.index.json lists.
+//
+// A model whose visit() names are the file's needs nothing else. One parameter may be several tensors of the file, one
+// below the other: its name then lists them between bars, "attention.self.query|key|value.weight".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/checkpoint/safetensors.h"
+#include "attend/nn/parameters.h"
+
+namespace attend {
+
+// The tensors of one file or of several that make up one model.
+class TensorFiles {
+ public:
+  static TensorFiles open(const std::filesystem::path& folder);
+  explicit TensorFiles(Safetensors file);
+
+  const std::string& source() const { return source_; }
+  const Safetensors* holding(std::string_view name) const;  // null when none does
+  std::vector<std::string> names() const;
+
+ private:
+  TensorFiles(std::string source, std::vector<Safetensors> files)
+      : source_(std::move(source)), files_(std::move(files)) {}
+
+  std::string source_;
+  std::vector<Safetensors> files_;
+};
+
+// One tensor of the file: elements [begin, begin + shape.size()) of a parameter.
+struct FilePart {
+  std::string name;
+  Shape shape;
+  std::int64_t begin = 0;
+};
+std::vector<FilePart> file_parts(const nn::Parameters::Entry& entry);
+
+struct HuggingFaceOptions {
+  // "bert": what the names of the model without its head begin with when it has one; a file may have them with or
+  // without it.
+  std::string prefix = {};
+  // Parameters outside the prefix, and the pooler, keep their first values when the file lacks them: a new head on a
+  // pretrained model.
+  bool new_head = false;
+};
+
+struct LoadReport {
+  std::vector<std::string> missing;  // parameters the file lacks
+  std::vector<std::string> unused;   // tensors the model has no place for; copies of others do not count
+};
+
+// Throws Error naming the tensor when one is missing or has another shape.
+LoadReport load_hugging_face(const TensorFiles& files, nn::Parameters& parameters, const HuggingFaceOptions& options);
+
+// Writes config.json and model.safetensors, in the dtype the model computes in.
+void save_hugging_face(const std::filesystem::path& folder, const nn::Parameters& parameters, Json config);
+
+}  // namespace attend

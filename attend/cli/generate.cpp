@@ -1,0 +1,158 @@
+#include "attend/cli/generate.h"
+
+#include <fmt/format.h>
+
+#include <istream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "attend/backends.h"
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/interrupt.h"
+#include "attend/tasks/generator.h"
+
+namespace attend {
+
+namespace {
+
+struct ModelOptions {
+  std::string model, device = "cpu", dtype = "f32";
+  int threads = 0;
+};
+
+void add_model_flags(CLI::App& flags, ModelOptions& options) {
+  flags.add_option("--model", options.model, "folder of a GPT-2 model, as from the Hugging Face hub")->required();
+  flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
+  flags.add_option("--dtype", options.dtype, "f32 or bf16")
+      ->check(CLI::IsMember({"f32", "bf16"}).description(""))
+      ->capture_default_str();
+  flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();
+}
+
+// The model with the device it lives on.
+struct OpenModel {
+  explicit OpenModel(const ModelOptions& options)
+      : backend(open_backend(options.device, {.threads = options.threads})),
+        generator(options.model, *backend, options.dtype == "bf16" ? DType::bf16 : DType::f32) {}
+  std::unique_ptr<Backend> backend;
+  tasks::Generator generator;
+};
+
+std::string read_all(std::istream& in) {
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+struct GenerateCommand {
+  ModelOptions model;
+  std::string prompt;
+  bool greedy = false, json = false;
+  tasks::GenerateOptions generate = {.max_tokens = 100, .temperature = 1, .top_k = 50};
+};
+
+constexpr const char* kGenerateExamples = R"(Examples:
+  attend generate --model gpt2 "The animal did not cross the street because"
+  echo "Once upon a time" | attend generate --model gpt2 --temperature 0.8 --top-p 0.95 --max-tokens 200
+  attend generate --model gpt2 --greedy --stop "." "Attention is"
+  attend generate --model gpt2 --samples 3 --json "My name is"
+The text appears as it is written. The same seed writes the same text, on any number of threads.)";
+
+void run_generate(const GenerateCommand& options, const Streams& streams) {
+  std::string prompt = options.prompt;
+  if (prompt.empty()) {
+    prompt = read_all(streams.in);
+    if (prompt.ends_with('\n')) prompt.pop_back();
+  }
+  const OpenModel model(options.model);
+  const InterruptGuard interrupt;
+  tasks::GenerateOptions generate = options.generate;
+  if (options.greedy) generate.top_k = 1;
+  generate.interrupted = [&] { return interrupt.requested(); };
+  const bool streaming = generate.samples == 1 && !options.json;
+  if (streaming) {
+    streams.out << prompt << std::flush;
+    generate.on_text = [&](std::string_view piece) { streams.out << piece << std::flush; };
+  }
+  const std::vector<tasks::Generated> results = model.generator.generate(prompt, generate);
+  if (streaming) {
+    streams.out << '\n';
+    return;
+  }
+  for (const tasks::Generated& result : results)
+    if (options.json)
+      streams.out
+          << Json({{"prompt", prompt}, {"text", result.text}, {"tokens", result.tokens}, {"finished", result.finished}})
+                 .dump()
+          << '\n';
+    else
+      streams.out << prompt << result.text << "\n\n";
+}
+
+struct PerplexityCommand {
+  ModelOptions model;
+  std::string file;
+  std::int64_t context = 0;
+  bool json = false;
+};
+
+void run_perplexity(const PerplexityCommand& options, const Streams& streams) {
+  const std::string text = options.file.empty() ? read_all(streams.in) : read_file(options.file);
+  const OpenModel model(options.model);
+  const tasks::Perplexity result = model.generator.perplexity(text, options.context);
+  if (options.json)
+    streams.out << Json({{"perplexity", result.value()}, {"nats", result.nats}, {"tokens", result.tokens}}).dump()
+                << '\n';
+  else
+    streams.out << fmt::format("perplexity {:.4f}   {:.4f} nats a token   {} tokens\n", result.value(), result.nats,
+                               result.tokens);
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app, const Streams& streams) {
+  add_command<GenerateCommand>(
+      app, streams, {.name = "generate", .help = "Goes on with a text, with GPT-2.", .examples = kGenerateExamples},
+      [](CLI::App& flags, GenerateCommand& options) {
+        add_model_flags(flags, options.model);
+        tasks::GenerateOptions& generate = options.generate;
+        flags.add_option("prompt", options.prompt, "the beginning; standard input without it");
+        flags.add_option("--max-tokens", generate.max_tokens, "how many to write at most")->capture_default_str();
+        flags.add_flag("--greedy", options.greedy, "always the likeliest token");
+        flags.add_option("--temperature", generate.temperature, "below 1: safer, above 1: wilder")
+            ->capture_default_str();
+        flags.add_option("--top-k", generate.top_k, "draw from the k likeliest tokens; 0: from all")
+            ->capture_default_str();
+        flags.add_option("--top-p", generate.top_p, "draw from the likeliest with this probability together")
+            ->capture_default_str();
+        flags.add_option("--min-p", generate.min_p, "leave out tokens below this share of the likeliest one's")
+            ->capture_default_str();
+        flags.add_option("--repetition-penalty", generate.repetition_penalty, "above 1: repeats itself less")
+            ->capture_default_str();
+        flags.add_option("--beams", generate.beams, "beam search with so many beams instead of drawing");
+        flags.add_option("--samples", generate.samples, "how many texts")->capture_default_str();
+        flags.add_option("--seed", generate.seed, "of the draws")->capture_default_str();
+        flags.add_option("--stop", generate.stops, "end before this string; may be given more than once");
+        flags.add_flag("--json", options.json, "one JSON object a text");
+      },
+      run_generate);
+}
+
+void add_perplexity_command(CLI::App& app, const Streams& streams) {
+  add_command<PerplexityCommand>(
+      app, streams,
+      {.name = "perplexity",
+       .help = "How well a GPT-2 model predicts a text.",
+       .examples = "Example:\n  attend perplexity --model gpt2 wikitext.txt\n"
+                   "Long texts are read in windows of the model's length that overlap by --context tokens."},
+      [](CLI::App& flags, PerplexityCommand& options) {
+        add_model_flags(flags, options.model);
+        flags.add_option("file", options.file, "the text; standard input without it");
+        flags.add_option("--context", options.context, "tokens a window repeats of the one before; 0: half of it")
+            ->capture_default_str();
+        flags.add_flag("--json", options.json, "one JSON object");
+      },
+      run_perplexity);
+}
+
+}  // namespace attend

@@ -1,0 +1,165 @@
+#include "attend/cli/info.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/base/json.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/tasks/model_folder.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend {
+
+namespace {
+
+struct InfoOptions {
+  std::string model;
+  bool json = false, tensors = false;
+};
+
+// Numbers and bytes of one part of a model.
+struct Part {
+  std::int64_t numbers = 0, bytes = 0, tensors = 0;
+  std::string layers;  // "0 to 11" when the part is repeated
+};
+
+// "transformer.h.3.attn.c_attn.weight" -> "transformer.h", layer 3; "wte.weight" -> "wte".
+std::string part_of(const std::string& name, std::int64_t& layer) {
+  std::vector<std::string> words(1);
+  for (char c : name)
+    if (c == '.')
+      words.emplace_back();
+    else
+      words.back() += c;
+  std::string part;
+  layer = -1;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (!words[i].empty() &&
+        std::all_of(words[i].begin(), words[i].end(), [](unsigned char c) { return std::isdigit(c); })) {
+      layer = words[i].size() < 6 ? std::stoll(words[i]) : 0;
+      return part;
+    }
+    part += (part.empty() ? "" : ".") + words[i];
+  }
+  return part.empty() ? name : part;
+}
+
+std::string grouped(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+std::string size_text(std::int64_t bytes) {
+  return bytes >= 1'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6)
+                             : fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+}
+
+struct Summary {
+  std::vector<std::pair<std::string, Part>> parts;  // in the order of the file
+  Part all;
+  std::set<std::string> types;
+};
+
+Summary summarise(const TensorFiles& files) {
+  Summary summary;
+  std::map<std::string, std::size_t> places;
+  std::map<std::string, std::set<std::int64_t>> layers;
+  for (const std::string& name : files.names()) {
+    const StoredTensor& tensor = (*files.holding(name))[name];
+    std::int64_t layer = -1;
+    const std::string key = part_of(name, layer);
+    const auto [place, added] = places.emplace(key, summary.parts.size());
+    if (added) summary.parts.push_back({key, {}});
+    for (Part* part : {&summary.parts[place->second].second, &summary.all}) {
+      part->numbers += tensor.shape.size();
+      part->bytes += static_cast<std::int64_t>(tensor.bytes.size());
+      ++part->tensors;
+    }
+    if (layer >= 0) layers[key].insert(layer);
+    summary.types.insert(std::string(name_of(tensor.type)));
+  }
+  for (auto& [key, part] : summary.parts)
+    if (const auto found = layers.find(key); found != layers.end())
+      part.layers = fmt::format(" x {}", found->second.size());
+  return summary;
+}
+
+void run_info(const InfoOptions& options, const Streams& streams) {
+  const std::filesystem::path folder = tasks::find_model(options.model);
+  const Json config = read_json(folder / "config.json");
+  const TensorFiles files = TensorFiles::open(folder);
+  const Summary summary = summarise(files);
+  std::string type = "unknown";
+  if (config.is_object() && config.contains("model_type") && config["model_type"].is_string())
+    type = config["model_type"].get<std::string>();
+  std::string tokenizer = "none";
+  try {
+    tokenizer = fmt::format("{} tokens", grouped(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));
+  } catch (const Error& error) {
+    tokenizer = error.what();
+  }
+
+  if (options.json) {
+    Json parts = Json::array();
+    for (const auto& [name, part] : summary.parts)
+      parts.push_back({{"name", name}, {"parameters", part.numbers}, {"bytes", part.bytes}, {"tensors", part.tensors}});
+    streams.out << Json({{"folder", folder.string()},
+                         {"model_type", type},
+                         {"parameters", summary.all.numbers},
+                         {"bytes", summary.all.bytes},
+                         {"dtypes", summary.types},
+                         {"parts", parts},
+                         {"tokenizer", tokenizer},
+                         {"config", config}})
+                       .dump()
+                << '\n';
+    return;
+  }
+  std::string types;
+  for (const std::string& name : summary.types) types += (types.empty() ? "" : ", ") + name;
+  streams.out << fmt::format("{}\n  model       {}\n  parameters  {}\n  on disk     {} ({})\n  tokenizer   {}\n\n",
+                             folder.string(), type, grouped(summary.all.numbers), size_text(summary.all.bytes), types,
+                             tokenizer);
+  std::size_t width = 4;
+  for (const auto& [name, part] : summary.parts) width = std::max(width, name.size() + part.layers.size());
+  for (const auto& [name, part] : summary.parts)
+    streams.out << fmt::format(
+        "  {:<{}}  {:>15}  {:>10}  {:5.1f} %\n", name + part.layers, width, grouped(part.numbers),
+        size_text(part.bytes),
+        100 * static_cast<double>(part.numbers) / static_cast<double>(std::max<std::int64_t>(summary.all.numbers, 1)));
+  if (options.tensors) {
+    streams.out << '\n';
+    for (const std::string& name : files.names()) {
+      const StoredTensor& tensor = (*files.holding(name))[name];
+      streams.out << fmt::format("  {:<5} {} {}\n", name_of(tensor.type), name, tensor.shape);
+    }
+  }
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& app, const Streams& streams) {
+  add_command<InfoOptions>(
+      app, streams,
+      {.name = "info",
+       .help = "What is in a model folder: architecture, parameters by part, size, tokenizer.",
+       .examples = "Examples:\n  attend info en-fr                  a shipped model, by its name\n"
+                   "  attend info path/to/gpt2 --tensors  with every tensor"},
+      [](CLI::App& flags, InfoOptions& options) {
+        flags.add_option("model", options.model, "a model's folder, or the name of a shipped one")->required();
+        flags.add_flag("--tensors", options.tensors, "list every tensor");
+        flags.add_flag("--json", options.json, "one JSON object");
+      },
+      run_info);
+}
+
+}  // namespace attend

@@ -1,0 +1,168 @@
+#include "attend/models/bert.h"
+
+#include <fmt/format.h>
+
+#include "attend/base/error.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/ops/activation.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/layout.h"
+
+namespace attend::models {
+
+namespace {
+
+const BertConfig& checked(const BertConfig& config) {
+  const char* name = name_of(config.family);
+  check_within(name, "vocab_size", config.vocabulary, 1, 1 << 24);
+  check_within(name, "max_position_embeddings", config.max_length, 1, 1 << 24);
+  check_within(name, "type_vocab_size", config.types, 1, 1 << 16);
+  check_within(name, "the width", config.width, 8, 1 << 16);
+  check_within(name, "the number of layers", config.layers, 0, 1024);
+  check_within(name, "the width of the feed-forward layers", config.hidden, 1, 1 << 20);
+  check_within(name, "pad_token_id", config.pad, -1, config.vocabulary - 1);
+  check(config.family != BertFamily::roberta || (config.pad >= 0 && config.pad + 1 < config.max_length),
+        "{}: positions are counted from behind pad_token_id, which is {}", name, config.pad);
+  check_heads(name, config.width, config.heads);
+  check_rate(name, "dropout", config.dropout);
+  check_rate(name, "the dropout of attention", config.attention_dropout);
+  check_rate(name, "the dropout of the classifier", config.dropout_of_head());
+  hugging_face_activation(config.activation, name);
+  return config;
+}
+
+nn::Init init(const BertConfig& config) { return {nn::Init::normal, config.init_deviation}; }
+
+BertFamily family_named(const Json& json, std::string_view what) {
+  const auto found = json.find("model_type");
+  for (BertFamily family : {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert})
+    if (found != json.end() && *found == name_of(family)) return family;
+  fail("{}: 'model_type' must be bert, roberta or distilbert, not {}", what,
+       found == json.end() ? "missing" : found->dump());
+}
+
+bool has_labels(const std::string& architecture) {
+  return architecture.ends_with("ForSequenceClassification") || architecture.ends_with("ForTokenClassification");
+}
+
+}  // namespace
+
+BertConfig bert_config(const Json& json, std::string_view what) {
+  check(json.is_object(), "{}: expected a JSON object", what);
+  BertConfig config{.family = family_named(json, what)};
+  if (config.family == BertFamily::roberta) config.start = 0, config.pad = 1, config.end = 2;
+  if (config.distilled()) config.layers = 6, config.head_dropout = 0.2f;
+  read_known_fields(config, json, what);
+  require_flag(json, "is_decoder", false, what);
+  require_flag(json, "add_cross_attention", false, what);
+  require_flag(json, "tie_word_embeddings", true, what);
+  const std::string positions = json.value("position_embedding_type", "absolute");
+  check(positions == "absolute", "{}: 'position_embedding_type' is '{}'; only absolute is known", what, positions);
+  config.architecture = architecture_of(json, what);
+  if (has_labels(config.architecture)) config.labels = labels_of(json, what);
+  const auto problem = json.find("problem_type");
+  if (problem != json.end() && !problem->is_null()) {
+    config.regression = *problem == "regression";
+    check(config.regression || *problem == "single_label_classification",
+          "{}: 'problem_type' is {}; there are regression and single_label_classification", what, problem->dump());
+  } else {
+    config.regression = config.labels.size() == 1 && config.architecture.ends_with("ForSequenceClassification");
+  }
+  return checked(config);
+}
+
+Json bert_json(const BertConfig& config) {
+  Json json = {{"model_type", name_of(config.family)}};
+  if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
+  json.update(write_fields(config));
+  if (config.head_dropout < 0) json[config.distilled() ? "seq_classif_dropout" : "classifier_dropout"] = nullptr;
+  null_missing_tokens(json);
+  if (!config.labels.empty()) write_labels(json, config.labels);
+  if (config.architecture.ends_with("ForSequenceClassification"))
+    json["problem_type"] = config.regression ? "regression" : "single_label_classification";
+  json["tie_word_embeddings"] = true;
+  return json;
+}
+
+std::vector<std::int32_t> roberta_positions(std::span<const std::int32_t> ids, std::int64_t length, std::int32_t pad) {
+  std::vector<std::int32_t> positions;
+  std::int32_t next = 0;
+  for (std::int32_t id : ids) {
+    if (static_cast<std::int64_t>(positions.size()) % length == 0) next = pad + 1;
+    positions.push_back(id == pad ? pad : next++);
+  }
+  return positions;
+}
+
+BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
+    : distilled_(config.distilled()),
+      attention_({.width = config.width,
+                  .heads = config.heads,
+                  .dropout = config.attention_dropout,
+                  .label = Bert::attention_label(index),
+                  .input = {.init = init(config)},
+                  .output = {.init = init(config)}}),
+      norm1_(config.width, config.norm_eps),
+      norm2_(config.width, config.norm_eps),
+      expand_(config.width, config.hidden, {.init = init(config)}),
+      contract_(config.hidden, config.width, {.init = init(config)}),
+      activation_(hugging_face_activation(config.activation, name_of(config.family))) {}
+
+void BertLayer::operator()(nn::Residual& stream, const AttentionMask& mask) const {
+  stream.leave(norm1_, attention_(stream.enter(norm1_), mask));
+  stream.leave(norm2_, contract_(expand_(stream.enter(norm2_), activation_)));
+}
+
+Bert::Bert(const BertConfig& config, Pooler pooler)
+    : config_(checked(config)),
+      pooler_(pooler),
+      tokens_(config.vocabulary, config.width, init(config)),
+      positions_(config.max_length, config.width, init(config)),
+      types_(config.types, config.width, init(config)),
+      norm_(config.width, config.norm_eps),
+      pool_(config.width, config.width, {.init = init(config)}) {
+  check(pooler == Pooler::without || !config.distilled(), "distilbert: it has no pooler");
+  for (std::int64_t i = 0; i < config.layers; ++i) layers_.emplace_back(config_, i);
+}
+
+std::string Bert::attention_label(std::int64_t layer) { return fmt::format("layer.{}.attention", layer); }
+
+Tensor Bert::embed(const BertInput& input) const {
+  const Tensor& ids = input.texts.ids;
+  const bool counted = config_.family == BertFamily::roberta;
+  check(!counted || input.texts.positions.defined(), "roberta: texts need their positions (roberta_positions)");
+  const Tensor words = tokens_(ids, {.positions = positions_.table(),
+                                     .position_ids = input.texts.positions,
+                                     .padding = config_.pad,
+                                     .position_padding = counted ? config_.pad : -1});
+  if (config_.distilled()) return ops::dropout(norm_(words), config_.dropout);
+  Tensor types = input.types;
+  if (!types.defined()) {
+    types = like(ids);
+    ids.backend().fill(types, 0);
+  }
+  return ops::dropout(norm_.add(words, types_(types), 0).norm, config_.dropout);
+}
+
+Tensor Bert::states(const BertInput& input, std::vector<Tensor>* hidden) const {
+  const AttentionMask mask = mask_between(input.texts, input.texts);
+  nn::Residual stream(embed(input), {.dropout = config_.dropout});
+  if (hidden) hidden->push_back(stream.finish());
+  for (const BertLayer& layer : layers_) {
+    layer(stream, mask);
+    if (hidden) hidden->push_back(stream.finish());
+  }
+  return stream.finish();
+}
+
+Tensor Bert::first(const Tensor& states, const nn::Sequences& texts) const {
+  if (texts.packed()) return ops::gather(states, texts.offsets.slice_first(0, texts.offsets.dim(0) - 1));
+  return ops::slice(states, 1, 0, 1).reshape({states.dim(0), states.width()});
+}
+
+Tensor Bert::pooled(const Tensor& states, const nn::Sequences& texts) const {
+  check(pooler_ == Pooler::with, "{}: this model was made without a pooler", name_of(config_.family));
+  return pool_(first(states, texts), Activation::tanh);
+}
+
+}  // namespace attend::models

@@ -1,0 +1,146 @@
+// BERT (Devlin et al. 2019): an encoder that reads in both directions; RoBERTa (Liu et al. 2019), the same trained
+// longer, whose positions count from behind the padding's; and DistilBERT (Sanh et al. 2019), half as deep, without
+// token types and pooler. Parameters have the names of Hugging Face's files; queries, keys and values are one parameter
+// here and three tensors there.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/nn/attention.h"
+#include "attend/nn/layers.h"
+#include "attend/nn/residual.h"
+#include "attend/nn/sequences.h"
+
+namespace attend::models {
+
+enum class BertFamily : std::uint8_t { bert, roberta, distilbert };
+constexpr const char* name_of(BertFamily family) {
+  constexpr const char* kNames[] = {"bert", "roberta", "distilbert"};
+  return kNames[static_cast<int>(family)];
+}
+
+struct BertConfig {
+  BertFamily family = BertFamily::bert;
+  std::int64_t vocabulary = 30522, max_length = 512, types = 2;
+  std::int64_t width = 768, layers = 12, heads = 12, hidden = 3072;
+  std::string activation = "gelu";
+  float dropout = 0.1f, attention_dropout = 0.1f;
+  float head_dropout = -1;  // before the classifier; -1: as dropout
+  float norm_eps = 1e-12f, init_deviation = 0.02f;
+  std::int64_t start = -1, end = -1, pad = 0;  // tokens; -1: none
+
+  std::string architecture = {};         // "BertForMaskedLM": which head a file has
+  std::vector<std::string> labels = {};  // of a head that chooses between labels
+  bool regression = false;               // of a head with one label: a number instead
+
+  bool distilled() const { return family == BertFamily::distilbert; }
+  float dropout_of_head() const { return head_dropout < 0 ? dropout : head_dropout; }
+
+  // By the keys of config.json.
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("vocab_size", vocabulary, "how many tokens there are");
+    v("max_position_embeddings", max_length, "rows of the table of positions");
+    v(distilled() ? "dim" : "hidden_size", width, "of the model");
+    v(distilled() ? "n_layers" : "num_hidden_layers", layers, "how many");
+    v(distilled() ? "n_heads" : "num_attention_heads", heads, "of attention; they divide the width");
+    v(distilled() ? "hidden_dim" : "intermediate_size", hidden, "width inside the feed-forward layers");
+    v(distilled() ? "activation" : "hidden_act", activation, "of the feed-forward layers");
+    v(distilled() ? "dropout" : "hidden_dropout_prob", dropout, "of embeddings and of what each sublayer adds");
+    v(distilled() ? "attention_dropout" : "attention_probs_dropout_prob", attention_dropout, "of attention weights");
+    v(distilled() ? "seq_classif_dropout" : "classifier_dropout", head_dropout, "before the classifier");
+    if (!distilled()) {
+      v("type_vocab_size", types, "how many types of tokens there are: first and second sentence");
+      v("layer_norm_eps", norm_eps, "added to variances");
+    }
+    v("initializer_range", init_deviation, "deviation of the weights a new model starts from");
+    v("bos_token_id", start, "a text begins with it");
+    v("eos_token_id", end, "a text ends with it");
+    v("pad_token_id", pad, "fills short texts");
+  }
+};
+
+// From a config.json whose model_type is "bert", "roberta" or "distilbert", and back. Throws Error for what the model
+// here cannot be.
+BertConfig bert_config(const Json& config, std::string_view what);
+Json bert_json(const BertConfig& config);
+
+// What a model of this family reads. RoBERTa needs texts.positions.
+struct BertInput {
+  nn::Sequences texts;
+  Tensor types = {};  // i32, like the ids: 0 for the first sentence, 1 for the second; undefined: 0
+
+  BertInput in(Pass& pass) const { return {texts.in(pass), types.defined() ? pass.input(types) : types}; }
+};
+
+// The positions of ids [B, T] (padded, `length` is T) on the host: RoBERTa counts the tokens that are not padding, from
+// pad + 1, and gives padding its own. The others need none.
+std::vector<std::int32_t> roberta_positions(std::span<const std::int32_t> ids, std::int64_t length, std::int32_t pad);
+
+// Attention, add and norm, feed-forward, add and norm: the layer of Vaswani et al. 2017.
+class BertLayer {
+ public:
+  BertLayer(const BertConfig& config, std::int64_t index);
+  void operator()(nn::Residual& stream, const AttentionMask& mask) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    if (distilled_) {
+      attention_.visit(v, "attention.q_lin|k_lin|v_lin", "attention.out_lin"), v("sa_layer_norm", norm1_);
+      v("ffn.lin1", expand_), v("ffn.lin2", contract_), v("output_layer_norm", norm2_);
+    } else {
+      attention_.visit(v, "attention.self.query|key|value", "attention.output.dense");
+      v("attention.output.LayerNorm", norm1_), v("intermediate.dense", expand_);
+      v("output.dense", contract_), v("output.LayerNorm", norm2_);
+    }
+  }
+
+ private:
+  bool distilled_;
+  nn::SelfAttention attention_;
+  nn::LayerNorm norm1_, norm2_;
+  nn::Linear expand_, contract_;
+  Activation activation_;
+};
+
+class Bert {
+ public:
+  enum class Pooler : std::uint8_t { without, with };
+  Bert(const BertConfig& config, Pooler pooler);
+  const BertConfig& config() const { return config_; }
+
+  // norm(token + position + type), then dropout.   -> [.., C]
+  Tensor embed(const BertInput& input) const;
+  // [.., C]; hidden gets the embeddings and what every layer makes of them.
+  Tensor states(const BertInput& input, std::vector<Tensor>* hidden = nullptr) const;
+  // The state of each text's first token, [B, C], as it is and through the pooler's layer.
+  Tensor first(const Tensor& states, const nn::Sequences& texts) const;
+  Tensor pooled(const Tensor& states, const nn::Sequences& texts) const;
+
+  const nn::Embedding& tokens() const { return tokens_; }
+  // Under which a probe sees the attention of a layer.
+  static std::string attention_label(std::int64_t layer);
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("embeddings.word_embeddings", tokens_), v("embeddings.position_embeddings", positions_);
+    if (!config_.distilled()) v("embeddings.token_type_embeddings", types_);
+    v("embeddings.LayerNorm", norm_);
+    v(config_.distilled() ? "transformer.layer" : "encoder.layer", layers_);
+    if (pooler_ == Pooler::with) v("pooler.dense", pool_);
+  }
+
+ private:
+  BertConfig config_;
+  Pooler pooler_;
+  nn::Embedding tokens_, positions_, types_;
+  nn::LayerNorm norm_;
+  std::vector<BertLayer> layers_;
+  nn::Linear pool_;
+};
+
+}  // namespace attend::models

@@ -1,0 +1,132 @@
+#include "attend/models/bert_heads.h"
+
+#include "attend/base/error.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/ops/activation.h"
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/layout.h"
+#include "attend/ops/reduce.h"
+
+namespace attend::models {
+
+namespace {
+
+nn::LinearConfig linear(const BertConfig& config) {
+  return {.init = nn::Init{nn::Init::normal, config.init_deviation}};
+}
+
+// "BertForMaskedLM", "RobertaForMaskedLM", "DistilBertForMaskedLM".
+Json json_of(BertConfig config, const char* task) {
+  constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert"};
+  config.architecture = std::string(kClasses[static_cast<int>(config.family)]) + "For" + task;
+  return bert_json(config);
+}
+
+std::int64_t labels_in(const BertConfig& config) {
+  check(!config.labels.empty(), "{}: a classifier needs labels", name_of(config.family));
+  return static_cast<std::int64_t>(config.labels.size());
+}
+
+const BertConfig& only_bert(const BertConfig& config) {
+  check(config.family == BertFamily::bert, "{}: only bert is asked which sentence follows", name_of(config.family));
+  return config;
+}
+
+Tensor chosen_rows(const Tensor& states, const Tensor& rows) {
+  return rows.defined() ? ops::gather(states.flat_rows(), rows) : states;
+}
+
+}  // namespace
+
+TokenPredictor::TokenPredictor(const BertConfig& config)
+    : family_(config.family),
+      dense_(config.width, config.width, linear(config)),
+      norm_(config.width, config.norm_eps),
+      bias_{{config.vocabulary}, {}},
+      activation_(family_ == BertFamily::roberta ? Activation::gelu
+                                                 : hugging_face_activation(config.activation, name_of(family_))) {}
+
+Tensor TokenPredictor::operator()(const Tensor& states, const nn::Embedding& tokens) const {
+  return tokens.logits(norm_(dense_(states, activation_)), bias_);
+}
+
+Json MaskedLanguageModel::config() const { return json_of(body_.config(), "MaskedLM"); }
+
+ops::Loss MaskedLanguageModel::loss(const BertInput& input, const Tensor& labels, const Tensor& rows) const {
+  return ops::cross_entropy(logits(chosen_rows(body_.states(input), rows)), labels);
+}
+
+BertPretraining::BertPretraining(const BertConfig& config)
+    : body_(only_bert(config), Bert::Pooler::with),
+      predictor_(config),
+      next_sentence_(config.width, 2, linear(config)) {}
+
+Json BertPretraining::config() const { return json_of(body_.config(), "PreTraining"); }
+
+BertPretraining::Loss BertPretraining::loss(const BertInput& input, const Tensor& labels, const Tensor& next_sentence,
+                                            const Tensor& rows) const {
+  const Tensor states = body_.states(input);
+  Loss loss{.tokens = ops::cross_entropy(token_logits(chosen_rows(states, rows)), labels),
+            .next_sentence = ops::cross_entropy(next_sentence_logits(states, input.texts), next_sentence)};
+  loss.sum = ops::add(loss.tokens.mean, loss.next_sentence.mean);
+  return loss;
+}
+
+NextSentenceModel::NextSentenceModel(const BertConfig& config)
+    : body_(only_bert(config), Bert::Pooler::with), next_sentence_(config.width, 2, linear(config)) {}
+
+Json NextSentenceModel::config() const { return json_of(body_.config(), "NextSentencePrediction"); }
+
+SequenceClassifier::SequenceClassifier(const BertConfig& config)
+    : body_(config, config.family == BertFamily::bert ? Bert::Pooler::with : Bert::Pooler::without),
+      dense_(config.width, config.width, linear(config)),
+      output_(config.width, labels_in(config), linear(config)) {
+  check(!config.regression || config.labels.size() == 1, "{}: a number has one label, not {}", name_of(config.family),
+        config.labels.size());
+}
+
+Json SequenceClassifier::config() const { return json_of(body_.config(), "SequenceClassification"); }
+
+Tensor SequenceClassifier::logits(const Tensor& states, const nn::Sequences& texts) const {
+  const BertConfig& config = body_.config();
+  const float dropout = config.dropout_of_head();
+  if (config.family == BertFamily::bert) return output_(ops::dropout(body_.pooled(states, texts), dropout));
+  const Tensor first = body_.first(states, texts);
+  if (config.family == BertFamily::distilbert) return output_(ops::dropout(dense_(first, Activation::relu), dropout));
+  return output_(ops::dropout(dense_(ops::dropout(first, dropout), Activation::tanh), dropout));
+}
+
+Tensor SequenceClassifier::loss(const BertInput& input, const Tensor& labels) const {
+  const Tensor scores = logits(body_.states(input), input.texts);
+  if (!body_.config().regression) return ops::cross_entropy(scores, labels).mean;
+  const Tensor distance = ops::add(scores.reshape({scores.rows()}), ops::scale(labels, -1));
+  return ops::cast(ops::mean(ops::multiply(distance, distance), 0), DType::f32);
+}
+
+TokenTagger::TokenTagger(const BertConfig& config)
+    : body_(config, Bert::Pooler::without), output_(config.width, labels_in(config), linear(config)) {}
+
+Json TokenTagger::config() const { return json_of(body_.config(), "TokenClassification"); }
+
+Tensor TokenTagger::logits(const Tensor& states) const {
+  const BertConfig& config = body_.config();
+  return output_(ops::dropout(states, config.distilled() ? config.dropout : config.dropout_of_head()));
+}
+
+QuestionAnswerer::QuestionAnswerer(const BertConfig& config)
+    : body_(config, Bert::Pooler::without), output_(config.width, 2, linear(config)) {}
+
+Json QuestionAnswerer::config() const { return json_of(body_.config(), "QuestionAnswering"); }
+
+Tensor QuestionAnswerer::logits(const Tensor& states) const {
+  check(states.rank() == 3, "{}: answers are looked for in padded texts, not {}", name_of(body_.config().family),
+        states.shape());
+  return ops::permute(output_(states), {2, 0, 1});
+}
+
+ops::Loss QuestionAnswerer::loss(const BertInput& input, const Tensor& positions) const {
+  return ops::cross_entropy(logits(body_.states(input)), positions);
+}
+
+}  // namespace attend::models

@@ -1,0 +1,173 @@
+// What is put on top of BERT, RoBERTa and DistilBERT: the two tasks they are pretrained on (Devlin et al. 2019, section
+// 3.1) and those they are tuned to (section 4). Each class is a whole model, with the names of its file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attend/models/bert.h"
+#include "attend/nn/parameters.h"
+#include "attend/ops/softmax.h"
+
+namespace attend::models {
+
+// Which tokens were hidden: a layer with a norm, then the table of tokens, and a bias.
+class TokenPredictor {
+ public:
+  explicit TokenPredictor(const BertConfig& config);
+  Tensor operator()(const Tensor& states, const nn::Embedding& tokens) const;  // [.., C] -> [.., V]
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    constexpr const char* kDense[] = {"cls.predictions.transform.dense", "lm_head.dense", "vocab_transform"};
+    constexpr const char* kNorm[] = {"cls.predictions.transform.LayerNorm", "lm_head.layer_norm", "vocab_layer_norm"};
+    constexpr const char* kBias[] = {"cls.predictions.bias", "lm_head.bias", "vocab_projector.bias"};
+    const auto family = static_cast<std::size_t>(family_);
+    v(kDense[family], dense_), v(kNorm[family], norm_), v(kBias[family], bias_);
+  }
+
+ private:
+  BertFamily family_;
+  nn::Linear dense_;
+  nn::LayerNorm norm_;
+  nn::Parameter bias_;
+  Activation activation_;
+};
+
+class MaskedLanguageModel {
+ public:
+  explicit MaskedLanguageModel(const BertConfig& config) : body_(config, Bert::Pooler::without), predictor_(config) {}
+  const Bert& body() const { return body_; }
+  Json config() const;
+
+  Tensor logits(const Tensor& states) const { return predictor_(states, body_.tokens()); }
+  // labels i32, like the ids; -100 counts for nothing. With rows i32 [M], labels are [M] and only those rows of all are
+  // answered: a seventh of the work when a seventh of the tokens is hidden.
+  ops::Loss loss(const BertInput& input, const Tensor& labels, const Tensor& rows = {}) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v(name_of(body_.config().family), body_), predictor_.visit(v);
+  }
+
+ private:
+  Bert body_;
+  TokenPredictor predictor_;
+};
+
+// Both tasks of BERT's pretraining: hidden tokens, and whether the second sentence follows the first (label 0: it
+// does).
+class BertPretraining {
+ public:
+  explicit BertPretraining(const BertConfig& config);
+  const Bert& body() const { return body_; }
+  Json config() const;
+
+  Tensor token_logits(const Tensor& states) const { return predictor_(states, body_.tokens()); }
+  Tensor next_sentence_logits(const Tensor& states, const nn::Sequences& texts) const {
+    return next_sentence_(body_.pooled(states, texts));  // [B, 2]
+  }
+  struct Loss {
+    Tensor sum = {};  // f32 [1]: of the means of both
+    ops::Loss tokens = {}, next_sentence = {};
+  };
+  Loss loss(const BertInput& input, const Tensor& labels, const Tensor& next_sentence, const Tensor& rows = {}) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("bert", body_), predictor_.visit(v), v("cls.seq_relationship", next_sentence_);
+  }
+
+ private:
+  Bert body_;
+  TokenPredictor predictor_;
+  nn::Linear next_sentence_;
+};
+
+// Whether the second sentence follows the first, alone.
+class NextSentenceModel {
+ public:
+  explicit NextSentenceModel(const BertConfig& config);
+  const Bert& body() const { return body_; }
+  Json config() const;
+
+  Tensor logits(const Tensor& states, const nn::Sequences& texts) const {
+    return next_sentence_(body_.pooled(states, texts));
+  }
+  ops::Loss loss(const BertInput& input, const Tensor& labels) const {
+    return ops::cross_entropy(logits(body_.states(input), input.texts), labels);
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("bert", body_), v("cls.seq_relationship", next_sentence_);
+  }
+
+ private:
+  Bert body_;
+  nn::Linear next_sentence_;
+};
+
+// One label for a text or a pair of them, or a number (config.regression).
+class SequenceClassifier {
+ public:
+  explicit SequenceClassifier(const BertConfig& config);
+  const Bert& body() const { return body_; }
+  Json config() const;
+
+  Tensor logits(const Tensor& states, const nn::Sequences& texts) const;  // [B, labels]
+  // The mean cross entropy of labels i32 [B], or the mean square distance from numbers f32 [B].   -> f32 [1]
+  Tensor loss(const BertInput& input, const Tensor& labels) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    const BertFamily family = body_.config().family;
+    v(name_of(family), body_);
+    if (family == BertFamily::roberta) return v("classifier.dense", dense_), v("classifier.out_proj", output_);
+    if (family == BertFamily::distilbert) v("pre_classifier", dense_);
+    v("classifier", output_);
+  }
+
+ private:
+  Bert body_;
+  nn::Linear dense_, output_;  // BERT's dense layer is its pooler
+};
+
+// A label for every token: names, parts of speech.
+class TokenTagger {
+ public:
+  explicit TokenTagger(const BertConfig& config);
+  const Bert& body() const { return body_; }
+  Json config() const;
+
+  Tensor logits(const Tensor& states) const;  // [.., C] -> [.., labels]
+  ops::Loss loss(const BertInput& input, const Tensor& labels) const {
+    return ops::cross_entropy(logits(body_.states(input)), labels);
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v(name_of(body_.config().family), body_), v("classifier", output_);
+  }
+
+ private:
+  Bert body_;
+  nn::Linear output_;
+};
+
+// Where in a text the answer begins and ends.
+class QuestionAnswerer {
+ public:
+  explicit QuestionAnswerer(const BertConfig& config);
+  const Bert& body() const { return body_; }
+  Json config() const;
+
+  // Of padded texts, [2, B, T]: for every token, that the answer begins there, and that it ends there.
+  Tensor logits(const Tensor& states) const;
+  // positions i32 [2, B]: the first and the last token of each answer. The mean over both.
+  ops::Loss loss(const BertInput& input, const Tensor& positions) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v(name_of(body_.config().family), body_), v("qa_outputs", output_);
+  }
+
+ private:
+  Bert body_;
+  nn::Linear output_;
+};
+
+}  // namespace attend::models

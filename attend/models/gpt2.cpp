@@ -1,0 +1,159 @@
+#include "attend/models/gpt2.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "attend/base/error.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/ops/activation.h"
+#include "attend/ops/embedding.h"
+
+namespace attend::models {
+
+namespace {
+
+constexpr const char* kName = "gpt2";
+
+const GPT2Config& checked(const GPT2Config& config) {
+  check_within(kName, "vocab_size", config.vocabulary, 1, 1 << 24);
+  check_within(kName, "n_positions", config.max_length, 1, 1 << 24);
+  check_within(kName, "n_embd", config.width, 8, 1 << 16);
+  check_within(kName, "n_layer", config.layers, 0, 1024);
+  check_within(kName, "n_inner", config.hidden_width(), 1, 1 << 20);
+  check_heads(kName, config.width, config.heads);
+  check_rate(kName, "embd_pdrop", config.embedding_dropout);
+  check_rate(kName, "attn_pdrop", config.attention_dropout);
+  check_rate(kName, "resid_pdrop", config.dropout);
+  hugging_face_activation(config.activation, kName);
+  return config;
+}
+
+nn::LinearConfig linear(const GPT2Config& config) {
+  return {.init = nn::Init{nn::Init::normal, config.init_deviation}, .input_major = true};
+}
+
+// What is added to the stream starts smaller, by the square root of how many do (section 2.3).
+nn::LinearConfig residual_linear(const GPT2Config& config) {
+  const float sublayers = 2 * static_cast<float>(std::max<std::int64_t>(config.layers, 1));
+  return {.init = nn::Init{nn::Init::normal, config.init_deviation / std::sqrt(sublayers)}, .input_major = true};
+}
+
+}  // namespace
+
+GPT2Config gpt2_config(const Json& json, std::string_view what) {
+  GPT2Config config;
+  read_known_fields(config, json, what);
+  require_flag(json, "scale_attn_weights", true, what);
+  require_flag(json, "scale_attn_by_inverse_layer_idx", false, what);
+  require_flag(json, "add_cross_attention", false, what);
+  require_flag(json, "tie_word_embeddings", true, what);
+  if (architecture_of(json, what) == "GPT2ForSequenceClassification") config.labels = labels_of(json, what);
+  return checked(config);
+}
+
+Json gpt2_json(const GPT2Config& config) {
+  const bool classifier = !config.labels.empty();
+  Json json = {{"model_type", "gpt2"}, {"architectures", Json::array()}};
+  json["architectures"].push_back(classifier ? "GPT2ForSequenceClassification" : "GPT2LMHeadModel");
+  json.update(write_fields(config));
+  if (config.hidden == 0) json["n_inner"] = nullptr;
+  null_missing_tokens(json);
+  if (classifier) write_labels(json, config.labels);
+  json["tie_word_embeddings"] = true;
+  return json;
+}
+
+GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
+    : norm1_(config.width, config.norm_eps),
+      norm2_(config.width, config.norm_eps),
+      attention_({.width = config.width,
+                  .heads = config.heads,
+                  .dropout = config.attention_dropout,
+                  .label = GPT2::attention_label(index),
+                  .input = linear(config),
+                  .output = residual_linear(config)}),
+      expand_(config.width, config.hidden_width(), linear(config)),
+      contract_(config.hidden_width(), config.width, residual_linear(config)),
+      activation_(hugging_face_activation(config.activation, kName)) {}
+
+void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask) const {
+  stream.leave(norm1_, attention_(stream.enter(norm1_), mask));
+  feed_forward(stream);
+}
+
+void GPT2Block::start(nn::Residual& stream, nn::KvCache& cache) const {
+  stream.leave(norm1_, attention_.start(stream.enter(norm1_), cache));
+  feed_forward(stream);
+}
+
+void GPT2Block::step(nn::Residual& stream, nn::KvCache& cache, const Tensor& lengths) const {
+  stream.leave(norm1_, attention_.step(stream.enter(norm1_), cache, lengths));
+  feed_forward(stream);
+}
+
+void GPT2Block::feed_forward(nn::Residual& stream) const {
+  stream.leave(norm2_, contract_(expand_(stream.enter(norm2_), activation_)));
+}
+
+GPT2::GPT2(const GPT2Config& config)
+    : config_(checked(config)),
+      tokens_(config.vocabulary, config.width, {nn::Init::normal, config.init_deviation}),
+      positions_(config.max_length, config.width, {nn::Init::normal, config.init_deviation}),
+      norm_(config.width, config.norm_eps) {
+  for (std::int64_t i = 0; i < config.layers; ++i) blocks_.emplace_back(config_, i);
+}
+
+std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}.attn", layer); }
+
+Tensor GPT2::embed(const nn::Sequences& texts) const {
+  const Tensor x = tokens_(texts.ids, {.positions = positions_.table(), .position_ids = texts.positions});
+  return ops::dropout(x, config_.embedding_dropout);
+}
+
+Tensor GPT2::states(const nn::Sequences& texts, std::vector<Tensor>* hidden) const {
+  const AttentionMask mask = causal_mask(texts);
+  nn::Residual stream = this->stream(embed(texts));
+  for (const GPT2Block& block : blocks_) {
+    if (hidden) hidden->push_back(stream.value());
+    block(stream, mask);
+  }
+  const Tensor states = finish(stream);
+  if (hidden) hidden->push_back(states);
+  return states;
+}
+
+Json GPT2LanguageModel::config() const {
+  GPT2Config config = body_.config();
+  config.labels.clear();
+  return gpt2_json(config);
+}
+
+std::vector<std::int32_t> next_tokens(std::span<const std::int32_t> ids, std::int64_t length,
+                                      std::span<const std::int32_t> lengths) {
+  const auto width = static_cast<std::size_t>(length);
+  check(length > 0 && ids.size() % width == 0, "gpt2: {} ids do not make rows of {}", ids.size(), length);
+  check(lengths.empty() || lengths.size() == ids.size() / width, "gpt2: {} rows, but {} lengths", ids.size() / width,
+        lengths.size());
+  std::vector<std::int32_t> labels(ids.size(), ops::CrossEntropyOptions{}.ignore);
+  for (std::size_t i = 0; i + 1 < ids.size(); ++i) {
+    const std::size_t end = lengths.empty() ? width : static_cast<std::size_t>(lengths[i / width]);
+    if (i % width + 1 < end) labels[i] = ids[i + 1];
+  }
+  return labels;
+}
+
+GPT2Classifier::GPT2Classifier(const GPT2Config& config)
+    : body_(config),
+      score_(config.width, static_cast<std::int64_t>(config.labels.size()),
+             {.init = nn::Init{nn::Init::normal, config.init_deviation}, .bias = false}) {
+  check(!config.labels.empty(), "gpt2: a classifier needs labels");
+}
+
+Json GPT2Classifier::config() const { return gpt2_json(body_.config()); }
+
+Tensor GPT2Classifier::logits(const nn::Sequences& texts, const Tensor& last) const {
+  return score_(ops::gather(body_.states(texts).flat_rows(), last));
+}
+
+}  // namespace attend::models

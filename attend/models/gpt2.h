@@ -1,0 +1,163 @@
+// "Language Models are Unsupervised Multitask Learners" (Radford et al. 2019): a Transformer decoder alone, norms
+// before the sublayers, learned positions, and the table of tokens again as the output. Parameters have the names and
+// the [in, out] order of Hugging Face's files.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/nn/attention.h"
+#include "attend/nn/layers.h"
+#include "attend/nn/parameters.h"
+#include "attend/nn/residual.h"
+#include "attend/nn/sequences.h"
+#include "attend/ops/softmax.h"
+
+namespace attend::models {
+
+struct GPT2Config {
+  std::int64_t vocabulary = 50257, max_length = 1024;
+  std::int64_t width = 768, layers = 12, heads = 12;
+  std::int64_t hidden = 0;  // 0: four times the width
+  std::string activation = "gelu_new";
+  float embedding_dropout = 0.1f, attention_dropout = 0.1f, dropout = 0.1f;
+  float norm_eps = 1e-5f, init_deviation = 0.02f;
+  std::int64_t start = 50256, end = 50256, pad = -1;  // tokens; -1: none
+
+  std::vector<std::string> labels = {};  // of a classifier; a language model has none
+
+  std::int64_t hidden_width() const { return hidden ? hidden : 4 * width; }
+
+  // By the keys of config.json.
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("vocab_size", vocabulary, "how many tokens there are");
+    v("n_positions", max_length, "longest text, in tokens");
+    v("n_embd", width, "of the model");
+    v("n_layer", layers, "how many");
+    v("n_head", heads, "of attention; they divide the width");
+    v("n_inner", hidden, "width inside the feed-forward layers; 0: four times the width");
+    v("activation_function", activation, "of the feed-forward layers");
+    v("embd_pdrop", embedding_dropout, "dropout of embeddings");
+    v("attn_pdrop", attention_dropout, "dropout of attention weights");
+    v("resid_pdrop", dropout, "dropout of what each sublayer adds");
+    v("layer_norm_epsilon", norm_eps, "added to variances");
+    v("initializer_range", init_deviation, "deviation of the weights a new model starts from");
+    v("bos_token_id", start, "a text begins with it");
+    v("eos_token_id", end, "a text ends with it");
+    v("pad_token_id", pad, "fills short texts");
+  }
+};
+
+// From a config.json whose model_type is "gpt2", and back. Throws Error for what the model here cannot be.
+GPT2Config gpt2_config(const Json& config, std::string_view what);
+Json gpt2_json(const GPT2Config& config);
+
+// Norm, attention, norm, feed-forward; each sublayer adds to the stream.
+class GPT2Block {
+ public:
+  GPT2Block(const GPT2Config& config, std::int64_t index);
+  void operator()(nn::Residual& stream, const AttentionMask& mask) const;
+  // The same into a cache: for the beginning of the texts at once, and then for one more position of each.
+  void start(nn::Residual& stream, nn::KvCache& cache) const;
+  void step(nn::Residual& stream, nn::KvCache& cache, const Tensor& lengths) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("ln_1", norm1_), attention_.visit(v, "attn.c_attn", "attn.c_proj");
+    v("ln_2", norm2_), v("mlp.c_fc", expand_), v("mlp.c_proj", contract_);
+  }
+
+ private:
+  void feed_forward(nn::Residual& stream) const;
+
+  nn::LayerNorm norm1_, norm2_;
+  nn::SelfAttention attention_;
+  nn::Linear expand_, contract_;
+  Activation activation_;
+};
+
+class GPT2 {
+ public:
+  explicit GPT2(const GPT2Config& config);
+  const GPT2Config& config() const { return config_; }
+
+  // ids -> [.., C]: token + position, then dropout.
+  Tensor embed(const nn::Sequences& texts) const;
+  // The states after the last norm, [.., C]. hidden gets the stream before every block, and then the states.
+  Tensor states(const nn::Sequences& texts, std::vector<Tensor>* hidden = nullptr) const;
+  // What may come next: the table of tokens against the states.
+  Tensor logits(const Tensor& states) const { return tokens_.logits(states); }
+
+  const std::vector<GPT2Block>& blocks() const { return blocks_; }
+  nn::Residual stream(const Tensor& x) const { return {x, {.pre_norm = true, .dropout = config_.dropout}}; }
+  Tensor finish(nn::Residual& stream) const { return stream.finish(norm_); }
+  const Tensor& token_table() const { return tokens_.table(); }
+  // Under which a probe sees the attention of a layer.
+  static std::string attention_label(std::int64_t layer);
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("wte", tokens_), v("wpe", positions_), v("h", blocks_), v("ln_f", norm_);
+  }
+
+ private:
+  GPT2Config config_;
+  nn::Embedding tokens_, positions_;
+  std::vector<GPT2Block> blocks_;
+  nn::LayerNorm norm_;
+};
+
+// In files the model's names lie under this one, or, in those of the bare model, under none.
+inline constexpr const char* kGPT2Prefix = "transformer";
+
+class GPT2LanguageModel {
+ public:
+  explicit GPT2LanguageModel(const GPT2Config& config) : body_(config) {}
+  const GPT2& body() const { return body_; }
+  Json config() const;
+
+  Tensor logits(const nn::Sequences& texts) const { return body_.logits(body_.states(texts)); }
+  // labels i32, like the ids: what each position should answer (next_tokens()); -100 counts for nothing.
+  ops::Loss loss(const nn::Sequences& texts, const Tensor& labels) const {
+    return ops::cross_entropy(logits(texts), labels);
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v(kGPT2Prefix, body_);
+  }
+
+ private:
+  GPT2 body_;
+};
+
+// For ids [B, T] on the host: each position's label is the next id, and -100 at the end of the row and over padding.
+std::vector<std::int32_t> next_tokens(std::span<const std::int32_t> ids, std::int64_t length,
+                                      std::span<const std::int32_t> lengths = {});
+
+// One label for a text, read off the state of its last token.
+class GPT2Classifier {
+ public:
+  explicit GPT2Classifier(const GPT2Config& config);
+  const GPT2& body() const { return body_; }
+  Json config() const;
+
+  // last i32 [B]: the row of each text's last token among all rows of ids.   -> [B, labels]
+  Tensor logits(const nn::Sequences& texts, const Tensor& last) const;
+  ops::Loss loss(const nn::Sequences& texts, const Tensor& last, const Tensor& labels) const {
+    return ops::cross_entropy(logits(texts, last), labels);
+  }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v(kGPT2Prefix, body_), v("score", score_);
+  }
+
+ private:
+  GPT2 body_;
+  nn::Linear score_;
+};
+
+}  // namespace attend::models

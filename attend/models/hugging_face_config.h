@@ -1,0 +1,51 @@
+// What the config.json files of Hugging Face's models have in common: keys we do not use, null for "as usual", names of
+// activations, and the labels of classifiers.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/fields.h"
+#include "attend/base/json.h"
+#include "attend/tensor/activation.h"
+
+namespace attend::models {
+
+// read_fields() for a struct that visits by the file's keys; other keys, and those that are null, are passed over.
+template <class Settings>
+void read_known_fields(Settings& settings, const Json& json, std::string_view what) {
+  check(json.is_object(), "{}: expected a JSON object", what);
+  Json known = Json::object();
+  settings.visit([&](std::string_view name, auto&, std::string_view) {
+    const auto found = json.find(std::string(name));
+    if (found != json.end() && !found->is_null()) known[std::string(name)] = *found;
+  });
+  read_fields(settings, known, what);
+}
+
+// "gelu_new" -> Activation::gelu_tanh and so on. Throws Error naming what and the name.
+Activation hugging_face_activation(std::string_view name, std::string_view what);
+
+// The class in "architectures" ("BertForMaskedLM"); empty when the file names none.
+std::string architecture_of(const Json& config, std::string_view what);
+
+// The values of id2label, in order; LABEL_0 and LABEL_1 where the file has none, as in transformers.
+std::vector<std::string> labels_of(const Json& config, std::string_view what);
+void write_labels(Json& config, const std::vector<std::string>& labels);
+
+// Throws Error unless the flag is absent, null or as given: for variants that the model here is not.
+void require_flag(const Json& config, const char* key, bool value, std::string_view what);
+
+// A token the model has not: written as null.
+inline constexpr std::int64_t kNoToken = -1;
+void null_missing_tokens(Json& config);
+
+// Throws Error unless the value lies in [least, most].
+void check_within(std::string_view model, const char* name, std::int64_t value, std::int64_t least, std::int64_t most);
+// Heads must cut the width into parts that attention takes: multiples of 8.
+void check_heads(std::string_view model, std::int64_t width, std::int64_t heads);
+void check_rate(std::string_view model, const char* name, float rate);
+
+}  // namespace attend::models

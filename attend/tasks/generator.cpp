@@ -1,0 +1,157 @@
+#include "attend/tasks/generator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "attend/base/error.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/decode/beam_search.h"
+#include "attend/decode/sample.h"
+#include "attend/models/gpt2_decoder.h"
+
+namespace attend::tasks {
+
+namespace {
+
+Tensor ids_tensor(Backend& backend, std::span<const std::int32_t> ids) {
+  Tensor tensor = make_tensor(backend, {1, static_cast<std::int64_t>(ids.size())}, DType::i32);
+  upload(tensor, ids);
+  return tensor;
+}
+
+// Where the first of the stop strings begins; npos when none is there.
+std::size_t find_stop(const std::string& text, const std::vector<std::string>& stops) {
+  std::size_t first = std::string::npos;
+  for (const std::string& stop : stops) first = std::min(first, text.find(stop));
+  return first;
+}
+
+// How much of a growing text is safe to show: not half a character (which decodes to U+FFFD), and nothing that may turn
+// out to be the beginning of a stop string.
+std::size_t settled(const std::string& text, const std::vector<std::string>& stops) {
+  std::size_t end = text.size();
+  while (end >= 3 && text.compare(end - 3, 3, "\xEF\xBF\xBD") == 0) end -= 3;
+  std::size_t held = 0;
+  for (const std::string& stop : stops)
+    for (std::size_t length = std::min(stop.size(), end); length > held; --length)
+      if (text.compare(end - length, length, stop, 0, length) == 0) held = length;
+  return end - held;
+}
+
+}  // namespace
+
+double Perplexity::value() const { return std::exp(nats); }
+
+Generator::Generator(const std::filesystem::path& folder, Backend& backend, DType dtype)
+    : backend_(backend),
+      tokenizer_(Tokenizer::load(folder)),
+      model_(models::gpt2_config(read_json(folder / "config.json"), (folder / "config.json").string())),
+      parameters_(backend, model_, {.dtype = dtype, .trained = false, .initialized = false}) {
+  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = models::kGPT2Prefix});
+  const models::GPT2Config& config = model_.body().config();
+  check(tokenizer_.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
+        folder.string(), tokenizer_.id_limit() - 1, config.vocabulary);
+}
+
+std::vector<std::int32_t> Generator::read_prompt(std::string_view prompt) const {
+  std::vector<std::int32_t> ids = tokenizer_.encode_ids(prompt);
+  const models::GPT2Config& config = model_.body().config();
+  if (ids.empty()) ids.push_back(static_cast<std::int32_t>(config.start));
+  check(static_cast<std::int64_t>(ids.size()) < config.max_length,
+        "generate: the prompt has {} tokens, and the model reads no more than {}", ids.size(), config.max_length);
+  return ids;
+}
+
+std::vector<Generated> Generator::generate(std::string_view prompt, const GenerateOptions& options) const {
+  check(options.max_tokens >= 1, "generate: max-tokens must be at least 1, not {}", options.max_tokens);
+  check(options.samples >= 1, "generate: at least 1 sample, not {}", options.samples);
+  const std::vector<std::int32_t> ids = read_prompt(prompt);
+  const models::GPT2Config& config = model_.body().config();
+  const std::int64_t longest = std::min(options.max_tokens, config.max_length - static_cast<std::int64_t>(ids.size()));
+  const auto end = static_cast<std::int32_t>(config.end);
+  std::vector<std::int32_t> banned;  // rows of the table that stand for nothing
+  for (auto id = static_cast<std::int32_t>(tokenizer_.id_limit()); id < config.vocabulary; ++id) banned.push_back(id);
+
+  Pass pass(backend_);
+  std::vector<decode::Hypothesis> results;
+  std::string shown;
+  if (options.beams > 0) {
+    models::GPT2Decoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.beams);
+    results = decode::beam_search(decoder, {.beams = options.beams,
+                                            .penalty = decode::LengthPenalty::power,
+                                            .alpha = 1,
+                                            .start = ids.back(),
+                                            .end = end,
+                                            .banned = banned,
+                                            .max_lengths = {longest},
+                                            .results = std::min(options.samples, options.beams)})
+                  .front();
+  } else {
+    models::GPT2Decoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.samples);
+    const auto stop = [&](std::size_t, std::size_t, std::span<const std::int32_t> written) {
+      const std::string text = tokenizer_.decode(written);
+      const std::size_t found = find_stop(text, options.stops);
+      if (options.on_text && options.samples == 1) {
+        const std::size_t until = found != std::string::npos ? found : settled(text, options.stops);
+        if (until > shown.size()) {
+          options.on_text(std::string_view(text).substr(shown.size(), until - shown.size()));
+          shown = text.substr(0, until);
+        }
+      }
+      return found != std::string::npos || (options.interrupted && options.interrupted());
+    };
+    results = decode::sample(decoder, {.temperature = options.temperature,
+                                       .top_k = options.top_k,
+                                       .top_p = options.top_p,
+                                       .min_p = options.min_p,
+                                       .repetition_penalty = options.repetition_penalty,
+                                       .prompt = ids,
+                                       .seed = options.seed,
+                                       .samples = options.samples,
+                                       .start = ids.back(),
+                                       .end = end,
+                                       .banned = banned,
+                                       .max_lengths = {longest},
+                                       .stop = stop})
+                  .front();
+  }
+  std::vector<Generated> generated;
+  for (const decode::Hypothesis& result : results) {
+    std::string text = tokenizer_.decode(result.tokens);
+    text.resize(std::min(text.size(), find_stop(text, options.stops)));
+    generated.push_back({std::move(text), static_cast<std::int64_t>(result.tokens.size()), result.finished});
+  }
+  if (options.on_text && generated.size() == 1 && generated[0].text.size() > shown.size())
+    options.on_text(std::string_view(generated[0].text).substr(shown.size()));
+  return generated;
+}
+
+Perplexity Generator::perplexity(std::string_view text, std::int64_t context) const {
+  const std::vector<std::int32_t> ids = tokenizer_.encode_ids(text);
+  const std::int64_t window = model_.body().config().max_length, size = static_cast<std::int64_t>(ids.size());
+  check(size >= 2, "perplexity: a text of {} tokens has nothing to predict", size);
+  if (context == 0) context = window / 2;
+  check(context >= 1 && context < window, "perplexity: a context of {} in windows of {}", context, window);
+  Perplexity result;
+  Pass pass(backend_);
+  for (std::int64_t begin = 0, counted = 1; counted < size; begin += window - context) {
+    const std::int64_t end = std::min(begin + window, size);
+    std::vector<std::int32_t> labels(static_cast<std::size_t>(end - begin), -100);
+    // Position i answers token i + 1; tokens that an earlier window predicted with more context do not count again.
+    for (std::int64_t next = std::max(counted, begin + 1); next < end; ++next)
+      labels[static_cast<std::size_t>(next - begin - 1)] = ids[static_cast<std::size_t>(next)];
+    counted = end;
+    const auto part = std::span(ids).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    const nn::Sequences texts{ids_tensor(backend_, part)};
+    const ops::Loss loss = model_.loss(texts.in(pass), pass.input(ids_tensor(backend_, labels)));
+    const std::vector<float> total = download(loss.total);
+    result.nats += static_cast<double>(total[0]) * static_cast<double>(total[1]);
+    result.tokens += static_cast<std::int64_t>(total[1]);
+    if (end == size) break;
+  }
+  result.nats /= static_cast<double>(result.tokens);
+  return result;
+}
+
+}  // namespace attend::tasks

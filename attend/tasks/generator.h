@@ -1,0 +1,71 @@
+// Text that goes on where a prompt ends, with GPT-2 from a Hugging Face folder.
+//
+//   const auto loaded = tasks::load_generator("gpt2", *backend);
+//   loaded->generate("The animal did not cross the street because", {.max_tokens = 20});
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/models/gpt2.h"
+#include "attend/nn/parameters.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend::tasks {
+
+struct GenerateOptions {
+  std::int64_t max_tokens = 100;
+  float temperature = 1;
+  std::int64_t top_k = 0;  // 0: all; 1: greedy
+  float top_p = 1, min_p = 0, repetition_penalty = 1;
+  std::int64_t beams = 0;  // above 0: beam search instead of drawing
+  std::int64_t samples = 1;
+  std::uint64_t seed = 1;
+  std::vector<std::string> stops = {};  // the text ends before the first of these
+  // Hears the text of a single sample as it grows. The pieces joined are what generate() returns.
+  std::function<void(std::string_view piece)> on_text = {};
+  // Asked after every token; true ends the text there.
+  std::function<bool()> interrupted = {};
+};
+
+struct Generated {
+  std::string text;  // without the prompt
+  std::int64_t tokens = 0;
+  bool finished = false;  // the model ended it, or a stop string did; else it was cut at max_tokens
+};
+
+struct Perplexity {
+  double nats = 0;  // a token
+  std::int64_t tokens = 0;
+  double value() const;
+};
+
+class Generator {
+ public:
+  Generator(const std::filesystem::path& folder, Backend& backend, DType dtype);
+
+  // As many as options.samples. Throws Error when the prompt leaves no room.
+  std::vector<Generated> generate(std::string_view prompt, const GenerateOptions& options) const;
+  // Of a text of any length, in windows of the model's length that overlap by `context` tokens, which only the first
+  // window counts (0: half a window).
+  Perplexity perplexity(std::string_view text, std::int64_t context = 0) const;
+
+  const models::GPT2LanguageModel& model() const { return model_; }
+  const nn::Parameters& parameters() const { return parameters_; }
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+
+ private:
+  std::vector<std::int32_t> read_prompt(std::string_view prompt) const;
+
+  Backend& backend_;
+  Tokenizer tokenizer_;
+  models::GPT2LanguageModel model_;
+  nn::Parameters parameters_;
+};
+
+}  // namespace attend::tasks

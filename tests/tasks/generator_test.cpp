@@ -1,0 +1,149 @@
+// Generation with a small random GPT-2 in a Hugging Face folder: greedy text is what the whole model says token by
+// token, streaming and stop strings, seeds, perplexity of long texts, and mistakes.
+#include "attend/tasks/generator.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/cli/program.h"
+#include "attend/text/bpe_trainer.h"
+#include "tests/tensor/tensors.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kText =
+    "the cat sat on the mat and the dog sat on the log; the cat saw the dog and the dog the cat\n";
+
+class Generation : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = fs::temp_directory_path() / ("attend_generator_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    BpeTrainer trainer({.vocabulary_size = 290, .special_tokens = {"<|endoftext|>"}, .threads = 1});
+    trainer.add_text(kText);
+    write_file(folder_ / "tokenizer.json", to_tokenizer_json(trainer.train()));
+    models::GPT2LanguageModel model(
+        {.vocabulary = 296, .max_length = 24, .width = 32, .layers = 2, .heads = 2, .start = 0, .end = 0});
+    nn::Parameters parameters(cpu(), model, {.seed = 5, .trained = false});
+    // Large weights, so that the next token depends on the text.
+    for (const auto& entry : parameters.entries()) {
+      std::vector<float> values = parameters.read(entry);
+      if (entry.parameter->shape.rank() > 1)
+        for (float& value : values) value *= 12;
+      parameters.write(entry, values);
+    }
+    save_hugging_face(folder_, parameters, model.config());
+  }
+  static void TearDownTestSuite() { fs::remove_all(folder_); }
+
+  tasks::Generator generator_{folder_, cpu(), DType::f32};
+  static inline fs::path folder_;
+};
+
+TEST_F(Generation, GreedyIsTheLikeliestTokenOfTheWholeModelEachTime) {
+  std::vector<std::int32_t> ids = generator_.tokenizer().encode_ids("the cat");
+  const std::size_t prompt = ids.size();
+  for (int i = 0; i < 8; ++i) {
+    Pass pass(cpu());
+    const Tensor tensor = make_tensor(cpu(), {1, static_cast<std::int64_t>(ids.size())}, DType::i32);
+    upload(tensor, ids);
+    const std::vector<float> logits = download(generator_.model().logits(nn::Sequences{tensor}.in(pass)));
+    const auto last = logits.end() - 296;
+    const auto best =
+        static_cast<std::int32_t>(std::max_element(last, last + generator_.tokenizer().id_limit()) - last);
+    if (best == 0) break;
+    ids.push_back(best);
+  }
+  const auto result = generator_.generate("the cat", {.max_tokens = 8, .top_k = 1});
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(result[0].text, generator_.tokenizer().decode(std::span(ids).subspan(prompt)));
+}
+
+TEST_F(Generation, StreamsWhatItReturnsAndStopsBeforeStopStrings) {
+  std::string streamed;
+  const tasks::GenerateOptions plain{
+      .max_tokens = 15, .top_k = 20, .seed = 3, .on_text = [&](std::string_view piece) { streamed += piece; }};
+  const std::string text = generator_.generate("the", plain)[0].text;
+  EXPECT_EQ(streamed, text);
+  ASSERT_GT(text.size(), 4u);
+  tasks::GenerateOptions stopping = plain;
+  stopping.stops = {text.substr(2, 2)};
+  streamed.clear();
+  const tasks::Generated stopped = generator_.generate("the", stopping)[0];
+  EXPECT_EQ(stopped.text, text.substr(0, text.find(stopping.stops[0])));
+  EXPECT_EQ(streamed, stopped.text);
+  EXPECT_TRUE(stopped.finished);
+}
+
+TEST_F(Generation, TheSeedDecides) {
+  const auto with_seed = [&](std::uint64_t seed) {
+    return generator_.generate("the", {.max_tokens = 20, .seed = seed})[0].text;
+  };
+  EXPECT_EQ(with_seed(1), with_seed(1));
+  EXPECT_NE(with_seed(1), with_seed(2));
+  EXPECT_EQ(generator_.generate("the dog", {.max_tokens = 5, .samples = 3}).size(), 3u);
+  EXPECT_EQ(generator_.generate("the dog", {.max_tokens = 5, .beams = 4, .samples = 2}).size(), 2u);
+}
+
+TEST_F(Generation, PerplexityCountsEveryTokenOnce) {
+  std::string text;
+  for (int i = 0; i < 3; ++i) text += kText;
+  const std::vector<std::int32_t> ids = generator_.tokenizer().encode_ids(text);
+  ASSERT_GT(ids.size(), 60u);
+  const tasks::Perplexity found = generator_.perplexity(text);
+  EXPECT_EQ(found.tokens, static_cast<std::int64_t>(ids.size()) - 1);
+  // By hand: windows of 24 that move by 12; the first counts 23 tokens, the others those that are new.
+  double nats = 0;
+  for (std::size_t begin = 0, counted = 1; counted < ids.size(); begin += 12) {
+    const std::size_t end = std::min(begin + 24, ids.size());
+    Pass pass(cpu());
+    const Tensor tensor = make_tensor(cpu(), {1, static_cast<std::int64_t>(end - begin)}, DType::i32);
+    upload(tensor, std::span(ids).subspan(begin, end - begin));
+    const std::vector<float> logits = download(generator_.model().logits(nn::Sequences{tensor}.in(pass)));
+    for (; counted < end; ++counted) {
+      const float* row = logits.data() + (counted - begin - 1) * 296;
+      double sum = 0;
+      for (int v = 0; v < 296; ++v) sum += std::exp(static_cast<double>(row[v]));
+      nats += std::log(sum) - static_cast<double>(row[ids[counted]]);
+    }
+  }
+  EXPECT_NEAR(found.nats, nats / static_cast<double>(ids.size() - 1), 1e-4);
+}
+
+TEST_F(Generation, Mistakes) {
+  std::string long_prompt;
+  for (int i = 0; i < 30; ++i) long_prompt += "cat dog ";
+  EXPECT_THROW(generator_.generate(long_prompt, {}), Error);
+  EXPECT_THROW(generator_.generate("the", {.max_tokens = 0}), Error);
+  EXPECT_THROW(generator_.generate("the", {.top_p = 0}), Error);
+  EXPECT_THROW(generator_.perplexity("t"), Error);
+  EXPECT_THROW(tasks::Generator(folder_ / "nothing", cpu(), DType::f32), Error);
+}
+
+TEST_F(Generation, Commands) {
+  const auto attend = [&](std::vector<std::string> args, const std::string& input) {
+    std::istringstream in(input);
+    std::ostringstream out, err;
+    EXPECT_EQ(run_program(args, {.in = in, .out = out, .err = err}), 0) << err.str();
+    return out.str();
+  };
+  const std::string text = attend({"generate", "--model", folder_.string(), "--max-tokens", "6", "the cat"}, "");
+  EXPECT_TRUE(text.starts_with("the cat")) << text;
+  EXPECT_EQ(attend({"generate", "--model", folder_.string(), "--max-tokens", "6"}, "the cat\n"), text);
+  const std::string json = attend({"generate", "--model", folder_.string(), "--json", "--samples", "2", "the"}, "");
+  EXPECT_EQ(std::count(json.begin(), json.end(), '\n'), 2);
+  EXPECT_TRUE(attend({"perplexity", "--model", folder_.string()}, kText).starts_with("perplexity "));
+}
+
+}  // namespace
+}  // namespace attend::test
