@@ -1,4 +1,4 @@
-// attend train: two text files, or one recipe, become a model folder.
+// attend train: text files, or one recipe, become a model folder.
 #include "attend/cli/train.h"
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 #include "attend/cli/flags.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
+#include "attend/tasks/language_recipe.h"
 #include "attend/tasks/train_translation.h"
 
 namespace attend {
@@ -27,6 +28,7 @@ struct TrainOptions {
 constexpr const char* kExamples = R"(Examples:
   attend train --source train.en --target train.fr --valid-source valid.en --valid-target valid.fr --out model
   attend train recipes/multi30k-en-de.json --device cuda --seed 2       flags win over the recipe
+  attend train --task language-model --text train.txt --valid-text valid.txt --out gpt --layers 6 --block 256
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
 Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
@@ -49,33 +51,52 @@ Json settings_of(const TrainOptions& options, std::string& what) {
   return settings;
 }
 
+// What is to be done with the finished model.
+struct Trained {
+  train::TrainingResult result;
+  std::string out, use;
+};
+
+Trained train_by(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
+  const auto open = [](const tasks::RunSettings& run) {
+    return open_backend(run.device, {.threads = static_cast<int>(run.threads)});
+  };
+  const auto task = settings.find("task");
+  if (task != settings.end() && *task == "language-model") {
+    const tasks::LanguageRecipe recipe = tasks::resolve_language_recipe(settings, what);
+    return {tasks::train_language_model(recipe, *open(recipe), options), recipe.out, "attend generate"};
+  }
+  check(task == settings.end() || *task == "translation",
+        "{}: unknown task {}; there are \"translation\" and \"language-model\"", what,
+        task != settings.end() ? task->dump() : "");
+  const tasks::ResolvedRecipe resolved = tasks::resolve_recipe(settings, what);
+  return {tasks::train_translation(resolved, *open(resolved.recipe), options), resolved.recipe.out, "attend translate"};
+}
+
 void run_train(const TrainOptions& options, const Streams& streams) {
   std::string what = "train";
   const Json settings = settings_of(options, what);
-  const tasks::ResolvedRecipe resolved = tasks::resolve_recipe(settings, what);
-  const auto backend = open_backend(resolved.recipe.device, {.threads = static_cast<int>(resolved.recipe.threads)});
-  const train::TrainingResult result = tasks::train_translation(resolved, *backend,
-                                                                {.resume = options.resume,
-                                                                 .overwrite = options.overwrite,
-                                                                 .messages = streams.err,
-                                                                 .terminal = streams.err_terminal});
+  const auto [result, out, use] = train_by(settings, what,
+                                           {.resume = options.resume,
+                                            .overwrite = options.overwrite,
+                                            .messages = streams.err,
+                                            .terminal = streams.err_terminal});
   if (result.interrupted) {
-    streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps,
-                               resolved.recipe.out);
+    streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, out);
     return;
   }
   streams.out << fmt::format(
-      "{} after {} steps and {}: {}. To use it: attend translate --model {}\n",
-      result.stopped_early ? "Stopped early" : "Done", result.steps, duration_text(result.seconds),
-      result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model",
-      resolved.recipe.out);
+      "{} after {} steps and {}: {}. To use it: {} --model {}\n", result.stopped_early ? "Stopped early" : "Done",
+      result.steps, duration_text(result.seconds),
+      result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model", use,
+      out);
 }
 
 }  // namespace
 
 void add_train_command(CLI::App& app, const Streams& streams) {
   add_command<TrainOptions>(
-      app, streams, {.name = "train", .help = "Trains a model to translate.", .examples = kExamples},
+      app, streams, {.name = "train", .help = "Trains a model to translate, or to write.", .examples = kExamples},
       [](CLI::App& flags, TrainOptions& options) {
         flags.add_option("recipe", options.recipe, "a JSON file with any of the settings below");
         flags.add_flag("--resume", options.resume, "go on with the run in --out");
@@ -84,6 +105,7 @@ void add_train_command(CLI::App& app, const Streams& streams) {
         models::TransformerConfig transformer = models::transformer_preset("small");
         add_field_flags(flags, transformer, options.given, "Transformer (defaults: --preset small)");
         add_field_flags(flags, models::RnnConfig{}, options.given, "RNN");
+        add_field_flags(flags, tasks::LanguageRecipe{}, options.given, "Language model (--task language-model)");
       },
       run_train);
 }

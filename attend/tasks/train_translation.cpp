@@ -11,7 +11,6 @@
 #include "attend/tasks/translation_task.h"
 #include "attend/text/bpe_trainer.h"
 #include "attend/text/text_reader.h"
-#include "attend/train/schedule.h"
 
 namespace attend::tasks {
 
@@ -19,21 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void check_folder(const TranslationRecipe& recipe, const TrainTranslationOptions& options) {
-  const bool there = train::has_state(recipe.out);
-  check(!options.resume || there, "'{}' holds no run to resume", recipe.out);
-  check(options.resume || options.overwrite || !there,
-        "'{}' holds a run already: --resume goes on with it, --overwrite starts anew", recipe.out);
-  if (!options.resume) {
-    fs::create_directories(recipe.out);
-    for (const char* old : {"state.safetensors", "model.safetensors", "tokenizer.json"})
-      fs::remove(fs::path(recipe.out) / old);
-    fs::remove_all(fs::path(recipe.out) / "checkpoints");
-  }
-}
-
 // Learns the joint vocabulary of both sides, or copies the one the recipe names.
-void prepare_tokenizer(const TranslationRecipe& recipe, const TrainTranslationOptions& options) {
+void prepare_tokenizer(const TranslationRecipe& recipe, const TrainOptions& options) {
   const fs::path path = fs::path(recipe.out) / "tokenizer.json";
   if (options.resume) return;
   if (!recipe.tokenizer.empty()) {
@@ -55,8 +41,8 @@ void prepare_tokenizer(const TranslationRecipe& recipe, const TrainTranslationOp
   write_file(path, to_tokenizer_json(trained));
 }
 
-data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const TrainTranslationOptions& options,
-                                   const char* name, std::int64_t max_length) {
+data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const TrainOptions& options, const char* name,
+                                   std::int64_t max_length) {
   const bool training = std::string_view(name) == "train";
   const fs::path out(recipe.out);
   Progress progress(options.messages,
@@ -88,24 +74,9 @@ std::vector<std::string> first_lines(const std::string& path, std::int64_t count
   return lines;
 }
 
-std::function<float(std::int64_t)> schedule_of(const ResolvedRecipe& resolved) {
-  const TranslationRecipe& recipe = resolved.recipe;
-  const auto width = resolved.model["width"].get<std::int64_t>();
-  const train::InverseSquareRoot paper{.warmup = recipe.warmup, .width = width, .peak = recipe.learning_rate};
-  if (recipe.schedule == "inverse-square-root") return paper;
-  return train::Cosine{
-      .warmup = recipe.warmup, .steps = recipe.steps, .peak = paper(std::max<std::int64_t>(recipe.warmup, 1))};
-}
-
-DType dtype_of(const TranslationRecipe& recipe, const Backend& backend) {
-  if (recipe.dtype == "auto") return backend.on_host() ? DType::f32 : DType::bf16;
-  return recipe.dtype == "bf16" ? DType::bf16 : DType::f32;
-}
-
 }  // namespace
 
-train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend& backend,
-                                        const TrainTranslationOptions& options) {
+train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend& backend, const TrainOptions& options) {
   const TranslationRecipe& recipe = resolved.recipe;
   for (const auto& [key, value] : {std::pair<const char*, const std::string&>{"source", recipe.source},
                                    {"target", recipe.target},
@@ -113,7 +84,7 @@ train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend&
                                    {"valid_target", recipe.valid_target},
                                    {"out", recipe.out}})
     check(!value.empty(), "training: '{}' is missing", key);
-  check_folder(recipe, options);
+  prepare_folder(recipe, options);
   const fs::path out(recipe.out);
   prepare_tokenizer(recipe, options);
   const Tokenizer tokenizer = Tokenizer::load(out / "tokenizer.json");
@@ -139,25 +110,7 @@ train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend&
                         .label_smoothing = recipe.label_smoothing,
                         .r_drop = recipe.r_drop,
                         .select_by_bleu = recipe.select == "bleu"});
-  return train::train(task, parameters,
-                      {.folder = out,
-                       .steps = recipe.steps,
-                       .accumulate = recipe.accumulate,
-                       .seed = recipe.seed,
-                       .rate = schedule_of(resolved),
-                       .optimizer = {.beta1 = recipe.beta1,
-                                     .beta2 = recipe.beta2,
-                                     .eps = recipe.epsilon,
-                                     .weight_decay = recipe.weight_decay,
-                                     .clip_norm = recipe.clip_norm},
-                       .log_every = recipe.log_every,
-                       .validate_every = recipe.validate_every,
-                       .save_every = recipe.save_every,
-                       .patience = recipe.patience,
-                       .average = recipe.average,
-                       .resume = options.resume,
-                       .messages = &options.messages,
-                       .terminal = options.terminal});
+  return train::train(task, parameters, trainer_options(recipe, resolved.model["width"].get<std::int64_t>(), options));
 }
 
 }  // namespace attend::tasks

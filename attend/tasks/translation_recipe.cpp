@@ -41,28 +41,14 @@ std::string string_in(const Json& settings, const char* key, const std::string& 
 }
 
 void check_values(const TranslationRecipe& recipe, std::string_view what) {
-  const auto one_of = [&](const char* key, const std::string& value, std::initializer_list<const char*> known) {
-    std::string names;
-    for (const char* name : known) {
-      if (value == name) return;
-      names += names.empty() ? name : std::string(", ") + name;
-    }
-    fail("{}: '{}' is '{}', but must be one of {}", what, key, value, names);
-  };
-  one_of("task", recipe.task, {"translation"});
-  one_of("schedule", recipe.schedule, {"inverse-square-root", "cosine"});
-  one_of("select", recipe.select, {"bleu", "loss"});
-  one_of("dtype", recipe.dtype, {"auto", "f32", "bf16"});
-  const std::pair<const char*, std::int64_t> positive[] = {
-      {"tokens", recipe.tokens},       {"accumulate", recipe.accumulate},          {"steps", recipe.steps},
-      {"log_every", recipe.log_every}, {"validate_every", recipe.validate_every},  {"save_every", recipe.save_every},
-      {"average", recipe.average},     {"vocabulary_size", recipe.vocabulary_size}};
-  for (const auto& [key, value] : positive) check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
-  check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1, "{}: 'label_smoothing' must be in [0, 1), not {}",
-        what, recipe.label_smoothing);
-  check(recipe.learning_rate >= 0 && recipe.clip_norm >= 0 && recipe.r_drop >= 0 && recipe.weight_decay >= 0 &&
-            recipe.warmup >= 0,
-        "{}: learning_rate, warmup, clip_norm, r_drop and weight_decay cannot be negative", what);
+  check_settings(recipe, what);
+  check_one_of(what, "task", recipe.task, {"translation"});
+  check_one_of(what, "select", recipe.select, {"bleu", "loss"});
+  check(recipe.tokens >= 1 && recipe.vocabulary_size >= 1, "{}: 'tokens' and 'vocabulary_size' must be at least 1",
+        what);
+  check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1 && recipe.r_drop >= 0,
+        "{}: 'label_smoothing' must be in [0, 1) and 'r_drop' not negative, not {} and {}", what,
+        recipe.label_smoothing, recipe.r_drop);
 }
 
 }  // namespace

@@ -56,7 +56,9 @@ class Resume : public testing::TestWithParam<const char*> {
   void TearDown() override { fs::remove_all(folder_); }
 
   std::vector<std::string> run(const std::string& out) const {
-    std::vector<std::string> args = toy_training(folder_, folder_ / out, GetParam());
+    const std::string model = GetParam();
+    std::vector<std::string> args = model == "language-model" ? toy_language_training(folder_, folder_ / out)
+                                                              : toy_training(folder_, folder_ / out, model);
     for (const char* arg : {"--steps", "300", "--save-every", "7", "--validate-every", "60", "--log-every", "4",
                             "--average", "2", "--dropout", "0.1"})
       args.emplace_back(arg);
@@ -92,9 +94,12 @@ TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Resume, testing::Values("transformer", "rnn-attention"), [](const auto& info) {
-  return std::string(info.param) == "transformer" ? "Transformer" : "RnnAttention";
-});
+INSTANTIATE_TEST_SUITE_P(Models, Resume, testing::Values("transformer", "rnn-attention", "language-model"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace attend::test

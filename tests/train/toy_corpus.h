@@ -39,6 +39,19 @@ inline void write_toy_corpus(const std::filesystem::path& folder, const ToyCorpu
   write("valid", 20, 1);
 }
 
+// The words of an `attend train` that learns to write the English side.
+inline std::vector<std::string> toy_language_training(const std::filesystem::path& folder,
+                                                      const std::filesystem::path& out) {
+  std::vector<std::string> words = {"train", "--task", "language-model", "--out", out.string()};
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    words.push_back("--" + flag), words.push_back(value);
+  };
+  add("text", (folder / "train.en").string()), add("valid-text", (folder / "valid.en").string());
+  add("width", "32"), add("layers", "1"), add("heads", "2"), add("block", "16"), add("batch", "8");
+  add("warmup", "10"), add("learning-rate", "0.005"), add("threads", "1");
+  return words;
+}
+
 // The words of an `attend train` that learns it with a very small model.
 inline std::vector<std::string> toy_training(const std::filesystem::path& folder, const std::filesystem::path& out,
                                              const std::string& model = "transformer") {

@@ -132,6 +132,8 @@ TEST_F(TrainCommand, MistakesGetClearErrors) {
   write_file(folder_ / "bad.json", R"({"model": "rnn-attention", "heads": 2})");
   expect_error({"train", (folder_ / "bad.json").string()}, "unknown key 'heads'");
   expect_error({"train"}, "'source' is missing");
+  expect_error({"train", "--task", "poetry"}, "unknown task");
+  expect_error({"train", "--task", "language-model"}, "'text', 'valid_text' and 'out' are needed");
   expect_error(toy({"--model", "lstm"}), "unknown model 'lstm'");
   expect_error(toy({"--preset", "huge"}), "unknown preset 'huge'");
   expect_error(toy({"--resume"}), "there is no run in");
@@ -155,6 +157,19 @@ TEST_F(TrainCommand, DamagedStatesAreRefused) {
   const std::string state = read_file(folder_ / "model/state.safetensors");
   write_file(folder_ / "model/state.safetensors", state.substr(0, state.size() / 2));
   expect_error(toy({"--steps", "6", "--resume"}), "state.safetensors");
+}
+
+TEST_F(TrainCommand, LearnsToWrite) {
+  std::vector<std::string> args = toy_language_training(folder_, folder_ / "model");
+  args.insert(args.end(), {"--steps", "300", "--validate-every", "100", "--dropout", "0"});
+  const Outcome trained = attend(args);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  // Eight words of three to five letters, drawn evenly: about 0.6 nats a character once the words are known.
+  EXPECT_LT(logged("validation").back()["validation"]["loss"].get<double>(), 0.9);
+  const Outcome written =
+      attend({"generate", "--model", (folder_ / "model").string(), "--greedy", "--max-tokens", "8", "one two thr"});
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_TRUE(written.out.starts_with("one two three")) << written.out;
 }
 
 TEST_F(TrainCommand, RecurrentModelsTrainWithTheSameCommand) {

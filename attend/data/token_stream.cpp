@@ -1,0 +1,121 @@
+#include "attend/data/token_stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "attend/base/error.h"
+#include "attend/base/random.h"
+#include "attend/base/unicode.h"
+#include "attend/text/text_reader.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend::data {
+
+namespace {
+
+// The file: this, then the ids as 32-bit little-endian numbers.
+struct Header {
+  char magic[8] = {'a', 't', 't', 'T', 'O', 'K', '0', '1'};
+  std::uint64_t text = 0, tokenizer = 0;  // hashes of what it was made from
+  std::uint64_t count = 0, ids = 0;       // how many ids, and their hash
+};
+
+// FNV-1a over 8 bytes at a time: to notice a change, not to resist an attacker.
+std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed = 0xcbf29ce484222325u) {
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data(), 8);
+    seed = (seed ^ word) * 0x100000001b3u;
+    seed ^= seed >> 29;
+  }
+  for (char c : bytes) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return seed;
+}
+
+std::uint64_t hash_of_file(const std::filesystem::path& path) { return hash_of(MappedFile(path).text()); }
+
+std::string_view bytes_of_ids(const std::vector<std::int32_t>& ids) {
+  return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(std::int32_t)};
+}
+
+bool fits(const MappedFile& file, const Header& wanted) {
+  Header found;
+  if (file.size() < sizeof found) return false;
+  std::memcpy(&found, file.bytes().data(), sizeof found);
+  const std::string_view ids = file.text().substr(sizeof found);
+  return std::memcmp(found.magic, wanted.magic, sizeof found.magic) == 0 && found.text == wanted.text &&
+         found.tokenizer == wanted.tokenizer && ids.size() / sizeof(std::int32_t) == found.count &&
+         ids.size() % sizeof(std::int32_t) == 0 && hash_of(ids) == found.ids;
+}
+
+}  // namespace
+
+TokenStream::TokenStream(MappedFile file) : file_(std::move(file)), begin_(sizeof(Header)) {
+  size_ = static_cast<std::int64_t>((file_.size() - begin_) / sizeof(std::int32_t));
+}
+
+std::int32_t TokenStream::operator[](std::int64_t i) const {
+  std::int32_t id;
+  std::memcpy(&id, file_.bytes().data() + begin_ + static_cast<std::size_t>(i) * sizeof id, sizeof id);
+  return id;
+}
+
+TokenStream TokenStream::open_or_build(const std::filesystem::path& text, const std::filesystem::path& tokenizer,
+                                       const std::filesystem::path& cache) {
+  Header header;
+  header.text = hash_of_file(text), header.tokenizer = hash_of_file(tokenizer);
+  if (std::filesystem::exists(cache)) {
+    MappedFile file(cache);
+    if (fits(file, header)) return TokenStream(std::move(file));
+  }
+  const Tokenizer encode = Tokenizer::load(tokenizer);
+  std::vector<std::int32_t> ids;
+  TextReader reader(text);
+  for (std::string_view block = reader.next_block(); !block.empty(); block = reader.next_block()) {
+    if (const auto byte = find_invalid_utf8(block))
+      fail("'{}' is not UTF-8 (byte {} of a block)", text.string(), *byte);
+    const std::vector<std::int32_t> more = encode.encode_ids(block, {.add_special_tokens = false});
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+  check(ids.size() >= 2, "'{}': a text of {} tokens has nothing to predict", text.string(), ids.size());
+  header.count = ids.size(), header.ids = hash_of(bytes_of_ids(ids));
+  write_file(cache, [&](const FileWriter& write) {
+    write({reinterpret_cast<const char*>(&header), sizeof header});
+    write(bytes_of_ids(ids));
+  });
+  return TokenStream(MappedFile(cache));
+}
+
+TokenWindows random_windows(const TokenStream& stream, std::int64_t rows, std::int64_t length, std::uint64_t seed,
+                            std::uint64_t batch) {
+  check(stream.size() > length, "training: the text has {} tokens, fewer than a window of {} and one more",
+        stream.size(), length);
+  TokenWindows windows;
+  const auto places = static_cast<std::uint64_t>(stream.size() - length);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const Random4 words =
+        philox(seed, 0x7013u, batch * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row));
+    const std::uint64_t drawn = static_cast<std::uint64_t>(words.word[0]) << 32 | words.word[1];
+    const auto first = static_cast<std::int64_t>(drawn % places);
+    for (std::int64_t i = first; i < first + length; ++i) {
+      windows.ids.push_back(stream[i]);
+      windows.labels.push_back(stream[i + 1]);
+    }
+  }
+  return windows;
+}
+
+std::int64_t window_count(const TokenStream& stream, std::int64_t length) {
+  return (stream.size() - 1 + length - 1) / length;
+}
+
+TokenWindows window_at(const TokenStream& stream, std::int64_t first, std::int64_t rows, std::int64_t length) {
+  TokenWindows windows;
+  for (std::int64_t i = first * length; i < (first + rows) * length; ++i) {
+    windows.ids.push_back(i < stream.size() ? stream[i] : 0);
+    windows.labels.push_back(i + 1 < stream.size() ? stream[i + 1] : -100);
+  }
+  return windows;
+}
+
+}  // namespace attend::data

@@ -1,0 +1,105 @@
+// A text as ids: made once, noticed when it changes, never trusted when damaged; and windows of it.
+#include "attend/data/token_stream.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "attend/base/error.h"
+#include "attend/text/bpe_trainer.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Stream : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("attend_stream_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    BpeTrainer trainer({.vocabulary_size = 257, .special_tokens = {"<|endoftext|>"}, .threads = 1});
+    write_file(folder_ / "tokenizer.json", to_tokenizer_json(trainer.train()));
+    write_text("first line\nsecond line, é\n\nlast");
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write_text(const std::string& text) {
+    text_ = text;
+    write_file(folder_ / "text", text);
+  }
+  TokenStream open() const {
+    return TokenStream::open_or_build(folder_ / "text", folder_ / "tokenizer.json", folder_ / "cache");
+  }
+  void expect_text() const {
+    const TokenStream stream = open();
+    std::vector<std::int32_t> ids;
+    for (std::int64_t i = 0; i < stream.size(); ++i) ids.push_back(stream[i]);
+    EXPECT_EQ(Tokenizer::load(folder_ / "tokenizer.json").decode(ids), text_);
+  }
+
+  fs::path folder_;
+  std::string text_;
+};
+
+TEST_F(Stream, HoldsEveryCharacterOfTheText) {
+  expect_text();
+  EXPECT_EQ(open().size(), static_cast<std::int64_t>(text_.size()));  // bytes are the tokens here
+}
+
+TEST_F(Stream, IsReusedUntilTheTextChanges) {
+  open();
+  const auto made = fs::last_write_time(folder_ / "cache");
+  open();
+  EXPECT_EQ(fs::last_write_time(folder_ / "cache"), made);
+  write_text("another text");
+  expect_text();
+}
+
+TEST_F(Stream, DamagedCachesAreMadeAnew) {
+  open();
+  const std::string good = read_file(folder_ / "cache");
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x41);
+    write_file(folder_ / "cache", bad);
+    expect_text();
+    write_file(folder_ / "cache", good.substr(0, at));
+    expect_text();
+  }
+}
+
+TEST_F(Stream, WindowsAreFollowedByTheirLabels) {
+  const TokenStream stream = open();
+  const TokenWindows windows = random_windows(stream, 5, 7, 3, 11);
+  ASSERT_EQ(windows.ids.size(), 35u);
+  for (std::size_t row = 0; row < 5; ++row)
+    for (std::size_t i = 0; i + 1 < 7; ++i) EXPECT_EQ(windows.labels[row * 7 + i], windows.ids[row * 7 + i + 1]);
+  EXPECT_EQ(random_windows(stream, 5, 7, 3, 11).ids, windows.ids);
+  EXPECT_NE(random_windows(stream, 5, 7, 3, 12).ids, windows.ids);
+  EXPECT_THROW(random_windows(stream, 1, stream.size(), 1, 0), Error);
+}
+
+TEST_F(Stream, EveryTokenButTheFirstIsALabelOnce) {
+  const TokenStream stream = open();
+  std::vector<std::int32_t> labels;
+  for (std::int64_t first = 0; first < window_count(stream, 8); first += 2)
+    for (std::int32_t label : window_at(stream, first, 2, 8).labels)
+      if (label != -100) labels.push_back(label);
+  ASSERT_EQ(static_cast<std::int64_t>(labels.size()), stream.size() - 1);
+  for (std::size_t i = 0; i < labels.size(); ++i) EXPECT_EQ(labels[i], stream[static_cast<std::int64_t>(i) + 1]);
+}
+
+TEST_F(Stream, BadTextsAreErrors) {
+  write_text("");
+  EXPECT_THROW(open(), Error);
+  write_text("bad \xFF byte");
+  EXPECT_THROW(open(), Error);
+  fs::remove(folder_ / "text");
+  EXPECT_THROW(open(), Error);
+}
+
+}  // namespace
+}  // namespace attend::data
