@@ -9,6 +9,7 @@
 #include "attend/nn/kv_cache.h"
 #include "attend/nn/row_history.h"
 #include "attend/nn/step_model.h"
+#include "attend/nn/step_rows.h"
 #include "attend/tensor/pass.h"
 
 namespace attend::models {
@@ -25,18 +26,16 @@ class GPT2Decoder : public nn::StepModel {
   void reorder(std::span<const std::int32_t> from) override;
 
  private:
-  Tensor ints(std::span<const std::int32_t> values) const;
   Tensor read_prompts();                                     // -> logits [R, V]
   Tensor read_tokens(std::span<const std::int32_t> tokens);  // -> logits [R, V]
 
   const GPT2& model_;
   Pass& pass_;
   Tensor prompts_;  // undefined once they are read
-  std::int64_t group_, rows_, length_ = 0;
-  std::vector<nn::KvCache> caches_;
+  nn::StepRows rows_;
   nn::RowHistory history_;
-  Tensor last_logits_, last_log_sums_;    // on the host, their memory is read in place
-  std::vector<float> logits_, log_sums_;  // elsewhere they are copied here
+  std::int64_t length_ = 0;
+  std::vector<nn::KvCache> caches_;
 };
 
 }  // namespace attend::models

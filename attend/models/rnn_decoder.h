@@ -5,6 +5,7 @@
 
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/nn/step_model.h"
+#include "attend/nn/step_rows.h"
 #include "attend/tensor/pass.h"
 
 namespace attend::models {
@@ -19,17 +20,12 @@ class RnnDecoder : public nn::StepModel {
   void reorder(std::span<const std::int32_t> from) override;
 
  private:
-  Tensor ints(std::span<const std::int32_t> values) const;
   void keep_sources(std::span<const std::int32_t> from);
 
   const RnnSeq2Seq& model_;
-  Pass& pass_;
-  std::int64_t group_, rows_;
+  nn::StepRows rows_;
   RnnDecoderLayer::Memory memory_;  // of the sources: [B, ..]
   RnnDecoderLayer::State state_;    // of the rows: [B·group, H]
-  // What step() returned: the device's copy, read in place where it can be, else the host's.
-  Tensor last_logits_, last_log_sums_;
-  std::vector<float> logits_, log_sums_;
 };
 
 }  // namespace attend::models

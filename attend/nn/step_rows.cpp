@@ -1,0 +1,64 @@
+#include "attend/nn/step_rows.h"
+
+#include "attend/base/error.h"
+#include "attend/ops/softmax.h"
+
+namespace attend::nn {
+
+StepRows::StepRows(Pass& pass, std::int64_t groups, std::int64_t group)
+    : pass_(pass), count_(groups * group), group_(group) {
+  check(!pass.recording(), "decoder: a recording pass would keep every step");
+  check(group >= 1, "decoder: {} rows for each source", group);
+}
+
+Tensor StepRows::ints(std::span<const std::int32_t> values) const {
+  Tensor tensor = pass_.tensor({static_cast<std::int64_t>(values.size())}, DType::i32);
+  upload(tensor, values);
+  return tensor;
+}
+
+StepRows::Newest StepRows::newest(std::span<const std::int32_t> tokens, std::int64_t position) const {
+  std::vector<std::int32_t> words(tokens.begin(), tokens.end());
+  words.resize(2 * tokens.size(), static_cast<std::int32_t>(position));
+  words.resize(3 * tokens.size(), static_cast<std::int32_t>(position + 1));
+  const Tensor all = ints(words);
+  return {all.slice_first(0, count_).reshape({count_, 1}), all.slice_first(count_, count_).reshape({count_, 1}),
+          all.slice_first(2 * count_, count_)};
+}
+
+void StepRows::start(std::span<const std::int32_t> tokens) {
+  check(static_cast<std::int64_t>(tokens.size()) == count_, "decoder: {} tokens for {} rows", tokens.size(), count_);
+  last_logits_ = last_log_sums_ = Tensor();
+}
+
+StepModel::Scores StepRows::scores(const Tensor& logits) {
+  last_logits_ = logits;
+  last_log_sums_ = ops::log_sum_exp(logits);
+  if (pass_.backend().on_host() && logits.dtype() == DType::f32)
+    return {{logits.data<float>(), static_cast<std::size_t>(logits.size())},
+            {last_log_sums_.data<float>(), static_cast<std::size_t>(last_log_sums_.size())}};
+  logits_ = download(last_logits_), log_sums_ = download(last_log_sums_);
+  return {logits_, log_sums_};
+}
+
+bool StepRows::move(std::span<const std::int32_t> from) {
+  const auto rows = static_cast<std::int64_t>(from.size());
+  check(rows % group_ == 0 && rows <= count_, "decoder: {} rows from {} do not come in groups of {}", rows, count_,
+        group_);
+  bool moved = rows != count_;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    check(from[i] >= 0 && from[i] < count_, "decoder: row {} of {}", from[i], count_);
+    moved = moved || from[i] != static_cast<std::int32_t>(i);
+  }
+  count_ = rows;
+  return moved;
+}
+
+std::vector<std::int32_t> StepRows::sources(std::span<const std::int32_t> from) const {
+  std::vector<std::int32_t> kept;
+  for (std::size_t i = 0; i < from.size(); i += static_cast<std::size_t>(group_))
+    kept.push_back(from[i] / static_cast<std::int32_t>(group_));
+  return kept;
+}
+
+}  // namespace attend::nn

@@ -1,0 +1,48 @@
+// What every decoder that goes step by step has: rows in groups, one group a source or prompt, and scores to hand to a
+// search on the host.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attend/nn/step_model.h"
+#include "attend/tensor/pass.h"
+
+namespace attend::nn {
+
+class StepRows {
+ public:
+  // groups · group rows. Throws Error for a recording pass, which would keep every step.
+  StepRows(Pass& pass, std::int64_t groups, std::int64_t group);
+
+  std::int64_t count() const { return count_; }
+  std::int64_t group() const { return group_; }
+
+  // i32 [values.size()] on the device.
+  Tensor ints(std::span<const std::int32_t> values) const;
+  // Tokens, positions (all `position`) and lengths (one more), in one copy to the device: i32 [rows, 1] twice, [rows].
+  struct Newest {
+    Tensor tokens, positions, lengths;
+  };
+  Newest newest(std::span<const std::int32_t> tokens, std::int64_t position) const;
+
+  // Before a step: one token for each row, or Error. Lets go of the scores of the step before, whose memory this step's
+  // take.
+  void start(std::span<const std::int32_t> tokens);
+  // After it: logits [rows, V]. On the host they are read where they are, from elsewhere they are copied.
+  StepModel::Scores scores(const Tensor& logits);
+
+  // Row i goes on as row from[i]. False when nothing moves; else count() is from's, and the caller moves its state.
+  bool move(std::span<const std::int32_t> from);
+  // Of rows that moved: the source each group belongs to.
+  std::vector<std::int32_t> sources(std::span<const std::int32_t> from) const;
+
+ private:
+  Pass& pass_;
+  std::int64_t count_, group_;
+  Tensor last_logits_, last_log_sums_;
+  std::vector<float> logits_, log_sums_;
+};
+
+}  // namespace attend::nn
