@@ -4,6 +4,7 @@
 #include <exception>
 #include <ostream>
 
+#include "attend/cli/convert.h"
 #include "attend/cli/demo.h"
 #include "attend/cli/devices.h"
 #include "attend/cli/generate.h"
@@ -39,6 +40,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   app.set_version_flag("--version", version_text);
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
+  add_convert_command(app, streams);
   add_devices_command(app, streams);
   add_demo_command(app, streams);
   add_generate_command(app, streams);
