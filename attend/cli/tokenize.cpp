@@ -115,7 +115,10 @@ void add_tokenize_command(CLI::App& app, const Streams& streams) {
       app, streams,
       {.name = "tokenize", .help = "Turns lines of text into token ids, and back.", .examples = kExamples},
       [](CLI::App& flags, TokenizeOptions& options) {
-        flags.add_option("--tokenizer", options.tokenizer, "a tokenizer.json, or the folder it is in")->required();
+        flags
+            .add_option("--tokenizer", options.tokenizer,
+                        "a tokenizer.json, vocab.json, vocab.txt or SentencePiece model, or the folder it is in")
+            ->required();
         flags.add_option("--input", options.input, "lines to read; - is standard input")->capture_default_str();
         flags.add_flag("--json", options.json,
                        "an object a line in, {\"text\": .., \"pair\": ..}, and out: ids, tokens, offsets, type_ids, "

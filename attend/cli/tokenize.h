@@ -8,7 +8,7 @@
 namespace attend {
 
 struct TokenizeOptions {
-  std::string tokenizer;  // a tokenizer.json or its folder
+  std::string tokenizer;  // a file that Tokenizer::load takes, or its folder
   std::string input = "-";
   bool json = false, decode = false;
   bool no_special_tokens = false, keep_special_tokens = false;

@@ -29,31 +29,20 @@ bool ends_with(std::string_view text, std::uint8_t property) {
 
 }  // namespace
 
-void TokenFinder::add(std::string_view pattern, const AddedToken* token) {
-  std::uint32_t node = 0;
-  for (char byte : pattern) {
-    const std::uint64_t key = static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(byte);
-    const auto [child, made] = children_.try_emplace(key, static_cast<std::uint32_t>(nodes_.size()));
-    if (made) nodes_.push_back(nullptr);
-    node = child->second;
+TokenFinder::TokenFinder(const std::vector<Pattern>& patterns) {
+  std::vector<ByteTrie::Key> keys;
+  for (const Pattern& pattern : patterns) {
+    keys.emplace_back(pattern.text, static_cast<std::int32_t>(tokens_.size()));
+    tokens_.push_back(pattern.token);
   }
-  if (node == 0) return;
-  nodes_[node] = token;
-  starts_[static_cast<unsigned char>(pattern[0])] = true;
+  trie_ = ByteTrie(std::move(keys));
 }
 
 TokenFinder::Hit TokenFinder::find(std::string_view text, std::size_t from) const {
   for (std::size_t begin = from; begin < text.size(); ++begin) {
-    if (!starts_[static_cast<unsigned char>(text[begin])]) continue;
-    Hit hit;
-    std::uint32_t node = 0;
-    for (std::size_t at = begin; at < text.size(); ++at) {
-      const auto child = children_.find(static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(text[at]));
-      if (child == children_.end()) break;
-      node = child->second;
-      if (nodes_[node]) hit = {begin, at + 1, nodes_[node]};
-    }
-    if (hit.token) return hit;
+    if (trie_.step(ByteTrie::kRoot, text[begin]) == ByteTrie::kNone) continue;
+    const auto [value, bytes] = trie_.longest(text.substr(begin));
+    if (bytes > 0) return {begin, begin + bytes, tokens_[static_cast<std::size_t>(value)]};
   }
   return {};
 }
@@ -80,6 +69,7 @@ void TokenFinder::split(std::string_view text, std::vector<TextPart>& parts) con
 AddedTokens::AddedTokens(const JsonView& json, const Vocabulary& vocabulary,
                          const std::function<std::string(const std::string&)>& normalize) {
   const std::vector<JsonView> items = json.items();
+  std::vector<TokenFinder::Pattern> raw, normalized;
   tokens_.reserve(items.size());  // the finders keep pointers
   for (const JsonView& item : items) {
     AddedToken token = {.content = item["content"].text(),
@@ -101,13 +91,15 @@ AddedTokens::AddedTokens(const JsonView& json, const Vocabulary& vocabulary,
     tokens_.push_back(std::move(token));
     const AddedToken& added = tokens_.back();
     if (!added.normalized) {
-      raw_.add(added.content, &added);
+      raw.push_back({added.content, &added});
       continue;
     }
     std::string form = normalize(added.content);
-    normalized_.add(form, &added);
+    normalized.push_back({form, &added});
     if (form != added.content) normalized_forms_[added.id] = std::move(form);
   }
+  raw_ = TokenFinder(raw);
+  normalized_ = TokenFinder(normalized);
 }
 
 const AddedToken* AddedTokens::find(std::string_view content) const {

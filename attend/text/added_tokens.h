@@ -2,7 +2,6 @@
 // "added_tokens".
 #pragma once
 
-#include <array>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "attend/text/byte_trie.h"
 #include "attend/text/vocabulary.h"
 
 namespace attend {
@@ -34,8 +34,13 @@ struct TextPart {
 // Finds the tokens of a set, the leftmost first and the longest of those.
 class TokenFinder {
  public:
-  void add(std::string_view pattern, const AddedToken* token);
-  bool empty() const { return nodes_.size() == 1; }
+  struct Pattern {
+    std::string text;
+    const AddedToken* token;
+  };
+  TokenFinder() = default;
+  explicit TokenFinder(const std::vector<Pattern>& patterns);
+  bool empty() const { return trie_.empty(); }
   // The parts cover the text. A part that is not a token is not empty.
   void split(std::string_view text, std::vector<TextPart>& parts) const;
 
@@ -46,10 +51,8 @@ class TokenFinder {
   };
   Hit find(std::string_view text, std::size_t from) const;
 
-  // A trie: the child of a node under a byte.
-  std::unordered_map<std::uint64_t, std::uint32_t> children_;
-  std::vector<const AddedToken*> nodes_ = {nullptr};  // the token that ends at the node
-  std::array<bool, 256> starts_ = {};
+  ByteTrie trie_;
+  std::vector<const AddedToken*> tokens_;
 };
 
 class AddedTokens {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attend/base/error.h"
 #include "attend/base/unicode.h"
 
 namespace attend {
@@ -13,12 +14,29 @@ std::u32string to_characters(std::string_view text) {
   return characters;
 }
 
+std::string to_utf8(std::u32string_view characters) {
+  std::string text;
+  text.reserve(characters.size());
+  for (char32_t c : characters) append_utf8(text, c);
+  return text;
+}
+
 AlignedText::AlignedText(std::string_view text, std::uint32_t first) : characters_(to_characters(text)) {
+  original_ = characters_.size();
   spans_.resize(characters_.size());
   for (std::size_t i = 0; i < spans_.size(); ++i) {
     const auto at = first + static_cast<std::uint32_t>(i);
     spans_[i] = {at, at + 1};
   }
+}
+
+void check_growth(std::size_t now, std::size_t before) {
+  check(now / 64 <= before + 1024, "encode: the tokenizer makes {} characters or more of {}", now, before);
+}
+
+void AlignedText::assign(std::u32string characters, std::vector<Span> spans) {
+  characters_ = std::move(characters);
+  spans_ = std::move(spans);
 }
 
 void AlignedText::transform(const std::vector<ChangedCharacter>& changes, std::size_t dropped) {
@@ -59,20 +77,32 @@ void AlignedText::prepend(std::u32string_view text) {
 }
 
 void AlignedText::replace(std::u32string_view pattern, std::u32string_view content) {
-  std::size_t found = pattern.empty() ? std::u32string::npos : characters_.find(pattern);
-  if (found == std::u32string::npos) return;
+  if (pattern.empty()) return;
+  std::vector<Range> ranges;
+  for (std::size_t at = characters_.find(pattern); at != characters_.npos;
+       at = characters_.find(pattern, at + pattern.size()))
+    ranges.push_back({at, at + pattern.size()});
+  replace(ranges, content);
+}
+
+void AlignedText::replace(const std::vector<Range>& ranges, std::u32string_view content) {
+  if (ranges.empty()) return;
   std::u32string characters;
   std::vector<Span> spans;
   std::size_t at = 0;
-  for (; found != std::u32string::npos; found = characters_.find(pattern, at)) {
-    characters.append(characters_, at, found - at).append(content);
+  const auto keep = [&](std::size_t end) {
+    characters.append(characters_, at, end - at);
     spans.insert(spans.end(), spans_.begin() + static_cast<std::ptrdiff_t>(at),
-                 spans_.begin() + static_cast<std::ptrdiff_t>(found));
-    at = found + pattern.size();
-    spans.insert(spans.end(), content.size(), spans_[at - 1]);
+                 spans_.begin() + static_cast<std::ptrdiff_t>(end));
+  };
+  for (const auto& [begin, end] : ranges) {
+    keep(begin);
+    characters.append(content);
+    spans.insert(spans.end(), content.size(), spans_[end - 1]);
+    check_growth(characters.size(), original_);
+    at = end;
   }
-  characters.append(characters_, at);
-  spans.insert(spans.end(), spans_.begin() + static_cast<std::ptrdiff_t>(at), spans_.end());
+  keep(characters_.size());
   characters_ = std::move(characters);
   spans_ = std::move(spans);
 }

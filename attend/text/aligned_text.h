@@ -31,21 +31,35 @@ class AlignedText {
   const std::vector<Span>& spans() const { return spans_; }
   bool empty() const { return characters_.empty(); }
 
+  // A new text with the original characters of each of its own.
+  void assign(std::u32string characters, std::vector<Span> spans);
   // Replaces the whole text; dropped characters at the very start stand for nothing. An added character has the span
   // of the one before it.
   void transform(const std::vector<ChangedCharacter>& changes, std::size_t dropped = 0);
   void filter(const std::function<bool(char32_t)>& keep);
   // Puts text in front; it has the span of what was first. Nothing happens to empty text.
   void prepend(std::u32string_view text);
-  // Replaces each occurrence of pattern; what comes instead has the span of the last character replaced.
+  // Replaces each occurrence of pattern; what comes instead has the span of the last character replaced. Throws Error
+  // when the text grows beyond all measure (check_growth).
   void replace(std::u32string_view pattern, std::u32string_view content);
+  // The same for ranges of characters, in order, none of them empty.
+  struct Range {
+    std::size_t begin = 0, end = 0;
+  };
+  void replace(const std::vector<Range>& ranges, std::u32string_view content);
 
  private:
   std::u32string characters_;
   std::vector<Span> spans_;  // one for each character
+  std::size_t original_;     // how many there were
 };
 
-// Well-formed UTF-8 as characters.
+// A few rules that each make one character many could fill any memory: text may become 64 times as long, and more only
+// if it is short.
+void check_growth(std::size_t now, std::size_t before);
+
+// Well-formed UTF-8 as characters, and back.
 std::u32string to_characters(std::string_view text);
+std::string to_utf8(std::u32string_view characters);
 
 }  // namespace attend

@@ -1,7 +1,5 @@
 #include "attend/text/bpe.h"
 
-#include <algorithm>
-
 #include "attend/base/unicode.h"
 #include "attend/text/byte_level.h"
 #include "attend/text/json_view.h"
@@ -16,32 +14,13 @@ Bpe::Bpe(const JsonView& json) {
   fuse_unknown_ = json.boolean("fuse_unk", false);
   byte_fallback_ = json.boolean("byte_fallback", false);
   whole_words_first_ = json.boolean("ignore_merges", false);
-  read_vocabulary(json["vocab"]);
+  vocabulary_ = read_vocabulary(json["vocab"]);
   if (const auto token = json.find("unk_token")) {
     unknown_ = vocabulary_.find(token->text());
     if (!unknown_) token->complain("is {}, which is not in model.vocab", shown(token->text()));
   }
   read_merges(json["merges"]);
   find_bytes();
-}
-
-void Bpe::read_vocabulary(const JsonView& json) {
-  if (!json.value().is_object()) json.complain("must be an object");
-  // In the order of the ids, so that a gap is judged by what is before it.
-  std::vector<std::pair<TokenId, const std::string*>> tokens;
-  for (auto it = json.value().begin(); it != json.value().end(); ++it) {
-    const auto& id = it.value();
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > kLargestTokenId)
-      json.complain("has no valid id for {}", shown(it.key()));
-    tokens.emplace_back(id.get<TokenId>(), &it.key());
-  }
-  std::ranges::sort(tokens, {}, &std::pair<TokenId, const std::string*>::first);
-  vocabulary_.reserve(tokens.size());
-  try {
-    for (const auto& [id, token] : tokens) vocabulary_.add(*token, id);
-  } catch (const Error& error) {
-    json.complain("is not usable: {}", error.what());
-  }
 }
 
 void Bpe::read_merges(const JsonView& json) {

@@ -19,7 +19,6 @@ class Bpe : public Model {
   void tokenize(std::string_view word, WordOptions options, std::vector<Piece>& out) const override;
 
  private:
-  void read_vocabulary(const JsonView& json);
   void read_merges(const JsonView& json);
   void find_bytes();
   // The pieces of a word before anything is joined: its characters, or what stands for an unknown one.

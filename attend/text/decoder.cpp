@@ -1,12 +1,14 @@
 #include "attend/text/decoder.h"
 
+#include <algorithm>
 #include <charconv>
-#include <optional>
 #include <utility>
 
 #include "attend/base/unicode.h"
+#include "attend/text/aligned_text.h"
 #include "attend/text/byte_level.h"
 #include "attend/text/json_view.h"
+#include "attend/text/pattern.h"
 
 namespace attend {
 
@@ -19,9 +21,16 @@ void replace_all(std::string& text, std::string_view pattern, std::string_view c
   std::size_t done = 0;
   for (; at != text.npos; at = text.find(pattern, done)) {
     out.append(text, done, at - done).append(content);
+    check_growth(out.size(), text.size());
     done = at + pattern.size();
   }
   text = out.append(text, done);
+}
+
+std::size_t size_of(const std::vector<std::string>& tokens) {
+  std::size_t bytes = 0;
+  for (const std::string& token : tokens) bytes += token.size();
+  return bytes;
 }
 
 class Sequence : public Decoder {
@@ -30,7 +39,11 @@ class Sequence : public Decoder {
     for (const JsonView& part : json["decoders"].items()) parts_.push_back(make_decoder(part));
   }
   std::vector<std::string> apply(std::vector<std::string> tokens) const override {
-    for (const auto& part : parts_) tokens = part->apply(std::move(tokens));
+    const std::size_t before = size_of(tokens);
+    for (const auto& part : parts_) {
+      tokens = part->apply(std::move(tokens));
+      check_growth(size_of(tokens), before);
+    }
     return tokens;
   }
 
@@ -63,6 +76,57 @@ class Metaspace : public Decoder {
   bool keeps_first_;
 };
 
+// What WordPiece and CTC call cleaning up: English as it is written.
+void clean_up(std::string& text) {
+  constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [pattern, content] : kRules) replace_all(text, pattern, content);
+}
+
+class WordPieceDecoder : public Decoder {
+ public:
+  explicit WordPieceDecoder(const JsonView& json)
+      : prefix_(json.text("prefix", "##")), cleans_(json.boolean("cleanup", true)) {}
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (i > 0 && tokens[i].starts_with(prefix_)) {
+        tokens[i].erase(0, prefix_.size());
+      } else if (i > 0) {
+        tokens[i].insert(0, " ");
+      }
+      if (cleans_) clean_up(tokens[i]);
+    }
+    return tokens;
+  }
+
+ private:
+  std::string prefix_;
+  bool cleans_;
+};
+
+// Connectionist temporal classification: repeated tokens count once, padding not at all.
+class CtcDecoder : public Decoder {
+ public:
+  explicit CtcDecoder(const JsonView& json)
+      : padding_(json.text("pad_token", "<pad>")),
+        delimiter_(json.text("word_delimiter_token", "|")),
+        cleans_(json.boolean("cleanup", true)) {}
+  std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    for (std::string& token : tokens) {
+      replace_all(token, padding_, "");
+      if (cleans_) clean_up(token), replace_all(token, delimiter_, " ");
+    }
+    std::erase(tokens, "");
+    return tokens;
+  }
+
+ private:
+  std::string padding_, delimiter_;
+  bool cleans_;
+};
+
 // Joins the tokens of classic BPE, whose words end in a suffix.
 class BpeDecoder : public Decoder {
  public:
@@ -92,7 +156,7 @@ class ByteFallback : public Decoder {
       bytes.clear();
     };
     for (std::string& token : tokens) {
-      if (const auto byte = byte_named(token)) {
+      if (const auto byte = fallback_byte(token)) {
         bytes.push_back(*byte);
         continue;
       }
@@ -101,15 +165,6 @@ class ByteFallback : public Decoder {
     }
     flush();
     return out;
-  }
-
- private:
-  static std::optional<char> byte_named(std::string_view token) {
-    if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
-    unsigned byte = 0;
-    const auto result = std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
-    if (result.ec != std::errc() || result.ptr != token.data() + 5) return std::nullopt;
-    return static_cast<char>(byte);
   }
 };
 
@@ -126,16 +181,33 @@ class Replace : public Decoder {
  public:
   explicit Replace(const JsonView& json) : content_(json["content"].text()) {
     const JsonView pattern = json["pattern"];
-    if (const auto regex = pattern.find("Regex")) regex->complain("is not supported: only String patterns are");
-    pattern_ = pattern["String"].text();
+    if (const auto regex = pattern.find("Regex")) {
+      regex_.emplace(read_pattern(*regex));
+    } else {
+      pattern_ = pattern["String"].text();
+    }
   }
   std::vector<std::string> apply(std::vector<std::string> tokens) const override {
-    for (std::string& token : tokens) replace_all(token, pattern_, content_);
+    for (std::string& token : tokens) {
+      if (!regex_) {
+        replace_all(token, pattern_, content_);
+        continue;
+      }
+      std::string out;
+      std::size_t at = 0;
+      for (const auto& [begin, end] : regex_->find_all(token)) {
+        out.append(token, at, begin - at).append(content_);
+        check_growth(out.size(), token.size());
+        at = end;
+      }
+      token = out.append(token, at);
+    }
     return tokens;
   }
 
  private:
   std::string pattern_, content_;
+  std::optional<Pattern> regex_;
 };
 
 // Takes up to so many of a character from each end of every token.
@@ -164,12 +236,22 @@ class Strip : public Decoder {
 
 }  // namespace
 
+std::optional<char> fallback_byte(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
+  unsigned byte = 0;
+  const auto result = std::from_chars(token.data() + 3, token.data() + 5, byte, 16);
+  if (result.ec != std::errc() || result.ptr != token.data() + 5) return std::nullopt;
+  return static_cast<char>(byte);
+}
+
 std::unique_ptr<Decoder> make_decoder(const JsonView& json) {
   const JsonView type = json["type"];
   const std::string& name = type.text();
   if (name == "Sequence") return std::make_unique<Sequence>(json);
   if (name == "ByteLevel") return std::make_unique<ByteLevel>();
   if (name == "Metaspace") return std::make_unique<Metaspace>(json);
+  if (name == "WordPiece") return std::make_unique<WordPieceDecoder>(json);
+  if (name == "CTC") return std::make_unique<CtcDecoder>(json);
   if (name == "BPEDecoder") return std::make_unique<BpeDecoder>(json);
   if (name == "ByteFallback") return std::make_unique<ByteFallback>();
   if (name == "Fuse") return std::make_unique<Fuse>();

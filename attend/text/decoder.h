@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace attend {
@@ -17,5 +19,8 @@ class Decoder {
 };
 
 std::unique_ptr<Decoder> make_decoder(const JsonView& json);
+
+// The byte that a token such as <0x41> stands for.
+std::optional<char> fallback_byte(std::string_view token);
 
 }  // namespace attend

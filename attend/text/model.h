@@ -30,6 +30,9 @@ class Model {
   // Appends the tokens of a word. May be called from several threads.
   virtual void tokenize(std::string_view word, WordOptions options, std::vector<Piece>& out) const = 0;
 
+  // Whether a token is shown as the text it covers, not as its entry: some models do so with an unknown one.
+  virtual bool spells_out(TokenId) const { return false; }
+
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
  protected:

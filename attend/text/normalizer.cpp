@@ -1,14 +1,24 @@
 #include "attend/text/normalizer.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "attend/base/unicode.h"
+#include "attend/text/bert_normalizer.h"
+#include "attend/text/byte_level.h"
 #include "attend/text/json_view.h"
+#include "attend/text/pattern.h"
+#include "attend/text/precompiled_normalizer.h"
 #include "attend/text/unicode_normalization.h"
 
 namespace attend {
 
 namespace {
+
+bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
 
 class Sequence : public Normalizer {
  public:
@@ -17,6 +27,13 @@ class Sequence : public Normalizer {
   }
   void apply(AlignedText& text) const override {
     for (const auto& part : parts_) part->apply(text);
+  }
+  void apply_bytes(std::string& text) const override {
+    const std::size_t before = text.size();
+    for (const auto& part : parts_) {
+      part->apply_bytes(text);
+      check_growth(text.size(), before);
+    }
   }
 
  private:
@@ -33,6 +50,9 @@ class UnicodeForm : public Normalizer {
       return;
     }
   }
+  void apply_bytes(std::string& text) const override {
+    if (!is_ascii(text)) Normalizer::apply_bytes(text);
+  }
 
  private:
   NormalizationForm form_;
@@ -40,15 +60,11 @@ class UnicodeForm : public Normalizer {
 
 class Lowercase : public Normalizer {
  public:
-  void apply(AlignedText& text) const override {
-    constexpr char32_t kCapitalIWithDot = 0x130, kDotAbove = 0x307;
-    std::vector<ChangedCharacter> changes;
-    changes.reserve(text.characters().size());
-    for (char32_t c : text.characters()) {
-      changes.push_back({c == kCapitalIWithDot ? U'i' : lower_character(c), 0});
-      if (c == kCapitalIWithDot) changes.push_back({kDotAbove, 1});
-    }
-    text.transform(changes);
+  void apply(AlignedText& text) const override { lower_text(text); }
+  void apply_bytes(std::string& text) const override {
+    if (!is_ascii(text)) return Normalizer::apply_bytes(text);
+    for (char& c : text)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
 };
 
@@ -56,6 +72,9 @@ class StripAccents : public Normalizer {
  public:
   void apply(AlignedText& text) const override {
     text.filter([](char32_t c) { return !has_property(c, Property::mark); });
+  }
+  void apply_bytes(std::string& text) const override {
+    if (!is_ascii(text)) Normalizer::apply_bytes(text);
   }
 };
 
@@ -80,10 +99,14 @@ class Strip : public Normalizer {
 
 class Prepend : public Normalizer {
  public:
-  explicit Prepend(const JsonView& json) : text_(to_characters(json["prepend"].text())) {}
+  explicit Prepend(const JsonView& json) : bytes_(json["prepend"].text()), text_(to_characters(bytes_)) {}
   void apply(AlignedText& text) const override { text.prepend(text_); }
+  void apply_bytes(std::string& text) const override {
+    if (!text.empty()) text.insert(0, bytes_);
+  }
 
  private:
+  std::string bytes_;
   std::u32string text_;
 };
 
@@ -91,16 +114,80 @@ class Replace : public Normalizer {
  public:
   explicit Replace(const JsonView& json) : content_(to_characters(json["content"].text())) {
     const JsonView pattern = json["pattern"];
-    if (const auto regex = pattern.find("Regex")) regex->complain("is not supported: only String patterns are");
-    pattern_ = to_characters(pattern["String"].text());
+    if (const auto regex = pattern.find("Regex")) {
+      regex_.emplace(read_pattern(*regex));
+    } else {
+      bytes_ = pattern["String"].text();
+      pattern_ = to_characters(bytes_);
+    }
   }
-  void apply(AlignedText& text) const override { text.replace(pattern_, content_); }
+  void apply(AlignedText& text) const override {
+    if (!regex_) return text.replace(pattern_, content_);
+    const std::string bytes = to_utf8(text.characters());
+    std::vector<AlignedText::Range> ranges;
+    std::size_t at = 0, character = 0;  // so far
+    for (const auto& [begin, end] : regex_->find_all(bytes)) {
+      character += count_characters(std::string_view(bytes).substr(at, begin - at));
+      const std::size_t first = character;
+      character += count_characters(std::string_view(bytes).substr(begin, end - begin));
+      ranges.push_back({first, character});
+      at = end;
+    }
+    text.replace(ranges, content_);
+  }
+  void apply_bytes(std::string& text) const override {
+    if (regex_ || text.find(bytes_) != text.npos) Normalizer::apply_bytes(text);
+  }
 
  private:
+  std::string bytes_;
   std::u32string pattern_, content_;
+  std::optional<Pattern> regex_;
+};
+
+// What Marian-like systems clean away before anything else (sacremoses' and SentencePiece's "nmt" rules).
+class Nmt : public Normalizer {
+ public:
+  void apply(AlignedText& text) const override {
+    text.filter([](char32_t c) {
+      return !((c >= 0x1 && c <= 0x8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F);
+    });
+    std::u32string characters = text.characters();
+    std::ranges::replace_if(characters, is_space, U' ');
+    text.assign(std::move(characters), text.spans());
+  }
+
+ private:
+  static bool is_space(char32_t c) {
+    return c == 0x9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
+           c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+  }
+};
+
+// Every byte as GPT-2's printable character.
+class ByteLevel : public Normalizer {
+ public:
+  void apply(AlignedText& text) const override {
+    std::vector<ChangedCharacter> changes;
+    std::string bytes;
+    for (char32_t c : text.characters()) {
+      bytes.clear();
+      append_utf8(bytes, c);
+      for (std::size_t i = 0; i < bytes.size(); ++i)
+        changes.push_back({kByteCharacters[static_cast<unsigned char>(bytes[i])], i > 0 ? 1 : 0});
+    }
+    text.transform(changes);
+  }
+  void apply_bytes(std::string& text) const override { text = to_byte_characters(text); }
 };
 
 }  // namespace
+
+void Normalizer::apply_bytes(std::string& text) const {
+  AlignedText aligned(text, 0);
+  apply(aligned);
+  text = to_utf8(aligned.characters());
+}
 
 std::unique_ptr<Normalizer> make_normalizer(const JsonView& json) {
   const JsonView type = json["type"];
@@ -110,6 +197,10 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonView& json) {
   if (name == "NFD") return std::make_unique<UnicodeForm>(NormalizationForm::nfd);
   if (name == "NFKC") return std::make_unique<UnicodeForm>(NormalizationForm::nfkc);
   if (name == "NFKD") return std::make_unique<UnicodeForm>(NormalizationForm::nfkd);
+  if (name == "BertNormalizer") return std::make_unique<BertNormalizer>(json);
+  if (name == "Precompiled") return std::make_unique<PrecompiledNormalizer>(json);
+  if (name == "Nmt") return std::make_unique<Nmt>();
+  if (name == "ByteLevel") return std::make_unique<ByteLevel>();
   if (name == "Lowercase") return std::make_unique<Lowercase>();
   if (name == "StripAccents") return std::make_unique<StripAccents>();
   if (name == "Strip") return std::make_unique<Strip>(json);

@@ -146,7 +146,9 @@ class Template : public PostProcessor {
   }
 
   std::vector<TemplatePiece> read_pieces(const JsonView& json, int texts) const {
+    constexpr std::size_t kMost = 64;  // each may be a copy of the text
     std::vector<TemplatePiece> pieces;
+    if (json.is_array() && json.value().size() > kMost) json.complain("has more than {} pieces", kMost);
     for (const JsonView& item : json.items()) {
       TemplatePiece piece;
       const auto sequence = item.find("Sequence");

@@ -14,6 +14,8 @@ class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
   virtual void apply(SplitText& text) const = 0;
+  // Whether SplitText::starts_original matters.
+  virtual bool asks_for_start() const { return false; }
 };
 
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& json);

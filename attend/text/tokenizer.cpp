@@ -15,12 +15,6 @@ namespace {
 
 constexpr std::size_t kLongestText = std::size_t{1} << 31;  // places in a text are 32-bit
 
-std::string to_utf8(std::u32string_view characters) {
-  std::string text;
-  for (char32_t c : characters) append_utf8(text, c);
-  return text;
-}
-
 void append(Encoding& to, Encoding&& from) {
   const auto move = [](auto& a, auto& b) {
     a.insert(a.end(), std::make_move_iterator(b.begin()), std::make_move_iterator(b.end()));
@@ -73,31 +67,51 @@ SplitText part_of(const SplitText& whole, std::size_t begin, std::size_t length)
 
 }  // namespace
 
-Tokenizer Tokenizer::load(const std::filesystem::path& path) {
-  const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
-  return parse(read_file(file), file.string());
-}
-
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& what) {
   const nlohmann::json value = parse_strict_json(json, what);
   return Tokenizer(JsonView(value, what));
 }
 
 Tokenizer::Tokenizer(const JsonView& json) {
-  for (const char* key : {"truncation", "padding"})
-    if (const auto found = json.find(key)) found->complain("is not supported");
+  if (const auto part = json.find("truncation")) truncation_.emplace(*part);
+  if (const auto part = json.find("padding")) padding_.emplace(*part);
   model_ = make_model(json["model"]);
   if (const auto part = json.find("normalizer")) normalizer_ = make_normalizer(*part);
   if (const auto part = json.find("pre_tokenizer")) pre_tokenizer_ = make_pre_tokenizer(*part);
   if (const auto part = json.find("post_processor")) post_processor_ = make_post_processor(*part);
   if (const auto part = json.find("decoder")) decoder_ = make_decoder(*part);
+  if (const auto part = json.find("added_tokens")) add_tokens(*part);
+  find_surroundings();
+}
+
+void Tokenizer::add_tokens(const JsonView& json) {
   const auto normalize = [this](const std::string& content) {
-    if (!normalizer_) return content;
-    AlignedText text(content, 0);
-    normalizer_->apply(text);
-    return to_utf8(text.characters());
+    std::string text = content;
+    if (normalizer_) normalizer_->apply_bytes(text);
+    return text;
   };
-  if (const auto part = json.find("added_tokens")) added_ = AddedTokens(*part, model_->vocabulary(), normalize);
+  added_ = AddedTokens(json, model_->vocabulary(), normalize);
+}
+
+void Tokenizer::find_surroundings() {
+  if (!post_processor_) return;
+  constexpr TokenId kText = -1;
+  const auto probe = [&](std::size_t texts) {
+    const Encoding text = {.ids = {kText}, .tokens = {""}, .offsets = {{}}, .type_ids = {0}};
+    Encoding all;
+    for (Encoding& part : post_processor_->apply(std::vector<Encoding>(texts, text), {})) append(all, std::move(part));
+    return all.ids;
+  };
+  const std::vector<TokenId> one = probe(1);
+  surrounds_ = std::ranges::count(one, kText) == 1;
+  added_to_one_ = one.size() - static_cast<std::size_t>(std::ranges::count(one, kText));
+  if (surrounds_) {
+    const auto place = std::ranges::find(one, kText);
+    before_.assign(one.begin(), place);
+    behind_.assign(place + 1, one.end());
+  }
+  const std::vector<TokenId> two = probe(2);
+  added_to_two_ = two.size() - static_cast<std::size_t>(std::ranges::count(two, kText));
 }
 
 Encoding Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -114,22 +128,25 @@ Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second,
 }
 
 std::vector<TokenId> Tokenizer::encode_ids(std::string_view text, EncodeOptions options) const {
+  const bool limited = (truncation_ && options.truncate) || (padding_ && options.pad);
+  if (limited || !surrounds_) return encode(text, options).ids;
   Encoding encoding = encode_one(text, 0, Want::ids);
-  if (!post_processor_ || !options.add_special_tokens) return std::move(encoding.ids);
-  // The post-processor works on whole entries; only what it puts around the ids matters here.
-  encoding.tokens.resize(encoding.size());
-  encoding.offsets.resize(encoding.size());
-  encoding.type_ids.resize(encoding.size());
-  std::vector<Encoding> texts;
-  texts.push_back(std::move(encoding));
-  return finish(std::move(texts), options).ids;
+  if (options.add_special_tokens) {
+    encoding.ids.insert(encoding.ids.begin(), before_.begin(), before_.end());
+    encoding.ids.insert(encoding.ids.end(), behind_.begin(), behind_.end());
+  }
+  return std::move(encoding.ids);
 }
 
 Encoding Tokenizer::finish(std::vector<Encoding> texts, EncodeOptions options) const {
+  const std::size_t added = texts.size() > 1 ? added_to_two_ : added_to_one_;
+  if (truncation_ && options.truncate) truncation_->apply(texts, options.add_special_tokens ? added : 0);
   if (post_processor_)
     texts = post_processor_->apply(std::move(texts), {.add_special_tokens = options.add_special_tokens});
   Encoding all;
-  for (Encoding& text : texts) append(all, std::move(text));
+  if (!texts.empty()) all = std::move(texts[0]);  // a template may hold nothing at all
+  for (std::size_t i = 1; i < texts.size(); ++i) append(all, std::move(texts[i]));
+  if (padding_ && options.pad) padding_->apply(all);
   return all;
 }
 
@@ -161,7 +178,12 @@ Encoding Tokenizer::encode_one(std::string_view text, std::int32_t type, Want wa
 void Tokenizer::encode_part(std::string_view part, std::uint32_t first, Want want, Encoding& out) const {
   const bool tracked = want == Want::all;
   SplitText split;
-  if (normalizer_) {
+  const bool needs_start = pre_tokenizer_ && pre_tokenizer_->asks_for_start();
+  if (normalizer_ && !tracked && !needs_start) {
+    split = {.text = std::string(part), .starts_original = first == 0};
+    normalizer_->apply_bytes(split.text);
+    if (!split.text.empty()) split.words.push_back({0, static_cast<std::uint32_t>(split.text.size())});
+  } else if (normalizer_) {
     AlignedText text(part, first);
     normalizer_->apply(text);
     split = split_text(text, tracked);
@@ -197,7 +219,8 @@ void Tokenizer::encode_words(SplitText text, Want want, Encoding& out) const {
       out.ids.push_back(piece.id);
       if (want == Want::ids) continue;
       const std::uint32_t end = std::min(at + piece.bytes, word.end);
-      out.tokens.push_back(*model_->vocabulary().token(piece.id));
+      const bool spelled = model_->spells_out(piece.id);
+      out.tokens.emplace_back(spelled ? text.word({at, end}) : *model_->vocabulary().token(piece.id));
       out.offsets.push_back(text.span({at, end}));
       at = end;
     }

@@ -1,7 +1,8 @@
 // A tokenizer as Hugging Face's tokenizer.json describes it: added tokens are found, the rest is normalized, cut into
-// words and given to the model, and special tokens are put around the result.
+// words and given to the model, and special tokens are put around the result. SentencePiece's, BERT's, GPT-2's and
+// Marian's older files are put together from the same parts.
 //
-//   const Tokenizer tokenizer = Tokenizer::load("model/tokenizer.json");
+//   const Tokenizer tokenizer = Tokenizer::load("model");
 //   std::vector<TokenId> ids = tokenizer.encode_ids("I am a student.");
 //   std::string text = tokenizer.decode(ids);
 //
@@ -19,6 +20,7 @@
 #include "attend/text/added_tokens.h"
 #include "attend/text/decoder.h"
 #include "attend/text/encoding.h"
+#include "attend/text/length_limits.h"
 #include "attend/text/model.h"
 #include "attend/text/normalizer.h"
 #include "attend/text/post_processor.h"
@@ -27,7 +29,8 @@
 namespace attend {
 
 struct EncodeOptions {
-  bool add_special_tokens = true;  // what the post-processor puts around the text
+  bool add_special_tokens = true;    // what the post-processor puts around the text
+  bool truncate = true, pad = true;  // where the file asks for it
 };
 
 struct DecodeOptions {
@@ -36,10 +39,18 @@ struct DecodeOptions {
 
 class Tokenizer {
  public:
-  // A tokenizer.json, or the folder it is in. Throws Error naming the file and the key that is wrong or unsupported.
+  // One of these files, or the folder it is in (of several, the first):
+  //   tokenizer.json                     Hugging Face's tokenizers
+  //   vocab.json and merges.txt          GPT-2 and RoBERTa (also under GPT-2's first names, encoder.json and vocab.bpe)
+  //   vocab.txt                          BERT, with do_lower_case of tokenizer_config.json
+  //   source.spm, target.spm, vocab.json Marian: the folder. Encodes with source.spm and decodes with target.spm
+  //   *.model, *.spm                     SentencePiece, with its own ids and nothing around the text
+  // Throws Error naming the file and what in it is wrong or unsupported.
   static Tokenizer load(const std::filesystem::path& path);
-  // what is the file's name in messages.
+  // A tokenizer.json; what is the file's name in messages.
   static Tokenizer parse(std::string_view json, const std::string& what);
+  // A SentencePiece model.
+  static Tokenizer parse_sentencepiece(std::string_view bytes, const std::string& what);
 
   // Throws Error if the text is not UTF-8: callers that read files check lines with find_invalid_utf8 and count them.
   Encoding encode(std::string_view text, EncodeOptions options = {}) const;
@@ -58,7 +69,12 @@ class Tokenizer {
   const std::vector<AddedToken>& added_tokens() const { return added_.tokens(); }
 
  private:
+  Tokenizer() = default;
   explicit Tokenizer(const JsonView& json);
+  static Tokenizer load_marian(const std::filesystem::path& folder);
+  void add_tokens(const JsonView& json);
+  // Learns what the post-processor does to ids, for encode_ids and truncation.
+  void find_surroundings();
 
   enum class Want : std::uint8_t { ids, all };
   Encoding encode_one(std::string_view text, std::int32_t type, Want want) const;
@@ -73,6 +89,12 @@ class Tokenizer {
   std::unique_ptr<Decoder> decoder_;
   std::unique_ptr<Model> model_;
   AddedTokens added_;
+  std::optional<Truncation> truncation_;
+  std::optional<Padding> padding_;
+
+  std::vector<TokenId> before_, behind_;  // what is put around one text
+  bool surrounds_ = true;                 // and that is all that happens to it
+  std::size_t added_to_one_ = 0, added_to_two_ = 0;
 };
 
 }  // namespace attend

@@ -1,10 +1,13 @@
 #include "attend/text/vocabulary.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/strict_json.h"
 #include "attend/text/hashing.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 
@@ -45,6 +48,27 @@ std::optional<TokenId> Vocabulary::find(std::string_view token) const {
   for (std::size_t at = hash & (slots_.size() - 1); slots_[at].id >= 0; at = (at + 1) & (slots_.size() - 1))
     if (slots_[at].hash == hash && *tokens_[static_cast<std::size_t>(slots_[at].id)] == token) return slots_[at].id;
   return std::nullopt;
+}
+
+Vocabulary read_vocabulary(const JsonView& json) {
+  if (!json.value().is_object()) json.complain("must be an object");
+  // In the order of the ids, so that a gap is judged by what is before it.
+  std::vector<std::pair<TokenId, const std::string*>> tokens;
+  for (auto it = json.value().begin(); it != json.value().end(); ++it) {
+    const auto& id = it.value();
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > kLargestTokenId)
+      json.complain("has no valid id for {}", shown(it.key()));
+    tokens.emplace_back(id.get<TokenId>(), &it.key());
+  }
+  std::ranges::sort(tokens, {}, &std::pair<TokenId, const std::string*>::first);
+  Vocabulary vocabulary;
+  vocabulary.reserve(tokens.size());
+  try {
+    for (const auto& [id, token] : tokens) vocabulary.add(*token, id);
+  } catch (const Error& error) {
+    json.complain("is not usable: {}", error.what());
+  }
+  return vocabulary;
 }
 
 }  // namespace attend

@@ -42,4 +42,9 @@ class Vocabulary {
   std::vector<Slot> slots_;
 };
 
+class JsonView;
+
+// {"token": id, ..}
+Vocabulary read_vocabulary(const JsonView& json);
+
 }  // namespace attend

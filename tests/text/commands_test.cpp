@@ -39,6 +39,15 @@ TEST(TokenizeCommand, Json) {
             "{\"decoded\":\" a\"}\n");
 }
 
+TEST(TokenizeCommand, TakesSentencePieceFiles) {
+  const std::string model = "tests/fixtures/data/text/spm_bpe.model";
+  EXPECT_EQ(tokenize({.tokenizer = model}, "  two  spaces  \n"), "267 694 661 271 676 480 264\n");
+  EXPECT_EQ(tokenize({.tokenizer = model, .decode = true}, "267 694 661 271 676 480 264\n"), "two spaces\n");
+  EXPECT_EQ(tokenize({.tokenizer = model, .json = true}, "{\"text\": \"two\"}\n"),
+            "{\"ids\":[267,694,661],\"tokens\":[\"▁t\",\"w\",\"o\"],\"offsets\":[[0,1],[1,2],[2,3]],"
+            "\"type_ids\":[0,0,0],\"decoded\":\"two\"}\n");
+}
+
 TEST(TokenizeCommand, SaysWhichLineIsWrong) {
   const auto message = [](const TokenizeOptions& options, const std::string& input) -> std::string {
     try {

@@ -1,5 +1,6 @@
-// Every text of the reference files, encoded and decoded as tokenizers 0.23 does. The small tokenizers are in the tree;
-// GPT-2's own is taken from ../shared where that is.
+// Every text of the reference files, encoded and decoded as tokenizers 0.23, sentencepiece 0.2 and transformers 5.17
+// do. The small tokenizers are in the tree; those of GPT-2, MiniLM, BERT and OPUS-MT are taken from ../shared where
+// that is.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,66 +20,130 @@ std::ostream& operator<<(std::ostream& out, const Span& span) { return out << sp
 
 namespace {
 
+namespace fs = std::filesystem;
+
 std::vector<Span> spans_of(const Json& json) {
   std::vector<Span> spans;
   for (const Json& item : json) spans.push_back({item[0].get<std::uint32_t>(), item[1].get<std::uint32_t>()});
   return spans;
 }
 
-void expect_cases(const Tokenizer& tokenizer, const std::filesystem::path& path) {
-  const Json file = read_json(path);
-  const bool list = file.is_array();
-  for (const Json& item : list ? file : file["cases"]) {
-    const auto text = item["text"].get<std::string>();
-    SCOPED_TRACE(item["text"].dump());
-    const Encoding encoding = tokenizer.encode(text);
-    const auto ids = item["ids"].get<std::vector<TokenId>>();
-    EXPECT_EQ(encoding.ids, ids);
-    EXPECT_EQ(encoding.tokens, item["tokens"].get<std::vector<std::string>>());
+void expect_case(const Tokenizer& tokenizer, const Json& item) {
+  const auto text = item["text"].get<std::string>();
+  SCOPED_TRACE(item["text"].dump());
+  const Encoding encoding = tokenizer.encode(text);
+  const auto ids = item["ids"].get<std::vector<TokenId>>();
+  EXPECT_EQ(encoding.ids, ids);
+  EXPECT_EQ(tokenizer.encode_ids(text), ids);
+  EXPECT_EQ(encoding.type_ids, std::vector<std::int32_t>(ids.size(), 0));
+  const char* tokens = item.contains("pieces") ? "pieces" : "tokens";  // as SentencePiece calls them
+  if (item.contains(tokens)) {
+    EXPECT_EQ(encoding.tokens, item[tokens].get<std::vector<std::string>>());
+  }
+  if (item.contains("offsets")) {
     EXPECT_EQ(encoding.offsets, spans_of(item["offsets"]));
-    EXPECT_EQ(encoding.type_ids, std::vector<std::int32_t>(ids.size(), 0));
-    EXPECT_EQ(tokenizer.encode_ids(text), ids);
-    EXPECT_EQ(tokenizer.decode(ids), item["decoded"].get<std::string>());
+  }
+  EXPECT_EQ(tokenizer.decode(ids), item["decoded"].get<std::string>());
+  if (item.contains("decoded_with_special")) {
     EXPECT_EQ(tokenizer.decode(ids, {.skip_special_tokens = false}), item["decoded_with_special"].get<std::string>());
   }
-  if (list || !file.contains("pairs")) return;
-  for (const Json& item : file["pairs"]) {
-    SCOPED_TRACE(item.dump());
-    const Encoding encoding = tokenizer.encode_pair(item["a"].get<std::string>(), item["b"].get<std::string>());
-    EXPECT_EQ(encoding.ids, item["ids"].get<std::vector<TokenId>>());
-    EXPECT_EQ(encoding.type_ids, item["type_ids"].get<std::vector<std::int32_t>>());
+}
+
+void expect_cases(const Tokenizer& tokenizer, const fs::path& path) {
+  const Json file = read_json(path);
+  const bool list = file.is_array();
+  int passed = 0, failed = 0;
+  const auto count = [&](const auto& expect) {
+    const auto before = testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    expect();
+    const auto now = testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+    ++(now == before ? passed : failed);
+  };
+  for (const Json& item : list ? file : file["cases"]) count([&] { expect_case(tokenizer, item); });
+  if (!list && file.contains("pairs")) {
+    for (const Json& item : file["pairs"]) {
+      SCOPED_TRACE(item.dump());
+      count([&] {
+        const Encoding encoding = tokenizer.encode_pair(item["a"].get<std::string>(), item["b"].get<std::string>());
+        EXPECT_EQ(encoding.ids, item["ids"].get<std::vector<TokenId>>());
+        EXPECT_EQ(encoding.type_ids, item["type_ids"].get<std::vector<std::int32_t>>());
+      });
+    }
   }
+  EXPECT_GT(passed, 0);
+  EXPECT_EQ(failed, 0) << path << ": " << passed << " cases pass, " << failed << " do not";
+  testing::Test::RecordProperty("cases", passed);
 }
 
-class TokenizerFixture : public testing::TestWithParam<const char*> {};
+struct Reference {
+  const char *tokenizer, *cases;
+};
 
-TEST_P(TokenizerFixture, AgreesOnEveryText) {
-  const std::string base = std::string("tests/fixtures/data/text/") + GetParam();
-  expect_cases(Tokenizer::load(base + ".tokenizer.json"), base + ".cases.json");
-}
+class TokenizerFixture : public testing::TestWithParam<Reference> {
+ protected:
+  static void expect_in(const std::string& folder) {
+    const std::string cases = folder + GetParam().cases + ".cases.json";
+    if (!fs::exists(cases)) GTEST_SKIP() << cases << " is not there";
+    expect_cases(Tokenizer::load(folder + GetParam().tokenizer), cases);
+  }
+};
+
+TEST_P(TokenizerFixture, AgreesOnEveryText) { expect_in("tests/fixtures/data/text/"); }
 
 // The same with the long texts, which are too large for the tree.
-TEST_P(TokenizerFixture, AgreesOnLongTexts) {
-  const std::string base = std::string("../shared/fixtures/text/") + GetParam();
-  if (!std::filesystem::exists(base + ".cases.json")) GTEST_SKIP() << base << ".cases.json is not there";
-  expect_cases(Tokenizer::load(base + ".tokenizer.json"), base + ".cases.json");
-}
+TEST_P(TokenizerFixture, AgreesOnLongTexts) { expect_in("../shared/fixtures/text/"); }
 
 INSTANTIATE_TEST_SUITE_P(Small, TokenizerFixture,
-                         testing::Values("bytelevel_bpe_roberta", "classic_bpe", "llama_style_bpe"),
-                         [](const auto& info) { return std::string(info.param); });
+                         testing::Values(Reference{"bytelevel_bpe_roberta.tokenizer.json", "bytelevel_bpe_roberta"},
+                                         Reference{"classic_bpe.tokenizer.json", "classic_bpe"},
+                                         Reference{"llama_style_bpe.tokenizer.json", "llama_style_bpe"},
+                                         Reference{"unigram_metaspace.tokenizer.json", "unigram_metaspace"},
+                                         Reference{"wordpiece_cased.tokenizer.json", "wordpiece_cased"},
+                                         Reference{"spm_unigram.model", "spm_unigram"},
+                                         Reference{"spm_bpe.model", "spm_bpe"}),
+                         [](const auto& info) { return std::string(info.param.cases); });
 
-TEST(Tokenizer, AgreesOnGpt2) {
-  namespace fs = std::filesystem;
-  const fs::path archive = "../shared/data/tokenizers.tar.xz", cases = "../shared/fixtures/text/real_gpt2.cases.json";
-  if (!fs::exists(archive) || !fs::exists(cases)) GTEST_SKIP() << archive << " or " << cases << " is not there";
-  const fs::path folder = fs::temp_directory_path() / fs::path("attend_gpt2_" + std::to_string(std::rand()));
-  fs::create_directories(folder);
-  const std::string command =
-      "tar -xf " + archive.string() + " -C " + folder.string() + " tokenizers/gpt2/tokenizer.json";
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  expect_cases(Tokenizer::load(folder / "tokenizers" / "gpt2"), cases);
-  fs::remove_all(folder);
+// The tokenizers of real models, unpacked for as long as the test runs.
+class RealTokenizer : public testing::Test {
+ protected:
+  void SetUp() override {
+    const fs::path archive = "../shared/data/tokenizers.tar.xz";
+    if (!fs::exists(archive) || !fs::exists(kCases)) GTEST_SKIP() << archive << " or " << kCases << " is not there";
+    folder_ = fs::temp_directory_path() / ("attend_real_" + std::to_string(std::rand()));
+    fs::create_directories(folder_);
+    const std::string command = "tar -xf " + archive.string() + " -C " + folder_.string();
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+  fs::path files() const { return folder_ / "tokenizers"; }
+  static constexpr const char* kCases = "../shared/fixtures/text/";
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(RealTokenizer, Gpt2) {
+  expect_cases(Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
+  fs::remove(files() / "gpt2" / "tokenizer.json");  // and from the files of its first release
+  expect_cases(Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
+  fs::rename(files() / "gpt2" / "encoder.json", files() / "gpt2" / "vocab.json");
+  fs::rename(files() / "gpt2" / "vocab.bpe", files() / "gpt2" / "merges.txt");
+  expect_cases(Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
+}
+
+TEST_F(RealTokenizer, MiniLm) {
+  expect_cases(Tokenizer::load(files() / "minilm"), std::string(kCases) + "real_minilm.cases.json");
+}
+
+// Its vocabulary is MiniLM's.
+TEST_F(RealTokenizer, BertFromVocabTxt) {
+  expect_cases(Tokenizer::load(files() / "bert-uncased"), std::string(kCases) + "real_minilm.cases.json");
+}
+
+TEST_F(RealTokenizer, OpusMt) {
+  expect_cases(Tokenizer::load(files() / "opus-mt-en-mg"), std::string(kCases) + "real_opus_mt.cases.json");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(HostileTokenizer, IsRefusedByName) {
        "normalizer.normalizers[0].type"},
       {with_model(kModel, R"(, "pre_tokenizer": {"type": "ByteLevel", "use_regex": 1})"), "use_regex must be true"},
       {with_model(kModel, R"(, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "("}, "behavior": "Isolated"})"),
-       "pre_tokenizer.pattern.Regex is not supported"},
+       "pre_tokenizer.pattern.Regex is not usable: the pattern \"(\" has a ( too many"},
       {with_model(kModel, R"(, "decoder": {"type": "Strip", "content": "ab", "start": 1, "stop": 0})"),
        "one character"},
       {with_model(kModel, R"(, "post_processor": {"type": "RobertaProcessing", "sep": ["x"], "cls": ["y", 1]})"),
@@ -71,13 +71,34 @@ TEST(HostileTokenizer, IsRefusedByName) {
        "is no text"},
       {with_model(kModel, R"(, "added_tokens": [{"id": 9}])"), "added_tokens[0].content is missing"},
       {with_model(kModel, R"(, "added_tokens": [{"id": 9, "content": "a"}])"), "in model.vocab it is 0"},
-      {with_model(kModel, R"(, "truncation": {"max_length": 3})"), "truncation is not supported"},
+      {with_model(kModel, R"(, "truncation": {"max_length": -3})"), "truncation.max_length must be from 0"},
+      {with_model(kModel, R"(, "truncation": {"max_length": 3, "strategy": "X"})"), "truncation.strategy is \"X\""},
+      {with_model(kModel, R"(, "padding": {"strategy": {"Fixed": 99999999999}, "pad_id": 0, "pad_type_id": 0,
+        "pad_token": "p"})"),
+       "padding.strategy.Fixed must be from 0"},
+      {with_model(R"({"type": "WordPiece", "vocab": {"a": 0}})"), "unk_token \"[UNK]\", which is not in its vocab"},
+      {with_model(R"({"type": "Unigram", "vocab": [["a", "b"]]})"), "model.vocab [0] must be a token and its score"},
+      {with_model(R"({"type": "Unigram", "vocab": [["a", 0], ["a", 0]]})"), "twice"},
+      {with_model(R"({"type": "Unigram", "vocab": [["a", 0]], "unk_id": 1})"), "model.unk_id must be from 0 to 0"},
+      {with_model(R"({"type": "Unigram", "vocab": [], "unk_id": 0})"), "model.vocab is empty"},
+      {with_model(kModel, R"(, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "?"})"), "is not base64"},
+      {with_model(kModel, R"(, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "/////wAA"})"),
+       "precompiled_charsmap is damaged"},
   };
   for (const Case& c : cases) {
     const std::string message = message_of(c.json);
     EXPECT_EQ(message.find("x.json: "), 0u) << message;
     EXPECT_NE(message.find(c.part), std::string::npos) << message << "\n  for " << c.json.substr(0, 200);
   }
+}
+
+TEST(HostileTokenizer, PatternsThatNeverEndAreStopped) {
+  const auto tokenizer = Tokenizer::parse(
+      with_model(kModel, R"(, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a|a)+(a|a)+(a|a)+c"},
+                              "behavior": "Isolated"})"),
+      "x.json");
+  EXPECT_EQ(tokenizer.encode_ids("ab").size(), 1u);
+  EXPECT_THROW(tokenizer.encode_ids(std::string(3000, 'a')), Error);
 }
 
 TEST(HostileTokenizer, ManyAddedTokensOnNastyTextIsQuick) {

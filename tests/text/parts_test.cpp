@@ -4,10 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "attend/base/error.h"
 #include "attend/base/unicode.h"
 #include "attend/text/gpt2_words.h"
+#include "attend/text/pattern.h"
 #include "attend/text/tokenizer.h"
 #include "attend/text/unicode_normalization.h"
+#include "tests/text/random_text.h"
 
 namespace attend {
 namespace {
@@ -30,6 +33,67 @@ TEST(Gpt2Words, FollowThePattern) {
   EXPECT_EQ(gpt2_words("''s '''"), (Words{"''", "s", " '''"}));
   EXPECT_EQ(gpt2_words("x\u00A0y \u00A0z"), (Words{"x", "\u00A0", "y", " ", "\u00A0", "z"}));
   EXPECT_EQ(gpt2_words("日本語٣½ e\u0301"), (Words{"日本語", "٣½", " e", "\u0301"}));
+}
+
+// A character vocabulary with what a test adds.
+Tokenizer tokenizer_with(const std::string& parts) {
+  return Tokenizer::parse(
+      R"({"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2, "c": 3, "ab": 4, "▁": 5, " ": 6,
+         "1": 7, "2": 8, ".": 9, "abc": 10, "é": 11}, "merges": [["a", "b"], "ab c"]})" +
+          parts + "}",
+      "test");
+}
+
+std::vector<std::string> tokens(const Tokenizer& tokenizer, const std::string& text) {
+  return tokenizer.encode(text).tokens;
+}
+
+using Tokens = std::vector<std::string>;
+
+std::vector<std::string> found(const std::string& regex, const std::string& text) {
+  std::vector<std::string> matches;
+  for (const auto& [begin, end] : Pattern(regex).find_all(text)) matches.push_back(text.substr(begin, end - begin));
+  return matches;
+}
+
+TEST(Pattern, Finds) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(found(" {2,}", "a  b c   d"), (Words{"  ", "   "}));
+  EXPECT_EQ(found("a|ab", "ab"), (Words{"a"}));  // the first that fits, not the longest
+  EXPECT_EQ(found("a+?b|a", "aab"), (Words{"aab"}));
+  EXPECT_EQ(found("a++a|b", "aaab"), (Words{"b"}));
+  EXPECT_EQ(found("(?i:'s|'LL)", "it'S we'll"), (Words{"'S", "'ll"}));
+  EXPECT_EQ(found("[^a-c\\s]+", "abc def"), (Words{"def"}));
+  EXPECT_EQ(found("[a\\-\\]]+", "x-]a"), (Words{"-]a"}));
+  EXPECT_EQ(found("\\p{N}{1,3}", "12345"), (Words{"123", "45"}));
+  EXPECT_EQ(found("^a|a$", "aba"), (Words{"a", "a"}));
+  EXPECT_EQ(found("a(?=b)|c(?!d)", "ab aa cd cc"), (Words{"a", "c", "c"}));
+  EXPECT_EQ(found("\\x{e9}|\\u00e8", "éèe"), (Words{"é", "è"}));
+  for (const char* bad : {"(", ")", "[a", "a{3,1}", "*", "(a*)*", "\\", "(?<=a)b", "\\p{Nope}", "[b-a]", "\\1"})
+    EXPECT_THROW(Pattern{bad}, Error) << bad;
+}
+
+// GPT-2's pattern, which has a scanner of its own, through the engine.
+TEST(Pattern, AgreesWithTheScannerOfGpt2) {
+  const std::string regex = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+  for (std::uint32_t i = 0; i < 300; ++i) {
+    const std::string text = test::random_text(i, 60) + " it's  we'll 12 ";
+    EXPECT_EQ(found(regex, text), gpt2_words(text)) << text;
+  }
+}
+
+TEST(Pattern, SplitsAndReplaces) {
+  const auto split = tokenizer_with(R"(, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "\\p{N}"},
+                                         "behavior": "Isolated", "invert": false})");
+  EXPECT_EQ(tokens(split, "ab12c"), (Tokens{"ab", "1", "2", "c"}));
+  const auto replaced = tokenizer_with(R"(, "normalizer": {"type": "Replace", "pattern": {"Regex": " {2,}"},
+                                            "content": "▁"}, "decoder": {"type": "Replace",
+                                            "pattern": {"Regex": "▁+"}, "content": " "})");
+  const Encoding encoding = replaced.encode("a   b c");
+  EXPECT_EQ(encoding.tokens, (Tokens{"a", "▁", "b", " ", "c"}));
+  EXPECT_EQ(encoding.offsets, (std::vector<Span>{{0, 1}, {3, 4}, {4, 5}, {5, 6}, {6, 7}}));
+  EXPECT_EQ(replaced.encode_ids("a   b c"), encoding.ids);
+  EXPECT_EQ(replaced.decode(encoding.ids), "a b c");
 }
 
 std::string normalized(const std::string& text, NormalizationForm form) {
@@ -58,21 +122,6 @@ TEST(Unicode, ReplacesWhatIsBroken) {
   EXPECT_EQ(replace_invalid_utf8("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");  // a surrogate
   EXPECT_EQ(replace_invalid_utf8("\xF0\x9F\x91!"), "\uFFFD!");
 }
-
-// A character vocabulary with what a test adds.
-Tokenizer tokenizer_with(const std::string& parts) {
-  return Tokenizer::parse(
-      R"({"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2, "c": 3, "ab": 4, "▁": 5, " ": 6,
-         "1": 7, "2": 8, ".": 9, "abc": 10, "é": 11}, "merges": [["a", "b"], "ab c"]})" +
-          parts + "}",
-      "test");
-}
-
-std::vector<std::string> tokens(const Tokenizer& tokenizer, const std::string& text) {
-  return tokenizer.encode(text).tokens;
-}
-
-using Tokens = std::vector<std::string>;
 
 TEST(PreTokenizers, Split) {
   EXPECT_EQ(tokens(tokenizer_with(R"(, "pre_tokenizer": {"type": "WhitespaceSplit"})"), " abc  c "),
@@ -133,6 +182,82 @@ TEST(PostProcessors, TemplateAndBert) {
       tokenizer_with(R"(, "post_processor": {"type": "BertProcessing", "sep": ["S", 40], "cls": ["C", 41]})");
   EXPECT_EQ(bert.encode_pair("ab", "c").ids, (std::vector<TokenId>{41, 4, 40, 3, 40}));
   EXPECT_EQ(bert.encode_pair("ab", "c").type_ids, (std::vector<std::int32_t>{0, 0, 0, 1, 1}));
+}
+
+TEST(PostProcessors, EmptyTemplate) {
+  const auto nothing = tokenizer_with(
+      R"(, "post_processor": {"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}})");
+  EXPECT_TRUE(nothing.encode_ids("ab").empty());
+  EXPECT_TRUE(nothing.encode_pair("ab", "c").ids.empty());
+}
+
+TEST(Lengths, AreTruncatedAndPadded) {
+  const std::string bert = R"(, "post_processor": {"type": "BertProcessing", "sep": ["S", 40], "cls": ["C", 41]})";
+  const auto cut = [&](const std::string& options) {
+    return tokenizer_with(bert + R"(, "truncation": {"max_length": 6, "stride": 0, )" + options + "}");
+  };
+  using Ids = std::vector<TokenId>;
+  const auto longest = cut(R"("strategy": "LongestFirst")");
+  EXPECT_EQ(longest.encode_ids("aaaaaaaa"), (Ids{41, 1, 1, 1, 1, 40}));
+  EXPECT_EQ(longest.encode_ids("aaaaaaaa", {.add_special_tokens = false}), (Ids{1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(longest.encode_ids("aaaaaaaa", {.truncate = false}).size(), 10u);
+  EXPECT_EQ(longest.encode_pair("aaaaa", "ccccc").ids, (Ids{41, 1, 40, 3, 3, 40}));
+  EXPECT_EQ(longest.encode_pair("aaaaa", "c").ids, (Ids{41, 1, 1, 40, 3, 40}));
+  EXPECT_EQ(cut(R"("strategy": "OnlyFirst")").encode_pair("aaaaa", "cc").ids, (Ids{41, 1, 40, 3, 3, 40}));
+  EXPECT_EQ(cut(R"("strategy": "OnlySecond")").encode_pair("aa", "ccccc").ids, (Ids{41, 1, 1, 40, 3, 40}));
+  EXPECT_THROW(cut(R"("strategy": "OnlySecond")").encode_pair("aaaaaaaa", "c"), Error);
+  const auto left = cut(R"("strategy": "LongestFirst", "direction": "Left")").encode("1aa222");
+  EXPECT_EQ(left.ids, (Ids{41, 1, 8, 8, 8, 40}));
+  EXPECT_EQ(left.offsets[1], (Span{2, 3}));
+  const auto padded = tokenizer_with(bert + R"(, "padding": {"strategy": {"Fixed": 5}, "direction": "Right",
+      "pad_to_multiple_of": null, "pad_id": 7, "pad_type_id": 3, "pad_token": "P"})");
+  const Encoding encoding = padded.encode("a");
+  EXPECT_EQ(encoding.ids, (Ids{41, 1, 40, 7, 7}));
+  EXPECT_EQ(encoding.tokens, (Tokens{"C", "a", "S", "P", "P"}));
+  EXPECT_EQ(encoding.type_ids, (std::vector<std::int32_t>{0, 0, 0, 3, 3}));
+  EXPECT_EQ(padded.encode_ids("a"), encoding.ids);
+  EXPECT_EQ(padded.encode_ids("a", {.pad = false}), (Ids{41, 1, 40}));
+  const auto multiple = tokenizer_with(R"(, "padding": {"strategy": "BatchLongest", "direction": "Left",
+      "pad_to_multiple_of": 4, "pad_id": 7, "pad_type_id": 0, "pad_token": "P"})");
+  EXPECT_EQ(multiple.encode_ids("aaaaa"), (Ids{7, 7, 7, 1, 1, 1, 1, 1}));
+}
+
+TEST(Normalizers, BytesAndCharactersAgree) {
+  for (const char* normalizer :
+       {R"({"type": "BertNormalizer"})", R"({"type": "BertNormalizer", "lowercase": false})",
+        R"({"type": "Lowercase"})", R"({"type": "NFKC"})", R"({"type": "StripAccents"})", R"({"type": "Nmt"})",
+        R"({"type": "Prepend", "prepend": "\u2581"})", R"({"type": "Strip", "strip_left": true, "strip_right": true})",
+        R"({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})"}) {
+    const auto tokenizer = Tokenizer::parse(
+        std::string(R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["?", 0]], "byte_fallback": false},
+                        "pre_tokenizer": {"type": "FixedLength", "length": 1}, "normalizer": )") +
+            normalizer + "}",
+        "test");
+    const auto count = [&](const std::string& text) {
+      EXPECT_EQ(tokenizer.encode(text).ids, tokenizer.encode_ids(text)) << normalizer << text;
+    };
+    for (std::uint32_t i = 0; i < 200; ++i) count(test::random_text(i, 40));
+  }
+}
+
+TEST(Models, UnigramTakesTheBestPath) {
+  const auto tokenizer = Tokenizer::parse(
+      R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -1], ["b", -1], ["ab", -1.5],
+                    ["abc", -9], ["c", -2], ["bc", -1.2]]}})",
+      "test");
+  EXPECT_EQ(tokens(tokenizer, "abc"), (Tokens{"a", "bc"}));
+  EXPECT_EQ(tokens(tokenizer, "ab??c"), (Tokens{"ab", "??", "c"}));
+  EXPECT_EQ(tokenizer.encode_ids("ab??c"), (std::vector<TokenId>{3, 0, 5}));
+}
+
+TEST(Models, WordLevel) {
+  const auto tokenizer = Tokenizer::parse(
+      R"({"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "ab": 1}},
+          "pre_tokenizer": {"type": "WhitespaceSplit"}})",
+      "test");
+  EXPECT_EQ(tokenizer.encode_ids("ab a ab"), (std::vector<TokenId>{1, 0, 1}));
+  const auto strict = Tokenizer::parse(R"({"model": {"type": "WordLevel", "vocab": {"ab": 1}}})", "test");
+  EXPECT_THROW(strict.encode_ids("a"), Error);
 }
 
 }  // namespace
