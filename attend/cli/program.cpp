@@ -4,16 +4,23 @@
 #include <exception>
 #include <ostream>
 
+#include "attend/cli/answer.h"
+#include "attend/cli/classify.h"
 #include "attend/cli/convert.h"
 #include "attend/cli/demo.h"
 #include "attend/cli/devices.h"
+#include "attend/cli/embed.h"
+#include "attend/cli/fill.h"
 #include "attend/cli/generate.h"
 #include "attend/cli/info.h"
+#include "attend/cli/look.h"
 #include "attend/cli/score.h"
+#include "attend/cli/tag.h"
 #include "attend/cli/tokenize.h"
 #include "attend/cli/train.h"
 #include "attend/cli/train_tokenizer.h"
 #include "attend/cli/translate.h"
+#include "attend/cli/verify.h"
 #include "attend/cli/version.h"
 
 namespace attend {
@@ -40,17 +47,24 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   app.set_version_flag("--version", version_text);
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(34);
+  add_answer_command(app, streams);
+  add_classify_command(app, streams);
   add_convert_command(app, streams);
   add_devices_command(app, streams);
   add_demo_command(app, streams);
+  add_look_command(app, streams);
+  add_embed_command(app, streams);
+  add_fill_command(app, streams);
   add_generate_command(app, streams);
   add_perplexity_command(app, streams);
   add_info_command(app, streams);
   add_score_command(app, streams);
+  add_tag_command(app, streams);
   add_tokenize_command(app, streams);
   add_train_command(app, streams);
   add_train_tokenizer_command(app, streams);
   add_translate_command(app, streams);
+  add_verify_command(app, streams);
 
   try {
     std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes words from the back

@@ -36,8 +36,9 @@ std::string part_name(bool decoder, std::string_view part) {
   return std::string(part);  // self_attn
 }
 
-// The tensors of the file that, one below the other, are this parameter.
-std::vector<std::string> names_in_file(const nn::Parameters::Entry& entry) {
+}  // namespace
+
+std::vector<std::string> marian_names(const nn::Parameters::Entry& entry) {
   const std::string& name = entry.name;
   if (name == "embedding.weight") return {"model.shared.weight"};
   if (name == "output_bias") return {"final_logits_bias"};
@@ -62,8 +63,6 @@ std::vector<std::string> names_in_file(const nn::Parameters::Entry& entry) {
     names.push_back(layer + std::string(1, "qkv"[i]) + "_proj." + rest.substr(8));
   return names;
 }
-
-}  // namespace
 
 models::TransformerConfig marian_config(const Json& config, std::string_view what) {
   const auto number = [&](const char* key) { return value_of<std::int64_t>(config, key, what); };
@@ -92,7 +91,7 @@ models::TransformerConfig marian_config(const Json& config, std::string_view wha
 void load_marian_weights(const Safetensors& file, nn::Parameters& parameters) {
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
     std::vector<float> values;
-    for (const std::string& name : names_in_file(entry)) {
+    for (const std::string& name : marian_names(entry)) {
       const std::vector<float> part = file.floats(name);
       values.insert(values.end(), part.begin(), part.end());
     }

@@ -1,7 +1,9 @@
 // Marian's translation models (OPUS-MT) as Hugging Face stores them: the paper's Transformer under other names.
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
@@ -12,6 +14,9 @@ namespace attend::tasks {
 
 // From a config.json whose model_type is "marian". Throws Error for what the Transformer here cannot be.
 models::TransformerConfig marian_config(const Json& config, std::string_view what);
+
+// The tensors of the file that, one below the other, are this parameter of a Transformer made from marian_config().
+std::vector<std::string> marian_names(const nn::Parameters::Entry& entry);
 
 // Fills the parameters of a Transformer made from marian_config().
 void load_marian_weights(const Safetensors& file, nn::Parameters& parameters);

@@ -1,0 +1,77 @@
+#include "attend/cli/answer.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <istream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <system_error>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/cli/encoder_command.h"
+#include "attend/tasks/answerer.h"
+
+namespace attend {
+
+namespace {
+
+struct AnswerCommand {
+  EncoderFlags model;
+  std::string question, context;
+  tasks::AnswerOptions answer;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  attend answer --model bert-squad --question "Who wrote it?" --context article.txt
+  attend answer --model bert-squad --question "Where?" --context "Ada lives in London." --json --top-k 3
+A line of output is score, where the answer begins and ends (in characters), and the answer, with tabs between them.
+A long context is read in windows that overlap.)";
+
+// The file of that name, or else the text itself.
+std::string context_of(const AnswerCommand& options, std::istream& in) {
+  if (options.context.empty()) return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(options.context, ignored) ? read_file(options.context) : options.context;
+}
+
+void run_answer(const AnswerCommand& options, const Streams& streams) {
+  const std::string context = context_of(options, streams.in);
+  const auto backend = options.model.open();
+  const tasks::Answerer answerer(options.model.model, *backend, options.model.type());
+  const std::vector<tasks::Answer> answers = answerer.answer(options.question, context, options.answer);
+  check(!answers.empty(), "answer: the context is empty");
+  for (const tasks::Answer& answer : answers)
+    if (options.model.json)
+      streams.out << Json({{"answer", answer.text},
+                           {"score", answer.score},
+                           {"begin", answer.span.begin},
+                           {"end", answer.span.end}})
+                         .dump()
+                  << '\n';
+    else
+      streams.out << fmt::format("{:.4f}\t{}\t{}\t{}\n", answer.score, answer.span.begin, answer.span.end, answer.text);
+}
+
+}  // namespace
+
+void add_answer_command(CLI::App& app, const Streams& streams) {
+  add_command<AnswerCommand>(
+      app, streams, {.name = "answer", .help = "Where in a text the answer to a question is.", .examples = kExamples},
+      [](CLI::App& flags, AnswerCommand& options) {
+        add_encoder_flags(flags, options.model, "that answers questions");
+        flags.add_option("--question", options.question, "in words")->required();
+        flags.add_option("--context", options.context, "a file, or the text itself; standard input without it");
+        flags.add_option("--top-k", options.answer.top_k, "how many answers")->capture_default_str();
+        flags.add_option("--max-tokens", options.answer.max_tokens, "of an answer")->capture_default_str();
+        flags.add_option("--overlap", options.answer.overlap, "tokens a window repeats of the one before")
+            ->capture_default_str();
+        flags.add_option("--batch", options.answer.batch, "windows computed together")->capture_default_str();
+      },
+      run_answer);
+}
+
+}  // namespace attend

@@ -1,0 +1,73 @@
+#include "attend/cli/classify.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "attend/base/json.h"
+#include "attend/cli/encoder_command.h"
+#include "attend/tasks/classifier.h"
+
+namespace attend {
+
+namespace {
+
+struct ClassifyCommand {
+  EncoderFlags model;
+  tasks::ClassifyOptions classify;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  echo "a gripping film" | attend classify --model distilbert-sst2          label, a tab, its probability
+  attend classify --model mnli --top-k 0 --json pairs.tsv                   all labels of each pair
+A line with a tab in it is a pair of texts. With --top-k above 1, labels and probabilities alternate, likeliest first.
+A model that answers a number instead of labels prints that.)";
+
+Json json_of(const std::string& line, const tasks::Classified& result, bool number) {
+  if (number) return {{"text", line}, {"score", result.number}};
+  Json labels = Json::array();
+  for (const tasks::ClassLabel& label : result.labels)
+    labels.push_back({{"label", label.label}, {"probability", label.probability}});
+  return {{"text", line}, {"labels", std::move(labels)}};
+}
+
+std::string text_of(const tasks::Classified& result, bool number) {
+  if (number) return fmt::format("{:.6g}", result.number);
+  std::string text;
+  for (const tasks::ClassLabel& label : result.labels)
+    text += fmt::format("{}{}\t{:.4f}", text.empty() ? "" : "\t", label.label, label.probability);
+  return text;
+}
+
+void run_classify(const ClassifyCommand& options, const Streams& streams) {
+  const auto backend = options.model.open();
+  const tasks::Classifier classifier(options.model.model, *backend, options.model.type());
+  for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
+    tasks::ClassifyOptions classify = options.classify;
+    classify.batching = batching;
+    const std::vector<tasks::Classified> results = classifier.classify(lines, classify);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (options.model.json)
+        streams.out << json_of(lines[i], results[i], classifier.regression())
+                           .dump(-1, ' ', false, Json::error_handler_t::replace)
+                    << '\n';
+      else
+        streams.out << text_of(results[i], classifier.regression()) << '\n';
+  });
+}
+
+}  // namespace
+
+void add_classify_command(CLI::App& app, const Streams& streams) {
+  add_command<ClassifyCommand>(
+      app, streams, {.name = "classify", .help = "A label for each line or pair.", .examples = kExamples},
+      [](CLI::App& flags, ClassifyCommand& options) {
+        add_encoder_flags(flags, options.model, "classifier");
+        add_line_flags(flags, options.model);
+        flags.add_option("--top-k", options.classify.top_k, "how many labels; 0: all")->capture_default_str();
+      },
+      run_classify);
+}
+
+}  // namespace attend

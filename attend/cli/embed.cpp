@@ -1,0 +1,82 @@
+#include "attend/cli/embed.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/cli/encoder_command.h"
+#include "attend/tasks/embedder.h"
+
+namespace attend {
+
+namespace {
+
+struct EmbedCommand {
+  EncoderFlags model;
+  std::string npy;
+  bool similarity = false;
+  tasks::EmbedOptions embed;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  attend embed --model all-MiniLM-L6-v2 --normalize lines.txt          one JSON object a line: text, embedding
+  attend embed --model all-MiniLM-L6-v2 --npy vectors.npy lines.txt    f32 [lines, width], for NumPy
+  attend embed --model all-MiniLM-L6-v2 --similarity lines.txt         cosines between all lines, one row a line
+Mean and max are over the tokens of the line, those that the tokenizer puts around it included.)";
+
+void print_similarity(const std::vector<std::vector<float>>& vectors, std::ostream& out) {
+  for (const auto& a : vectors) {
+    for (std::size_t i = 0; i < vectors.size(); ++i)
+      out << fmt::format("{}{:.4f}", i ? "\t" : "", tasks::cosine(a, vectors[i]));
+    out << '\n';
+  }
+}
+
+void run_embed(const EmbedCommand& options, const Streams& streams) {
+  const auto backend = options.model.open();
+  const tasks::Embedder embedder(options.model.model, *backend, options.model.type());
+  const bool whole = options.similarity || !options.npy.empty();  // these need all lines
+  std::vector<std::vector<float>> all;
+  for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
+    tasks::EmbedOptions embed = options.embed;
+    embed.batching = batching;
+    std::vector<std::vector<float>> vectors = embedder.embed(lines, embed);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (whole)
+        all.push_back(std::move(vectors[i]));
+      else
+        streams.out << Json({{"text", lines[i]}, {"embedding", vectors[i]}})
+                           .dump(-1, ' ', false, Json::error_handler_t::replace)
+                    << '\n';
+  });
+  if (!options.npy.empty()) write_file(options.npy, tasks::npy_of(all, embedder.width()));
+  if (options.similarity) print_similarity(all, streams.out);
+}
+
+}  // namespace
+
+void add_embed_command(CLI::App& app, const Streams& streams) {
+  add_command<EmbedCommand>(
+      app, streams, {.name = "embed", .help = "A vector for each line.", .examples = kExamples},
+      [](CLI::App& flags, EmbedCommand& options) {
+        add_encoder_flags(flags, options.model, "with any head or none");
+        add_line_flags(flags, options.model);
+        using Names = std::map<std::string, tasks::Pooling>;
+        flags.add_option("--pooling", options.embed.pooling, "mean, cls or max")
+            ->transform(
+                CLI::CheckedTransformer(
+                    Names{{"mean", tasks::Pooling::mean}, {"cls", tasks::Pooling::cls}, {"max", tasks::Pooling::max}})
+                    .description(""))
+            ->default_str("mean");
+        flags.add_flag("--normalize", options.embed.normalize, "vectors of length 1");
+        flags.add_option("--npy", options.npy, "write the vectors to this file instead");
+        flags.add_flag("--similarity", options.similarity, "print the cosines between all lines instead");
+      },
+      run_embed);
+}
+
+}  // namespace attend

@@ -1,0 +1,40 @@
+// What fill, classify, tag, answer and embed share on the command line: which model, and lines in windows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/dtype.h"
+#include "attend/cli/command.h"
+#include "attend/tasks/encoder_model.h"
+
+namespace attend {
+
+struct EncoderFlags {
+  std::string model, device = "cpu", dtype = "f32";
+  int threads = 0;
+  std::int64_t batch = 32;
+  std::vector<std::string> files = {};
+  bool json = false;
+
+  std::unique_ptr<Backend> open() const;
+  DType type() const { return dtype == "bf16" ? DType::bf16 : DType::f32; }
+};
+
+// kind is the head, for --model's help.
+void add_encoder_flags(CLI::App& flags, EncoderFlags& options, const std::string& kind);
+// The files and --batch of commands that read lines.
+void add_line_flags(CLI::App& flags, EncoderFlags& options);
+
+// Hands over the lines of the files, or of standard input, in windows of several batches. The batching has the number
+// of the window's first line, and warns on err. A person at the keyboard gets every answer at once.
+void for_each_window(
+    const EncoderFlags& options, const Streams& streams,
+    const std::function<void(std::span<const std::string> lines, const tasks::EncoderBatching& batching)>& run);
+
+}  // namespace attend

@@ -1,0 +1,24 @@
+// attend look: a page on which a person sees the attention of a model happen; or a file of one sentence.
+#pragma once
+
+#include <string>
+
+#include "attend/cli/command.h"
+
+namespace attend {
+
+struct LookOptions {
+  std::string model;  // a folder, or the name of a shipped model; empty: the shipped one
+  std::string host = "127.0.0.1";
+  int port = 8080;
+  std::string text;         // of the files below
+  std::string export_file;  // the page with its data in one file
+  std::string svg_file;     // every head as one picture
+  std::string device = "cpu";
+  int threads = 0;
+};
+
+void run_look(const LookOptions& options, const Streams& streams);
+void add_look_command(CLI::App& app, const Streams& streams);
+
+}  // namespace attend

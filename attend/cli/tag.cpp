@@ -1,0 +1,60 @@
+#include "attend/cli/tag.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "attend/base/json.h"
+#include "attend/cli/encoder_command.h"
+#include "attend/tasks/tagger.h"
+
+namespace attend {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  echo "Ada lives in London." | attend tag --model bert-ner          a word and its label a line, as in CoNLL files
+  attend tag --model bert-ner --json news.txt                        with probabilities, and offsets in characters
+An empty line follows each text. A word of several tokens has the label of its first.)";
+
+Json json_of(const std::string& line, const tasks::TaggedLine& tagged) {
+  Json words = Json::array();
+  for (const tasks::TaggedWord& word : tagged)
+    words.push_back({{"word", word.word},
+                     {"label", word.label},
+                     {"probability", word.probability},
+                     {"begin", word.span.begin},
+                     {"end", word.span.end}});
+  return {{"text", line}, {"words", std::move(words)}};
+}
+
+void run_tag(const EncoderFlags& options, const Streams& streams) {
+  const auto backend = options.open();
+  const tasks::Tagger tagger(options.model, *backend, options.type());
+  for_each_window(options, streams, [&](std::span<const std::string> lines, const auto& batching) {
+    const std::vector<tasks::TaggedLine> results = tagger.tag(lines, batching);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (options.json) {
+        streams.out << json_of(lines[i], results[i]).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        continue;
+      }
+      for (const tasks::TaggedWord& word : results[i]) streams.out << word.word << '\t' << word.label << '\n';
+      streams.out << '\n';
+    }
+  });
+}
+
+}  // namespace
+
+void add_tag_command(CLI::App& app, const Streams& streams) {
+  add_command<EncoderFlags>(
+      app, streams, {.name = "tag", .help = "A label for each word.", .examples = kExamples},
+      [](CLI::App& flags, EncoderFlags& options) {
+        add_encoder_flags(flags, options, "that labels tokens");
+        add_line_flags(flags, options);
+      },
+      run_tag);
+}
+
+}  // namespace attend

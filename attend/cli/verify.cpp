@@ -1,0 +1,83 @@
+#include "attend/cli/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "attend/backends.h"
+#include "attend/base/error.h"
+#include "attend/tasks/verify.h"
+
+namespace attend {
+
+namespace {
+
+struct VerifyCommand {
+  std::string folder, device = "cpu", dtype = "f32";
+  int threads = 0;
+  tasks::VerifyOptions verify;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  attend verify my-model
+  attend verify my-model --device cuda --tolerance 1e-3
+The folder holds config.json, model.safetensors and expected.safetensors: inputs (input_ids, attention_mask,
+token_type_ids, labels, start_positions, end_positions, next_sentence_label, prompt) and what they should lead to
+(logits, loss, hidden.N, attention.N, grad.PARAMETER, greedy, beam4, ...), as another library computed it.
+Exit code 1: something is beyond the tolerance, or is named and was not produced.)";
+
+constexpr const char* kVerdicts[] = {"ok", "BEYOND", "NOT PRODUCED"};
+
+void print(const tasks::VerifyReport& report, std::ostream& out) {
+  std::size_t names = 4, shapes = 5;
+  for (const auto& tensor : report.tensors) {
+    names = std::max(names, tensor.name.size());
+    shapes = std::max(shapes, tensor.shape.to_string().size());
+  }
+  out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  verdict\n", "name", names, "shape", shapes, "error", "relative");
+  for (const auto& tensor : report.tensors) {
+    const bool known = tensor.verdict != tasks::VerifiedTensor::not_produced;
+    out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {}{}{}\n", tensor.name, names, tensor.shape.to_string(), shapes,
+                       known ? fmt::format("{:.2g}", tensor.error) : "-",
+                       known ? fmt::format("{:.2g}", tensor.relative) : "-", kVerdicts[tensor.verdict],
+                       tensor.note.empty() ? "" : "  ", tensor.note);
+  }
+}
+
+void run_verify(const VerifyCommand& options, const Streams& streams) {
+  const auto backend = open_backend(options.device, {.threads = options.threads});
+  tasks::VerifyOptions verify = options.verify;
+  verify.dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32;
+  const tasks::VerifyReport report = tasks::verify(options.folder, *backend, verify);
+  print(report, streams.out);
+  const std::string summary =
+      fmt::format("{}: {} of {} within {:g}", report.architecture, report.count(tasks::VerifiedTensor::same),
+                  report.tensors.size(), verify.tolerance);
+  const std::size_t beyond = report.count(tasks::VerifiedTensor::beyond),
+                    missing = report.count(tasks::VerifiedTensor::not_produced);
+  streams.out << fmt::format("{}, {} beyond, {} not produced\n", summary, beyond, missing) << std::flush;
+  check(report.passed(), "verify: {} does not compute what it should: {} of {} tensors beyond {:g}, {} not produced",
+        options.folder, beyond, report.tensors.size(), verify.tolerance, missing);
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, const Streams& streams) {
+  add_command<VerifyCommand>(
+      app, streams,
+      {.name = "verify", .help = "Whether a model computes here what it computed elsewhere.", .examples = kExamples},
+      [](CLI::App& flags, VerifyCommand& options) {
+        flags.add_option("folder", options.folder, "a model with expected.safetensors beside it")->required();
+        flags.add_option("--tolerance", options.verify.tolerance, "of each tensor's largest value; integers exactly")
+            ->capture_default_str();
+        flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
+        flags.add_option("--dtype", options.dtype, "f32 or bf16, which needs a tolerance of its own")
+            ->check(CLI::IsMember({"f32", "bf16"}).description(""))
+            ->capture_default_str();
+        flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();
+      },
+      run_verify);
+}
+
+}  // namespace attend

@@ -1,0 +1,98 @@
+#include "attend/tasks/answerer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "attend/base/error.h"
+#include "attend/base/unicode.h"
+
+namespace attend::tasks {
+
+namespace {
+
+constexpr std::string_view kHeads[] = {"ForQuestionAnswering"};
+
+// What the model says of the context's tokens of one window.
+struct WindowLogits {
+  std::vector<float> starts, ends;
+};
+
+struct Candidate {
+  float logit;
+  Span span;
+};
+
+double log_sum(const std::vector<WindowLogits>& windows, std::vector<float> WindowLogits::*side) {
+  double most = -INFINITY, sum = 0;
+  for (const WindowLogits& window : windows)
+    for (float value : window.*side) most = std::max(most, static_cast<double>(value));
+  for (const WindowLogits& window : windows)
+    for (float value : window.*side) sum += std::exp(value - most);
+  return most + std::log(sum);
+}
+
+}  // namespace
+
+Answerer::Answerer(const std::filesystem::path& folder, Backend& backend, DType dtype)
+    : encoder_(folder, "answer", kHeads, backend, dtype) {}
+
+std::vector<EncoderText> Answerer::windows(std::string_view question, std::string_view context,
+                                           std::int64_t overlap) const {
+  check(overlap >= 0, "answer: an overlap of {} tokens", overlap);
+  const EncoderText whole = encoder_.reader().read_all(question, context);
+  const auto limit = static_cast<std::size_t>(encoder_.reader().longest());
+  const std::size_t around = whole.ids.size() - whole.second.size();
+  check(around + 8 <= limit, "answer: the question has {} tokens, and the model reads no more than {} with the context",
+        whole.first.size(), limit);
+  const std::size_t room = limit - around, repeated = std::min(static_cast<std::size_t>(overlap), room / 2);
+  std::vector<EncoderText> windows;
+  for (std::size_t begin = whole.second.begin; begin < whole.second.end; begin += room - repeated) {
+    const std::size_t end = std::min(begin + room, whole.second.end);
+    windows.push_back(EncoderReader::shortened(whole, whole.first, {begin, end}));
+    if (end == whole.second.end) break;
+  }
+  return windows;
+}
+
+std::vector<Answer> Answerer::answer(std::string_view question, std::string_view context,
+                                     const AnswerOptions& options) const {
+  check(options.top_k >= 1, "answer: top-k must be at least 1, not {}", options.top_k);
+  check(options.max_tokens >= 1, "answer: an answer of {} tokens", options.max_tokens);
+  check(!find_invalid_utf8(question) && !find_invalid_utf8(context), "answer: question and context must be UTF-8");
+  const std::vector<EncoderText> texts = windows(question, context, options.overlap);
+  std::vector<WindowLogits> found(texts.size());
+  in_batches(texts, options.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
+    Pass pass(encoder_.backend());
+    const models::BertInput input = encoder_.reader().pack(batch, encoder_.backend()).in(pass);
+    const Tensor states = encoder_.model().body().states(input);  // [rows, C]
+    const std::vector<float> logits = download(encoder_.model().logits(states.reshape({1, -1, states.width()})));
+    const auto ends = logits.begin() + static_cast<std::ptrdiff_t>(logits.size() / 2);  // [2, 1, rows]
+    std::ptrdiff_t row = 0;
+    for (std::size_t i = 0; i < batch.size(); row += static_cast<std::ptrdiff_t>(batch[i++]->ids.size())) {
+      const auto from = row + static_cast<std::ptrdiff_t>(batch[i]->second.begin),
+                 to = row + static_cast<std::ptrdiff_t>(batch[i]->second.end);
+      found[indices[i]] = {{logits.begin() + from, logits.begin() + to}, {ends + from, ends + to}};
+    }
+  });
+  const double all = texts.empty() ? 0 : log_sum(found, &WindowLogits::starts) + log_sum(found, &WindowLogits::ends);
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    for (std::size_t start = 0; start < found[i].starts.size(); ++start)
+      for (std::size_t end = start;
+           end < std::min(found[i].ends.size(), start + static_cast<std::size_t>(options.max_tokens)); ++end)
+        candidates.push_back({found[i].starts[start] + found[i].ends[end],
+                              {texts[i].offsets[texts[i].second.begin + start].begin,
+                               texts[i].offsets[texts[i].second.begin + end].end}});
+  std::ranges::stable_sort(candidates, std::ranges::greater(), &Candidate::logit);
+  std::vector<Answer> answers;
+  for (const Candidate& candidate : candidates) {
+    if (static_cast<std::int64_t>(answers.size()) == options.top_k) break;
+    // Two windows may see the same answer: the surer one counts.
+    if (std::ranges::find(answers, candidate.span, &Answer::span) != answers.end()) continue;
+    answers.push_back({characters_of(context, candidate.span), candidate.span,
+                       static_cast<float>(std::exp(static_cast<double>(candidate.logit) - all))});
+  }
+  return answers;
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,44 @@
+// Where in a text the answer to a question is (Devlin et al. 2019, section 4.2). A text longer than the model reads is
+// looked at in windows that overlap.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/tasks/encoder_model.h"
+
+namespace attend::tasks {
+
+struct AnswerOptions {
+  std::int64_t top_k = 1;
+  std::int64_t max_tokens = 30;  // of an answer
+  std::int64_t overlap = 128;    // tokens a window repeats of the one before; less where a window is short
+  std::int64_t batch = 8;        // windows computed together
+};
+
+struct Answer {
+  std::string text;  // characters [span.begin, span.end) of the context
+  Span span;
+  float score = 0;  // the probability of the beginning times that of the end, among all tokens of the context
+};
+
+class Answerer {
+ public:
+  Answerer(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+
+  // Best first; none for a context without tokens. Throws Error when the question leaves no room for the context.
+  std::vector<Answer> answer(std::string_view question, std::string_view context,
+                             const AnswerOptions& options = {}) const;
+
+  // The context cut into windows, each behind the question.
+  std::vector<EncoderText> windows(std::string_view question, std::string_view context, std::int64_t overlap) const;
+  const EncoderModel<models::QuestionAnswerer>& encoder() const { return encoder_; }
+
+ private:
+  EncoderModel<models::QuestionAnswerer> encoder_;
+};
+
+}  // namespace attend::tasks

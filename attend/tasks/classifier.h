@@ -1,0 +1,43 @@
+// A label, or a number, for each text or pair of texts.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attend/tasks/encoder_model.h"
+
+namespace attend::tasks {
+
+struct ClassifyOptions {
+  std::int64_t top_k = 1;  // 0: all labels
+  EncoderBatching batching = {};
+};
+
+struct ClassLabel {
+  std::string label;
+  float probability = 0;
+};
+
+struct Classified {
+  std::vector<ClassLabel> labels;  // likeliest first; none of a model that answers a number
+  float number = 0;                // what such a model answers
+};
+
+class Classifier {
+ public:
+  Classifier(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+
+  // A line with a tab in it is a pair.
+  std::vector<Classified> classify(std::span<const std::string> lines, const ClassifyOptions& options = {}) const;
+
+  bool regression() const { return encoder_.reader().config().regression; }
+  const EncoderModel<models::SequenceClassifier>& encoder() const { return encoder_; }
+
+ private:
+  EncoderModel<models::SequenceClassifier> encoder_;
+};
+
+}  // namespace attend::tasks

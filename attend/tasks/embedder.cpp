@@ -1,0 +1,92 @@
+#include "attend/tasks/embedder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "attend/base/error.h"
+
+namespace attend::tasks {
+
+namespace {
+
+// states: the rows of one text, one after another.
+std::vector<float> pooled(std::span<const float> states, std::size_t width, const EmbedOptions& options) {
+  const std::size_t rows = states.size() / width;
+  std::vector<float> vector(states.begin(), states.begin() + static_cast<std::ptrdiff_t>(width));
+  if (options.pooling != Pooling::cls)
+    for (std::size_t column = 0; column < width; ++column) {
+      double sum = 0;
+      for (std::size_t row = 0; row < rows; ++row) {
+        const float value = states[row * width + column];
+        sum += value;
+        vector[column] = std::max(vector[column], value);
+      }
+      if (options.pooling == Pooling::mean) vector[column] = static_cast<float>(sum / static_cast<double>(rows));
+    }
+  if (!options.normalize) return vector;
+  double squares = 0;
+  for (float value : vector) squares += static_cast<double>(value) * value;
+  if (squares > 0)
+    for (float& value : vector) value = static_cast<float>(value / std::sqrt(squares));
+  return vector;
+}
+
+}  // namespace
+
+Embedder::Embedder(const std::filesystem::path& folder, Backend& backend, DType dtype)
+    : encoder_(folder, "embed", {}, backend, dtype) {}
+
+std::vector<std::vector<float>> Embedder::embed(std::span<const std::string> lines, const EmbedOptions& options) const {
+  const EncoderReader& reader = encoder_.reader();
+  std::vector<EncoderText> texts;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::int64_t number = options.batching.first_line + static_cast<std::int64_t>(i);
+    texts.push_back(reader.read(lines[i], number, options.batching));
+    check(!texts.back().ids.empty(), "embed: line {} has no tokens", number);
+  }
+  std::vector<std::vector<float>> vectors(lines.size());
+  const auto columns = static_cast<std::size_t>(width());
+  in_batches(texts, options.batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
+    Pass pass(encoder_.backend());
+    const models::BertInput input = reader.pack(batch, encoder_.backend()).in(pass);
+    const std::vector<float> states = download(encoder_.model().body().states(input));  // [rows, C]
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < batch.size(); row += batch[i++]->ids.size())
+      vectors[indices[i]] =
+          pooled(std::span(states).subspan(row * columns, batch[i]->ids.size() * columns), columns, options);
+  });
+  return vectors;
+}
+
+double cosine(std::span<const float> a, std::span<const float> b) {
+  check(a.size() == b.size(), "cosine: of {} and {} numbers", a.size(), b.size());
+  double product = 0, left = 0, right = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    product += static_cast<double>(a[i]) * b[i];
+    left += static_cast<double>(a[i]) * a[i], right += static_cast<double>(b[i]) * b[i];
+  }
+  return left > 0 && right > 0 ? product / std::sqrt(left * right) : 0;
+}
+
+std::string npy_of(std::span<const std::vector<float>> rows, std::int64_t columns) {
+  static_assert(std::endian::native == std::endian::little);
+  std::string header =
+      fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", rows.size(), columns);
+  header.append(64 - (10 + header.size() + 1) % 64, ' ')
+      .push_back('\n');  // what comes behind it is aligned to 64 bytes
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(header.size() & 255);
+  file += static_cast<char>(header.size() >> 8);
+  file += header;
+  for (const std::vector<float>& row : rows) {
+    check(static_cast<std::int64_t>(row.size()) == columns, "npy: a row of {} numbers among {}", row.size(), columns);
+    file.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
+  }
+  return file;
+}
+
+}  // namespace attend::tasks

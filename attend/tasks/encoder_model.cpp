@@ -1,0 +1,220 @@
+#include "attend/tasks/encoder_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/base/json.h"
+#include "attend/base/unicode.h"
+
+namespace attend::tasks {
+
+namespace {
+
+struct Fit {
+  std::string_view head, command;
+};
+constexpr Fit kFits[] = {
+    {"ForMaskedLM", "fill"},           {"ForPreTraining", "fill"},         {"ForSequenceClassification", "classify"},
+    {"ForTokenClassification", "tag"}, {"ForQuestionAnswering", "answer"}, {"Model", "embed"}};
+
+models::BertConfig read_config(const std::filesystem::path& folder, const std::string& command,
+                               std::span<const std::string_view> heads) {
+  const std::string path = (folder / "config.json").string();
+  const Json json = read_json(path);
+  const auto type = json.is_object() ? json.find("model_type") : json.end();
+  check(type == json.end() || *type != "gpt2", "{}: {} is GPT-2; attend generate goes on with texts", command,
+        folder.string());
+  models::BertConfig config = models::bert_config(json, path);
+  const auto ends = [&](std::string_view head) { return config.architecture.ends_with(head); };
+  if (heads.empty() || std::ranges::any_of(heads, ends)) return config;
+  const auto fit = std::ranges::find_if(kFits, [&](const Fit& each) { return ends(each.head); });
+  fail("{}: {} holds a {}, not a model {}{}", command, folder.string(),
+       config.architecture.empty() ? "model without architectures in its config" : config.architecture, heads[0],
+       fit == std::end(kFits) ? std::string() : fmt::format("; it is for attend {}", fit->command));
+}
+
+// Where part lies in whole, from `from` on.
+std::size_t place_of(const std::vector<TokenId>& part, const std::vector<TokenId>& whole, std::size_t from) {
+  const auto found =
+      std::search(whole.begin() + static_cast<std::ptrdiff_t>(from), whole.end(), part.begin(), part.end());
+  check(found != whole.end() || part.empty(), "encoder: the tokenizer's post-processor changes the text's tokens");
+  return static_cast<std::size_t>(found - whole.begin());
+}
+
+constexpr EncodeOptions kWhole{.truncate = false, .pad = false};
+constexpr EncodeOptions kBare{.add_special_tokens = false, .truncate = false, .pad = false};
+
+EncoderText text_of(Encoding encoding) {
+  EncoderText text;
+  text.ids.assign(encoding.ids.begin(), encoding.ids.end());
+  text.types = std::move(encoding.type_ids);
+  text.tokens = std::move(encoding.tokens);
+  text.offsets = std::move(encoding.offsets);
+  return text;
+}
+
+std::string mend(std::string_view line, std::int64_t number, const EncoderBatching& batching) {
+  if (!find_invalid_utf8(line)) return std::string(line);
+  if (batching.warn) batching.warn(fmt::format("line {} is not UTF-8; what is malformed was replaced", number));
+  return replace_invalid_utf8(line);
+}
+
+}  // namespace
+
+std::string characters_of(std::string_view text, Span span) {
+  std::size_t at = 0, begin = 0;
+  for (std::uint32_t i = 0; i < span.end && at < text.size(); ++i) {
+    if (i == span.begin) begin = at;
+    at += utf8_length(text[at]);
+  }
+  return span.begin < span.end ? std::string(text.substr(begin, at - begin)) : std::string();
+}
+
+void softmax(std::span<float> values) {
+  if (values.empty()) return;
+  const float most = *std::max_element(values.begin(), values.end());
+  double sum = 0;
+  for (float& value : values) sum += value = std::exp(value - most);
+  for (float& value : values) value = static_cast<float>(value / sum);
+}
+
+std::vector<std::size_t> largest(std::span<const float> values, std::int64_t count) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto kept = std::min(order.size(), static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+      [&](std::size_t a, std::size_t b) { return values[a] != values[b] ? values[a] > values[b] : a < b; });
+  order.resize(kept);
+  return order;
+}
+
+EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command,
+                             std::span<const std::string_view> heads)
+    : command_(std::move(command)), config_(read_config(folder, command_, heads)), tokenizer_(Tokenizer::load(folder)) {
+  check(tokenizer_.id_limit() <= config_.vocabulary, "{}: {}: the tokenizer has ids up to {}, the model only {} tokens",
+        command_, folder.string(), tokenizer_.id_limit() - 1, config_.vocabulary);
+}
+
+// RoBERTa's first position is the one behind the padding's.
+std::int64_t EncoderReader::longest() const {
+  return config_.family == models::BertFamily::roberta ? config_.max_length - config_.pad - 1 : config_.max_length;
+}
+
+EncoderText EncoderReader::read_all(std::string_view text) const {
+  const std::vector<TokenId> bare = tokenizer_.encode_ids(text, kBare);
+  EncoderText result = text_of(tokenizer_.encode(text, kWhole));
+  const std::size_t begin = bare.empty() ? std::min<std::size_t>(1, result.ids.size())
+                                         : place_of(bare, {result.ids.begin(), result.ids.end()}, 0);
+  result.first = {begin, begin + bare.size()};
+  result.second = {result.ids.size(), result.ids.size()};
+  return result;
+}
+
+EncoderText EncoderReader::read_all(std::string_view text, std::string_view second) const {
+  const std::vector<TokenId> one = tokenizer_.encode_ids(text, kBare), two = tokenizer_.encode_ids(second, kBare);
+  EncoderText result = text_of(tokenizer_.encode_pair(text, second, kWhole));
+  const std::vector<TokenId> all(result.ids.begin(), result.ids.end());
+  const std::size_t begin = one.empty() ? std::min<std::size_t>(1, all.size()) : place_of(one, all, 0);
+  result.first = {begin, begin + one.size()};
+  // The second text is looked for from the end, behind which only what was put there can be.
+  const auto found = std::find_end(all.begin(), all.end(), two.begin(), two.end());
+  const auto second_begin = two.empty() ? result.first.end : static_cast<std::size_t>(found - all.begin());
+  check(two.empty() || found != all.end(), "{}: the tokenizer's post-processor changes the text's tokens", command_);
+  result.second = {second_begin, second_begin + two.size()};
+  return result;
+}
+
+EncoderText EncoderReader::shortened(const EncoderText& text, EncoderText::Range first, EncoderText::Range second) {
+  EncoderText result;
+  const auto keep = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      result.ids.push_back(text.ids[i]), result.types.push_back(text.types[i]);
+      result.tokens.push_back(text.tokens[i]), result.offsets.push_back(text.offsets[i]);
+    }
+  };
+  keep(0, text.first.begin);
+  result.first.begin = result.ids.size();
+  keep(first.begin, first.end);
+  result.first.end = result.ids.size();
+  keep(text.first.end, text.second.begin);
+  result.second.begin = result.ids.size();
+  keep(second.begin, second.end);
+  result.second.end = result.ids.size();
+  keep(text.second.end, text.ids.size());
+  result.cut = text.ids.size() - result.ids.size();
+  return result;
+}
+
+EncoderText EncoderReader::cut(EncoderText text, std::int64_t number, const EncoderBatching& batching) const {
+  const auto limit = static_cast<std::size_t>(longest());
+  if (text.ids.size() <= limit) return text;
+  EncoderText::Range first = text.first, second = text.second;
+  std::size_t over = text.ids.size() - limit;
+  check(over <= first.size() + second.size(),
+        "{}: the model reads {} tokens, fewer than the tokenizer puts around a text", command_, limit);
+  for (; over > 0; --over) --(first.size() >= second.size() ? first : second).end;
+  if (batching.warn)
+    batching.warn(fmt::format("line {} has {} tokens; the model reads {}, and the rest is left out", number,
+                              text.ids.size(), limit));
+  // Of one text the tokens behind it are between first and second: shortened() keeps both sides of each.
+  return shortened(text, first, second);
+}
+
+EncoderText EncoderReader::read(std::string_view line, std::int64_t number, const EncoderBatching& batching) const {
+  return cut(read_all(mend(line, number, batching)), number, batching);
+}
+
+EncoderText EncoderReader::read(std::string_view text, std::string_view second, std::int64_t number,
+                                const EncoderBatching& batching) const {
+  return cut(read_all(mend(text, number, batching), mend(second, number, batching)), number, batching);
+}
+
+models::BertInput EncoderReader::pack(std::span<const EncoderText* const> texts, Backend& backend) const {
+  std::vector<std::int32_t> ids, types, positions, offsets = {0};
+  std::size_t most = 0;
+  const auto first = static_cast<std::int32_t>(config_.family == models::BertFamily::roberta ? config_.pad + 1 : 0);
+  for (const EncoderText* text : texts) {
+    for (std::size_t i = 0; i < text->ids.size(); ++i) {
+      ids.push_back(text->ids[i]);
+      types.push_back(text->types[i] < config_.types ? text->types[i] : 0);  // RoBERTa has one type
+      positions.push_back(first + static_cast<std::int32_t>(i));
+    }
+    offsets.push_back(static_cast<std::int32_t>(ids.size()));
+    most = std::max(most, text->ids.size());
+  }
+  const auto tensor = [&](const std::vector<std::int32_t>& values) {
+    Tensor made = make_tensor(backend, {static_cast<std::int64_t>(values.size())}, DType::i32);
+    upload(made, values);
+    return made;
+  };
+  models::BertInput input{{.ids = tensor(ids),
+                           .offsets = tensor(offsets),
+                           .positions = tensor(positions),
+                           .longest = static_cast<std::int64_t>(most)}};
+  if (!config_.distilled()) input.types = tensor(types);
+  return input;
+}
+
+void in_batches(std::span<const EncoderText> texts, std::int64_t batch,
+                const std::function<void(EncoderBatch texts, std::span<const std::size_t> indices)>& run) {
+  check(batch >= 1, "encoder: a batch of {} texts", batch);
+  std::vector<std::size_t> order(texts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return texts[i].ids.size(); });
+  for (std::size_t begin = 0; begin < order.size(); begin += static_cast<std::size_t>(batch)) {
+    const auto indices =
+        std::span(order).subspan(begin, std::min(order.size() - begin, static_cast<std::size_t>(batch)));
+    std::vector<const EncoderText*> chosen;
+    for (std::size_t i : indices) chosen.push_back(&texts[i]);
+    run(chosen, indices);
+  }
+}
+
+}  // namespace attend::tasks

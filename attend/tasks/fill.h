@@ -1,0 +1,46 @@
+// What stands behind [MASK] (BERT, DistilBERT) or <mask> (RoBERTa) in a text.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attend/tasks/encoder_model.h"
+
+namespace attend::tasks {
+
+struct FillOptions {
+  std::int64_t top_k = 5;
+  EncoderBatching batching = {};
+};
+
+struct FilledToken {
+  std::int32_t id = 0;
+  std::string token;  // as text, without the mark of a piece
+  float probability = 0;
+};
+
+// For each mask of a line, the likeliest tokens, best first. A mask that was cut off has none.
+using FilledLine = std::vector<std::vector<FilledToken>>;
+
+class Filler {
+ public:
+  Filler(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+
+  // Throws Error naming the line that has no mask.
+  std::vector<FilledLine> fill(std::span<const std::string> lines, const FillOptions& options = {}) const;
+  // The line with its masks replaced by the likeliest tokens, the one numbered `mask` by choice.
+  std::string complete(const std::string& line, const FilledLine& filled, std::size_t mask, std::size_t choice) const;
+
+  const std::string& mask() const { return mask_; }
+  const EncoderModel<models::MaskedLanguageModel>& encoder() const { return encoder_; }
+
+ private:
+  EncoderModel<models::MaskedLanguageModel> encoder_;
+  std::string mask_;
+  std::int32_t mask_id_ = 0;
+};
+
+}  // namespace attend::tasks

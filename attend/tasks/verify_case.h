@@ -1,0 +1,77 @@
+// One folder under verification: what it expects, and what the model here makes of its inputs (verify.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/decode/beam_search.h"
+#include "attend/nn/parameters.h"
+#include "attend/nn/sequences.h"
+#include "attend/view/collector.h"
+
+namespace attend::tasks {
+
+// What the model here made under a name of the file.
+struct ProducedTensor {
+  Shape shape;
+  std::vector<float> floats = {};
+  std::vector<std::int64_t> ints = {};
+};
+
+class VerifyCase {
+ public:
+  VerifyCase(std::filesystem::path folder, Backend& backend, DType dtype);
+
+  bool wants(const std::string& name) const { return expected.find(name) != nullptr; }
+  bool wants_gradients() const;
+  std::string config_name() const { return (folder / "config.json").string(); }
+
+  // An input on the device: f32 from any float type, i32 from any integer type.
+  Tensor input(const std::string& name) const;
+  // input_ids, with the lengths that attention_mask tells, if there is one. It must be ones and then zeros.
+  nn::Sequences texts() const;
+  Tensor ints(const Shape& shape, std::span<const std::int32_t> values) const;
+
+  // These keep what the file wants and pass over the rest.
+  void put(const std::string& name, const Tensor& value);
+  void put_ints(const std::string& name, const Shape& shape, std::vector<std::int64_t> values);
+  void put_hidden(const std::vector<Tensor>& hidden);
+  void put_attention(const view::Collector& collector, const std::string& label, const std::string& name);
+  void put_gradients(const nn::Parameters& parameters);
+
+  // A search that the file wants the result of: "greedy", "beam4", "beam4_lp06" (a length penalty of 0.6). Other
+  // settings come from generation_config.json, and config.json under it.
+  struct Search {
+    std::string name;
+    decode::BeamOptions options;
+    std::int64_t width = 0;    // of the file's result
+    std::int64_t longest = 0;  // a result, with everything around it
+    std::int32_t pad = 0;
+  };
+  std::vector<Search> searches() const;
+  std::optional<std::int64_t> setting(const char* key) const;
+  // One row for each text, padded to the width of the file's.
+  void put_searched(const Search& search, const std::vector<std::vector<std::int64_t>>& rows);
+
+  std::filesystem::path folder;
+  Backend& backend;
+  DType dtype;
+  Json config, generation, notes;  // config.json, generation_config.json and case.json; the last two may be empty
+  Safetensors expected;
+  std::map<std::string, ProducedTensor> produced;
+};
+
+// The kinds of models. Each throws Error naming the architectures it knows when it is another.
+void run_bert_case(VerifyCase& verified, const std::string& architecture);
+void run_gpt2_case(VerifyCase& verified, const std::string& architecture);
+void run_marian_case(VerifyCase& verified, const std::string& architecture);
+
+}  // namespace attend::tasks

@@ -1,0 +1,68 @@
+// Ablate: switch off or scale heads, layers and source tokens, and compare.
+import { exported, find, matrix, model, set, state, titleOf, translate } from "look/state";
+import { figure, h, matrixPicture, shown } from "look/draw";
+
+// In the address: heads "decoder cross 0 1=0.5;..", layers "encoder 1;..", masked "2;3".
+const list = text => text ? text.split(";") : [];
+const heads = () => new Map(list(state.heads).map(item => item.split("=")).map(([name, scale]) => [name, Number(scale)]));
+
+function ablation() {
+  const result = {};
+  if (state.heads) result.heads = [...heads()].map(([name, scale]) => {
+    const [stack, kind, layer, head] = name.split(" ");
+    return { stack, kind, layer: Number(layer), head: Number(head), scale };
+  });
+  if (state.layers) result.layers = list(state.layers).map(item => ({ stack: item.split(" ")[0], layer: Number(item.split(" ")[1]) }));
+  if (state.masked) result.masked = list(state.masked).map(Number);
+  if (!state.order) result.positions = false;
+  return result;
+}
+
+function toggled(text, item) {
+  const items = list(text);
+  return (items.includes(item) ? items.filter(i => i !== item) : [...items, item]).join(";");
+}
+
+function headButton(a, i) {
+  const name = `${a.stack} ${a.kind} ${a.layer} ${i}`, scale = heads().get(name) ?? 1;
+  const next = { 1: 0, 0: 0.5, 0.5: 2, 2: 1 }[scale] ?? 1;
+  return h("button", { class: scale === 1 ? "" : "on", "data-head": name, title: `head ${i + 1}: times ${scale}`, onclick: () => {
+    const all = heads();
+    if (next === 1) all.delete(name); else all.set(name, next);
+    set({ heads: [...all].map(([key, value]) => `${key}=${value}`).join(";") });
+  } }, scale === 1 ? `${i + 1}` : `${i + 1} ×${scale}`);
+}
+
+function switches() {
+  const rows = model.attention.map(a => h("tr", {}, h("td", { class: "quiet" }, `${titleOf(a)} ${a.layer + 1}`),
+    h("td", {}, h("div", { class: "tokens" }, ...Array.from({ length: a.heads }, (_, i) => headButton(a, i))))));
+  const layers = [...new Set(model.attention.map(a => `${a.stack} ${a.layer}`))];
+  return h("div", {}, h("h3", {}, "heads (a click: off, ×0.5, ×2, back)"), h("table", { class: "candidates" }, ...rows),
+    h("h3", { style: "margin-top:14px" }, "layers"), h("div", { class: "tokens" }, ...layers.map(name => h("button", { class: list(state.layers).includes(name) ? "off" : "", onclick: () => set({ layers: toggled(state.layers, name) }) },
+      `${name.split(" ")[0]} ${Number(name.split(" ")[1]) + 1}`))));
+}
+
+function steps(result) {
+  return h("div", { class: "tokens" }, ...result.target.pieces.map((piece, i) =>
+    h("span", { class: "box" }, shown(piece), h("br"), h("span", {}, result.steps[i].probability.toFixed(2)))));
+}
+
+export async function ablateView(plain) {
+  if (exported) return h("p", { class: "note" }, "This is an exported file. Start `attend look` to switch parts of the model off.");
+  const changes = ablation(), any = Object.keys(changes).length > 0;
+  const result = any ? await translate({ text: state.text, ablation: changes }) : plain;
+  const transformer = model.config.model_type === "transformer";
+  const places = model.attention.filter(a => a.kind === "cross"), last = places[places.length - 1];
+  const map = (from, name) => figure(name, matrixPicture({ rows: from.target.pieces, columns: from.source.pieces, weights: matrix(find(from, last), -1) }));
+  return h("div", { class: "columns" },
+    h("div", { class: "card" }, h("h3", {}, "source tokens (a click hides one)"), h("div", { class: "tokens" }, ...plain.source.pieces.map((piece, i) =>
+      h("button", { class: list(state.masked).includes(String(i)) ? "off" : "", onclick: () => set({ masked: toggled(state.masked, String(i)) }) }, shown(piece)))),
+    h("div", { class: "controls", style: "margin:14px 0 14px" },
+      transformer ? h("button", { class: state.order ? "" : "on", onclick: () => set({ order: state.order ? 0 : 1 }) }, state.order ? "positions on" : "positions off") : null,
+      any ? h("button", { onclick: () => set({ heads: "", layers: "", masked: "", order: 1 }) }, "everything back") : null),
+    transformer ? switches() : null),
+    h("div", {},
+      h("div", { class: "card" }, h("h3", {}, "as it is"), h("p", { id: "original" }, plain.text), h("p", { class: "quiet" }, `score ${plain.score.toFixed(3)}`), steps(plain)),
+      h("div", { class: "card" }, h("h3", {}, any ? "changed" : "unchanged"), h("p", { id: "ablated" }, result.text), h("p", { class: "quiet" }, `score ${result.score.toFixed(3)}`), steps(result)),
+      last ? h("div", { class: "card" }, h("h3", {}, "where it looked: as it is" + (any ? ", then changed" : "")), map(plain, "original"), any ? map(result, "ablated") : null) : null));
+}
