@@ -60,7 +60,7 @@ std::string grouped(std::int64_t number) {
 
 std::string size_text(std::int64_t bytes) {
   return bytes >= 1'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6)
-                             : fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+                            : fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
 }
 
 struct Summary {
