@@ -46,6 +46,21 @@ int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// Returns when the log says that this step is over, or when the child has ended by itself.
+void wait_until_step(const fs::path& log, std::int64_t step, pid_t child) {
+  while (true) {
+    if (fs::exists(log)) {
+      const std::string text = read_file(log);
+      const std::size_t at = text.rfind("\"step\":");
+      if (at != std::string::npos && std::atoll(text.c_str() + at + 7) >= step) return;
+    }
+    siginfo_t info = {};
+    if (waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child)
+      return;
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
 class Resume : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -71,20 +86,25 @@ class Resume : public testing::TestWithParam<const char*> {
 TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
   ASSERT_EQ(wait_for(start(run("whole"))), 0);
   std::mt19937 random(std::random_device{}());
-  int kills = 0;
-  std::vector<std::string> args = run("pieces");
-  for (int attempt = 0; attempt < 200; ++attempt) {
-    const pid_t child = start(args);
-    if (kills < 12) std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 300));
-    if (kills < 12) kill(child, SIGKILL);
-    const int code = wait_for(child);
-    if (code == 0) break;
-    ASSERT_EQ(code, -1) << "the program failed by itself";
-    ++kills;
-    args = run("pieces");
+  const auto resumed = [&] {
+    std::vector<std::string> args = run("pieces");
     args.emplace_back(fs::exists(folder_ / "pieces/state.safetensors") ? "--resume" : "--overwrite");
+    return args;
+  };
+  // Somewhere in its first moments, and then whenever it has come so far.
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = start(resumed());
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 40));
+    kill(child, SIGKILL);
+    wait_for(child);
   }
-  EXPECT_GE(kills, 3) << "the runs were over before they could be killed";
+  for (const std::int64_t far : {20, 90, 160}) {
+    const pid_t child = start(resumed());
+    wait_until_step(folder_ / "pieces/log.jsonl", far + static_cast<std::int64_t>(random() % 60), child);
+    kill(child, SIGKILL);
+    ASSERT_EQ(wait_for(child), -1) << "it ended before it could be killed";
+  }
+  ASSERT_EQ(wait_for(start(resumed())), 0);
   EXPECT_EQ(read_file(folder_ / "whole/model.safetensors"), read_file(folder_ / "pieces/model.safetensors"));
   const Safetensors whole = Safetensors::open((folder_ / "whole/state.safetensors").string());
   const Safetensors pieces = Safetensors::open((folder_ / "pieces/state.safetensors").string());
