@@ -77,8 +77,7 @@ void KvCache::reorder(const RowMoves& moves) {
   rows_ = rows;
 }
 
-// Hypotheses of one sentence mostly agree but for their last few tokens, and only those move: with 4 beams of 20 tokens
-// a tenth of what a copy of the whole cache would.
+// Hypotheses of one sentence mostly agree but for their last few tokens, and only those move.
 void KvCache::move_in_place(const RowMoves& moves) {
   const auto position = static_cast<std::size_t>(2 * width_) * bytes_of(memory_.dtype());
   const auto capacity = static_cast<std::size_t>(memory_.dim(1)), length = static_cast<std::size_t>(length_);
