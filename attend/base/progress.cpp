@@ -47,6 +47,13 @@ std::string duration_text(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  const std::size_t sign = number < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > 3 + sign; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
 std::string rate_text(double per_second) {
   if (per_second >= 999.5e3) return fmt::format("{:.1f}M/s", per_second / 1e6);
   if (per_second >= 999.5) return fmt::format("{:.1f}k/s", per_second / 1e3);

@@ -17,6 +17,9 @@ namespace attend {
 // "4 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(double seconds);
 
+// "159,003".
+std::string with_commas(std::int64_t number);
+
 // "61.2/s", "1.4k/s", "0.25/s".
 std::string rate_text(double per_second);
 

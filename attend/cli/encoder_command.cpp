@@ -5,7 +5,6 @@
 #include <fstream>
 #include <iostream>
 
-#include "attend/backends.h"
 #include "attend/base/error.h"
 
 namespace attend {
@@ -16,15 +15,9 @@ constexpr std::int64_t kWindow = 16;  // batches that are sorted by length toget
 
 }  // namespace
 
-std::unique_ptr<Backend> EncoderFlags::open() const { return open_backend(device, {.threads = threads}); }
-
 void add_encoder_flags(CLI::App& flags, EncoderFlags& options, const std::string& kind) {
   flags.add_option("--model", options.model, "folder of a BERT, RoBERTa or DistilBERT " + kind)->required();
-  flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
-  flags.add_option("--dtype", options.dtype, "f32 or bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}).description(""))
-      ->capture_default_str();
-  flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();
+  add_device_flags(flags, options);
   flags.add_flag("--json", options.json, "one JSON object a line");
 }
 

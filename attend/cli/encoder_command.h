@@ -3,27 +3,22 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "attend/base/dtype.h"
 #include "attend/cli/command.h"
+#include "attend/cli/device_flags.h"
 #include "attend/tasks/encoder_model.h"
 
 namespace attend {
 
-struct EncoderFlags {
-  std::string model, device = "cpu", dtype = "f32";
-  int threads = 0;
+struct EncoderFlags : DeviceFlags {
+  std::string model;
   std::int64_t batch = 32;
   std::vector<std::string> files = {};
   bool json = false;
-
-  std::unique_ptr<Backend> open() const;
-  DType type() const { return dtype == "bf16" ? DType::bf16 : DType::f32; }
 };
 
 // kind is the head, for --model's help.

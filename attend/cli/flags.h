@@ -12,13 +12,14 @@
 
 namespace attend {
 
-// group is the heading in --help. A name that is a flag already is left alone.
+// group is the heading in --help. A name that is a flag already is left alone, and so is a model's vocabulary, which
+// its tokenizer decides.
 template <class Settings>
 void add_field_flags(CLI::App& flags, Settings defaults, Json& given, const std::string& group) {
   defaults.visit([&]<class T>(std::string_view name, T& value, std::string_view help) {
     std::string flag = "--" + std::string(name);
     std::replace(flag.begin() + 2, flag.end(), '_', '-');
-    if (flags.get_option_no_throw(flag)) return;
+    if (name == "vocabulary" || flags.get_option_no_throw(flag)) return;
     const auto store = [&given, key = std::string(name)](const T& parsed) {
       // Floats as they were typed: 0.1, not 0.10000000149.
       if constexpr (std::is_same_v<T, float>)

@@ -7,35 +7,29 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
+#include "attend/cli/device_flags.h"
 #include "attend/tasks/generator.h"
 
 namespace attend {
 
 namespace {
 
-struct ModelOptions {
-  std::string model, device = "cpu", dtype = "f32";
-  int threads = 0;
+struct ModelOptions : DeviceFlags {
+  std::string model;
 };
 
 void add_model_flags(CLI::App& flags, ModelOptions& options) {
   flags.add_option("--model", options.model, "folder of a GPT-2 model, as from the Hugging Face hub")->required();
-  flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
-  flags.add_option("--dtype", options.dtype, "f32 or bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}).description(""))
-      ->capture_default_str();
-  flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();
+  add_device_flags(flags, options);
 }
 
 // The model with the device it lives on.
 struct OpenModel {
   explicit OpenModel(const ModelOptions& options)
-      : backend(open_backend(options.device, {.threads = options.threads})),
-        generator(options.model, *backend, options.dtype == "bf16" ? DType::bf16 : DType::f32) {}
+      : backend(options.open()), generator(options.model, *backend, options.type()) {}
   std::unique_ptr<Backend> backend;
   tasks::Generator generator;
 };

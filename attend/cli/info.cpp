@@ -11,6 +11,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/base/progress.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/text/tokenizer.h"
@@ -49,13 +50,6 @@ std::string part_of(const std::string& name, std::int64_t& layer) {
     part += (part.empty() ? "" : ".") + words[i];
   }
   return part.empty() ? name : part;
-}
-
-std::string grouped(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
 }
 
 std::string size_text(std::int64_t bytes) {
@@ -103,7 +97,8 @@ void run_info(const InfoOptions& options, const Streams& streams) {
     type = config["model_type"].get<std::string>();
   std::string tokenizer = "none";
   try {
-    tokenizer = fmt::format("{} tokens", grouped(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));
+    tokenizer =
+        fmt::format("{} tokens", with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));
   } catch (const Error& error) {
     tokenizer = error.what();
   }
@@ -127,13 +122,13 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   std::string types;
   for (const std::string& name : summary.types) types += (types.empty() ? "" : ", ") + name;
   streams.out << fmt::format("{}\n  model       {}\n  parameters  {}\n  on disk     {} ({})\n  tokenizer   {}\n\n",
-                             folder.string(), type, grouped(summary.all.numbers), size_text(summary.all.bytes), types,
-                             tokenizer);
+                             folder.string(), type, with_commas(summary.all.numbers), size_text(summary.all.bytes),
+                             types, tokenizer);
   std::size_t width = 4;
   for (const auto& [name, part] : summary.parts) width = std::max(width, name.size() + part.layers.size());
   for (const auto& [name, part] : summary.parts)
     streams.out << fmt::format(
-        "  {:<{}}  {:>15}  {:>10}  {:5.1f} %\n", name + part.layers, width, grouped(part.numbers),
+        "  {:<{}}  {:>15}  {:>10}  {:5.1f} %\n", name + part.layers, width, with_commas(part.numbers),
         size_text(part.bytes),
         100 * static_cast<double>(part.numbers) / static_cast<double>(std::max<std::int64_t>(summary.all.numbers, 1)));
   if (options.tensors) {

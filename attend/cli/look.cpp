@@ -4,7 +4,6 @@
 
 #include <ostream>
 
-#include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
@@ -46,8 +45,7 @@ void list_flags(CLI::App& flags, LookOptions& options) {
   flags.add_option("--export", options.export_file, "writes the page with that sentence as one .html file")
       ->needs(text);
   flags.add_option("--svg", options.svg_file, "writes every head as one picture")->needs(text);
-  flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
-  flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();
+  add_device_flags(flags, options.device);
 }
 
 }  // namespace
@@ -56,8 +54,8 @@ void run_look(const LookOptions& options, const Streams& streams) {
   const bool writes = !options.export_file.empty() || !options.svg_file.empty();
   check(options.text.empty() || writes, "look: --text is for --export and --svg");
   const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
-  const auto backend = open_backend(options.device, {.threads = options.threads});
-  const auto loaded = tasks::load_translator(folder, *backend);
+  const auto backend = options.device.open();
+  const auto loaded = tasks::load_translator(folder, *backend, options.device.type());
   tasks::Inspector inspector(*loaded, *backend);
   const bool local = options.host == "localhost" || options.host.starts_with("127.");
   serve::Api api(inspector, {.name = folder.filename().string(), .only_local_names = local});

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "attend/cli/command.h"
+#include "attend/cli/device_flags.h"
 
 namespace attend {
 
@@ -14,8 +15,7 @@ struct LookOptions {
   std::string text;         // of the files below
   std::string export_file;  // the page with its data in one file
   std::string svg_file;     // every head as one picture
-  std::string device = "cpu";
-  int threads = 0;
+  DeviceFlags device = {};
 };
 
 void run_look(const LookOptions& options, const Streams& streams);

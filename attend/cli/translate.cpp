@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
@@ -209,12 +208,7 @@ void list_flags(CLI::App& flags, TranslateCommandOptions& options) {
   flags.add_flag("--tokens", options.tokens, "these three show the tokens instead of words");
   flags.add_option("--batch", translate.batch, "sentences computed together")->capture_default_str();
   flags.add_flag("--unbuffered", options.unbuffered, "answers each line before it reads the next (as in a terminal)");
-  flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
-  const std::map<std::string, DType> dtypes{{"f32", DType::f32}, {"bf16", DType::bf16}};
-  flags.add_option("--dtype", options.dtype, "f32, or bf16: half the memory, and faster where the device has it")
-      ->transform(CLI::CheckedTransformer(dtypes).description(""))
-      ->default_str("f32");
-  flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();
+  add_device_flags(flags, options.device);
 }
 
 }  // namespace
@@ -222,8 +216,8 @@ void list_flags(CLI::App& flags, TranslateCommandOptions& options) {
 void run_translate(const TranslateCommandOptions& options, const Streams& streams) {
   LineReader reader(options.files, streams.in);
   const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
-  const auto backend = open_backend(options.device, {.threads = options.threads});
-  const auto loaded = tasks::load_translator(folder, *backend, options.dtype);
+  const auto backend = options.device.open();
+  const auto loaded = tasks::load_translator(folder, *backend, options.device.type());
   check(!wants_attention(options) || !loaded->model->alignment_label().empty(),
         "translate: the model in {} has no attention to show", folder.string());
   Writer writer(options, streams);

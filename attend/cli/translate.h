@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attend/cli/command.h"
+#include "attend/cli/device_flags.h"
 #include "attend/tasks/translator.h"
 
 namespace attend {
@@ -20,9 +21,7 @@ struct TranslateCommandOptions {
   bool tokens = false;          // pictures of pieces instead of words
   std::string attention_json, attention_svg;
   bool unbuffered = false;  // every line is answered before the next is read
-  std::string device = "cpu";
-  DType dtype = DType::f32;  // what the model computes in
-  int threads = 0;
+  DeviceFlags device = {};
 };
 
 void run_translate(const TranslateCommandOptions& options, const Streams& streams);

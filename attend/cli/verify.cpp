@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <ostream>
 
-#include "attend/backends.h"
 #include "attend/base/error.h"
+#include "attend/cli/device_flags.h"
 #include "attend/tasks/verify.h"
 
 namespace attend {
@@ -14,14 +14,15 @@ namespace attend {
 namespace {
 
 struct VerifyCommand {
-  std::string folder, device = "cpu", dtype = "f32";
-  int threads = 0;
+  std::string folder;
+  DeviceFlags device = {};
   tasks::VerifyOptions verify;
 };
 
 constexpr const char* kExamples = R"(Examples:
   attend verify my-model
   attend verify my-model --device cuda --tolerance 1e-3
+  attend verify my-model --dtype bf16 --tolerance 0.15      bf16 needs a tolerance of its own
 The folder holds config.json, model.safetensors and expected.safetensors: inputs (input_ids, attention_mask,
 token_type_ids, labels, start_positions, end_positions, next_sentence_label, prompt) and what they should lead to
 (logits, loss, hidden.N, attention.N, grad.PARAMETER, greedy, beam4, ...), as another library computed it.
@@ -46,9 +47,9 @@ void print(const tasks::VerifyReport& report, std::ostream& out) {
 }
 
 void run_verify(const VerifyCommand& options, const Streams& streams) {
-  const auto backend = open_backend(options.device, {.threads = options.threads});
+  const auto backend = options.device.open();
   tasks::VerifyOptions verify = options.verify;
-  verify.dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32;
+  verify.dtype = options.device.type();
   const tasks::VerifyReport report = tasks::verify(options.folder, *backend, verify);
   print(report, streams.out);
   const std::string summary =
@@ -71,11 +72,7 @@ void add_verify_command(CLI::App& app, const Streams& streams) {
         flags.add_option("folder", options.folder, "a model with expected.safetensors beside it")->required();
         flags.add_option("--tolerance", options.verify.tolerance, "of each tensor's largest value; integers exactly")
             ->capture_default_str();
-        flags.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str();
-        flags.add_option("--dtype", options.dtype, "f32 or bf16, which needs a tolerance of its own")
-            ->check(CLI::IsMember({"f32", "bf16"}).description(""))
-            ->capture_default_str();
-        flags.add_option("--threads", options.threads, "CPU threads, 0 for all cores")->capture_default_str();
+        add_device_flags(flags, options.device);
       },
       run_verify);
 }

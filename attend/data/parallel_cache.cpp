@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/progress.h"
 #include "attend/base/thread_pool.h"
 #include "attend/data/cache_format.h"
 #include "attend/text/hashing.h"
@@ -135,18 +136,13 @@ Trailer checked_trailer(std::string_view file, const std::string& name, ThreadPo
   return trailer;
 }
 
-std::string with_commas(std::uint64_t number) {
-  std::string text = fmt::format("{}", number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
-}
-
 }  // namespace
 
 std::string to_text(const Report& report) {
-  std::string text = fmt::format("{} lines: {} pairs", with_commas(report.lines), with_commas(report.pairs));
+  const auto commas = [](std::uint64_t count) { return with_commas(static_cast<std::int64_t>(count)); };
+  std::string text = fmt::format("{} lines: {} pairs", commas(report.lines), commas(report.pairs));
   const auto add = [&](std::uint64_t count, std::string_view what) {
-    if (count > 0) text += fmt::format(", {} {}", with_commas(count), what);
+    if (count > 0) text += fmt::format(", {} {}", commas(count), what);
   };
   add(report.empty, "empty");
   add(report.invalid_utf8, "not UTF-8");

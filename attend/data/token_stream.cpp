@@ -6,6 +6,7 @@
 #include "attend/base/error.h"
 #include "attend/base/random.h"
 #include "attend/base/unicode.h"
+#include "attend/text/hashing.h"
 #include "attend/text/text_reader.h"
 #include "attend/text/tokenizer.h"
 
@@ -20,19 +21,7 @@ struct Header {
   std::uint64_t count = 0, ids = 0;       // how many ids, and their hash
 };
 
-// FNV-1a over 8 bytes at a time: to notice a change, not to resist an attacker.
-std::uint64_t hash_of(std::string_view bytes, std::uint64_t seed = 0xcbf29ce484222325u) {
-  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data(), 8);
-    seed = (seed ^ word) * 0x100000001b3u;
-    seed ^= seed >> 29;
-  }
-  for (char c : bytes) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return seed;
-}
-
-std::uint64_t hash_of_file(const std::filesystem::path& path) { return hash_of(MappedFile(path).text()); }
+std::uint64_t hash_of_file(const std::filesystem::path& path) { return hash_text(MappedFile(path).text()); }
 
 std::string_view bytes_of_ids(const std::vector<std::int32_t>& ids) {
   return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(std::int32_t)};
@@ -45,7 +34,7 @@ bool fits(const MappedFile& file, const Header& wanted) {
   const std::string_view ids = file.text().substr(sizeof found);
   return std::memcmp(found.magic, wanted.magic, sizeof found.magic) == 0 && found.text == wanted.text &&
          found.tokenizer == wanted.tokenizer && ids.size() / sizeof(std::int32_t) == found.count &&
-         ids.size() % sizeof(std::int32_t) == 0 && hash_of(ids) == found.ids;
+         ids.size() % sizeof(std::int32_t) == 0 && hash_text(ids) == found.ids;
 }
 
 }  // namespace
@@ -78,7 +67,7 @@ TokenStream TokenStream::open_or_build(const std::filesystem::path& text, const 
     ids.insert(ids.end(), more.begin(), more.end());
   }
   check(ids.size() >= 2, "'{}': a text of {} tokens has nothing to predict", text.string(), ids.size());
-  header.count = ids.size(), header.ids = hash_of(bytes_of_ids(ids));
+  header.count = ids.size(), header.ids = hash_text(bytes_of_ids(ids));
   write_file(cache, [&](const FileWriter& write) {
     write({reinterpret_cast<const char*>(&header), sizeof header});
     write(bytes_of_ids(ids));

@@ -42,6 +42,9 @@ nn::LinearConfig residual_linear(const GPT2Config& config) {
 }  // namespace
 
 GPT2Config gpt2_config(const Json& json, std::string_view what) {
+  const auto type = json.is_object() ? json.find("model_type") : json.end();
+  check(type == json.end() || *type == "gpt2", "{}: 'model_type' must be gpt2, not {}", what,
+        type == json.end() ? "" : type->dump());
   GPT2Config config;
   read_known_fields(config, json, what);
   require_flag(json, "scale_attn_weights", true, what);
