@@ -1,0 +1,100 @@
+// One training step of GPT-2 (forward, backward, clipping, AdamW; no dropout), timed; bench/gpt2_training.py runs it
+// beside torch, from the same weights on the same ids.
+//   gpt2_training --model FOLDER [--batch 64] [--length 1024] [--device cuda] [--dtype bf16] [--threads N] [--reps 20]
+// Prints the loss of the first step, then the milliseconds of each repetition.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "attend/backends.h"
+#include "attend/base/json.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/models/gpt2.h"
+#include "attend/nn/parameters.h"
+#include "attend/train/optimizer.h"
+#include "attend/train/step_graph.h"
+
+namespace {
+
+using namespace attend;
+
+struct Options {
+  std::int64_t batch = 64, length = 1024;
+  int threads = 0, reps = 20;
+  std::string model, dtype = "bf16", device = "cuda";
+};
+
+// Ids that the script makes by the same formula: spread over the vocabulary, and no two rows alike.
+std::vector<std::int32_t> ids_of(const Options& options, std::int64_t vocabulary) {
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < options.batch * options.length; ++i)
+    ids.push_back(static_cast<std::int32_t>(i * i % 1'000'003 * 31 % vocabulary));
+  return ids;
+}
+
+Tensor place(Backend& backend, const Options& options, const std::vector<std::int32_t>& values) {
+  const Tensor tensor = make_tensor(backend, {options.batch, options.length}, DType::i32);
+  upload(tensor, values);
+  return tensor;
+}
+
+void run(const Options& options) {
+  const auto backend = open_backend(options.device, {.threads = options.threads});
+  const std::filesystem::path folder = options.model;
+  models::GPT2Config config = models::gpt2_config(read_json(folder / "config.json"), "config.json");
+  config.dropout = config.embedding_dropout = config.attention_dropout = 0;
+  models::GPT2LanguageModel model(config);
+  nn::Parameters parameters(*backend, model, {.dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32});
+  load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
+  train::Optimizer optimizer(parameters, {.beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1});
+
+  const std::vector<std::int32_t> ids = ids_of(options, config.vocabulary);
+  const Tensor texts = place(*backend, options, ids);
+  const Tensor labels = place(*backend, options, models::next_tokens(ids, options.length));
+  const Tensor loss_kept = make_tensor(*backend, {2}, DType::f32);
+  Pass pass(*backend, {.recording = true});
+  train::StepGraph graph(pass);
+  const auto one_step = [&] {
+    parameters.start_gradients();
+    const ops::Loss loss = model.loss(nn::Sequences{texts}.in(pass), pass.input(labels));
+    pass.backward(loss.mean);
+    backend->scale(loss.total, 1, {loss_kept});
+    parameters.finish_gradients();
+    optimizer.update();
+  };
+  for (int rep = -4; rep < options.reps; ++rep) {
+    backend->synchronize();
+    const auto start = std::chrono::steady_clock::now();
+    optimizer.set_rate(1e-4f, rep + 5);
+    graph.run(0, static_cast<std::uint64_t>(rep + 5), one_step);
+    backend->synchronize();
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    if (rep == -4) fmt::print("{:.6f}\n", download(loss_kept)[0]);
+    if (rep >= 0) fmt::print("{:.4f}\n", took.count());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("One training step of GPT-2, timed.");
+  app.add_option("--model", options.model, "a Hugging Face folder")->required();
+  app.add_option("--batch", options.batch, "texts");
+  app.add_option("--length", options.length, "tokens in each");
+  app.add_option("--device", options.device, "cpu, cuda or cuda:N");
+  app.add_option("--dtype", options.dtype, "bf16 or f32");
+  app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
+  app.add_option("--reps", options.reps, "timed steps");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "gpt2_training: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

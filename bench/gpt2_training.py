@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""A training step of GPT-2 124M, 64 x 1,024 tokens, bf16: ours beside torch compiled, interleaved, in one run.
+
+    bench/gpt2_training.py build/bench/gpt2_training [--batch 64] [--length 1024] [--rounds 5] [--eager]
+
+Both sides start from the same weights (vocabulary padded to 50,304) on the same ids; the losses of the first step are
+compared. torch: autocast bf16, scaled_dot_product_attention, fused AdamW, clipping at 1, no dropout, torch.compile of
+the model with its loss. Memory: torch's peak of allocated bytes, and what nvidia-smi sees of ours.
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+from torch import nn
+
+VOCABULARY, WIDTH, HEADS, LAYERS = 50304, 768, 12, 12
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln_1, self.ln_2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.proj = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.expand, self.contract = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        q, k, v = (t.view(*t.shape[:2], HEADS, -1).transpose(1, 2) for t in self.qkv(self.ln_1(x)).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(y.transpose(1, 2).reshape(x.shape))
+        return x + self.contract(F.gelu(self.expand(self.ln_2(x)), approximate="tanh"))
+
+
+class Model(nn.Module):
+    def __init__(self, length):
+        super().__init__()
+        self.wte, self.wpe = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(length, WIDTH)
+        self.blocks, self.norm = nn.ModuleList(Block() for _ in range(LAYERS)), nn.LayerNorm(WIDTH)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2:
+                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * LAYERS) if "proj" in name or "contract" in name else 0.02)
+
+    def forward(self, ids, labels):
+        x = self.wte(ids) + self.wpe.weight[:ids.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        logits = F.linear(self.norm(x), self.wte.weight)
+        return F.cross_entropy(logits.view(-1, VOCABULARY), labels.view(-1), ignore_index=-100)
+
+
+def save(model, folder, length):
+    """As a Hugging Face folder, whose GPT-2 has its matrices the other way around."""
+    names = {"qkv": "attn.c_attn", "proj": "attn.c_proj", "expand": "mlp.c_fc", "contract": "mlp.c_proj", "ln_1": "ln_1", "ln_2": "ln_2"}
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        parts = name.split(".")
+        if parts[0] == "blocks":
+            name = f"h.{parts[1]}.{names[parts[2]]}.{parts[3]}"
+            if parts[2] in ("qkv", "proj", "expand", "contract") and parts[3] == "weight":
+                parameter = parameter.t()
+        tensors["transformer." + name.replace("norm.", "ln_f.")] = parameter.detach().contiguous().cpu()
+    save_file(tensors, os.path.join(folder, "model.safetensors"))
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": VOCABULARY, "n_positions": length}, file)
+
+
+def ids_of(batch, length):
+    """The formula of gpt2_training.cpp."""
+    i = torch.arange(batch * length, dtype=torch.int64)
+    return (i * i % 1_000_003 * 31 % VOCABULARY).view(batch, length).cuda()
+
+
+def torch_step(folder, options, compiled):
+    torch.manual_seed(1)
+    model = Model(options.length)
+    save(model, folder, options.length)
+    model = model.cuda()
+    run = torch.compile(model) if compiled else model
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, fused=True)
+    ids = ids_of(options.batch, options.length)
+    labels = torch.cat([ids[:, 1:], torch.full_like(ids[:, :1], -100)], 1)
+
+    def step():
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = run(ids, labels)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    return step
+
+
+def torch_times(step, reps):
+    times = []
+    for _ in range(reps):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - start))
+    return times
+
+
+def memory_used():
+    query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    return int(subprocess.run(query, capture_output=True, text=True).stdout.split()[0])
+
+
+def ours(options, folder, reps):
+    """Loss of the first step, times, and the most memory seen above what was used before."""
+    before, peak, done = memory_used(), [0], threading.Event()
+
+    def watch():
+        while not done.wait(0.1):
+            peak[0] = max(peak[0], memory_used())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    command = [options.program, "--model", folder, "--batch", str(options.batch), "--length", str(options.length), "--reps", str(reps)]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    done.set()
+    watcher.join()
+    return float(lines[0]), list(map(float, lines[1:])), (peak[0] - before) / 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--length", type=int, default=1024)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--eager", action="store_true", help="also time torch without torch.compile")
+    options = parser.parse_args()
+    torch.set_float32_matmul_precision("high")
+    with tempfile.TemporaryDirectory() as folder:
+        steps = {"torch compiled": torch_step(folder, options, True)}
+        if options.eager:
+            steps["torch eager"] = torch_step(folder, options, False)
+        losses = {name: float(step()) for name, step in steps.items()}
+        torch.cuda.reset_peak_memory_stats()
+        for step in steps.values():
+            torch_times(step, 4)
+        times = {"ours": [], **{name: [] for name in steps}}
+        for _ in range(options.rounds):
+            losses["ours"], measured, memory = ours(options, folder, 10)
+            times["ours"].append(statistics.median(measured))
+            for name, step in steps.items():
+                times[name].append(statistics.median(torch_times(step, 10)))
+    tokens, middle = options.batch * options.length, statistics.median(times["ours"])
+    print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; medians over {options.rounds} rounds of 10 steps")
+    print("losses of the first step: " + ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items()))
+    print(f"memory: ours {memory:.1f} GiB in all, torch {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB allocated")
+    for name, values in times.items():
+        value = statistics.median(values)
+        print(f"{name:>15}: {value:7.2f} ms  {tokens / value:6.0f}k tokens/s  spread {min(values):.2f} to {max(values):.2f}  ours is {value / middle:.2f}x")
+    worst = max(abs(loss - losses["ours"]) for loss in losses.values())
+    if not worst < 0.02 * math.log(VOCABULARY):
+        raise SystemExit(f"the losses differ by {worst:.4f}: the two sides do not compute the same")
+
+
+if __name__ == "__main__":
+    main()
