@@ -14,8 +14,8 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
+#include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
-#include "attend/train/step_graph.h"
 
 namespace {
 
@@ -56,7 +56,7 @@ void run(const Options& options) {
   const Tensor labels = place(*backend, options, models::next_tokens(ids, options.length));
   const Tensor loss_kept = make_tensor(*backend, {2}, DType::f32);
   Pass pass(*backend, {.recording = true});
-  train::StepGraph graph(pass);
+  StepGraph graph(pass);
   const auto one_step = [&] {
     parameters.start_gradients();
     const ops::Loss loss = model.loss(nn::Sequences{texts}.in(pass), pass.input(labels));

@@ -13,8 +13,8 @@
 #include "attend/backends.h"
 #include "attend/models/presets.h"
 #include "attend/nn/parameters.h"
+#include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
-#include "attend/train/step_graph.h"
 
 namespace {
 
@@ -58,7 +58,7 @@ void run(const Options& options) {
                                 sentences(*backend, options, 3).ids};
 
   Pass pass(*backend, {.recording = true});
-  train::StepGraph graph(pass);
+  StepGraph graph(pass);
   const auto one_step = [&] {
     parameters.start_gradients();
     pass.backward(model.loss(batch.in(pass), {.smoothing = 0.1f}).mean);

@@ -14,9 +14,9 @@
 #include "attend/models/transformer.h"
 #include "attend/nn/parameters.h"
 #include "attend/ops/reduce.h"
+#include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
 #include "attend/train/schedule.h"
-#include "attend/train/step_graph.h"
 #include "attend/view/collector.h"
 #include "attend/view/terminal_heat_map.h"
 
@@ -57,7 +57,7 @@ float learn(Student& student, const DigitDemoOptions& options, const Streams& st
   train::Optimizer optimizer(student.parameters, {.clip_norm = 1});
   const train::Cosine rate{.warmup = 50, .steps = options.steps, .peak = 3e-3f};
   Pass pass(backend, {.recording = true});
-  train::StepGraph graph(pass);
+  StepGraph graph(pass);
   const auto one_step = [&] {
     student.parameters.start_gradients();
     const Tensor mean = student.model.loss(outside.in(pass), {.ignore = kIgnoreId}).mean;

@@ -73,4 +73,16 @@ void CpuBackend::embedding_backward(const Tensor& dy, const Tensor& ids, float s
   });
 }
 
+void CpuBackend::put_rows(const Tensor& x, const Tensor& ids, const Tensor& table) {
+  const std::int64_t width = table.dim(-1), entries = table.rows();
+  const std::int32_t* id = ids.data<std::int32_t>();
+  cpu::for_rows(pool_, ids.size(), width, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      if (id[i] >= 0 && id[i] < entries)
+        std::memcpy(cpu::at(table.raw(), id[i] * table.row_stride(), table.dtype()),
+                    cpu::at(x.raw(), i * x.row_stride(), x.dtype()),
+                    static_cast<std::size_t>(width) * bytes_of(x.dtype()));
+  });
+}
+
 }  // namespace attend

@@ -75,6 +75,7 @@ class CudaBackend final : public Backend {
   void embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
                  const Tensor& position_ids, const Tensor& y) override;
   void embedding_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table) override;
+  void put_rows(const Tensor& x, const Tensor& ids, const Tensor& table) override;
 
   void add_norm(const AddNorm& args, const Tensor& sum, const Tensor& y, const Tensor& mean,
                 const Tensor& rstd) override;
@@ -92,6 +93,7 @@ class CudaBackend final : public Backend {
 
   void softmax(const Tensor& x, const Tensor& lengths, const Tensor& y) override;
   void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) override;
+  void best(const Tensor& x, const Tensor& values, const Tensor& ids, const Tensor& log_sums) override;
   void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
                      const Tensor& losses, const Tensor& lse, const Tensor& total) override;
   void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,

@@ -1,4 +1,4 @@
-// y[i] = table[ids[i]] · scale + positions[position].
+// y[i] = table[ids[i]] · scale + positions[position]; and the other way, rows into a table.
 #include "attend/cuda/launch.cuh"
 
 namespace attend {
@@ -49,8 +49,36 @@ __global__ void embedding_kernel(Lookup<T> args) {
   store(args.y + i * args.width + column, x);
 }
 
+template <class T>
+__global__ void put_rows_kernel(const T* x, std::int64_t stride, const std::int32_t* ids, std::int64_t count,
+                                std::int64_t entries, int width, T* table) {
+  const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
+  const std::int64_t i = at / width;
+  if (i >= count) return;
+  const std::int64_t column = at - i * width, id = ids[i];
+  if (id >= 0 && id < entries) table[id * width + column] = x[i * stride + column];
+}
+
 }  // namespace
 }  // namespace cuda
+
+void CudaBackend::put_rows(const Tensor& x, const Tensor& ids, const Tensor& table) {
+  using namespace cuda;
+  if (x.size() == 0) return;
+  const auto launch = [&](auto type, std::int64_t pack) {
+    using T = typename decltype(type)::type;
+    const std::int64_t width = table.width() / pack;
+    put_rows_kernel<T><<<blocks_for(ids.size() * width, kThreads), kThreads, 0, stream()>>>(
+        pointer<T>(x), x.row_stride() / pack, pointer<std::int32_t>(ids), ids.size(), table.rows(),
+        static_cast<int>(width), pointer<T>(table));
+  };
+  const auto pack = static_cast<std::int64_t>(16 / bytes_of(x.dtype()));
+  if (table.width() % pack == 0 && rows_aligned16(x) && aligned16(table))
+    launch(Type<uint4>{}, pack);
+  else
+    with_float(x.dtype(), "put_rows", [&](auto type) { launch(type, 1); });
+  launch_check("put_rows");
+}
 
 void CudaBackend::embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
                             const Tensor& position_ids, const Tensor& y) {

@@ -4,6 +4,7 @@ set(ATTEND_CUDA_SOURCES
   attend/cuda/add_norm.cu
   attend/cuda/add_norm_backward.cu
   attend/cuda/additive_scores.cu
+  attend/cuda/best.cu
   attend/cuda/column_sums.cu
   attend/cuda/consistency.cu
   attend/cuda/cross_entropy.cu

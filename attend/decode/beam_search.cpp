@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "attend/base/error.h"
 
@@ -32,15 +31,6 @@ double normalised(double sum, std::size_t length, const BeamOptions& options) {
   return normalised(sum, length, options.penalty, options.alpha);
 }
 
-// Whether any of these logits reaches the bar: a loop without branches, so that it runs 8 or 16 at a time. Of 8000
-// tokens a handful does.
-constexpr std::size_t kBlock = 64;
-bool any_reaches(const float* logits, float bar) {
-  int any = 0;
-  for (std::size_t i = 0; i < kBlock; ++i) any |= logits[i] >= bar;
-  return any != 0;
-}
-
 // The `count` best continuations of a sentence; equal sums go to the earlier beam, then the smaller token, so that the
 // result does not depend on how sentences were batched.
 std::vector<Candidate> best_candidates(const Sentence& sentence, const nn::StepModel::Scores& scores,
@@ -49,28 +39,17 @@ std::vector<Candidate> best_candidates(const Sentence& sentence, const nn::StepM
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.sum != b.sum ? a.sum > b.sum : a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
   };
-  const std::size_t vocabulary = scores.logits.size() / scores.log_sums.size();
+  const std::size_t each = scores.ids.size() / scores.log_sums.size();
   for (std::size_t beam = 0; beam < sentence.open.size(); ++beam) {
-    const std::span<const float> row = scores.logits.subspan((first_row + beam) * vocabulary, vocabulary);
-    const double base = sentence.open[beam].sum - static_cast<double>(scores.log_sums[first_row + beam]);
-    // Most tokens fail this one comparison of floats; the exact one decides among the rest.
-    const auto worst = [&] {
-      return best.size() < count ? -std::numeric_limits<float>::infinity()
-                                 : std::nextafter(static_cast<float>(best.back().sum - base), -INFINITY);
-    };
-    float bar = worst();
-    for (std::size_t token = 0; token < vocabulary; ++token) {
-      if (token % kBlock == 0)
-        while (token + kBlock <= vocabulary && !any_reaches(row.data() + token, bar)) token += kBlock;
-      if (token == vocabulary) break;
-      if (!(row[token] >= bar)) continue;
-      const Candidate candidate{static_cast<std::int64_t>(beam), static_cast<std::int32_t>(token),
-                                base + static_cast<double>(row[token])};
-      if (best.size() == count && !better(candidate, best.back())) continue;
-      if (std::find(options.banned.begin(), options.banned.end(), candidate.token) != options.banned.end()) continue;
+    const std::size_t row = first_row + beam;
+    const double base = sentence.open[beam].sum - static_cast<double>(scores.log_sums[row]);
+    for (std::size_t i = row * each; i < (row + 1) * each; ++i) {
+      const Candidate candidate{static_cast<std::int64_t>(beam), scores.ids[i],
+                                base + static_cast<double>(scores.logits[i])};
+      if (best.size() == count && !better(candidate, best.back())) break;  // the rest of the row is no better
+      if (std::ranges::find(options.banned, candidate.token) != options.banned.end()) continue;
       best.insert(std::upper_bound(best.begin(), best.end(), candidate, better), candidate);
       if (best.size() > count) best.pop_back();
-      bar = worst();
     }
   }
   return best;
@@ -130,16 +109,20 @@ std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const Bea
     check(longest >= 1, "beam search: a maximum length of {}; it must be at least 1", longest);
   check(options.beams >= 1 && options.results >= 1 && options.results <= options.beams,
         "beam search: {} results from {} beams", options.results, options.beams);
-  const auto beams = static_cast<std::size_t>(options.beams), row = static_cast<std::size_t>(model.vocabulary());
+  const auto beams = static_cast<std::size_t>(options.beams);
+  // Half of what can be chosen may be ends, and the banned come on top.
+  const std::int64_t wanted =
+      std::min(2 * options.beams + static_cast<std::int64_t>(options.banned.size()), model.vocabulary());
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
   std::vector<Sentence> running;
   for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, {{{}, 0}}, {}});
   std::vector<std::int32_t> tokens(running.size() * beams, options.start);
 
   while (!running.empty()) {
-    const nn::StepModel::Scores scores = model.step(tokens);
-    check(scores.logits.size() == tokens.size() * row && scores.log_sums.size() == tokens.size(),
-          "beam search: {} logits for {} rows of {}", scores.logits.size(), tokens.size(), row);
+    const nn::StepModel::Scores scores = model.step(tokens, wanted);
+    check(scores.ids.size() == tokens.size() * static_cast<std::size_t>(wanted) &&
+              scores.logits.size() == scores.ids.size() && scores.log_sums.size() == tokens.size(),
+          "beam search: {} candidates for {} rows of {}", scores.ids.size(), tokens.size(), wanted);
     std::vector<Sentence> next;
     std::vector<std::int32_t> from;
     tokens.clear();

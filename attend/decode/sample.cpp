@@ -30,33 +30,85 @@ double uniform(std::uint64_t seed, std::uint32_t number, std::uint64_t draw) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
+// What may come next: ids and their logits, the likeliest first where only some count.
+struct Candidates {
+  std::vector<std::int32_t> ids;
+  std::vector<double> logits;
+};
+
 // What every draw of one search shares.
 class Drawer {
  public:
-  Drawer(const SampleOptions& options, std::int64_t vocabulary) : options_(options) {
-    for (std::int32_t id = 0; id < vocabulary; ++id)
-      if (std::find(options.banned.begin(), options.banned.end(), id) == options.banned.end()) allowed_.push_back(id);
-    check(!allowed_.empty(), "sample: every token is banned");
+  Drawer(const SampleOptions& options, std::int64_t vocabulary)
+      : options_(options), banned_(static_cast<std::size_t>(vocabulary)) {
+    for (std::int32_t id : options.banned)
+      if (id >= 0 && id < vocabulary) banned_[static_cast<std::size_t>(id)] = true;
+    const std::int64_t barred = std::ranges::count(banned_, true);
+    check(barred < vocabulary, "sample: every token is banned");
+    // More than a few are as well taken from all.
+    constexpr std::int64_t kFew = 64;
+    const std::int64_t likeliest = options.top_k + barred;
+    if (options.top_k > 0 && options.repetition_penalty == 1 && likeliest <= std::min(kFew, vocabulary))
+      wanted_ = likeliest;
   }
 
-  // The token at u of the way through the probabilities, for a text that has these tokens already.
-  std::int32_t operator()(std::span<const float> logits, std::span<const std::int32_t> written, double u) {
-    if (options_.repetition_penalty != 1) logits = penalised(logits, written);
-    choose_candidates(logits);
-    const auto logit = [&](std::int32_t id) { return static_cast<double>(logits[static_cast<std::size_t>(id)]); };
-    double largest = logit(candidates_[0]);
-    for (std::int32_t id : candidates_) largest = std::max(largest, logit(id));
+  // How many of the likeliest of each row to ask the model for; 0: all.
+  std::int64_t wanted() const { return wanted_; }
+
+  struct Drawn {
+    std::int32_t token;
+    double logit;  // before any penalty
+  };
+  // The token at u of the way through the probabilities of a row, for a text that has these tokens already.
+  Drawn operator()(const nn::StepModel::Scores& scores, std::size_t row, std::span<const std::int32_t> written,
+                   double u) {
+    const std::size_t each = scores.logits.size() / scores.log_sums.size();
+    const std::span<const float> logits = scores.logits.subspan(row * each, each);
+    scores.ids.empty() ? choose_from_all(logits, written) : take(logits, scores.ids.subspan(row * each, each));
     weights_.clear();
-    for (std::int32_t id : candidates_)
-      weights_.push_back(std::exp((logit(id) - largest) / static_cast<double>(options_.temperature)));
+    const double largest = *std::ranges::max_element(candidates_.logits);
+    for (double logit : candidates_.logits)
+      weights_.push_back(std::exp((logit - largest) / static_cast<double>(options_.temperature)));
     cut_tail();
     double left = u * std::accumulate(weights_.begin(), weights_.end(), 0.0);
-    for (std::size_t i = 0; i < weights_.size(); ++i)
-      if ((left -= weights_[i]) < 0) return candidates_[i];
-    return candidates_.back();
+    std::size_t drawn = 0;
+    while (drawn + 1 < weights_.size() && (left -= weights_[drawn]) >= 0) ++drawn;
+    const std::int32_t token = candidates_.ids[drawn];
+    return {token, scores.ids.empty() ? static_cast<double>(logits[static_cast<std::size_t>(token)])
+                                      : candidates_.logits[drawn]};
   }
 
  private:
+  // The model has sorted them.
+  void take(std::span<const float> logits, std::span<const std::int32_t> ids) {
+    candidates_.ids.clear(), candidates_.logits.clear();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (banned_[static_cast<std::size_t>(ids[i])]) continue;
+      if (static_cast<std::int64_t>(candidates_.ids.size()) == options_.top_k) break;
+      candidates_.ids.push_back(ids[i]), candidates_.logits.push_back(static_cast<double>(logits[i]));
+    }
+  }
+
+  // The likeliest first where only some of them count; equal ones go to the smaller id.
+  void choose_from_all(std::span<const float> logits, std::span<const std::int32_t> written) {
+    if (options_.repetition_penalty != 1) logits = penalised(logits, written);
+    std::vector<std::int32_t>& ids = candidates_.ids;
+    ids.clear();
+    for (std::size_t id = 0; id < logits.size(); ++id)
+      if (!banned_[id]) ids.push_back(static_cast<std::int32_t>(id));
+    const bool some = options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(ids.size());
+    if (some || options_.top_p < 1 || options_.min_p > 0) {
+      const auto end = some ? ids.begin() + options_.top_k : ids.end();
+      std::partial_sort(ids.begin(), end, ids.end(), [&](std::int32_t a, std::int32_t b) {
+        const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+        return x != y ? x > y : a < b;
+      });
+      ids.erase(end, ids.end());
+    }
+    candidates_.logits.clear();
+    for (std::int32_t id : ids) candidates_.logits.push_back(static_cast<double>(logits[static_cast<std::size_t>(id)]));
+  }
+
   std::span<const float> penalised(std::span<const float> logits, std::span<const std::int32_t> written) {
     changed_.assign(logits.begin(), logits.end());
     const auto change = [&](std::int32_t id) {
@@ -67,19 +119,6 @@ class Drawer {
     for (std::int32_t id : options_.prompt) change(id);
     for (std::int32_t id : written) change(id);
     return changed_;
-  }
-
-  // The likeliest first where only some of them count; equal ones go to the smaller id.
-  void choose_candidates(std::span<const float> logits) {
-    candidates_ = allowed_;
-    const bool some = options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(candidates_.size());
-    if (!some && options_.top_p >= 1 && options_.min_p <= 0) return;
-    const auto end = some ? candidates_.begin() + options_.top_k : candidates_.end();
-    std::partial_sort(candidates_.begin(), end, candidates_.end(), [&](std::int32_t a, std::int32_t b) {
-      const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-      return x != y ? x > y : a < b;
-    });
-    candidates_.erase(end, candidates_.end());
   }
 
   // Weights are sorted, the first is 1: drops what top_p and min_p leave out.
@@ -94,11 +133,12 @@ class Drawer {
     }
     if (options_.min_p > 0)
       while (weights_.size() > 1 && weights_.back() < static_cast<double>(options_.min_p)) weights_.pop_back();
-    candidates_.resize(weights_.size());
   }
 
   const SampleOptions& options_;
-  std::vector<std::int32_t> allowed_, candidates_;
+  std::vector<bool> banned_;
+  std::int64_t wanted_ = 0;
+  Candidates candidates_;
   std::vector<float> changed_;
   std::vector<double> weights_;
 };
@@ -122,17 +162,15 @@ void write(Row& row, std::int32_t token, double log_probability, std::int64_t lo
 // One more token for the rows of a sentence that are not done; true when all are.
 bool advance(Sentence& sentence, const nn::StepModel::Scores& scores, std::size_t first_row, std::uint64_t position,
              Drawer& drawer, const SampleOptions& options) {
-  const std::size_t vocabulary = scores.logits.size() / scores.log_sums.size(), index = sentence.index;
+  const std::size_t index = sentence.index;
   const std::uint32_t number = options.numbers.empty() ? static_cast<std::uint32_t>(index) : options.numbers[index];
   bool all = true;
   for (std::size_t r = 0; r < sentence.rows.size(); ++r) {
     Row& row = sentence.rows[r];
     if (!row.done) {
-      const std::span<const float> logits = scores.logits.subspan((first_row + r) * vocabulary, vocabulary);
       const double u = uniform(options.seed, number, position | static_cast<std::uint64_t>(r) << 32);
-      const std::int32_t token = drawer(logits, row.hypothesis.tokens, u);
-      const double log_probability = static_cast<double>(logits[static_cast<std::size_t>(token)]) -
-                                     static_cast<double>(scores.log_sums[first_row + r]);
+      const auto [token, logit] = drawer(scores, first_row + r, row.hypothesis.tokens, u);
+      const double log_probability = logit - static_cast<double>(scores.log_sums[first_row + r]);
       const auto stop = [&](std::span<const std::int32_t> written) {
         return options.stop && options.stop(index, r, written);
       };
@@ -178,7 +216,7 @@ std::vector<std::vector<Hypothesis>> sample(nn::StepModel& model, const SampleOp
   std::vector<std::int32_t> tokens(running.size() * samples, options.start);
 
   for (std::uint64_t position = 0; !running.empty(); ++position) {
-    const nn::StepModel::Scores scores = model.step(tokens);
+    const nn::StepModel::Scores scores = model.step(tokens, drawer.wanted());
     std::vector<Sentence> next;
     std::vector<std::int32_t> from;
     tokens.clear();

@@ -90,8 +90,8 @@ void GPT2Block::start(nn::Residual& stream, nn::KvCache& cache) const {
   feed_forward(stream);
 }
 
-void GPT2Block::step(nn::Residual& stream, nn::KvCache& cache, const Tensor& lengths) const {
-  stream.leave(norm1_, attention_.step(stream.enter(norm1_), cache, lengths));
+void GPT2Block::step(nn::Residual& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const {
+  stream.leave(norm1_, attention_.step(stream.enter(norm1_), cache, places));
   feed_forward(stream);
 }
 

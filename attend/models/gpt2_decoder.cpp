@@ -1,5 +1,7 @@
 #include "attend/models/gpt2_decoder.h"
 
+#include <algorithm>
+
 #include "attend/base/error.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
@@ -7,7 +9,7 @@
 namespace attend::models {
 
 GPT2Decoder::GPT2Decoder(const GPT2& model, Pass& pass, const Tensor& prompts, std::int64_t group)
-    : model_(model), pass_(pass), rows_(pass, prompts.dim(0), group), history_(rows_.count()) {
+    : model_(model), pass_(pass), rows_(pass, prompts.dim(0), group), runner_(pass), history_(rows_.count()) {
   check(prompts.rank() == 2 && prompts.dim(1) >= 1, "gpt2: prompts must be [B, T] with a token at least, not {}",
         prompts.shape());
   prompts_ = pass.input(prompts);
@@ -32,24 +34,32 @@ Tensor GPT2Decoder::read_prompts() {
   return ops::gather(logits, rows_.ints(sources));
 }
 
-Tensor GPT2Decoder::read_tokens(std::span<const std::int32_t> tokens) {
-  const nn::StepRows::Newest newest = rows_.newest(tokens, length_);
+Tensor GPT2Decoder::read_tokens(const nn::StepRunner::Newest& newest) const {
   nn::Residual stream = model_.stream(model_.embed({.ids = newest.tokens, .positions = newest.positions}));
-  for (std::size_t i = 0; i < caches_.size(); ++i) model_.blocks()[i].step(stream, caches_[i], newest.lengths);
-  history_.append();
-  ++length_;
+  for (std::size_t i = 0; i < caches_.size(); ++i) model_.blocks()[i].step(stream, caches_[i], newest.places);
   return model_.logits(model_.finish(stream)).flat_rows();
 }
 
-nn::StepModel::Scores GPT2Decoder::step(std::span<const std::int32_t> tokens) {
+nn::StepModel::Scores GPT2Decoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
   rows_.start(tokens);
   check(length_ < model_.config().max_length, "gpt2: the model has only {} positions", model_.config().max_length);
-  return rows_.scores(prompts_.defined() ? read_prompts() : read_tokens(tokens));
+  if (prompts_.defined()) return rows_.scores(read_prompts(), best);
+  for (nn::KvCache& cache : caches_)
+    if (cache.reserve(length_ + 1)) runner_.memory_moved();
+  // No layers, no caches: then there is room for every position.
+  const std::int64_t capacity = caches_.empty() ? model_.config().max_length : caches_.front().capacity();
+  const Scores scores = runner_.run({tokens, length_, std::min(capacity, model_.config().max_length), best},
+                                    [this](Pass&, const auto& newest) { return read_tokens(newest); });
+  for (nn::KvCache& cache : caches_) cache.advance(1);
+  history_.append();
+  ++length_;
+  return scores;
 }
 
 void GPT2Decoder::reorder(std::span<const std::int32_t> from) {
   check(!prompts_.defined(), "gpt2: rows can move only once the prompts are read");
   if (!rows_.move(from)) return;
+  runner_.memory_moved();
   const nn::RowMoves moves = history_.move(pass_.backend(), from);
   for (nn::KvCache& cache : caches_) cache.reorder(moves);
 }

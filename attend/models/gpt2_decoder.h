@@ -10,6 +10,7 @@
 #include "attend/nn/row_history.h"
 #include "attend/nn/step_model.h"
 #include "attend/nn/step_rows.h"
+#include "attend/nn/step_runner.h"
 #include "attend/tensor/pass.h"
 
 namespace attend::models {
@@ -22,17 +23,18 @@ class GPT2Decoder : public nn::StepModel {
 
   std::int64_t vocabulary() const override { return model_.config().vocabulary; }
   std::int64_t room() const { return model_.config().max_length - length_; }  // for how many more tokens
-  Scores step(std::span<const std::int32_t> tokens) override;
+  Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override;
   void reorder(std::span<const std::int32_t> from) override;
 
  private:
-  Tensor read_prompts();                                     // -> logits [R, V]
-  Tensor read_tokens(std::span<const std::int32_t> tokens);  // -> logits [R, V]
+  Tensor read_prompts();                                           // -> logits [R, V]
+  Tensor read_tokens(const nn::StepRunner::Newest& newest) const;  // -> logits [R, V]
 
   const GPT2& model_;
   Pass& pass_;
   Tensor prompts_;  // undefined once they are read
   nn::StepRows rows_;
+  nn::StepRunner runner_;
   nn::RowHistory history_;
   std::int64_t length_ = 0;
   std::vector<nn::KvCache> caches_;

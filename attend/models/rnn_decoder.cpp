@@ -12,11 +12,11 @@ RnnDecoder::RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const nn::Sequences&
   state_ = model.decoder().start(encoded, group);
 }
 
-nn::StepModel::Scores RnnDecoder::step(std::span<const std::int32_t> tokens) {
+nn::StepModel::Scores RnnDecoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
   rows_.start(tokens);
   const std::int64_t group = rows_.group();
   const Tensor embedded = model_.embed(rows_.ints(tokens).reshape({rows_.count() / group, group}));  // [B, group, W]
-  return rows_.scores(model_.logits(model_.decoder().step(embedded, memory_, state_)).flat_rows());  // [rows, V]
+  return rows_.scores(model_.logits(model_.decoder().step(embedded, memory_, state_)).flat_rows(), best);  // [rows, V]
 }
 
 void RnnDecoder::reorder(std::span<const std::int32_t> from) {

@@ -88,9 +88,10 @@ DecoderLayer::Cache DecoderLayer::start(const Tensor& memory, std::int64_t rows)
   return {nn::KvCache(memory.backend(), rows, memory.width(), memory.dtype()), keys_values};
 }
 
-void DecoderLayer::step(nn::Residual& stream, Cache& cache, const Tensor& lengths, const Tensor& source_lengths) const {
+void DecoderLayer::step(nn::Residual& stream, const Cache& cache, const nn::CachePlaces& places,
+                        const Tensor& source_lengths) const {
   const Tensor x = stream.enter(norm1_);  // [R, 1, C]
-  stream.leave(norm1_, self_attention_.step(x, cache.self, lengths));
+  stream.leave(norm1_, self_attention_.step(x, cache.self, places));
   const Tensor grouped = stream.enter(norm2_).reshape({cache.memory.dim(0), -1, x.width()});  // [B, R / B, C]
   stream.leave(norm2_,
                cross_attention_.read(grouped, cache.memory, {.key_lengths = source_lengths}).reshape(x.shape()));

@@ -99,7 +99,8 @@ class DecoderLayer {
     Tensor memory;  // keys and values of the sources [B, S, 2·C]
   };
   Cache start(const Tensor& memory, std::int64_t rows) const;
-  void step(nn::Residual& stream, Cache& cache, const Tensor& lengths, const Tensor& source_lengths) const;
+  void step(nn::Residual& stream, const Cache& cache, const nn::CachePlaces& places,
+            const Tensor& source_lengths) const;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("self_attn", self_attention_), v("multihead_attn", cross_attention_), feed_forward_.visit(v);

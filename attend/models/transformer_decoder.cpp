@@ -7,7 +7,7 @@ namespace attend::models {
 
 TransformerDecoder::TransformerDecoder(const Transformer& model, Pass& pass, const nn::Sequences& source,
                                        std::int64_t group)
-    : model_(model), pass_(pass), rows_(pass, source.ids.dim(0), group), history_(rows_.count()) {
+    : model_(model), pass_(pass), rows_(pass, source.ids.dim(0), group), runner_(pass), history_(rows_.count()) {
   check(!source.packed() && source.lengths.defined(), "decoder: sources must be padded, with their lengths");
   const nn::Sequences here = source.in(pass);
   source_lengths_ = here.lengths;
@@ -15,22 +15,34 @@ TransformerDecoder::TransformerDecoder(const Transformer& model, Pass& pass, con
   for (const DecoderLayer& layer : model.decoder_layers()) caches_.push_back(layer.start(memory, rows_.count()));
 }
 
-nn::StepModel::Scores TransformerDecoder::step(std::span<const std::int32_t> tokens) {
-  rows_.start(tokens);
-  check(length_ < model_.max_length(), "decoder: the model has only {} positions", model_.max_length());
-  const nn::StepRows::Newest newest = rows_.newest(tokens, length_);
+Tensor TransformerDecoder::logits(Pass& pass, const nn::StepRunner::Newest& newest) const {
   nn::Residual stream =
       model_.stream(model_.embed({.ids = newest.tokens, .positions = newest.positions}, Transformer::Side::target));
-  for (std::size_t i = 0; i < caches_.size(); ++i)
-    model_.decoder_layers()[i].step(stream, caches_[i], newest.lengths, source_lengths_);
+  const Tensor source_lengths = pass.input(source_lengths_);
+  for (std::size_t i = 0; i < caches_.size(); ++i) {
+    const DecoderLayer::Cache here{caches_[i].self, pass.input(caches_[i].memory)};
+    model_.decoder_layers()[i].step(stream, here, newest.places, source_lengths);
+  }
+  return model_.logits(model_.finish_decoder(stream)).flat_rows();
+}
+
+nn::StepModel::Scores TransformerDecoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
+  rows_.start(tokens);
+  check(length_ < model_.max_length(), "decoder: the model has only {} positions", model_.max_length());
+  for (DecoderLayer::Cache& cache : caches_)
+    if (cache.self.reserve(length_ + 1)) runner_.memory_moved();
+  const Scores scores = runner_.run({tokens, length_, caches_.front().self.capacity(), best},
+                                    [this](Pass& pass, const auto& newest) { return logits(pass, newest); });
+  for (DecoderLayer::Cache& cache : caches_) cache.self.advance(1);
   history_.append();
   ++length_;
-  return rows_.scores(model_.logits(model_.finish_decoder(stream)).flat_rows());  // [R, V]
+  return scores;
 }
 
 void TransformerDecoder::reorder(std::span<const std::int32_t> from) {
   const std::int64_t before = rows_.count();
   if (!rows_.move(from)) return;
+  runner_.memory_moved();
   const nn::RowMoves moves = history_.move(pass_.backend(), from);
   for (DecoderLayer::Cache& cache : caches_) cache.self.reorder(moves);
   if (rows_.count() != before) keep_sources(from);

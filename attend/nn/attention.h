@@ -36,12 +36,12 @@ class SelfAttention {
     auto [q, k, v] = ops::split<3>(project(x));  // [B, T, C] each, windows of one tensor
     return output_(ops::attention(q, k, v, options(mask)));
   }
-  // One more position, x [B, 1, C]: it joins the cache and reads all of it. lengths i32 [B]: the cache's, with it.
-  Tensor step(const Tensor& x, KvCache& cache, const Tensor& lengths) const {
+  // One more position, x [B, 1, C]: it takes its place in the cache and reads all of it.
+  Tensor step(const Tensor& x, const KvCache& cache, const CachePlaces& places) const {
     const Tensor all = project(x).flat_rows();  // [B, 3·C]
-    cache.append(all.columns(config_.width, 2 * config_.width));
+    cache.put(all.columns(config_.width, 2 * config_.width), places.slots);
     const Tensor q = all.columns(0, config_.width).reshape(x.shape());
-    return output_(ops::attention(q, cache.keys(), cache.values(), options({.key_lengths = lengths})));
+    return output_(ops::attention(q, cache.keys(), cache.values(), options({.key_lengths = places.lengths})));
   }
   // The beginning of sequences at once, x [B, T, C], into an empty cache of B rows or B groups of equal ones.
   Tensor start(const Tensor& x, KvCache& cache) const {

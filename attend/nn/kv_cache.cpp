@@ -27,15 +27,12 @@ RowMoves::RowMoves(Backend& backend, std::span<const std::int32_t> rows, std::ve
 KvCache::KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType dtype)
     : rows_(rows), width_(width), memory_(make_tensor(backend, {rows, kFirstCapacity, 2 * width}, dtype)) {}
 
-void KvCache::append(const Tensor& keys_values) {
+void KvCache::put(const Tensor& keys_values, const Tensor& slots) const {
   const std::int64_t both = 2 * width_;
-  check(keys_values.shape() == Shape{rows_, both}, "kv_cache: {} appended to a cache of {} rows and width {}",
-        keys_values.shape(), rows_, width_);
-  reserve(length_ + 1);
-  const Walk from{keys_values, keys_values.window().offset, {keys_values.row_stride(), 1}};
-  const Walk to{memory_, length_ * both, {memory_.dim(1) * both, 1}};
-  memory_.backend().strided_copy(from, to, {rows_, both}, false);
-  ++length_;
+  check(keys_values.shape() == Shape{rows_, both} && slots.size() == rows_,
+        "kv_cache: {} put into {} slots of a cache of {} rows and width {}", keys_values.shape(), slots.size(), rows_,
+        width_);
+  memory_.backend().put_rows(keys_values, slots, memory_.reshape({-1, both}));
 }
 
 void KvCache::append_sequences(const Tensor& keys_values) {
@@ -52,13 +49,14 @@ void KvCache::append_sequences(const Tensor& keys_values) {
   length_ += count;
 }
 
-void KvCache::reserve(std::int64_t positions) {
+bool KvCache::reserve(std::int64_t positions) {
   const std::int64_t capacity = memory_.dim(1), both = 2 * width_;
-  if (positions <= capacity) return;
+  if (positions <= capacity) return false;
   Tensor larger = make_tensor(memory_.backend(), {rows_, std::max(positions, 2 * capacity), both}, memory_.dtype());
   const Walk from{memory_, 0, {capacity * both, 1}}, to{larger, 0, {larger.dim(1) * both, 1}};
   memory_.backend().strided_copy(from, to, {rows_, length_ * both}, false);
   memory_ = std::move(larger);
+  return true;
 }
 
 void KvCache::reorder(const RowMoves& moves) {

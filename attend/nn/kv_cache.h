@@ -20,14 +20,24 @@ struct RowMoves {
   Tensor on_device;  // from; undefined where the host can read tensors
 };
 
+// Where the newest position of every row belongs, in device memory, so that a captured step stays valid. i32 [rows].
+struct CachePlaces {
+  Tensor lengths;  // of the rows, the newest position counted
+  Tensor slots;    // its place among all rows · capacity positions
+};
+
 // One layer's cache: [rows, capacity, 2·C], keys in the first C columns, values in the rest. It grows by doubling, so
 // appending never copies more than it has written.
 class KvCache {
  public:
   KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType dtype);
 
-  // keys_values [rows, 2·C] (rows may have gaps) become position length() of every row.
-  void append(const Tensor& keys_values);
+  // Room for so many positions; what is written stays. True when the memory moved.
+  bool reserve(std::int64_t positions);
+  // keys_values [rows, 2·C] (rows may have gaps) go to the slots, which are within the room there is. length() does not
+  // follow by itself: a replayed step runs no code of ours. advance() says that it was done.
+  void put(const Tensor& keys_values, const Tensor& slots) const;
+  void advance(std::int64_t positions) { length_ += positions; }
   // keys_values [B, T, 2·C] (rows may have gaps) become the next T positions; B divides rows, and sequence b goes to
   // all rows of group b.
   void append_sequences(const Tensor& keys_values);
@@ -35,12 +45,12 @@ class KvCache {
   void reorder(const RowMoves& moves);
 
   std::int64_t length() const { return length_; }
+  std::int64_t capacity() const { return memory_.dim(1); }
   // [rows, capacity, C] windows: attention must be told length() as key_lengths.
   Tensor keys() const { return memory_.slice_first(0, rows_).columns(0, width_); }
   Tensor values() const { return memory_.slice_first(0, rows_).columns(width_, width_); }
 
  private:
-  void reserve(std::int64_t positions);
   void move_in_place(const RowMoves& moves);
 
   std::int64_t rows_, width_, length_ = 0;

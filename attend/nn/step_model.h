@@ -11,13 +11,14 @@ class StepModel {
  public:
   virtual ~StepModel() = default;
   virtual std::int64_t vocabulary() const = 0;
-  // The logits of what follows each row, [rows, vocabulary], and for each row the logarithm of the sum of their
-  // exponentials: log p = logit - log_sum. Valid until the next call.
+  // The logits of what follows each row, and for each row the logarithm of the sum of the exponentials of all of them:
+  // log p = logit - log_sum. Valid until the next call.
   struct Scores {
-    std::span<const float> logits, log_sums;
+    std::span<const float> logits, log_sums;  // [rows, vocabulary] or [rows, best], [rows]
+    std::span<const std::int32_t> ids = {};   // [rows, best]: whose logits they are, likeliest first, equal ones by id
   };
-  // Feeds the newest token of each row.
-  virtual Scores step(std::span<const std::int32_t> tokens) = 0;
+  // Feeds the newest token of each row. best: how many of the likeliest are wanted of each row; 0: all, in order.
+  virtual Scores step(std::span<const std::int32_t> tokens, std::int64_t best = 0) = 0;
   // Row i goes on from what row from[i] had. Rows come in groups, one group a source sentence; a group is kept or
   // dropped whole and its rows only trade places among themselves.
   virtual void reorder(std::span<const std::int32_t> from) = 0;

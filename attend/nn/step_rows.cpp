@@ -17,21 +17,20 @@ Tensor StepRows::ints(std::span<const std::int32_t> values) const {
   return tensor;
 }
 
-StepRows::Newest StepRows::newest(std::span<const std::int32_t> tokens, std::int64_t position) const {
-  std::vector<std::int32_t> words(tokens.begin(), tokens.end());
-  words.resize(2 * tokens.size(), static_cast<std::int32_t>(position));
-  words.resize(3 * tokens.size(), static_cast<std::int32_t>(position + 1));
-  const Tensor all = ints(words);
-  return {all.slice_first(0, count_).reshape({count_, 1}), all.slice_first(count_, count_).reshape({count_, 1}),
-          all.slice_first(2 * count_, count_)};
-}
-
 void StepRows::start(std::span<const std::int32_t> tokens) {
   check(static_cast<std::int64_t>(tokens.size()) == count_, "decoder: {} tokens for {} rows", tokens.size(), count_);
   last_logits_ = last_log_sums_ = Tensor();
 }
 
-StepModel::Scores StepRows::scores(const Tensor& logits) {
+StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t best) {
+  if (best > 0) {
+    const Tensor values = like(logits, {logits.rows(), best}, DType::f32),
+                 ids = like(values, values.shape(), DType::i32);
+    const Tensor sums = like(values, {logits.rows()});
+    logits.backend().best(logits, values, ids, sums);
+    logits_ = download(values), log_sums_ = download(sums), ids_ = download_ints(ids);
+    return {logits_, log_sums_, ids_};
+  }
   last_logits_ = logits;
   last_log_sums_ = ops::log_sum_exp(logits);
   if (pass_.backend().on_host() && logits.dtype() == DType::f32)

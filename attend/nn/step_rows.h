@@ -21,17 +21,11 @@ class StepRows {
 
   // i32 [values.size()] on the device.
   Tensor ints(std::span<const std::int32_t> values) const;
-  // Tokens, positions (all `position`) and lengths (one more), in one copy to the device: i32 [rows, 1] twice, [rows].
-  struct Newest {
-    Tensor tokens, positions, lengths;
-  };
-  Newest newest(std::span<const std::int32_t> tokens, std::int64_t position) const;
-
   // Before a step: one token for each row, or Error. Lets go of the scores of the step before, whose memory this step's
   // take.
   void start(std::span<const std::int32_t> tokens);
   // After it: logits [rows, V]. On the host they are read where they are, from elsewhere they are copied.
-  StepModel::Scores scores(const Tensor& logits);
+  StepModel::Scores scores(const Tensor& logits, std::int64_t best);
 
   // Row i goes on as row from[i]. False when nothing moves; else count() is from's, and the caller moves its state.
   bool move(std::span<const std::int32_t> from);
@@ -43,6 +37,7 @@ class StepRows {
   std::int64_t count_, group_;
   Tensor last_logits_, last_log_sums_;
   std::vector<float> logits_, log_sums_;
+  std::vector<std::int32_t> ids_;
 };
 
 }  // namespace attend::nn

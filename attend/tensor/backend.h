@@ -163,6 +163,8 @@ class Backend {
                          const Tensor& position_ids, const Tensor& y) = 0;
   // table[ids[i]] += dy[i] · scale; rows that no id names become 0 unless accumulating. table: f32 or as dy.
   virtual void embedding_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table) = 0;
+  // table[ids[i]] = x[i], x strided; an id outside the table writes nothing. No id may come twice.
+  virtual void put_rows(const Tensor& x, const Tensor& ids, const Tensor& table) = 0;
 
   // Norms. mean, rstd f32 [rows].
   virtual void add_norm(const AddNorm& args, const Tensor& sum, const Tensor& y, const Tensor& mean,
@@ -186,6 +188,9 @@ class Backend {
   // Softmax over the last axis. With lengths [B], row r sees only the first lengths[r / (rows / B)] entries.
   virtual void softmax(const Tensor& x, const Tensor& lengths, const Tensor& y) = 0;
   virtual void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) = 0;
+  // The k largest of each row, largest first, equal ones by place (NaN counts as -inf), and log Σ exp of the row.
+  // values f32, ids i32 [rows, k]; log_sums f32 [rows]
+  virtual void best(const Tensor& x, const Tensor& values, const Tensor& ids, const Tensor& log_sums) = 0;
   // losses f32 [rows]: -log p(target), smoothed; 0 where the target is ignored. lse f32 [rows].
   // total f32 [2]: the mean over the counted rows, and their number.
   virtual void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,

@@ -100,6 +100,8 @@ void Pass::begin(const Step& step) {
 }
 
 void Pass::set_seed(std::uint64_t seed) {
+  if (seeded_ && seed == (static_cast<std::uint64_t>(seed_words_[1]) << 32 | seed_words_[0])) return;
+  seeded_ = true;
   seed_words_[0] = static_cast<std::uint32_t>(seed);
   seed_words_[1] = static_cast<std::uint32_t>(seed >> 32);
   backend_.to_device_async(seed_.raw(), seed_words_, sizeof seed_words_);

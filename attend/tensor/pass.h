@@ -124,6 +124,7 @@ class Pass {
   std::size_t nodes_ = 0;
   Tensor seed_;
   std::uint32_t seed_words_[2] = {};
+  bool seeded_ = false;  // the device has them
   std::uint32_t stream_ = 0;
 };
 

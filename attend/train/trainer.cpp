@@ -12,9 +12,9 @@
 #include "attend/base/progress.h"
 #include "attend/checkpoint/model_file.h"
 #include "attend/ops/arithmetic.h"
+#include "attend/tensor/step_graph.h"
 #include "attend/train/run_log.h"
 #include "attend/train/run_state.h"
-#include "attend/train/step_graph.h"
 
 namespace attend::train {
 

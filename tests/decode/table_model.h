@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -36,7 +38,7 @@ class TableModel : public nn::StepModel {
 
   std::int64_t vocabulary() const override { return vocabulary_; }
 
-  Scores step(std::span<const std::int32_t> tokens) override {
+  Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override {
     EXPECT_EQ(tokens.size(), rows_.size());
     logits_.clear(), log_sums_.clear();
     for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -49,7 +51,9 @@ class TableModel : public nn::StepModel {
       log_sums_.push_back(static_cast<float>(std::log(sum)));
     }
     ++steps_;
-    return {logits_, log_sums_};
+    if (best == 0) return {logits_, log_sums_};
+    keep_best(static_cast<std::size_t>(best));
+    return {logits_, log_sums_, ids_};
   }
 
   void reorder(std::span<const std::int32_t> from) override {
@@ -69,11 +73,26 @@ class TableModel : public nn::StepModel {
     std::size_t sentence;
     Tokens prefix;
   };
+  void keep_best(std::size_t best) {
+    const auto vocabulary = static_cast<std::size_t>(vocabulary_);
+    std::vector<float> kept;
+    ids_.clear();
+    for (std::size_t r = 0; r < rows_.size(); ++r) {
+      const float* row = logits_.data() + r * vocabulary;
+      Tokens order(vocabulary);
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return row[a] > row[b]; });
+      for (std::size_t i = 0; i < best; ++i) ids_.push_back(order[i]), kept.push_back(row[order[i]]);
+    }
+    logits_ = std::move(kept);
+  }
+
   std::int64_t vocabulary_;
   std::size_t group_;
   LogitFunction logit_;
   std::vector<Row> rows_;
   std::vector<float> logits_, log_sums_;
+  Tokens ids_;
   int steps_ = 0;
 };
 

@@ -135,7 +135,15 @@ TEST_P(Decoding, CachesGrowAndMove) {
       expected[row].push_back(value);
       values.insert(values.end(), 8, value), values.insert(values.end(), 8, -value);
     }
-    cache.append(tensor_of(backend(), {static_cast<std::int64_t>(expected.size()), 2 * width}, values));
+    cache.reserve(position + 1);
+    const auto rows = static_cast<std::int64_t>(expected.size());
+    Ids places;
+    for (std::int64_t row = 0; row < rows; ++row)
+      places.push_back(static_cast<std::int32_t>(row * cache.capacity() + position));
+    const Tensor slots = make_tensor(backend(), {rows}, DType::i32);
+    upload(slots, places);
+    cache.put(tensor_of(backend(), {rows, 2 * width}, values), slots);
+    cache.advance(1);
     if (position % 7 == 3) {
       const Ids from = position == 31 ? Ids{1, 0, 1} : position % 2 ? Ids{2, 0, 1} : Ids{0, 0, 2};
       std::vector<std::vector<float>> next;

@@ -10,8 +10,8 @@
 
 #include "attend/base/error.h"
 #include "attend/decode/beam_search.h"
+#include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
-#include "attend/train/step_graph.h"
 #include "tests/models/rnn_reference.h"
 #include "tests/tensor/tensors.h"
 
@@ -182,7 +182,7 @@ TEST_P(RnnModel, StepByStepGivesWhatTeacherForcingGives) {
     }
     Ids tokens;
     for (const Row& row : rows) tokens.push_back(hypotheses[row.hypothesis][row.source][t]);
-    const auto [logits, log_sums] = decoder->step(tokens);
+    const auto [logits, log_sums, ids] = decoder->step(tokens);
     ASSERT_EQ(logits.size(), rows.size() * 11);
     ASSERT_EQ(log_sums.size(), rows.size());
     if (config_.attention) {
@@ -295,7 +295,7 @@ TEST_P(RnnModel, LearnsToReverse) {
   nn::Parameters parameters(backend(), model, {});
   train::Optimizer optimizer(parameters, {.clip_norm = 1});
   Pass pass(backend(), {.recording = true});
-  train::StepGraph graph(pass);
+  StepGraph graph(pass);
   Reversals task(backend());
   const Tensor mean = make_tensor(backend(), {1}, DType::f32);
   const int steps = 600;

@@ -45,6 +45,7 @@ class NullBackend final : public Backend {
   void matmul(const MatMul&, const Grad&) override {}
   void embedding(const Tensor&, const Tensor&, float, const Tensor&, const Tensor&, const Tensor&) override {}
   void embedding_backward(const Tensor&, const Tensor&, float, const Grad&) override {}
+  void put_rows(const Tensor&, const Tensor&, const Tensor&) override {}
   void add_norm(const AddNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
   void add_norm_backward(const AddNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Grad&,
                          const Grad&, const Grad&, const Grad&) override {}
@@ -57,6 +58,7 @@ class NullBackend final : public Backend {
                                 const Grad&) override {}
   void softmax(const Tensor&, const Tensor&, const Tensor&) override {}
   void softmax_backward(const Tensor&, const Tensor&, const Grad&) override {}
+  void best(const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
   void cross_entropy(const Tensor&, const Tensor&, float, std::int32_t, const Tensor&, const Tensor&,
                      const Tensor&) override {}
   void cross_entropy_backward(const Tensor&, const Tensor&, const Tensor&, float, std::int32_t, const Tensor&,

@@ -10,7 +10,7 @@
 
 #include "attend/tensor/pass.h"
 
-namespace attend::train {
+namespace attend {
 
 class StepGraph {
  public:
@@ -33,4 +33,4 @@ class StepGraph {
   std::int64_t replays_ = 0;
 };
 
-}  // namespace attend::train
+}  // namespace attend

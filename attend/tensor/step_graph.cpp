@@ -1,6 +1,6 @@
-#include "attend/train/step_graph.h"
+#include "attend/tensor/step_graph.h"
 
-namespace attend::train {
+namespace attend {
 
 void StepGraph::run(std::uint64_t key, std::uint64_t seed, const std::function<void()>& body) {
   Step& step = steps_[key];
@@ -18,4 +18,4 @@ void StepGraph::run(std::uint64_t key, std::uint64_t seed, const std::function<v
   if (step.graph) step.graph->launch();
 }
 
-}  // namespace attend::train
+}  // namespace attend

@@ -1,0 +1,66 @@
+// One decoding step after another, on the device as far as it goes: a step that works on the same memory as the one
+// before is planned, then captured, and from then on is one launch; and when only the likeliest token of each row is
+// asked for (greedy search), the device goes on with it while the host still reads it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "attend/nn/kv_cache.h"
+#include "attend/nn/step_model.h"
+#include "attend/tensor/pass.h"
+#include "attend/tensor/step_graph.h"
+
+namespace attend::nn {
+
+class StepRunner {
+ public:
+  // Steps run in a pass of their own beside this one, with its probe.
+  explicit StepRunner(const Pass& beside);
+
+  // What a step reads, i32: [rows, 1], [rows, 1], and where the caches take it.
+  struct Newest {
+    Tensor tokens, positions;
+    CachePlaces places;
+  };
+  // -> logits [rows, V]. Reads nothing that changes from step to step but `newest`.
+  using Body = std::function<Tensor(Pass& pass, const Newest& newest)>;
+  struct Step {
+    std::span<const std::int32_t> tokens;  // one a row
+    std::int64_t position;                 // of all of them
+    std::int64_t capacity;                 // positions that there is room for
+    std::int64_t best;                     // as StepModel::step
+  };
+  // body must be the same until memory_moved().
+  StepModel::Scores run(const Step& step, const Body& body);
+  // What the body works on is not where it was, or has other rows.
+  void memory_moved() { ++memory_; }
+
+ private:
+  void prepare(const Step& step);
+  void write_places(std::int64_t position, std::int64_t capacity);
+  void launch(const Body& body);
+  void leave_answer(const Tensor& logits);
+  void read_answer();
+  bool running_ahead(const Step& step) const;
+
+  // i32 words shared with the device, in this order: positions, lengths, slots, tokens [rows] each, values
+  // [rows, best], log_sums [rows], ids [rows, best]. With best 1 the ids are the tokens: the next step reads them
+  // there.
+  Tensor words(std::int64_t begin, const Shape& shape, DType dtype) const;
+  std::int64_t ids_begin() const { return best_ == 1 ? 3 * rows_ : (5 + best_) * rows_; }
+
+  Pass pass_;
+  StepGraph graph_;
+  std::uint64_t memory_ = 0, prepared_ = ~std::uint64_t{0};
+  std::int64_t rows_ = 0, best_ = 0, runs_ = 0;
+  Tensor words_, logits_;                      // logits_: all of them, when they are asked for
+  std::vector<std::int32_t> sent_, received_;  // sent_ is read by the device while the host goes on
+  std::vector<float> all_, values_, log_sums_;
+  std::vector<std::int32_t> ids_;
+  std::int64_t ahead_ = -1;  // the position the device works on already, with ids_ as tokens
+};
+
+}  // namespace attend::nn

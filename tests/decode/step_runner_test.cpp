@@ -1,0 +1,161 @@
+// GPT-2 token by token through the step runner: planned, captured and, when greedy, ahead of the host. Whatever it does
+// inside, every answer must be the one a forward pass over the whole text gives.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "attend/base/random.h"
+#include "attend/models/gpt2.h"
+#include "attend/models/gpt2_decoder.h"
+#include "tests/tensor/tensors.h"
+
+namespace attend::test {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+models::GPT2Config small_config() {
+  models::GPT2Config config;
+  config.vocabulary = 37, config.max_length = 90, config.width = 32, config.layers = 2, config.heads = 4;
+  config.init_deviation = 0.3f;
+  return config;
+}
+
+Tensor ids_on(Backend& backend, const std::vector<Ids>& texts) {
+  Ids flat;
+  for (const Ids& text : texts) flat.insert(flat.end(), text.begin(), text.end());
+  const Tensor tensor = make_tensor(
+      backend, {static_cast<std::int64_t>(texts.size()), static_cast<std::int64_t>(texts[0].size())}, DType::i32);
+  upload(tensor, flat);
+  return tensor;
+}
+
+class StepRunning : public OnDevice {
+ protected:
+  void SetUp() override {
+    OnDevice::SetUp();
+    if (IsSkipped()) return;
+    parameters_.emplace(backend(), model_, nn::ParametersOptions{.seed = 3, .trained = false});
+  }
+
+  // The logits of what follows each text, [texts, V].
+  std::vector<float> following(const std::vector<Ids>& texts) {
+    Pass pass(backend());
+    const auto length = static_cast<std::int64_t>(texts[0].size()), rows = static_cast<std::int64_t>(texts.size());
+    const Tensor ids = ids_on(backend(), texts);
+    const std::vector<float> all = download(model_.logits(nn::Sequences{ids}.in(pass)));  // [rows, T, V]
+    const auto vocabulary = static_cast<std::size_t>(model_.body().config().vocabulary);
+    std::vector<float> last;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto* from = all.data() + static_cast<std::size_t>((row + 1) * length - 1) * vocabulary;
+      last.insert(last.end(), from, from + vocabulary);
+    }
+    return last;
+  }
+
+  void expect_answers(const nn::StepModel::Scores& scores, std::int64_t best, const std::vector<Ids>& texts) {
+    const std::vector<float> expected = following(texts);
+    const std::size_t vocabulary = expected.size() / texts.size();
+    const auto each = static_cast<std::size_t>(best ? best : static_cast<std::int64_t>(vocabulary));
+    ASSERT_EQ(scores.logits.size(), texts.size() * each);
+    ASSERT_EQ(scores.ids.size(), best ? texts.size() * each : 0);
+    for (std::size_t row = 0; row < texts.size(); ++row) {
+      const float* logits = expected.data() + row * vocabulary;
+      double sum = 0;
+      for (std::size_t v = 0; v < vocabulary; ++v) sum += std::exp(static_cast<double>(logits[v]));
+      ASSERT_NEAR(scores.log_sums[row], std::log(sum), 1e-4) << texts[row].size() << " tokens";
+      std::vector<float> sorted(logits, logits + vocabulary);
+      std::sort(sorted.rbegin(), sorted.rend());
+      for (std::size_t i = 0; i < each; ++i) {
+        const auto id = best ? static_cast<std::size_t>(scores.ids[row * each + i]) : i;
+        ASSERT_LT(id, vocabulary);
+        ASSERT_NEAR(scores.logits[row * each + i], logits[id], 1e-4) << texts[row].size() << " tokens, token " << id;
+        if (best) {
+          ASSERT_NEAR(logits[id], sorted[i], 1e-4) << "not the likeliest number " << i;
+        }
+      }
+    }
+  }
+
+  models::GPT2LanguageModel model_{small_config()};
+  std::optional<nn::Parameters> parameters_;
+};
+
+TEST_P(StepRunning, AnswersAsTheWholeTextDoes) {
+  for (const std::int64_t best : {1, 3, 0}) {
+    std::vector<Ids> texts = {{1, 2, 3}, {4, 5, 6}};
+    Pass pass(backend());
+    models::GPT2Decoder decoder(model_.body(), pass, ids_on(backend(), texts), 1);
+    Ids newest = {0, 0};
+    for (int step = 0; step < 60; ++step) {
+      const nn::StepModel::Scores scores = decoder.step(newest, best);
+      expect_answers(scores, best, texts);
+      if (HasFatalFailure()) return;
+      // Mostly the likeliest token, which the device may have begun already; now and then another.
+      for (std::size_t row = 0; row < texts.size(); ++row) {
+        const bool other = best == 0 || random_word(7, 1, static_cast<std::uint64_t>(step)) % 5 == 0;
+        newest[row] = other ? static_cast<std::int32_t>((step * 5 + 11 * row) % 37)
+                            : scores.ids[row * static_cast<std::size_t>(best)];
+        texts[row].push_back(newest[row]);
+      }
+      if (step % 13 == 12 && texts.size() == 2) {
+        decoder.reorder(Ids{1, 0});
+        std::swap(texts[0], texts[1]), std::swap(newest[0], newest[1]);
+      }
+      if (step == 40) {
+        decoder.reorder(Ids{1});
+        texts.erase(texts.begin()), newest.erase(newest.begin());
+      }
+    }
+  }
+}
+
+// The order of equal numbers, infinities and NaN, at widths around those of warps and blocks.
+TEST_P(StepRunning, TheBestOfRowsAreSorted) {
+  for (const std::int64_t width : {1, 7, 31, 64, 65, 1000, 1025, 5003})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      constexpr std::int64_t kRows = 5;
+      std::vector<float> x;
+      for (std::int64_t i = 0; i < kRows * width; ++i) {
+        const std::uint32_t word = random_word(width, 2, static_cast<std::uint64_t>(i));
+        x.push_back(static_cast<float>(word % 64) / 8 - 4);  // many are equal
+        if (word % 41 == 0) x.back() = -INFINITY;
+      }
+      if (width > 7) x[3] = NAN;
+      const std::int64_t count = std::min<std::int64_t>(width, 9);
+      const Tensor values = make_tensor(backend(), {kRows, count}, DType::f32);
+      const Tensor ids = make_tensor(backend(), {kRows, count}, DType::i32);
+      const Tensor sums = make_tensor(backend(), {kRows}, DType::f32);
+      backend().best(tensor_of(backend(), {kRows, width}, x, dtype), values, ids, sums);
+      const std::vector<float> found = download(values), log_sums = download(sums);
+      const std::vector<std::int32_t> places = download_ints(ids);
+      for (std::int64_t row = 0; row < kRows; ++row) {
+        const float* at = x.data() + row * width;
+        std::vector<std::int32_t> order(static_cast<std::size_t>(width));
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+        const auto value = [&](std::int32_t i) { return std::isnan(at[i]) ? -INFINITY : at[i]; };
+        std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return value(a) > value(b); });
+        double sum = 0;
+        for (std::int64_t i = 0; i < width; ++i) sum += std::exp(static_cast<double>(at[i]));
+        for (std::int64_t i = 0; i < count; ++i) {
+          ASSERT_EQ(places[static_cast<std::size_t>(row * count + i)], order[static_cast<std::size_t>(i)])
+              << "width " << width << ", row " << row << ", number " << i;
+          ASSERT_EQ(found[static_cast<std::size_t>(row * count + i)], value(order[static_cast<std::size_t>(i)]));
+        }
+        if (row == 0 && width > 7) {
+          EXPECT_TRUE(std::isnan(log_sums[0]));
+        } else if (sum > 0) {
+          EXPECT_NEAR(log_sums[static_cast<std::size_t>(row)], std::log(sum), 1e-4) << width;
+        }
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, StepRunning, every_device(), name_of_device);
+
+}  // namespace
+}  // namespace attend::test
