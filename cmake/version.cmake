@@ -1,6 +1,7 @@
 # Writes build/generated/git_version.h on every build, and touches it only when `git describe` says something new.
 # Run two ways: included by CMakeLists.txt, and as a script (cmake -P) by the target it makes.
 if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)
   execute_process(COMMAND git describe --always --dirty --tags WORKING_DIRECTORY ${SOURCE_DIR}
                   OUTPUT_VARIABLE describe OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
   if(failed)

@@ -1,6 +1,7 @@
 # Puts the files of web/ into the program: build/generated/web_content.cpp, written anew when one of them changes. Run
 # two ways: included by CMakeLists.txt, and as a script (cmake -P) by the rule it makes.
 if(CMAKE_SCRIPT_MODE_FILE)
+  cmake_minimum_required(VERSION 3.25)
   set(text "#include <array>\n\n#include \"attend/serve/web_files.h\"\n\nnamespace attend::serve {\n\n")
   file(GLOB files ${SOURCE_DIR}/web/*.html ${SOURCE_DIR}/web/*.css ${SOURCE_DIR}/web/*.js)
   list(LENGTH files count)

@@ -1,5 +1,5 @@
 // A struct of settings lists its members once, in visit(), and is then read from JSON, written to JSON, and offered as
-// flags (attend/cli/flags.h) from that one list:
+// flags (attend/cli/field_flags.h) from that one list:
 //
 //   struct Config {
 //     std::int64_t width = 512;

@@ -12,6 +12,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/tasks/answerer.h"
 
@@ -58,18 +59,18 @@ void run_answer(const AnswerCommand& options, const Streams& streams) {
 
 }  // namespace
 
-void add_answer_command(CLI::App& app, const Streams& streams) {
+void add_answer_command(Flags& program, const Streams& streams) {
   add_command<AnswerCommand>(
-      app, streams, {.name = "answer", .help = "Where in a text the answer to a question is.", .examples = kExamples},
-      [](CLI::App& flags, AnswerCommand& options) {
+      program, streams,
+      {.name = "answer", .help = "Where in a text the answer to a question is.", .examples = kExamples},
+      [](Flags& flags, AnswerCommand& options) {
         add_encoder_flags(flags, options.model, "that answers questions");
-        flags.add_option("--question", options.question, "in words")->required();
-        flags.add_option("--context", options.context, "a file, or the text itself; standard input without it");
-        flags.add_option("--top-k", options.answer.top_k, "how many answers")->capture_default_str();
-        flags.add_option("--max-tokens", options.answer.max_tokens, "of an answer")->capture_default_str();
-        flags.add_option("--overlap", options.answer.overlap, "tokens a window repeats of the one before")
-            ->capture_default_str();
-        flags.add_option("--batch", options.answer.batch, "windows computed together")->capture_default_str();
+        flags.add("--question", options.question, "in words").required();
+        flags.add("--context", options.context, "a file, or the text itself; standard input without it");
+        flags.add("--top-k", options.answer.top_k, "how many answers");
+        flags.add("--max-tokens", options.answer.max_tokens, "of an answer");
+        flags.add("--overlap", options.answer.overlap, "tokens a window repeats of the one before");
+        flags.add("--batch", options.answer.batch, "windows computed together");
       },
       run_answer);
 }

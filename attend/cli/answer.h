@@ -1,10 +1,12 @@
 // attend answer: where in a text the answer to a question is.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_answer_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_answer_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "attend/base/json.h"
+#include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/tasks/classifier.h"
 
@@ -59,13 +60,13 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
 
 }  // namespace
 
-void add_classify_command(CLI::App& app, const Streams& streams) {
+void add_classify_command(Flags& program, const Streams& streams) {
   add_command<ClassifyCommand>(
-      app, streams, {.name = "classify", .help = "A label for each line or pair.", .examples = kExamples},
-      [](CLI::App& flags, ClassifyCommand& options) {
+      program, streams, {.name = "classify", .help = "A label for each line or pair.", .examples = kExamples},
+      [](Flags& flags, ClassifyCommand& options) {
         add_encoder_flags(flags, options.model, "classifier");
         add_line_flags(flags, options.model);
-        flags.add_option("--top-k", options.classify.top_k, "how many labels; 0: all")->capture_default_str();
+        flags.add("--top-k", options.classify.top_k, "how many labels; 0: all");
       },
       run_classify);
 }

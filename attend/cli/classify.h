@@ -1,10 +1,12 @@
 // attend classify: a label for each line.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_classify_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_classify_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

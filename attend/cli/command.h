@@ -4,48 +4,30 @@
 //   struct DemoOptions { int steps = 400; };
 //   void run_demo(const DemoOptions& options, const Streams& streams);      // throws Error when it cannot
 //
-//   void add_demo_command(CLI::App& app, const Streams& streams) {
-//     add_command<DemoOptions>(app, streams, {.name = "demo", .help = "Learns to reverse digits."},
-//                              [](CLI::App& flags, DemoOptions& options) {
-//                                flags.add_option("--steps", options.steps, "training steps")->capture_default_str();
+//   void add_demo_command(Flags& program, const Streams& streams) {
+//     add_command<DemoOptions>(program, streams, {.name = "demo", .help = "Learns to reverse digits."},
+//                              [](Flags& flags, DemoOptions& options) {
+//                                flags.add("--steps", options.steps, "training steps");
 //                              }, run_demo);
 //   }
 //
 // and one line in program.cpp calls add_demo_command.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <iosfwd>
 #include <memory>
-#include <string>
 #include <utility>
 
-#include "attend/base/terminal.h"
+#include "attend/cli/flags.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-// Where a command reads and writes. Results go to out; progress and messages for a person go to err.
-struct Streams {
-  std::istream& in;
-  std::ostream& out;
-  std::ostream& err;
-  Terminal out_terminal = {}, err_terminal = {};
-};
-
-struct CommandName {
-  std::string name, help;
-  std::string examples = {};  // printed under the flags in --help
-};
-
-// list_flags(CLI::App&, Options&) names the flags; run(const Options&, const Streams&) does the work after parsing.
+// list_flags(Flags&, Options&) names the flags; run(const Options&, const Streams&) does the work after parsing.
 template <class Options, class ListFlags, class Run>
-CLI::App& add_command(CLI::App& app, const Streams& streams, const CommandName& name, ListFlags list_flags, Run run) {
-  CLI::App& command = *app.add_subcommand(name.name, name.help);
-  if (!name.examples.empty()) command.footer(name.examples);
+void add_command(Flags& program, const Streams& streams, const CommandName& name, ListFlags list_flags, Run run) {
   auto options = std::make_shared<Options>();
-  list_flags(command, *options);
-  command.callback([options, streams, run = std::move(run)] { run(*options, streams); });
-  return command;
+  Flags flags = program.command(name, [options, streams, run = std::move(run)] { run(*options, streams); });
+  list_flags(flags, *options);
 }
 
 }  // namespace attend

@@ -14,6 +14,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors_writer.h"
+#include "attend/cli/command.h"
 #include "attend/tasks/model_folder.h"
 
 namespace attend {
@@ -90,17 +91,15 @@ void run_convert(const ConvertOptions& options, const Streams& streams) {
 
 }  // namespace
 
-void add_convert_command(CLI::App& app, const Streams& streams) {
+void add_convert_command(Flags& program, const Streams& streams) {
   add_command<ConvertOptions>(
-      app, streams,
+      program, streams,
       {.name = "convert", .help = "Writes a model folder in another number format.", .examples = kExamples},
-      [](CLI::App& flags, ConvertOptions& options) {
-        flags.add_option("model", options.model, "a model's folder, or the name of a shipped one")->required();
-        flags.add_option("--out", options.out, "the new folder")->required();
-        flags.add_option("--dtype", options.dtype, "f32 or bf16")
-            ->check(CLI::IsMember({"f32", "bf16"}).description(""))
-            ->capture_default_str();
-        flags.add_flag("--overwrite", options.overwrite, "replace a model that is in --out");
+      [](Flags& flags, ConvertOptions& options) {
+        flags.add("model", options.model, "a model's folder, or the name of a shipped one").required();
+        flags.add("--out", options.out, "the new folder").required();
+        flags.add("--dtype", options.dtype, "f32 or bf16").one_of({"f32", "bf16"});
+        flags.add("--overwrite", options.overwrite, "replace a model that is in --out");
       },
       run_convert);
 }

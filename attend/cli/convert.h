@@ -1,10 +1,12 @@
 // attend convert: a model folder in another number format.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_convert_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_convert_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -1,8 +1,7 @@
 #include "attend/cli/demo.h"
 
-#include <map>
-
 #include "attend/base/error.h"
+#include "attend/cli/command.h"
 #include "attend/cli/digit_demo.h"
 #include "attend/cli/translation_demo.h"
 
@@ -31,23 +30,20 @@ void run_demo(const DemoOptions& options, const Streams& streams) {
 
 }  // namespace
 
-void add_demo_command(CLI::App& app, const Streams& streams) {
+void add_demo_command(Flags& program, const Streams& streams) {
   add_command<DemoOptions>(
-      app, streams,
+      program, streams,
       {.name = "demo",
        .help = "Translates with the shipped model, or trains one to reverse digits, and shows what it attends to.",
        .examples = kExamples},
-      [](CLI::App& flags, DemoOptions& options) {
-        flags.add_option("--task", options.task, "translate, reverse or sort")
-            ->check(CLI::IsMember({"translate", "reverse", "sort"}).description(""))
-            ->capture_default_str();
+      [](Flags& flags, DemoOptions& options) {
+        flags.add("--task", options.task, "translate, reverse or sort").one_of({"translate", "reverse", "sort"});
         DigitDemoOptions& digits = options.digits;
-        flags.add_option("--digits", digits.digits, "reverse, sort: what it answers in the end, up to 10 digits")
-            ->capture_default_str();
-        flags.add_option("--steps", digits.steps, "reverse, sort: training steps of 64 strings")->capture_default_str();
-        flags.add_option("--device", digits.device, "cpu, cuda or cuda:N")->capture_default_str();
-        flags.add_option("--threads", digits.threads, "CPU threads, 0 for all cores")->capture_default_str();
-        flags.add_option("--seed", digits.seed, "reverse, sort: of the weights and the strings")->capture_default_str();
+        flags.add("--digits", digits.digits, "reverse, sort: what it answers in the end, up to 10 digits");
+        flags.add("--steps", digits.steps, "reverse, sort: training steps of 64 strings");
+        flags.add("--device", digits.device, "cpu, cuda or cuda:N");
+        flags.add("--threads", digits.threads, "CPU threads, 0 for all cores");
+        flags.add("--seed", digits.seed, "reverse, sort: of the weights and the strings");
       },
       run_demo);
 }

@@ -1,10 +1,12 @@
 // attend demo: what this program does, in front of you.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_demo_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_demo_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

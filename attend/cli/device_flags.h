@@ -1,7 +1,6 @@
 // --device, --dtype and --threads: where a command computes, and in what.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -9,6 +8,8 @@
 #include "attend/tensor/backend.h"
 
 namespace attend {
+
+class Flags;
 
 struct DeviceFlags {
   std::string device = "cpu", dtype = "f32";
@@ -18,6 +19,6 @@ struct DeviceFlags {
   DType type() const { return dtype == "bf16" ? DType::bf16 : DType::f32; }
 };
 
-void add_device_flags(CLI::App& flags, DeviceFlags& options);
+void add_device_flags(Flags& flags, DeviceFlags& options);
 
 }  // namespace attend

@@ -9,6 +9,7 @@
 
 #include "attend/backends.h"
 #include "attend/base/thread_pool.h"
+#include "attend/cli/command.h"
 #include "attend/cli/version.h"
 #include "attend/cpu/features.h"
 
@@ -69,10 +70,10 @@ void run_devices(const DevicesOptions&, const Streams& streams) {
   write_line(out, "backends", built_with_cuda() ? "cpu, cuda" : "cpu");
 }
 
-void add_devices_command(CLI::App& app, const Streams& streams) {
+void add_devices_command(Flags& program, const Streams& streams) {
   add_command<DevicesOptions>(
-      app, streams, {.name = "devices", .help = "Shows the CPU, the GPUs and what this build contains."},
-      [](CLI::App&, DevicesOptions&) {}, run_devices);
+      program, streams, {.name = "devices", .help = "Shows the CPU, the GPUs and what this build contains."},
+      [](Flags&, DevicesOptions&) {}, run_devices);
 }
 
 }  // namespace attend

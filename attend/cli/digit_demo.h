@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "attend/cli/command.h"
 #include "attend/cli/digit_task.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/tasks/embedder.h"
 
@@ -59,22 +59,18 @@ void run_embed(const EmbedCommand& options, const Streams& streams) {
 
 }  // namespace
 
-void add_embed_command(CLI::App& app, const Streams& streams) {
+void add_embed_command(Flags& program, const Streams& streams) {
   add_command<EmbedCommand>(
-      app, streams, {.name = "embed", .help = "A vector for each line.", .examples = kExamples},
-      [](CLI::App& flags, EmbedCommand& options) {
+      program, streams, {.name = "embed", .help = "A vector for each line.", .examples = kExamples},
+      [](Flags& flags, EmbedCommand& options) {
         add_encoder_flags(flags, options.model, "with any head or none");
         add_line_flags(flags, options.model);
-        using Names = std::map<std::string, tasks::Pooling>;
-        flags.add_option("--pooling", options.embed.pooling, "mean, cls or max")
-            ->transform(
-                CLI::CheckedTransformer(
-                    Names{{"mean", tasks::Pooling::mean}, {"cls", tasks::Pooling::cls}, {"max", tasks::Pooling::max}})
-                    .description(""))
-            ->default_str("mean");
-        flags.add_flag("--normalize", options.embed.normalize, "vectors of length 1");
-        flags.add_option("--npy", options.npy, "write the vectors to this file instead");
-        flags.add_flag("--similarity", options.similarity, "print the cosines between all lines instead");
+        using tasks::Pooling;
+        flags.add("--pooling", options.embed.pooling,
+                  {{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"max", Pooling::max}}, "mean, cls or max");
+        flags.add("--normalize", options.embed.normalize, "vectors of length 1");
+        flags.add("--npy", options.npy, "write the vectors to this file instead");
+        flags.add("--similarity", options.similarity, "print the cosines between all lines instead");
       },
       run_embed);
 }

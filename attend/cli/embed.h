@@ -1,10 +1,12 @@
 // attend embed: a vector for each line.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_embed_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_embed_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "attend/base/error.h"
+#include "attend/cli/flags.h"
 
 namespace attend {
 
@@ -15,15 +16,15 @@ constexpr std::int64_t kWindow = 16;  // batches that are sorted by length toget
 
 }  // namespace
 
-void add_encoder_flags(CLI::App& flags, EncoderFlags& options, const std::string& kind) {
-  flags.add_option("--model", options.model, "folder of a BERT, RoBERTa or DistilBERT " + kind)->required();
+void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind) {
+  flags.add("--model", options.model, "folder of a BERT, RoBERTa or DistilBERT " + kind).required();
   add_device_flags(flags, options);
-  flags.add_flag("--json", options.json, "one JSON object a line");
+  flags.add("--json", options.json, "one JSON object a line");
 }
 
-void add_line_flags(CLI::App& flags, EncoderFlags& options) {
-  flags.add_option("files", options.files, "text, one a line; standard input when there is none");
-  flags.add_option("--batch", options.batch, "lines computed together")->capture_default_str();
+void add_line_flags(Flags& flags, EncoderFlags& options) {
+  flags.add("files", options.files, "text, one a line; standard input when there is none");
+  flags.add("--batch", options.batch, "lines computed together");
 }
 
 void for_each_window(

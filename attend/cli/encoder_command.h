@@ -8,11 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/streams.h"
 #include "attend/tasks/encoder_model.h"
 
 namespace attend {
+
+class Flags;
 
 struct EncoderFlags : DeviceFlags {
   std::string model;
@@ -22,9 +24,9 @@ struct EncoderFlags : DeviceFlags {
 };
 
 // kind is the head, for --model's help.
-void add_encoder_flags(CLI::App& flags, EncoderFlags& options, const std::string& kind);
+void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind);
 // The files and --batch of commands that read lines.
-void add_line_flags(CLI::App& flags, EncoderFlags& options);
+void add_line_flags(Flags& flags, EncoderFlags& options);
 
 // Hands over the lines of the files, or of standard input, in windows of several batches. The batching has the number
 // of the window's first line, and warns on err. A person at the keyboard gets every answer at once.

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "attend/base/json.h"
+#include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/tasks/fill.h"
 
@@ -64,13 +65,13 @@ void run_fill(const FillCommand& options, const Streams& streams) {
 
 }  // namespace
 
-void add_fill_command(CLI::App& app, const Streams& streams) {
+void add_fill_command(Flags& program, const Streams& streams) {
   add_command<FillCommand>(
-      app, streams, {.name = "fill", .help = "What may stand behind [MASK] in a text.", .examples = kExamples},
-      [](CLI::App& flags, FillCommand& options) {
+      program, streams, {.name = "fill", .help = "What may stand behind [MASK] in a text.", .examples = kExamples},
+      [](Flags& flags, FillCommand& options) {
         add_encoder_flags(flags, options.model, "with a head for masked tokens");
         add_line_flags(flags, options.model);
-        flags.add_option("--top-k", options.fill.top_k, "how many tokens for each mask")->capture_default_str();
+        flags.add("--top-k", options.fill.top_k, "how many tokens for each mask");
       },
       run_fill);
 }

@@ -1,10 +1,12 @@
 // attend fill: what stands behind a mask.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_fill_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_fill_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -10,6 +10,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
+#include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/tasks/generator.h"
 
@@ -21,8 +22,8 @@ struct ModelOptions : DeviceFlags {
   std::string model;
 };
 
-void add_model_flags(CLI::App& flags, ModelOptions& options) {
-  flags.add_option("--model", options.model, "folder of a GPT-2 model, as from the Hugging Face hub")->required();
+void add_model_flags(Flags& flags, ModelOptions& options) {
+  flags.add("--model", options.model, "folder of a GPT-2 model, as from the Hugging Face hub").required();
   add_device_flags(flags, options);
 }
 
@@ -104,47 +105,41 @@ void run_perplexity(const PerplexityCommand& options, const Streams& streams) {
 
 }  // namespace
 
-void add_generate_command(CLI::App& app, const Streams& streams) {
+void add_generate_command(Flags& program, const Streams& streams) {
   add_command<GenerateCommand>(
-      app, streams, {.name = "generate", .help = "Goes on with a text, with GPT-2.", .examples = kGenerateExamples},
-      [](CLI::App& flags, GenerateCommand& options) {
+      program, streams, {.name = "generate", .help = "Goes on with a text, with GPT-2.", .examples = kGenerateExamples},
+      [](Flags& flags, GenerateCommand& options) {
         add_model_flags(flags, options.model);
         tasks::GenerateOptions& generate = options.generate;
-        flags.add_option("prompt", options.prompt, "the beginning; standard input without it");
-        flags.add_option("--max-tokens", generate.max_tokens, "how many to write at most")->capture_default_str();
-        flags.add_flag("--greedy", options.greedy, "always the likeliest token");
-        flags.add_option("--temperature", generate.temperature, "below 1: safer, above 1: wilder")
-            ->capture_default_str();
-        flags.add_option("--top-k", generate.top_k, "draw from the k likeliest tokens; 0: from all")
-            ->capture_default_str();
-        flags.add_option("--top-p", generate.top_p, "draw from the likeliest with this probability together")
-            ->capture_default_str();
-        flags.add_option("--min-p", generate.min_p, "leave out tokens below this share of the likeliest one's")
-            ->capture_default_str();
-        flags.add_option("--repetition-penalty", generate.repetition_penalty, "above 1: repeats itself less")
-            ->capture_default_str();
-        flags.add_option("--beams", generate.beams, "beam search with so many beams instead of drawing");
-        flags.add_option("--samples", generate.samples, "how many texts")->capture_default_str();
-        flags.add_option("--seed", generate.seed, "of the draws")->capture_default_str();
-        flags.add_option("--stop", generate.stops, "end before this string; may be given more than once");
-        flags.add_flag("--json", options.json, "one JSON object a text");
+        flags.add("prompt", options.prompt, "the beginning; standard input without it");
+        flags.add("--max-tokens", generate.max_tokens, "how many to write at most");
+        flags.add("--greedy", options.greedy, "always the likeliest token");
+        flags.add("--temperature", generate.temperature, "below 1: safer, above 1: wilder");
+        flags.add("--top-k", generate.top_k, "draw from the k likeliest tokens; 0: from all");
+        flags.add("--top-p", generate.top_p, "draw from the likeliest with this probability together");
+        flags.add("--min-p", generate.min_p, "leave out tokens below this share of the likeliest one's");
+        flags.add("--repetition-penalty", generate.repetition_penalty, "above 1: repeats itself less");
+        flags.add("--beams", generate.beams, "beam search with so many beams instead of drawing");
+        flags.add("--samples", generate.samples, "how many texts");
+        flags.add("--seed", generate.seed, "of the draws");
+        flags.add("--stop", generate.stops, "end before this string; may be given more than once").one_at_a_time();
+        flags.add("--json", options.json, "one JSON object a text");
       },
       run_generate);
 }
 
-void add_perplexity_command(CLI::App& app, const Streams& streams) {
+void add_perplexity_command(Flags& program, const Streams& streams) {
   add_command<PerplexityCommand>(
-      app, streams,
+      program, streams,
       {.name = "perplexity",
        .help = "How well a GPT-2 model predicts a text.",
        .examples = "Example:\n  attend perplexity --model gpt2 wikitext.txt\n"
                    "Long texts are read in windows of the model's length that overlap by --context tokens."},
-      [](CLI::App& flags, PerplexityCommand& options) {
+      [](Flags& flags, PerplexityCommand& options) {
         add_model_flags(flags, options.model);
-        flags.add_option("file", options.file, "the text; standard input without it");
-        flags.add_option("--context", options.context, "tokens a window repeats of the one before; 0: half of it")
-            ->capture_default_str();
-        flags.add_flag("--json", options.json, "one JSON object");
+        flags.add("file", options.file, "the text; standard input without it");
+        flags.add("--context", options.context, "tokens a window repeats of the one before; 0: half of it");
+        flags.add("--json", options.json, "one JSON object");
       },
       run_perplexity);
 }

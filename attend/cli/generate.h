@@ -1,11 +1,13 @@
 // attend generate: text that goes on where a prompt ends. attend perplexity: how well a model predicts a text.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_generate_command(CLI::App& app, const Streams& streams);
-void add_perplexity_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_generate_command(Flags& program, const Streams& streams);
+void add_perplexity_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -13,6 +13,7 @@
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/checkpoint/hugging_face.h"
+#include "attend/cli/command.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/text/tokenizer.h"
 
@@ -142,17 +143,17 @@ void run_info(const InfoOptions& options, const Streams& streams) {
 
 }  // namespace
 
-void add_info_command(CLI::App& app, const Streams& streams) {
+void add_info_command(Flags& program, const Streams& streams) {
   add_command<InfoOptions>(
-      app, streams,
+      program, streams,
       {.name = "info",
        .help = "What is in a model folder: architecture, parameters by part, size, tokenizer.",
        .examples = "Examples:\n  attend info en-fr                  a shipped model, by its name\n"
                    "  attend info path/to/gpt2 --tensors  with every tensor"},
-      [](CLI::App& flags, InfoOptions& options) {
-        flags.add_option("model", options.model, "a model's folder, or the name of a shipped one")->required();
-        flags.add_flag("--tensors", options.tensors, "list every tensor");
-        flags.add_flag("--json", options.json, "one JSON object");
+      [](Flags& flags, InfoOptions& options) {
+        flags.add("model", options.model, "a model's folder, or the name of a shipped one").required();
+        flags.add("--tensors", options.tensors, "list every tensor");
+        flags.add("--json", options.json, "one JSON object");
       },
       run_info);
 }

@@ -1,10 +1,12 @@
 // attend info: what is in a model folder, without running it.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_info_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_info_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -7,6 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
+#include "attend/cli/command.h"
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
@@ -35,16 +36,14 @@ void write_heads(const std::string& path, const std::string& text, tasks::Inspec
   write_file(path, view::heads_svg(text + " → " + seen.text, rows));
 }
 
-void list_flags(CLI::App& flags, LookOptions& options) {
-  flags.add_option("--model", options.model, "a model's folder, or the name of a shipped one")
-      ->default_str(tasks::kShippedTranslator);
-  flags.add_option("--port", options.port, "of the server; 0 is any free one")->capture_default_str();
-  flags.add_option("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in")
-      ->capture_default_str();
-  auto* text = flags.add_option("--text", options.text, "a sentence, for --export and --svg");
-  flags.add_option("--export", options.export_file, "writes the page with that sentence as one .html file")
-      ->needs(text);
-  flags.add_option("--svg", options.svg_file, "writes every head as one picture")->needs(text);
+void list_flags(Flags& flags, LookOptions& options) {
+  flags.add("--model", options.model, "a model's folder, or the name of a shipped one")
+      .shown_as(tasks::kShippedTranslator);
+  flags.add("--port", options.port, "of the server; 0 is any free one");
+  flags.add("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in");
+  const Flag text = flags.add("--text", options.text, "a sentence, for --export and --svg");
+  flags.add("--export", options.export_file, "writes the page with that sentence as one .html file").needs(text);
+  flags.add("--svg", options.svg_file, "writes every head as one picture").needs(text);
   add_device_flags(flags, options.device);
 }
 
@@ -71,10 +70,11 @@ void run_look(const LookOptions& options, const Streams& streams) {
   server.run([&] { return interrupt.requested(); });
 }
 
-void add_look_command(CLI::App& app, const Streams& streams) {
+void add_look_command(Flags& program, const Streams& streams) {
   add_command<LookOptions>(
-      app, streams, {.name = "look", .help = "Shows a model's attention at work, in a browser.", .examples = kExamples},
-      list_flags, run_look);
+      program, streams,
+      {.name = "look", .help = "Shows a model's attention at work, in a browser.", .examples = kExamples}, list_flags,
+      run_look);
 }
 
 }  // namespace attend

@@ -3,10 +3,12 @@
 
 #include <string>
 
-#include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
+
+class Flags;
 
 struct LookOptions {
   std::string model;  // a folder, or the name of a shipped model; empty: the shipped one
@@ -19,6 +21,6 @@ struct LookOptions {
 };
 
 void run_look(const LookOptions& options, const Streams& streams);
-void add_look_command(CLI::App& app, const Streams& streams);
+void add_look_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -1,7 +1,7 @@
 #include "attend/cli/program.h"
 
-#include <algorithm>
 #include <exception>
+#include <new>
 #include <ostream>
 
 #include "attend/cli/answer.h"
@@ -11,6 +11,7 @@
 #include "attend/cli/devices.h"
 #include "attend/cli/embed.h"
 #include "attend/cli/fill.h"
+#include "attend/cli/flags.h"
 #include "attend/cli/generate.h"
 #include "attend/cli/info.h"
 #include "attend/cli/look.h"
@@ -42,39 +43,30 @@ void say_error(const Streams& streams, std::string_view message) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& args, const Streams& streams) {
-  CLI::App app("Trains, runs and shows Transformers.", "attend");
-  app.footer(kExamples);
-  app.set_version_flag("--version", version_text);
-  app.require_subcommand(0, 1);
-  app.get_formatter()->column_width(34);
-  add_answer_command(app, streams);
-  add_classify_command(app, streams);
-  add_convert_command(app, streams);
-  add_devices_command(app, streams);
-  add_demo_command(app, streams);
-  add_look_command(app, streams);
-  add_embed_command(app, streams);
-  add_fill_command(app, streams);
-  add_generate_command(app, streams);
-  add_perplexity_command(app, streams);
-  add_info_command(app, streams);
-  add_score_command(app, streams);
-  add_tag_command(app, streams);
-  add_tokenize_command(app, streams);
-  add_train_command(app, streams);
-  add_train_tokenizer_command(app, streams);
-  add_translate_command(app, streams);
-  add_verify_command(app, streams);
+  CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kExamples},
+                   version_text);
+  Flags program = line.flags();
+  add_answer_command(program, streams);
+  add_classify_command(program, streams);
+  add_convert_command(program, streams);
+  add_devices_command(program, streams);
+  add_demo_command(program, streams);
+  add_look_command(program, streams);
+  add_embed_command(program, streams);
+  add_fill_command(program, streams);
+  add_generate_command(program, streams);
+  add_perplexity_command(program, streams);
+  add_info_command(program, streams);
+  add_score_command(program, streams);
+  add_tag_command(program, streams);
+  add_tokenize_command(program, streams);
+  add_train_command(program, streams);
+  add_train_tokenizer_command(program, streams);
+  add_translate_command(program, streams);
+  add_verify_command(program, streams);
 
   try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());  // CLI11 takes words from the back
-    app.parse(std::move(reversed));
-    if (app.get_subcommands().empty()) streams.out << app.help();
-  } catch (const CLI::ParseError& error) {
-    // --help and --version come as exceptions too, with exit code 0.
-    if (error.get_exit_code() == 0) return app.exit(error, streams.out, streams.err);
-    say_error(streams, std::string(error.what()) + " (see attend --help)");
-    return 1;
+    line.run(args, streams.out);
   } catch (const std::bad_alloc&) {
     say_error(streams, "out of memory");
     return 1;

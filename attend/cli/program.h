@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 

@@ -14,6 +14,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/unicode.h"
+#include "attend/cli/command.h"
 #include "attend/metrics/unicode.h"
 
 namespace attend {
@@ -125,41 +126,29 @@ void warn_if_tokenized(const TextFile& hypotheses, std::ostream& err) {
                        hypotheses.name);
 }
 
-void list_flags(CLI::App& flags, ScoreOptions& options) {
-  flags.add_option("--hypotheses", options.hypotheses, "translations, one a line; - is standard input")->required();
-  flags.add_option("--references", options.references, "references, one or more files with as many lines")->required();
-  flags.add_option("--metric", options.metrics, "bleu, chrf, ter; one or more")
-      ->check(CLI::IsMember({"bleu", "chrf", "ter"}))
-      ->capture_default_str();
-  flags.add_option("--tokenize", options.tokenize, "BLEU: 13a, intl, char, none")
-      ->check(CLI::IsMember({"13a", "intl", "char", "none"}))
-      ->capture_default_str();
-  flags.add_flag("--lowercase", options.lowercase, "BLEU and chrF without case (TER has none anyway)");
-  flags.add_flag("--json", options.json, "an object with the score in full; a list for several metrics");
-  flags.add_flag("--sentence-level", options.sentence_level, "a score for each line; BLEU with effective order");
-  flags.add_flag("--score-only", options.score_only, "just the number");
-  flags.add_option("--width", options.width, "digits after the point, 1 if not given; JSON: all")
-      ->check(CLI::Range(0, 17));
-  flags.add_option("--smooth-method", options.smooth_method, "BLEU: exp, floor, add-k, none")
-      ->check(CLI::IsMember({"exp", "floor", "add-k", "none"}))
-      ->capture_default_str();
-  flags.add_option("--smooth-value", options.bleu.smooth_value, "BLEU: of floor (0.1 if not given) and add-k (1)");
-  flags.add_flag("--effective-order", options.bleu.effective_order, "BLEU: leave out orders without n-grams");
-  flags.add_option("--chrf-char-order", options.chrf.char_order, "chrF: longest character n-gram")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  flags.add_option("--chrf-word-order", options.chrf.word_order, "chrF: longest word n-gram; 2 is chrF++")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  flags.add_option("--chrf-beta", options.chrf.beta, "chrF: weight of recall")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  flags.add_flag("--chrf-whitespace", options.chrf.whitespace, "chrF: white space counts");
-  flags.add_flag("--chrf-eps-smoothing", options.chrf.eps_smoothing, "chrF: as in chrF++.py, NLTK and Moses");
-  flags.add_flag("--ter-case-sensitive", options.ter.case_sensitive, "TER: case counts");
-  flags.add_flag("--ter-normalized", options.ter.normalized, "TER: split punctuation off");
-  flags.add_flag("--ter-no-punct", options.ter.no_punctuation, "TER: drop punctuation");
-  flags.add_flag("--ter-asian-support", options.ter.asian, "TER: both of these for Chinese and Japanese too");
+void list_flags(Flags& flags, ScoreOptions& options) {
+  flags.add("--hypotheses", options.hypotheses, "translations, one a line; - is standard input").required();
+  flags.add("--references", options.references, "references, one or more files with as many lines").required();
+  flags.add("--metric", options.metrics, "bleu, chrf, ter; one or more").one_of({"bleu", "chrf", "ter"});
+  flags.add("--tokenize", options.tokenize, "BLEU: 13a, intl, char, none").one_of({"13a", "intl", "char", "none"});
+  flags.add("--lowercase", options.lowercase, "BLEU and chrF without case (TER has none anyway)");
+  flags.add("--json", options.json, "an object with the score in full; a list for several metrics");
+  flags.add("--sentence-level", options.sentence_level, "a score for each line; BLEU with effective order");
+  flags.add("--score-only", options.score_only, "just the number");
+  flags.add("--width", options.width, "digits after the point, 1 if not given; JSON: all").between(0, 17);
+  flags.add("--smooth-method", options.smooth_method, "BLEU: exp, floor, add-k, none")
+      .one_of({"exp", "floor", "add-k", "none"});
+  flags.add("--smooth-value", options.bleu.smooth_value, "BLEU: of floor (0.1 if not given) and add-k (1)");
+  flags.add("--effective-order", options.bleu.effective_order, "BLEU: leave out orders without n-grams");
+  flags.add("--chrf-char-order", options.chrf.char_order, "chrF: longest character n-gram").between(0, 100);
+  flags.add("--chrf-word-order", options.chrf.word_order, "chrF: longest word n-gram; 2 is chrF++").between(0, 100);
+  flags.add("--chrf-beta", options.chrf.beta, "chrF: weight of recall").between(0, 1000);
+  flags.add("--chrf-whitespace", options.chrf.whitespace, "chrF: white space counts");
+  flags.add("--chrf-eps-smoothing", options.chrf.eps_smoothing, "chrF: as in chrF++.py, NLTK and Moses");
+  flags.add("--ter-case-sensitive", options.ter.case_sensitive, "TER: case counts");
+  flags.add("--ter-normalized", options.ter.normalized, "TER: split punctuation off");
+  flags.add("--ter-no-punct", options.ter.no_punctuation, "TER: drop punctuation");
+  flags.add("--ter-asian-support", options.ter.asian, "TER: both of these for Chinese and Japanese too");
 }
 
 }  // namespace
@@ -187,9 +176,9 @@ void run_score(const ScoreOptions& options, const Streams& streams) {
   }
 }
 
-void add_score_command(CLI::App& app, const Streams& streams) {
+void add_score_command(Flags& program, const Streams& streams) {
   add_command<ScoreOptions>(
-      app, streams,
+      program, streams,
       {.name = "score", .help = "Scores translations: BLEU, chrF, TER, as sacreBLEU does.", .examples = kExamples},
       list_flags, run_score);
 }

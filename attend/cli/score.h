@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 #include "attend/metrics/bleu.h"
 #include "attend/metrics/chrf.h"
 #include "attend/metrics/ter.h"
 
 namespace attend {
+
+class Flags;
 
 struct ScoreOptions {
   std::string hypotheses;  // - is standard input
@@ -26,6 +28,6 @@ struct ScoreOptions {
 };
 
 void run_score(const ScoreOptions& options, const Streams& streams);
-void add_score_command(CLI::App& app, const Streams& streams);
+void add_score_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

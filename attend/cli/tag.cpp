@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "attend/base/json.h"
+#include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/tasks/tagger.h"
 
@@ -47,10 +48,10 @@ void run_tag(const EncoderFlags& options, const Streams& streams) {
 
 }  // namespace
 
-void add_tag_command(CLI::App& app, const Streams& streams) {
+void add_tag_command(Flags& program, const Streams& streams) {
   add_command<EncoderFlags>(
-      app, streams, {.name = "tag", .help = "A label for each word.", .examples = kExamples},
-      [](CLI::App& flags, EncoderFlags& options) {
+      program, streams, {.name = "tag", .help = "A label for each word.", .examples = kExamples},
+      [](Flags& flags, EncoderFlags& options) {
         add_encoder_flags(flags, options, "that labels tokens");
         add_line_flags(flags, options);
       },

@@ -1,10 +1,12 @@
 // attend tag: a label for each word.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_tag_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_tag_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -13,6 +13,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/strict_json.h"
+#include "attend/cli/command.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend {
@@ -110,22 +111,22 @@ void run_tokenize(const TokenizeOptions& options, const Streams& streams) {
   check(!in.bad(), "tokenize: cannot read {}", name);
 }
 
-void add_tokenize_command(CLI::App& app, const Streams& streams) {
+void add_tokenize_command(Flags& program, const Streams& streams) {
   add_command<TokenizeOptions>(
-      app, streams,
+      program, streams,
       {.name = "tokenize", .help = "Turns lines of text into token ids, and back.", .examples = kExamples},
-      [](CLI::App& flags, TokenizeOptions& options) {
+      [](Flags& flags, TokenizeOptions& options) {
         flags
-            .add_option("--tokenizer", options.tokenizer,
-                        "a tokenizer.json, vocab.json, vocab.txt or SentencePiece model, or the folder it is in")
-            ->required();
-        flags.add_option("--input", options.input, "lines to read; - is standard input")->capture_default_str();
-        flags.add_flag("--json", options.json,
-                       "an object a line in, {\"text\": .., \"pair\": ..}, and out: ids, tokens, offsets, type_ids, "
-                       "decoded");
-        flags.add_flag("--decode", options.decode, "ids in, text out (with --json, {\"ids\": [..]})");
-        flags.add_flag("--no-special-tokens", options.no_special_tokens, "nothing is put around the text");
-        flags.add_flag("--keep-special-tokens", options.keep_special_tokens, "--decode shows special tokens too");
+            .add("--tokenizer", options.tokenizer,
+                 "a tokenizer.json, vocab.json, vocab.txt or SentencePiece model, or the folder it is in")
+            .required();
+        flags.add("--input", options.input, "lines to read; - is standard input");
+        flags.add("--json", options.json,
+                  "an object a line in, {\"text\": .., \"pair\": ..}, and out: ids, tokens, offsets, type_ids, "
+                  "decoded");
+        flags.add("--decode", options.decode, "ids in, text out (with --json, {\"ids\": [..]})");
+        flags.add("--no-special-tokens", options.no_special_tokens, "nothing is put around the text");
+        flags.add("--keep-special-tokens", options.keep_special_tokens, "--decode shows special tokens too");
       },
       run_tokenize);
 }

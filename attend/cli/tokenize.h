@@ -3,9 +3,11 @@
 
 #include <string>
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
+
+class Flags;
 
 struct TokenizeOptions {
   std::string tokenizer;  // a file that Tokenizer::load takes, or its folder
@@ -15,6 +17,6 @@ struct TokenizeOptions {
 };
 
 void run_tokenize(const TokenizeOptions& options, const Streams& streams);
-void add_tokenize_command(CLI::App& app, const Streams& streams);
+void add_tokenize_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -9,7 +9,8 @@
 #include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
-#include "attend/cli/flags.h"
+#include "attend/cli/command.h"
+#include "attend/cli/field_flags.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/tasks/language_recipe.h"
@@ -94,13 +95,13 @@ void run_train(const TrainOptions& options, const Streams& streams) {
 
 }  // namespace
 
-void add_train_command(CLI::App& app, const Streams& streams) {
+void add_train_command(Flags& program, const Streams& streams) {
   add_command<TrainOptions>(
-      app, streams, {.name = "train", .help = "Trains a model to translate, or to write.", .examples = kExamples},
-      [](CLI::App& flags, TrainOptions& options) {
-        flags.add_option("recipe", options.recipe, "a JSON file with any of the settings below");
-        flags.add_flag("--resume", options.resume, "go on with the run in --out");
-        flags.add_flag("--overwrite", options.overwrite, "start anew although --out holds a run");
+      program, streams, {.name = "train", .help = "Trains a model to translate, or to write.", .examples = kExamples},
+      [](Flags& flags, TrainOptions& options) {
+        flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
+        flags.add("--resume", options.resume, "go on with the run in --out");
+        flags.add("--overwrite", options.overwrite, "start anew although --out holds a run");
         add_field_flags(flags, tasks::TranslationRecipe{}, options.given, "Run");
         models::TransformerConfig transformer = models::transformer_preset("small");
         add_field_flags(flags, transformer, options.given, "Transformer (defaults: --preset small)");

@@ -1,9 +1,11 @@
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_train_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_train_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

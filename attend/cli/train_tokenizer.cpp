@@ -8,6 +8,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/progress.h"
+#include "attend/cli/command.h"
 #include "attend/text/bpe_trainer.h"
 
 namespace attend {
@@ -48,22 +49,21 @@ void run_train_tokenizer(const TrainTokenizerOptions& options, const Streams& st
                              trainer.lines(), seconds.count());
 }
 
-void add_train_tokenizer_command(CLI::App& app, const Streams& streams) {
+void add_train_tokenizer_command(Flags& program, const Streams& streams) {
   add_command<TrainTokenizerOptions>(
-      app, streams,
+      program, streams,
       {.name = "train-tokenizer",
        .help = "Learns a subword vocabulary (byte-level BPE) from text files.",
        .examples = kExamples},
-      [](CLI::App& flags, TrainTokenizerOptions& options) {
-        flags.add_option("files", options.files, "text files, plain or gzip; one vocabulary for all")->required();
-        flags.add_option("--out", options.out, "the tokenizer.json to write")->capture_default_str();
-        flags.add_option("--vocabulary", options.vocabulary, "tokens, special ones and the 256 bytes included")
-            ->capture_default_str();
-        flags.add_option("--min-frequency", options.min_frequency, "rarer pairs are not joined")->capture_default_str();
-        flags.add_option("--special-tokens", options.special_tokens, "they get the first ids")->capture_default_str();
-        flags.add_flag("--prefix-space", options.add_prefix_space, "treats a line's first word like the others");
-        flags.add_flag("--line-ends", options.line_ends, "line feeds are part of the text (for language models)");
-        flags.add_option("--threads", options.threads, "0: all cores; the result is the same")->capture_default_str();
+      [](Flags& flags, TrainTokenizerOptions& options) {
+        flags.add("files", options.files, "text files, plain or gzip; one vocabulary for all").required();
+        flags.add("--out", options.out, "the tokenizer.json to write");
+        flags.add("--vocabulary", options.vocabulary, "tokens, special ones and the 256 bytes included");
+        flags.add("--min-frequency", options.min_frequency, "rarer pairs are not joined");
+        flags.add("--special-tokens", options.special_tokens, "they get the first ids");
+        flags.add("--prefix-space", options.add_prefix_space, "treats a line's first word like the others");
+        flags.add("--line-ends", options.line_ends, "line feeds are part of the text (for language models)");
+        flags.add("--threads", options.threads, "0: all cores; the result is the same");
       },
       run_train_tokenizer);
 }

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
+
+class Flags;
 
 struct TrainTokenizerOptions {
   std::vector<std::string> files;
@@ -20,6 +22,6 @@ struct TrainTokenizerOptions {
 };
 
 void run_train_tokenizer(const TrainTokenizerOptions& options, const Streams& streams);
-void add_train_tokenizer_command(CLI::App& app, const Streams& streams);
+void add_train_tokenizer_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

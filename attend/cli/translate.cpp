@@ -15,6 +15,7 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/progress.h"
+#include "attend/cli/command.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_svg.h"
@@ -181,33 +182,26 @@ bool typed(const TranslateCommandOptions& options, const Streams& streams) {
   return options.files.empty() && streams.in.rdbuf() == std::cin.rdbuf() && isatty(STDIN_FILENO);
 }
 
-void list_flags(CLI::App& flags, TranslateCommandOptions& options) {
+void list_flags(Flags& flags, TranslateCommandOptions& options) {
   tasks::TranslateOptions& translate = options.translate;
-  flags.add_option("files", options.files, "text, one sentence a line; standard input when there is none");
-  flags.add_option("--model", options.model, "a model's folder, or the name of a shipped one")
-      ->default_str(tasks::kShippedTranslator);
-  flags.add_option("--output", options.output, "where translations go; standard output if not given");
-  flags.add_option("--beams", translate.beams, "beginnings kept while searching; 1 is greedy")->capture_default_str();
-  flags.add_option("--n-best", translate.n_best, "translations a line, as \"line ||| score ||| text\"")
-      ->capture_default_str();
-  flags.add_option("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)")->capture_default_str();
-  auto* sample = flags.add_flag("--sample", translate.sample, "draws from the probabilities instead of searching");
-  flags.add_option("--temperature", translate.temperature, "of --sample; below 1 is safer")
-      ->capture_default_str()
-      ->needs(sample);
-  flags.add_option("--top-k", translate.top_k, "of --sample: only from the k likeliest tokens; 0 is all")
-      ->capture_default_str()
-      ->needs(sample);
-  flags.add_option("--seed", translate.seed, "of --sample")->capture_default_str()->needs(sample);
-  flags.add_flag("--alignments", options.alignments,
-                 "word pairs \"0-0 1-2\" behind a tab, from where the model looked");
-  flags.add_flag("--show-attention", options.show_attention, "where the model looked, in the terminal");
-  flags.add_option("--attention-svg", options.attention_svg, "the same as a figure; a second line goes to NAME-2.svg");
-  flags.add_option("--attention", options.attention_json,
-                   "the same as JSON: a list of {line, source, target, weights}");
-  flags.add_flag("--tokens", options.tokens, "these three show the tokens instead of words");
-  flags.add_option("--batch", translate.batch, "sentences computed together")->capture_default_str();
-  flags.add_flag("--unbuffered", options.unbuffered, "answers each line before it reads the next (as in a terminal)");
+  flags.add("files", options.files, "text, one sentence a line; standard input when there is none");
+  flags.add("--model", options.model, "a model's folder, or the name of a shipped one")
+      .shown_as(tasks::kShippedTranslator);
+  flags.add("--output", options.output, "where translations go; standard output if not given");
+  flags.add("--beams", translate.beams, "beginnings kept while searching; 1 is greedy");
+  flags.add("--n-best", translate.n_best, "translations a line, as \"line ||| score ||| text\"");
+  flags.add("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)");
+  const Flag sample = flags.add("--sample", translate.sample, "draws from the probabilities instead of searching");
+  flags.add("--temperature", translate.temperature, "of --sample; below 1 is safer").needs(sample);
+  flags.add("--top-k", translate.top_k, "of --sample: only from the k likeliest tokens; 0 is all").needs(sample);
+  flags.add("--seed", translate.seed, "of --sample").needs(sample);
+  flags.add("--alignments", options.alignments, "word pairs \"0-0 1-2\" behind a tab, from where the model looked");
+  flags.add("--show-attention", options.show_attention, "where the model looked, in the terminal");
+  flags.add("--attention-svg", options.attention_svg, "the same as a figure; a second line goes to NAME-2.svg");
+  flags.add("--attention", options.attention_json, "the same as JSON: a list of {line, source, target, weights}");
+  flags.add("--tokens", options.tokens, "these three show the tokens instead of words");
+  flags.add("--batch", translate.batch, "sentences computed together");
+  flags.add("--unbuffered", options.unbuffered, "answers each line before it reads the next (as in a terminal)");
   add_device_flags(flags, options.device);
 }
 
@@ -256,8 +250,8 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
   if (stopped) streams.err << "attend: interrupted; later lines were not translated\n" << std::flush;
 }
 
-void add_translate_command(CLI::App& app, const Streams& streams) {
-  add_command<TranslateCommandOptions>(app, streams,
+void add_translate_command(Flags& program, const Streams& streams) {
+  add_command<TranslateCommandOptions>(program, streams,
                                        {.name = "translate",
                                         .help = "Translates lines of text and shows where the model looked.",
                                         .examples = kExamples},

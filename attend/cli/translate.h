@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/streams.h"
 #include "attend/tasks/translator.h"
 
 namespace attend {
+
+class Flags;
 
 struct TranslateCommandOptions {
   std::string model;               // a folder, or the name of a shipped model; empty: the shipped one
@@ -25,6 +27,6 @@ struct TranslateCommandOptions {
 };
 
 void run_translate(const TranslateCommandOptions& options, const Streams& streams);
-void add_translate_command(CLI::App& app, const Streams& streams);
+void add_translate_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "attend/base/error.h"
+#include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/tasks/verify.h"
 
@@ -64,14 +65,13 @@ void run_verify(const VerifyCommand& options, const Streams& streams) {
 
 }  // namespace
 
-void add_verify_command(CLI::App& app, const Streams& streams) {
+void add_verify_command(Flags& program, const Streams& streams) {
   add_command<VerifyCommand>(
-      app, streams,
+      program, streams,
       {.name = "verify", .help = "Whether a model computes here what it computed elsewhere.", .examples = kExamples},
-      [](CLI::App& flags, VerifyCommand& options) {
-        flags.add_option("folder", options.folder, "a model with expected.safetensors beside it")->required();
-        flags.add_option("--tolerance", options.verify.tolerance, "of each tensor's largest value; integers exactly")
-            ->capture_default_str();
+      [](Flags& flags, VerifyCommand& options) {
+        flags.add("folder", options.folder, "a model with expected.safetensors beside it").required();
+        flags.add("--tolerance", options.verify.tolerance, "of each tensor's largest value; integers exactly");
         add_device_flags(flags, options.device);
       },
       run_verify);

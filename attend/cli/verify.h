@@ -1,10 +1,12 @@
 // attend verify: whether a model computes here what it computed elsewhere.
 #pragma once
 
-#include "attend/cli/command.h"
+#include "attend/cli/streams.h"
 
 namespace attend {
 
-void add_verify_command(CLI::App& app, const Streams& streams);
+class Flags;
+
+void add_verify_command(Flags& program, const Streams& streams);
 
 }  // namespace attend

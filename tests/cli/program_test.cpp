@@ -9,6 +9,7 @@
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
+#include "attend/cli/command.h"
 
 namespace attend {
 namespace {
@@ -84,17 +85,18 @@ void run_echo(const EchoOptions& options, const Streams& streams) {
 TEST(Command, ParsesIntoItsOptionsAndRuns) {
   std::istringstream in;
   std::ostringstream out, err;
-  CLI::App app;
+  CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("1"); });
+  Flags program = line.flags();
   add_command<EchoOptions>(
-      app, {.in = in, .out = out, .err = err}, {.name = "echo", .help = "Echoes.", .examples = "Examples: echo"},
-      [](CLI::App& flags, EchoOptions& options) {
-        flags.add_option("--text", options.text, "what to say");
-        flags.add_flag("--fail", options.fails, "throws");
+      program, {.in = in, .out = out, .err = err}, {.name = "echo", .help = "Echoes.", .examples = "Examples: echo"},
+      [](Flags& flags, EchoOptions& options) {
+        flags.add("--text", options.text, "what to say");
+        flags.add("--fail", options.fails, "throws");
       },
       run_echo);
-  app.parse("echo --text hello");
+  line.run({"echo", "--text", "hello"}, out);
   EXPECT_EQ(out.str(), "hello");
-  EXPECT_THROW(app.parse("echo --fail"), Error);
+  EXPECT_THROW(line.run({"echo", "--fail"}, out), Error);
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// Flags from a struct's visit() list (attend/base/fields.h): --label-smoothing for label_smoothing. What is given on
+// the command line lands in a JSON object under the member's name, to be laid over what a file says.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "attend/base/fields.h"
+#include "attend/cli/flags.h"
+
+namespace attend {
+
+// group is the heading in --help. A name that is a flag already is left alone, and so is a model's vocabulary, which
+// its tokenizer decides.
+template <class Settings>
+void add_field_flags(Flags& flags, Settings defaults, Json& given, const std::string& group) {
+  defaults.visit([&]<class T>(std::string_view name, T& value, std::string_view help) {
+    std::string flag = "--" + std::string(name);
+    std::replace(flag.begin() + 2, flag.end(), '_', '-');
+    if (name == "vocabulary" || flags.has(flag)) return;
+    const auto parsed = std::make_shared<T>(value);
+    if constexpr (std::is_same_v<T, bool>) flag += ",!--no-" + flag.substr(2);
+    Flag added = flags.add(flag, *parsed, std::string(help));
+    if constexpr (std::is_same_v<T, std::vector<std::string>>) added.one_at_a_time();
+    added.group(group).then([&given, key = std::string(name), parsed] {
+      // Floats as they were typed: 0.1, not 0.10000000149.
+      if constexpr (std::is_same_v<T, float>)
+        given[key] = std::stod(fmt::format("{}", *parsed));
+      else
+        given[key] = *parsed;
+    });
+  });
+}
+
+}  // namespace attend

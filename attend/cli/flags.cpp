@@ -1,0 +1,239 @@
+#include "attend/cli/flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <ostream>
+
+#include "attend/base/error.h"
+
+namespace attend {
+
+namespace {
+
+using Words = std::vector<std::string>;
+using Rules = std::shared_ptr<Flag::Rules>;
+
+// Caught in CommandLine::run, which adds where the help is.
+template <class... Arguments>
+[[noreturn]] void refuse(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  throw CLI::ValidationError(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
+// "a, b or c"
+std::string alternatives(const Words& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return text;
+}
+
+void check_choice(const Flag::Rules& rules, const std::string& word) {
+  if (rules.choices.empty() || std::find(rules.choices.begin(), rules.choices.end(), word) != rules.choices.end())
+    return;
+  refuse("{} takes {}, not '{}'", rules.name, alternatives(rules.choices), word);
+}
+
+template <class Number>
+Number number_from(const Flag::Rules& rules, const std::string& word) {
+  Number number{};
+  const char* begin = word.data() + (word.starts_with('+') ? 1 : 0);
+  const auto [end, error] = std::from_chars(begin, word.data() + word.size(), number);
+  const bool whole = std::is_integral_v<Number>;
+  bool good = end == word.data() + word.size() && error != std::errc::invalid_argument;
+  if constexpr (!whole) good = good && std::isfinite(number);
+  if (!good) refuse("{} takes a {}number, not '{}'", rules.name, whole ? "whole " : "", word);
+  if (error == std::errc::result_out_of_range) refuse("{}: {} is out of range", rules.name, word);
+  if (rules.range && !(number >= rules.range->first && number <= rules.range->second))
+    refuse("{} takes {:g} to {:g}, not {}", rules.name, rules.range->first, rules.range->second, word);
+  return number;
+}
+
+// "--steps" of "--steps", "--x" of "--x,!--no-x".
+std::string first_name(const std::string& names) { return names.substr(0, names.find(',')); }
+
+struct Value {
+  const char* type;
+  std::string shown;  // the default
+};
+
+// set(rules, words) fills the variable.
+template <class Set>
+Flag add_value(CLI::App& app, const std::string& name, const std::string& help, const Value& value, Set set) {
+  const auto rules = std::make_shared<Flag::Rules>(Flag::Rules{.name = first_name(name)});
+  CLI::Option* option = app.add_option(
+      name,
+      [rules, set](const CLI::results_t& words) {
+        set(*rules, words);
+        if (rules->then) rules->then();
+        return true;
+      },
+      help);
+  option->type_name(value.type)->default_str(value.shown)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return {*option, rules};
+}
+
+template <class Number>
+constexpr const char* type_name_of() {
+  return std::is_floating_point_v<Number> ? "FLOAT" : std::is_signed_v<Number> ? "INT" : "UINT";
+}
+
+template <class Number>
+Flag add_number(CLI::App& app, const std::string& name, Number& value, const std::string& help) {
+  return add_value(
+      app, name, help, {type_name_of<Number>(), fmt::format("{}", value)},
+      [&value](const Flag::Rules& rules, const Words& words) { value = number_from<Number>(rules, words.back()); });
+}
+
+template <class Number>
+Flag add_number(CLI::App& app, const std::string& name, std::optional<Number>& value, const std::string& help) {
+  return add_value(
+      app, name, help, {type_name_of<Number>(), value ? fmt::format("{}", *value) : ""},
+      [&value](const Flag::Rules& rules, const Words& words) { value = number_from<Number>(rules, words.back()); });
+}
+
+// CLI11 prints "--x,--no-x{false}".
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(34); }
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    if (const std::size_t at = name.find("{false}"); at != std::string::npos) name.erase(at, 7);
+    return name;
+  }
+};
+
+}  // namespace
+
+Flag& Flag::required() {
+  option_->required();
+  return *this;
+}
+
+Flag& Flag::one_of(std::vector<std::string> choices) {
+  rules_->choices = std::move(choices);
+  return *this;
+}
+
+Flag& Flag::between(double least, double most) {
+  rules_->range = {least, most};
+  return *this;
+}
+
+Flag& Flag::needs(const Flag& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Flag& Flag::shown_as(const std::string& text) {
+  option_->default_str(text);
+  return *this;
+}
+
+Flag& Flag::group(const std::string& heading) {
+  option_->group(heading);
+  return *this;
+}
+
+Flag& Flag::one_at_a_time() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Flag& Flag::then(std::function<void()> function) {
+  rules_->then = std::move(function);
+  return *this;
+}
+
+Flag Flags::add(const std::string& name, bool& value, const std::string& help) {
+  const auto rules = std::make_shared<Flag::Rules>(Flag::Rules{.name = first_name(name)});
+  CLI::Option* option = app_->add_flag_function(
+      name,
+      [rules, &value](std::int64_t count) {
+        value = count > 0;
+        if (rules->then) rules->then();
+      },
+      help);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return {*option, rules};
+}
+
+Flag Flags::add(const std::string& name, std::string& value, const std::string& help) {
+  return add_value(*app_, name, help, {"TEXT", value}, [&value](const Flag::Rules& rules, const Words& words) {
+    check_choice(rules, words.back());
+    value = words.back();
+  });
+}
+
+Flag Flags::add(const std::string& name, std::vector<std::string>& value, const std::string& help) {
+  const std::string shown = value.empty() ? "" : fmt::format("[{}]", fmt::join(value, ","));
+  Flag flag = add_value(*app_, name, help, {"TEXT", shown}, [&value](const Flag::Rules& rules, const Words& words) {
+    for (const std::string& word : words) check_choice(rules, word);
+    value = words;
+  });
+  app_->get_option(first_name(name))
+      ->expected(CLI::detail::expected_max_vector_size)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return flag;
+}
+
+Flag Flags::add(const std::string& name, int& value, const std::string& help) {
+  return add_number(*app_, name, value, help);
+}
+Flag Flags::add(const std::string& name, std::int64_t& value, const std::string& help) {
+  return add_number(*app_, name, value, help);
+}
+Flag Flags::add(const std::string& name, std::uint64_t& value, const std::string& help) {
+  return add_number(*app_, name, value, help);
+}
+Flag Flags::add(const std::string& name, float& value, const std::string& help) {
+  return add_number(*app_, name, value, help);
+}
+Flag Flags::add(const std::string& name, double& value, const std::string& help) {
+  return add_number(*app_, name, value, help);
+}
+Flag Flags::add(const std::string& name, std::optional<int>& value, const std::string& help) {
+  return add_number(*app_, name, value, help);
+}
+Flag Flags::add(const std::string& name, std::optional<double>& value, const std::string& help) {
+  return add_number(*app_, name, value, help);
+}
+
+bool Flags::has(const std::string& name) const { return app_->get_option_no_throw(name) != nullptr; }
+
+Flags Flags::command(const CommandName& name, std::function<void()> run) {
+  CLI::App* command = app_->add_subcommand(name.name, name.help);
+  if (!name.examples.empty()) command->footer(name.examples);
+  command->callback(std::move(run));
+  return Flags(*command);
+}
+
+CommandLine::CommandLine(const CommandName& name, std::function<std::string()> version)
+    : app_(std::make_unique<CLI::App>(name.help, name.name)) {
+  app_->footer(name.examples);
+  app_->set_version_flag("--version", std::move(version));
+  app_->require_subcommand(0, 1);
+  app_->formatter(std::make_shared<HelpFormatter>());
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::run(const std::vector<std::string>& words, std::ostream& out) {
+  try {
+    app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
+    if (app_->get_subcommands().empty()) out << app_->help();
+  } catch (const CLI::ParseError& error) {
+    // --help and --version come as exceptions too, with exit code 0.
+    if (error.get_exit_code() == 0) {
+      app_->exit(error, out, out);
+      return;
+    }
+    const auto commands = app_->get_subcommands();
+    fail("{} (see {}{} --help)", error.what(), app_->get_name(),
+         commands.empty() ? "" : " " + commands.front()->get_name());
+  }
+}
+
+}  // namespace attend
