@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attend/base/fields.h"
 
@@ -34,7 +35,10 @@ void add_field_flags(CLI::App& flags, Settings defaults, Json& given, const std:
     else
       option = flags.add_option_function<T>(flag, store, std::string(help));
     option->group(group);
-    option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    if constexpr (std::is_same_v<T, std::vector<std::string>>)  // --text a --text b
+      option->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    else
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
       option->default_str(fmt::format("{}", value));
     else if constexpr (std::is_same_v<T, std::string>)
