@@ -136,7 +136,10 @@ void name_columns(std::vector<std::string> names, std::int64_t line, Table& tabl
 }
 
 void read_records(Records& records, const TableOptions& options, Table& table) {
-  if (options.header && !records.done()) name_columns(records.next(), records.line(), table);
+  if (options.header && !records.done()) {
+    std::vector<std::string> names = records.next();
+    name_columns(std::move(names), records.line(), table);
+  }
   while (!records.done()) {
     std::vector<std::string> cells = records.next();
     const std::int64_t line = records.line();

@@ -84,7 +84,7 @@ TEST(LabelledText, ColumnsAreNamedOrNumbered) {
   expect_message(message_of("text\nnice\n", "a.csv"), "--label-column names it");
   const LabelledOptions numbered{.header = false, .text_column = "2", .label_column = "1"};
   EXPECT_EQ(parse("good\tnice\nbad\tugly\n", "a.tsv", numbered).texts[1].text, "ugly");
-  expect_message(message_of("a,a\n1,2\n", "a.csv"), "a.csv:1: the header names the column 'a' twice");
+  expect_message(message_of("a,a\n1,2\n", "a.csv"), "a.csv:1: the header names the column \"a\" twice");
 }
 
 TEST(LabelledText, FilesThatAreNoneAreRefused) {

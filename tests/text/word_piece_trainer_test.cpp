@@ -45,7 +45,7 @@ TEST(WordPieceTrainer, WritesATokenizerThatPutsBertsTokensAround) {
 
 TEST(WordPieceTrainer, AnyNumberOfThreadsGivesTheSameFile) {
   const auto file = [](int threads) {
-    WordPieceTrainer trainer({.vocabulary_size = 40, .threads = threads});
+    WordPieceTrainer trainer({.vocabulary_size = 60, .threads = threads});
     for (int i = 0; i < 50; ++i) trainer.add_text(kWords + repeated("word" + std::to_string(i), i) + "\n");
     return trainer.train();
   };

@@ -68,7 +68,7 @@ inline std::vector<std::string> toy_masked_training(const std::filesystem::path&
   };
   add("text", (folder / "train.txt").string()), add("valid-text", (folder / "valid.txt").string());
   add("width", "32"), add("layers", "2"), add("heads", "2"), add("max-length", "48"), add("block", "16");
-  add("batch", "16"), add("vocabulary-size", "80"), add("warmup", "20"), add("learning-rate", "0.005");
+  add("batch", "16"), add("vocabulary-size", "80"), add("warmup", "20"), add("learning-rate", "0.003");
   add("threads", "1");
   return words;
 }
@@ -82,7 +82,7 @@ inline std::vector<std::string> toy_head_training(const std::filesystem::path& f
     words.push_back("--" + flag), words.push_back(value);
   };
   add("train", (folder / ("train" + kind)).string()), add("valid", (folder / ("valid" + kind)).string());
-  add("batch", "16"), add("learning-rate", "0.003"), add("threads", "1");
+  add("batch", "16"), add("learning-rate", "0.001"), add("threads", "1");
   return words;
 }
 
