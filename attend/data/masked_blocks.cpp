@@ -27,20 +27,25 @@ MaskedText::MaskedText(const TokenStream& stream, const MaskingOptions& options)
   check(stream.size() >= length_, "training: the text has {} tokens, fewer than a block of {}; a smaller 'block' helps",
         stream.size(), length_);
   hidden_ = std::max<std::int64_t>(1, std::llround(options.share * static_cast<double>(length_)));
+  for (std::int32_t id : options_.ordinary) {
+    check(id >= 0, "training: a token has the id {}", id);
+    ordinary_.resize(std::max(ordinary_.size(), static_cast<std::size_t>(id) + 1));
+    ordinary_[static_cast<std::size_t>(id)] = 1;
+  }
   lines_.push_back(0);
   for (std::int64_t i = 0; i + 1 < stream.size(); ++i)
     if (stream[i] == options.end) lines_.push_back(i + 1);
 }
-
-bool MaskedText::ordinary(std::int32_t id) const { return std::ranges::binary_search(options_.ordinary, id); }
 
 void MaskedText::add(std::int64_t begin, std::uint32_t stream, std::uint64_t number, MaskedBlocks& blocks) const {
   const std::size_t first = blocks.ids.size();
   blocks.ids.push_back(options_.start);
   std::vector<std::size_t> places;  // that may be hidden
   for (std::int64_t i = begin; i < begin + length_; ++i) {
-    if (ordinary(stream_[i])) places.push_back(blocks.ids.size());
-    blocks.ids.push_back(stream_[i]);
+    const std::int32_t id = stream_[i];
+    const auto known = static_cast<std::size_t>(id);
+    if (known < ordinary_.size() && ordinary_[known]) places.push_back(blocks.ids.size());
+    blocks.ids.push_back(id);
   }
   blocks.ids.push_back(options_.end);
   const std::uint64_t draws = number * static_cast<std::uint64_t>(length_);

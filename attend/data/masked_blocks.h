@@ -42,11 +42,11 @@ class MaskedText {
 
  private:
   void add(std::int64_t begin, std::uint32_t stream, std::uint64_t number, MaskedBlocks& blocks) const;
-  bool ordinary(std::int32_t id) const;
 
   const TokenStream& stream_;
   MaskingOptions options_;
   std::int64_t length_ = 0, hidden_ = 0;  // a block's: tokens of text, and how many of them are hidden
+  std::vector<char> ordinary_;            // by id: whether it may be hidden
   std::vector<std::int64_t> lines_;       // where they begin
 };
 
