@@ -41,7 +41,7 @@ constexpr const char* kind_of() {
   else if constexpr (std::is_same_v<T, std::string>)
     return "a string";
   else
-    return "a list of strings";
+    return "a string or a list of strings";
 }
 
 template <class T>
@@ -57,7 +57,8 @@ bool fits(const Json& json) {
   else if constexpr (std::is_same_v<T, std::string>)
     return json.is_string();
   else
-    return json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& item) { return item.is_string(); });
+    return json.is_string() || (json.is_array() && std::all_of(json.begin(), json.end(),
+                                                               [](const Json& item) { return item.is_string(); }));
 }
 
 }  // namespace fields
@@ -72,6 +73,9 @@ void read_fields(Settings& settings, const Json& json, std::string_view what) {
     const auto found = json.find(std::string(name));
     if (found == json.end()) return;
     check(fields::fits<T>(*found), "{}: '{}' must be {}, not {}", what, name, fields::kind_of<T>(), found->dump());
+    if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      if (found->is_string()) return static_cast<void>(member = {found->template get<std::string>()});
+    }
     member = found->template get<T>();
   });
   for (const auto& item : json.items()) {

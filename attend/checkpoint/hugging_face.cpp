@@ -132,9 +132,9 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
     for (const FilePart& part : file_parts(entry)) {
       const std::vector<std::string> names = spellings(part.name, options.prefix);
       const auto name = std::find_if(names.begin(), names.end(), [&](const auto& each) { return files.holding(each); });
-      if (name == names.end()) {
-        check(may_be_new(part.name, headed, options), "{}: no tensor '{}', which the model needs", files.source(),
-              part.name);
+      const bool may_miss = may_be_new(part.name, headed, options);
+      if (name == names.end() || (may_miss && (*files.holding(*name))[*name].shape != part.shape)) {
+        check(may_miss, "{}: no tensor '{}', which the model needs", files.source(), part.name);
         report.missing.push_back(part.name);
         continue;
       }

@@ -47,8 +47,8 @@ struct HuggingFaceOptions {
   // "bert": what the names of the model without its head begin with when it has one; a file may have them with or
   // without it.
   std::string prefix = {};
-  // Parameters outside the prefix, and the pooler, keep their first values when the file lacks them: a new head on a
-  // pretrained model.
+  // Parameters outside the prefix, and the pooler, keep their first values when the file lacks them, or has them in
+  // another shape: a new head on a pretrained model.
   bool new_head = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/strict_json.h"
+#include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors_writer.h"
 
 namespace attend {
@@ -14,16 +15,27 @@ namespace {
 
 using nn::Parameters;
 
-// The shape of the tensor in the file that holds this parameter, alone or among others.
-Shape file_shape(const Parameters::Entry& entry) {
-  Shape shape = entry.parameter->shape;
-  if (entry.rows_in_file > 0) shape.set(0, entry.rows_in_file);
-  return shape;
-}
+// Part of a parameter and where in the file it lies: several parameters may share a tensor there (first_row), and one
+// may be several tensors (bars in its name).
+struct Place {
+  std::string name;
+  Shape shape;             // of the tensor in the file
+  std::size_t first = 0;   // element of that tensor
+  std::int64_t begin = 0;  // element of the parameter
+  std::int64_t count = 0;
+};
 
-std::size_t first_element(const Parameters::Entry& entry) {
-  const Shape& shape = entry.parameter->shape;
-  return static_cast<std::size_t>(entry.first_row * (shape.size() / std::max<std::int64_t>(shape[0], 1)));
+std::vector<Place> places_of(const Parameters::Entry& entry) {
+  std::vector<Place> places;
+  if (entry.rows_in_file == 0) {
+    for (const FilePart& part : file_parts(entry))
+      places.push_back({part.name, part.shape, 0, part.begin, part.shape.size()});
+    return places;
+  }
+  Shape shape = entry.parameter->shape;
+  const std::int64_t count = shape.size(), row = count / std::max<std::int64_t>(shape[0], 1);
+  shape.set(0, entry.rows_in_file);
+  return {{entry.name, shape, static_cast<std::size_t>(entry.first_row * row), 0, count}};
 }
 
 }  // namespace
@@ -31,14 +43,18 @@ std::size_t first_element(const Parameters::Entry& entry) {
 void load_weights(const Safetensors& file, Parameters& parameters) {
   std::set<std::string, std::less<>> known;
   for (const Parameters::Entry& entry : parameters.entries()) {
-    known.insert(entry.name);
-    const StoredTensor* stored = file.find(entry.name);
-    check(stored, "{}: no tensor '{}', which the model needs", file.source(), entry.name);
-    check(stored->shape == file_shape(entry), "{}: '{}' is {}, but the model wants {}", file.source(), entry.name,
-          stored->shape, file_shape(entry));
-    const std::vector<float> values = file.floats(entry.name);
-    parameters.write(entry, std::span(values).subspan(first_element(entry),
-                                                      static_cast<std::size_t>(entry.parameter->shape.size())));
+    std::vector<float> all;
+    for (const Place& place : places_of(entry)) {
+      known.insert(place.name);
+      const StoredTensor* stored = file.find(place.name);
+      check(stored, "{}: no tensor '{}', which the model needs", file.source(), place.name);
+      check(stored->shape == place.shape, "{}: '{}' is {}, but the model wants {}", file.source(), place.name,
+            stored->shape, place.shape);
+      const std::vector<float> values = file.floats(place.name);
+      const auto part = std::span(values).subspan(place.first, static_cast<std::size_t>(place.count));
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    parameters.write(entry, all);
   }
   for (const StoredTensor& stored : file.tensors())
     check(known.count(stored.name), "{}: the model has no place for the tensor {}", file.source(), shown(stored.name));
@@ -60,12 +76,14 @@ void save_weights(const std::string& path, const Parameters& parameters, SavedWe
   const std::size_t width = bytes_of(flat.dtype());
   std::map<std::string, FileTensor> tensors;
   for (const Parameters::Entry& entry : parameters.entries()) {
-    FileTensor& tensor = tensors[entry.name];
-    tensor.shape = file_shape(entry);
-    tensor.bytes.resize(static_cast<std::size_t>(tensor.shape.size()) * width);
-    const Tensor part = flat.slice_first(entry.offset, entry.parameter->shape.size());
-    flat.backend().to_host(tensor.bytes.data() + first_element(entry) * width, part.raw(),
-                           static_cast<std::size_t>(part.size()) * width);
+    for (const Place& place : places_of(entry)) {
+      FileTensor& tensor = tensors[place.name];
+      tensor.shape = place.shape;
+      tensor.bytes.resize(static_cast<std::size_t>(tensor.shape.size()) * width);
+      const Tensor part = flat.slice_first(entry.offset + place.begin, place.count);
+      flat.backend().to_host(tensor.bytes.data() + place.first * width, part.raw(),
+                             static_cast<std::size_t>(part.size()) * width);
+    }
   }
   SafetensorsWriter writer;
   for (const auto& [name, tensor] : tensors) writer.add(name, stored_type_of(flat.dtype()), tensor.shape, tensor.bytes);

@@ -13,7 +13,9 @@
 #include "attend/cli/field_flags.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
+#include "attend/tasks/head_recipe.h"
 #include "attend/tasks/language_recipe.h"
+#include "attend/tasks/masked_recipe.h"
 #include "attend/tasks/train_translation.h"
 
 namespace attend {
@@ -26,10 +28,17 @@ struct TrainOptions {
   Json given = Json::object();  // settings named by flags
 };
 
+constexpr const char* kTasks = "translation, language-model, masked-lm, classify, tag and answer";
+
 constexpr const char* kExamples = R"(Examples:
   attend train --source train.en --target train.fr --valid-source valid.en --valid-target valid.fr --out model
   attend train recipes/multi30k-en-de.json --device cuda --seed 2       flags win over the recipe
   attend train --task language-model --text train.txt --valid-text valid.txt --out gpt --layers 6 --block 256
+  attend train --task masked-lm --text wiki.txt --text more.txt --valid-text valid.txt --out bert
+  attend train --task classify --from bert --train train.tsv --valid dev.tsv --out sentiment --epochs 3
+  attend train --task classify --from bert --train sts.csv --valid dev.csv --regression --label-column score --out sts
+  attend train --task tag --from bert --train eng.train --valid eng.testa --out ner             CoNLL files
+  attend train --task answer --from bert --train train-v1.1.json --valid dev-v1.1.json --out squad
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
 Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
@@ -62,14 +71,23 @@ Trained train_by(const Json& settings, const std::string& what, const tasks::Tra
   const auto open = [](const tasks::RunSettings& run) {
     return open_backend(run.device, {.threads = static_cast<int>(run.threads)});
   };
-  const auto task = settings.find("task");
-  if (task != settings.end() && *task == "language-model") {
+  const auto found = settings.find("task");
+  const std::string task = found == settings.end() ? "translation"
+                           : found->is_string()    ? found->get<std::string>()
+                                                   : "";
+  if (task == "language-model") {
     const tasks::LanguageRecipe recipe = tasks::resolve_language_recipe(settings, what);
     return {tasks::train_language_model(recipe, *open(recipe), options), recipe.out, "attend generate"};
   }
-  check(task == settings.end() || *task == "translation",
-        "{}: unknown task {}; there are \"translation\" and \"language-model\"", what,
-        task != settings.end() ? task->dump() : "");
+  if (task == "masked-lm") {
+    const tasks::MaskedRecipe recipe = tasks::resolve_masked_recipe(settings, what);
+    return {tasks::train_masked_model(recipe, *open(recipe), options), recipe.out, "attend fill"};
+  }
+  if (task == "classify" || task == "tag" || task == "answer") {
+    const tasks::HeadRecipe recipe = tasks::resolve_head_recipe(settings, what);
+    return {tasks::train_head(recipe, *open(recipe), options), recipe.out, "attend " + task};
+  }
+  check(task == "translation", "{}: unknown task {}; there are {}", what, found->dump(), kTasks);
   const tasks::ResolvedRecipe resolved = tasks::resolve_recipe(settings, what);
   return {tasks::train_translation(resolved, *open(resolved.recipe), options), resolved.recipe.out, "attend translate"};
 }
@@ -97,16 +115,20 @@ void run_train(const TrainOptions& options, const Streams& streams) {
 
 void add_train_command(Flags& program, const Streams& streams) {
   add_command<TrainOptions>(
-      program, streams, {.name = "train", .help = "Trains a model to translate, or to write.", .examples = kExamples},
+      program, streams,
+      {.name = "train", .help = "Trains a model: to translate, to write, to guess, to label.", .examples = kExamples},
       [](Flags& flags, TrainOptions& options) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
         flags.add("--resume", options.resume, "go on with the run in --out");
         flags.add("--overwrite", options.overwrite, "start anew although --out holds a run");
-        add_field_flags(flags, tasks::TranslationRecipe{}, options.given, "Run");
+        // A flag that several tasks have stands where the first of them is listed.
+        add_field_flags(flags, tasks::TranslationRecipe{}, options.given, "Every task, and translation");
         models::TransformerConfig transformer = models::transformer_preset("small");
-        add_field_flags(flags, transformer, options.given, "Transformer (defaults: --preset small)");
-        add_field_flags(flags, models::RnnConfig{}, options.given, "RNN");
-        add_field_flags(flags, tasks::LanguageRecipe{}, options.given, "Language model (--task language-model)");
+        add_field_flags(flags, transformer, options.given, "Translation's Transformer (defaults: --preset small)");
+        add_field_flags(flags, models::RnnConfig{}, options.given, "Translation's RNN");
+        add_field_flags(flags, tasks::LanguageRecipe{}, options.given, "Language model, also masked (--text)");
+        add_field_flags(flags, tasks::MaskedRecipe{}, options.given, "Masked language model");
+        add_field_flags(flags, tasks::HeadRecipe{}, options.given, "Fine-tuning (--from, --train)");
       },
       run_train);
 }

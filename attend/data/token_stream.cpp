@@ -16,12 +16,44 @@ namespace {
 
 // The file: this, then the ids as 32-bit little-endian numbers.
 struct Header {
-  char magic[8] = {'a', 't', 't', 'T', 'O', 'K', '0', '1'};
+  char magic[8] = {'a', 't', 't', 'T', 'O', 'K', '0', '2'};
   std::uint64_t text = 0, tokenizer = 0;  // hashes of what it was made from
   std::uint64_t count = 0, ids = 0;       // how many ids, and their hash
 };
 
 std::uint64_t hash_of_file(const std::filesystem::path& path) { return hash_text(MappedFile(path).text()); }
+
+std::uint64_t hash_of(const TokenStreamFiles& files) {
+  auto hash = static_cast<std::uint64_t>(files.line_end + 1);
+  for (const std::string& text : files.texts) hash = hash_key(hash) + hash_of_file(text);
+  return hash;
+}
+
+void encode_lines(const Tokenizer& tokenizer, std::string_view block, std::int32_t end,
+                  std::vector<std::int32_t>& ids) {
+  for (std::size_t length; !block.empty(); block.remove_prefix(std::min(length + 1, block.size()))) {
+    length = std::min(block.find('\n'), block.size());
+    const std::vector<std::int32_t> line = tokenizer.encode_ids(block.substr(0, length), {.add_special_tokens = false});
+    if (line.empty()) continue;
+    ids.insert(ids.end(), line.begin(), line.end());
+    ids.push_back(end);
+  }
+}
+
+void encode_text(const Tokenizer& tokenizer, const std::filesystem::path& text, std::int32_t line_end,
+                 std::vector<std::int32_t>& ids) {
+  TextReader reader(text);
+  for (std::string_view block = reader.next_block(); !block.empty(); block = reader.next_block()) {
+    if (const auto byte = find_invalid_utf8(block))
+      fail("'{}' is not UTF-8 (byte {} of a block)", text.string(), *byte);
+    if (line_end >= 0) {
+      encode_lines(tokenizer, block, line_end, ids);
+      continue;
+    }
+    const std::vector<std::int32_t> more = tokenizer.encode_ids(block, {.add_special_tokens = false});
+    ids.insert(ids.end(), more.begin(), more.end());
+  }
+}
 
 std::string_view bytes_of_ids(const std::vector<std::int32_t>& ids) {
   return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(std::int32_t)};
@@ -49,30 +81,24 @@ std::int32_t TokenStream::operator[](std::int64_t i) const {
   return id;
 }
 
-TokenStream TokenStream::open_or_build(const std::filesystem::path& text, const std::filesystem::path& tokenizer,
-                                       const std::filesystem::path& cache) {
+TokenStream TokenStream::open_or_build(const TokenStreamFiles& files) {
+  check(!files.texts.empty(), "training: no text was named");
   Header header;
-  header.text = hash_of_file(text), header.tokenizer = hash_of_file(tokenizer);
-  if (std::filesystem::exists(cache)) {
-    MappedFile file(cache);
+  header.text = hash_of(files), header.tokenizer = hash_of_file(files.tokenizer);
+  if (std::filesystem::exists(files.cache)) {
+    MappedFile file(files.cache);
     if (fits(file, header)) return TokenStream(std::move(file));
   }
-  const Tokenizer encode = Tokenizer::load(tokenizer);
+  const Tokenizer tokenizer = Tokenizer::load(files.tokenizer);
   std::vector<std::int32_t> ids;
-  TextReader reader(text);
-  for (std::string_view block = reader.next_block(); !block.empty(); block = reader.next_block()) {
-    if (const auto byte = find_invalid_utf8(block))
-      fail("'{}' is not UTF-8 (byte {} of a block)", text.string(), *byte);
-    const std::vector<std::int32_t> more = encode.encode_ids(block, {.add_special_tokens = false});
-    ids.insert(ids.end(), more.begin(), more.end());
-  }
-  check(ids.size() >= 2, "'{}': a text of {} tokens has nothing to predict", text.string(), ids.size());
+  for (const std::string& text : files.texts) encode_text(tokenizer, text, files.line_end, ids);
+  check(ids.size() >= 2, "'{}': a text of {} tokens has nothing to predict", files.texts[0], ids.size());
   header.count = ids.size(), header.ids = hash_text(bytes_of_ids(ids));
-  write_file(cache, [&](const FileWriter& write) {
+  write_file(files.cache, [&](const FileWriter& write) {
     write({reinterpret_cast<const char*>(&header), sizeof header});
     write(bytes_of_ids(ids));
   });
-  return TokenStream(MappedFile(cache));
+  return TokenStream(MappedFile(files.cache));
 }
 
 TokenWindows random_windows(const TokenStream& stream, std::int64_t rows, std::int64_t length, std::uint64_t seed,

@@ -1,4 +1,4 @@
-// A text as one long row of token ids in a memory-mapped file, made once and reused while text and tokenizer are the
+// Texts as one long row of token ids in a memory-mapped file, made once and reused while text and tokenizer are the
 // same; and windows of it to train a language model on.
 #pragma once
 
@@ -11,11 +11,17 @@
 
 namespace attend::data {
 
+struct TokenStreamFiles {
+  std::vector<std::string> texts;  // one behind the other, each plain or .gz
+  std::filesystem::path tokenizer, cache;
+  // A token behind every line that has any, and lines are read one by one; -1: the text as it is, line feeds included.
+  std::int32_t line_end = -1;
+};
+
 class TokenStream {
  public:
-  // The cache when it belongs to this text and this tokenizer, else it is made anew. Invalid UTF-8 is an Error.
-  static TokenStream open_or_build(const std::filesystem::path& text, const std::filesystem::path& tokenizer,
-                                   const std::filesystem::path& cache);
+  // The cache when it belongs to these texts and this tokenizer, else it is made anew. Invalid UTF-8 is an Error.
+  static TokenStream open_or_build(const TokenStreamFiles& files);
 
   std::int64_t size() const { return size_; }
   std::int32_t operator[](std::int64_t i) const;

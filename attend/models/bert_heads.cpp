@@ -98,10 +98,11 @@ Tensor SequenceClassifier::logits(const Tensor& states, const nn::Sequences& tex
 }
 
 Tensor SequenceClassifier::loss(const BertInput& input, const Tensor& labels) const {
-  const Tensor scores = logits(body_.states(input), input.texts);
+  Tensor scores = logits(body_.states(input), input.texts);
+  if (labels.size() < scores.dim(0)) scores = ops::slice(scores, 0, 0, labels.size());
   if (!body_.config().regression) return ops::cross_entropy(scores, labels).mean;
-  const Tensor distance = ops::add(scores.reshape({scores.rows()}), ops::scale(labels, -1));
-  return ops::cast(ops::mean(ops::multiply(distance, distance), 0), DType::f32);
+  const Tensor distance = ops::add(ops::cast(scores, DType::f32).reshape({scores.rows()}), ops::scale(labels, -1));
+  return ops::mean(ops::multiply(distance, distance), 0);
 }
 
 TokenTagger::TokenTagger(const BertConfig& config)

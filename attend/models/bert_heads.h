@@ -113,6 +113,7 @@ class SequenceClassifier {
 
   Tensor logits(const Tensor& states, const nn::Sequences& texts) const;  // [B, labels]
   // The mean cross entropy of labels i32 [B], or the mean square distance from numbers f32 [B].   -> f32 [1]
+  // Texts behind the first B count for nothing.
   Tensor loss(const BertInput& input, const Tensor& labels) const;
   template <class Visitor>
   void visit(Visitor&& v) {

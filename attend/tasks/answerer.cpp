@@ -36,11 +36,11 @@ double log_sum(const std::vector<WindowLogits>& windows, std::vector<float> Wind
 Answerer::Answerer(const std::filesystem::path& folder, Backend& backend, DType dtype)
     : encoder_(folder, "answer", kHeads, backend, dtype) {}
 
-std::vector<EncoderText> Answerer::windows(std::string_view question, std::string_view context,
-                                           std::int64_t overlap) const {
+std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string_view question,
+                                        std::string_view context, std::int64_t overlap) {
   check(overlap >= 0, "answer: an overlap of {} tokens", overlap);
-  const EncoderText whole = encoder_.reader().read_all(question, context);
-  const auto limit = static_cast<std::size_t>(encoder_.reader().longest());
+  const EncoderText whole = reader.read_all(question, context);
+  const auto limit = static_cast<std::size_t>(reader.longest());
   const std::size_t around = whole.ids.size() - whole.second.size();
   check(around + 8 <= limit, "answer: the question has {} tokens, and the model reads no more than {} with the context",
         whole.first.size(), limit);
@@ -59,7 +59,7 @@ std::vector<Answer> Answerer::answer(std::string_view question, std::string_view
   check(options.top_k >= 1, "answer: top-k must be at least 1, not {}", options.top_k);
   check(options.max_tokens >= 1, "answer: an answer of {} tokens", options.max_tokens);
   check(!find_invalid_utf8(question) && !find_invalid_utf8(context), "answer: question and context must be UTF-8");
-  const std::vector<EncoderText> texts = windows(question, context, options.overlap);
+  const std::vector<EncoderText> texts = answer_windows(encoder_.reader(), question, context, options.overlap);
   std::vector<WindowLogits> found(texts.size());
   in_batches(texts, options.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
     Pass pass(encoder_.backend());

@@ -25,6 +25,10 @@ struct Answer {
   float score = 0;  // the probability of the beginning times that of the end, among all tokens of the context
 };
 
+// A context cut into windows, each behind the question. Throws Error when the question leaves no room for the context.
+std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string_view question,
+                                        std::string_view context, std::int64_t overlap);
+
 class Answerer {
  public:
   Answerer(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
@@ -33,8 +37,6 @@ class Answerer {
   std::vector<Answer> answer(std::string_view question, std::string_view context,
                              const AnswerOptions& options = {}) const;
 
-  // The context cut into windows, each behind the question.
-  std::vector<EncoderText> windows(std::string_view question, std::string_view context, std::int64_t overlap) const;
   const EncoderModel<models::QuestionAnswerer>& encoder() const { return encoder_; }
 
  private:

@@ -102,9 +102,13 @@ EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string co
         command_, folder.string(), tokenizer_.id_limit() - 1, config_.vocabulary);
 }
 
-// RoBERTa's first position is the one behind the padding's.
+std::int32_t EncoderReader::first_position() const {
+  return config_.family == models::BertFamily::roberta ? static_cast<std::int32_t>(config_.pad) + 1 : 0;
+}
+
 std::int64_t EncoderReader::longest() const {
-  return config_.family == models::BertFamily::roberta ? config_.max_length - config_.pad - 1 : config_.max_length;
+  const std::int64_t most = config_.max_length - first_position();
+  return limit_ > 0 ? std::min(limit_, most) : most;
 }
 
 EncoderText EncoderReader::read_all(std::string_view text) const {
@@ -176,29 +180,32 @@ EncoderText EncoderReader::read(std::string_view text, std::string_view second, 
   return cut(read_all(mend(text, number, batching), mend(second, number, batching)), number, batching);
 }
 
-models::BertInput EncoderReader::pack(std::span<const EncoderText* const> texts, Backend& backend) const {
-  std::vector<std::int32_t> ids, types, positions, offsets = {0};
-  std::size_t most = 0;
-  const auto first = static_cast<std::int32_t>(config_.family == models::BertFamily::roberta ? config_.pad + 1 : 0);
+PackedTexts EncoderReader::pack(std::span<const EncoderText* const> texts) const {
+  PackedTexts packed;
   for (const EncoderText* text : texts) {
     for (std::size_t i = 0; i < text->ids.size(); ++i) {
-      ids.push_back(text->ids[i]);
-      types.push_back(text->types[i] < config_.types ? text->types[i] : 0);  // RoBERTa has one type
-      positions.push_back(first + static_cast<std::int32_t>(i));
+      packed.ids.push_back(text->ids[i]);
+      packed.types.push_back(text->types[i] < config_.types ? text->types[i] : 0);  // RoBERTa has one type
+      packed.positions.push_back(first_position() + static_cast<std::int32_t>(i));
     }
-    offsets.push_back(static_cast<std::int32_t>(ids.size()));
-    most = std::max(most, text->ids.size());
+    packed.offsets.push_back(static_cast<std::int32_t>(packed.ids.size()));
+    packed.longest = std::max(packed.longest, static_cast<std::int64_t>(text->ids.size()));
   }
+  return packed;
+}
+
+models::BertInput EncoderReader::pack(std::span<const EncoderText* const> texts, Backend& backend) const {
+  const PackedTexts packed = pack(texts);
   const auto tensor = [&](const std::vector<std::int32_t>& values) {
     Tensor made = make_tensor(backend, {static_cast<std::int64_t>(values.size())}, DType::i32);
     upload(made, values);
     return made;
   };
-  models::BertInput input{{.ids = tensor(ids),
-                           .offsets = tensor(offsets),
-                           .positions = tensor(positions),
-                           .longest = static_cast<std::int64_t>(most)}};
-  if (!config_.distilled()) input.types = tensor(types);
+  models::BertInput input{{.ids = tensor(packed.ids),
+                           .offsets = tensor(packed.offsets),
+                           .positions = tensor(packed.positions),
+                           .longest = packed.longest}};
+  if (!config_.distilled()) input.types = tensor(packed.types);
   return input;
 }
 

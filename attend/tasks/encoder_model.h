@@ -39,6 +39,13 @@ struct EncoderText {
   std::size_t cut = 0;  // tokens that were left out because the model reads no more
 };
 
+// Texts one after another, without padding, on the host: what nn::Sequences is made of.
+struct PackedTexts {
+  std::vector<std::int32_t> ids, types, positions;  // [rows]
+  std::vector<std::int32_t> offsets = {0};          // [texts + 1]
+  std::int64_t longest = 0;
+};
+
 // Characters [begin, end) of well-formed UTF-8.
 std::string characters_of(std::string_view text, Span span);
 
@@ -59,6 +66,8 @@ class EncoderReader {
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const std::string& command() const { return command_; }
   std::int64_t longest() const;  // a text, with what is put around it
+  // Reads no more than so many tokens of a text, if the model could; 0: as many as that can.
+  void limit(std::int64_t tokens) { limit_ = tokens; }
 
   // Not cut.
   EncoderText read_all(std::string_view text) const;
@@ -70,7 +79,9 @@ class EncoderReader {
   EncoderText read(std::string_view text, std::string_view second, std::int64_t number,
                    const EncoderBatching& batching) const;
 
-  // Texts one after another, without padding.
+  PackedTexts pack(std::span<const EncoderText* const> texts) const;
+  // The position of a text's first token: RoBERTa counts from behind the padding's.
+  std::int32_t first_position() const;
   models::BertInput pack(std::span<const EncoderText* const> texts, Backend& backend) const;
 
  private:
@@ -79,6 +90,7 @@ class EncoderReader {
   std::string command_;
   models::BertConfig config_;
   Tokenizer tokenizer_;
+  std::int64_t limit_ = 0;
 };
 
 // Calls run(texts, indices) for batches of texts of similar length, until all had their turn.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attend/base/json.h"
 #include "attend/models/gpt2.h"
@@ -14,7 +15,7 @@ namespace attend::tasks {
 
 struct LanguageRecipe : RunSettings {
   std::string task = "language-model";
-  std::string text, valid_text;
+  std::vector<std::string> text, valid_text;
   std::string tokenizer;
   std::int64_t vocabulary_size = 0;
   std::int64_t width = 384, layers = 6, heads = 6, block = 256;
@@ -28,9 +29,9 @@ struct LanguageRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "what is trained: translation or language-model");
-    v("text", text, "language-model: the training text, plain or .gz");
-    v("valid_text", valid_text, "language-model: text to validate on");
+    v("task", task, "translation, language-model, masked-lm, classify, tag or answer");
+    v("text", text, "the training text, plain or .gz; may be given several times");
+    v("valid_text", valid_text, "text to validate on");
     v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
     v("vocabulary_size", vocabulary_size, "tokens to learn; language-model: 0 takes bytes, that is characters");
     v("width", width, "of the model");

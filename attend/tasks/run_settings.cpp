@@ -16,6 +16,8 @@ std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std:
   const train::InverseSquareRoot paper{.warmup = settings.warmup, .width = width, .peak = settings.learning_rate};
   if (settings.schedule == "inverse-square-root") return paper;
   const float peak = paper(std::max<std::int64_t>(settings.warmup, 1));
+  if (settings.schedule == "linear")
+    return train::Linear{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
   return train::Cosine{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
 }
 
@@ -32,7 +34,7 @@ void check_one_of(std::string_view what, const char* key, const std::string& val
 }
 
 void check_settings(const RunSettings& settings, std::string_view what) {
-  check_one_of(what, "schedule", settings.schedule, {"inverse-square-root", "cosine"});
+  check_one_of(what, "schedule", settings.schedule, {"inverse-square-root", "cosine", "linear"});
   check_one_of(what, "dtype", settings.dtype, {"auto", "f32", "bf16"});
   const std::pair<const char*, std::int64_t> positive[] = {
       {"accumulate", settings.accumulate}, {"steps", settings.steps},

@@ -34,7 +34,7 @@ struct RunSettings {
     v("out", out, "folder of the model and the run");
     v("accumulate", accumulate, "batches a step");
     v("steps", steps, "of the optimiser");
-    v("schedule", schedule, "inverse-square-root (Vaswani et al. 2017) or cosine");
+    v("schedule", schedule, "inverse-square-root (Vaswani et al. 2017), cosine or linear");
     v("learning_rate", learning_rate, "at the end of the warm-up; 0: the paper's, 1 / sqrt(width x warmup)");
     v("warmup", warmup, "steps of rising learning rate");
     v("clip_norm", clip_norm, "largest norm of the gradient; 0: any");

@@ -8,15 +8,13 @@ namespace {
 
 constexpr std::string_view kHeads[] = {"ForTokenClassification"};
 
-// Whether the token goes on with the word before it: WordPiece marks that, byte-level BPE marks the space before a
-// word.
-bool continues(const EncoderText& text, std::size_t token, models::BertFamily family) {
+}  // namespace
+
+bool continues_word(const EncoderText& text, std::size_t token, models::BertFamily family) {
   if (token == text.first.begin) return false;
   if (family != models::BertFamily::roberta) return text.tokens[token].starts_with("##");
   return text.offsets[token].begin == text.offsets[token - 1].end && !text.tokens[token].starts_with("\xC4\xA0");
 }
-
-}  // namespace
 
 Tagger::Tagger(const std::filesystem::path& folder, Backend& backend, DType dtype)
     : encoder_(folder, "tag", kHeads, backend, dtype) {}
@@ -40,7 +38,7 @@ std::vector<TaggedLine> Tagger::tag(std::span<const std::string> lines, const En
       const EncoderText& text = *batch[i];
       TaggedLine& line = results[indices[i]];
       for (std::size_t token = text.first.begin; token < text.first.end; ++token) {
-        if (!line.empty() && continues(text, token, reader.config().family)) {
+        if (!line.empty() && continues_word(text, token, reader.config().family)) {
           line.back().span.end = text.offsets[token].end;
           continue;
         }

@@ -29,7 +29,7 @@ void prepare_tokenizer(const LanguageRecipe& recipe, const TrainOptions& options
                       .special_tokens = {kEndOfText},
                       .words = {.line_ends = true},
                       .threads = static_cast<int>(recipe.threads)});
-  trainer.add_file(recipe.text);
+  for (const std::string& text : recipe.text) trainer.add_file(text);
   write_file(path, to_tokenizer_json(trainer.train()));
 }
 
@@ -43,9 +43,10 @@ train::TrainingResult train_language_model(const LanguageRecipe& recipe, Backend
   const std::filesystem::path out(recipe.out);
   prepare_tokenizer(recipe, options);
   const Tokenizer tokenizer = Tokenizer::load(out / "tokenizer.json");
-  const auto training = data::TokenStream::open_or_build(recipe.text, out / "tokenizer.json", out / "train.tokens");
-  const auto validation =
-      data::TokenStream::open_or_build(recipe.valid_text, out / "tokenizer.json", out / "valid.tokens");
+  const auto training = data::TokenStream::open_or_build(
+      {.texts = recipe.text, .tokenizer = out / "tokenizer.json", .cache = out / "train.tokens"});
+  const auto validation = data::TokenStream::open_or_build(
+      {.texts = recipe.valid_text, .tokenizer = out / "tokenizer.json", .cache = out / "valid.tokens"});
   options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n", training.size(),
                                   validation.size());
 

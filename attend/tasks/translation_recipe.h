@@ -28,7 +28,7 @@ struct TranslationRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "what is trained: translation or language-model");
+    v("task", task, "translation, language-model, masked-lm, classify, tag or answer");
     v("source", source, "training text to translate from, one sentence a line, plain or .gz");
     v("target", target, "its translation, line by line");
     v("valid_source", valid_source, "text to validate on");

@@ -55,7 +55,9 @@ TrainedBpe BpeTrainer::train() {
   for (int byte : bytes)
     byte_ids[static_cast<std::size_t>(byte)] = id_of(to_byte_characters(std::string(1, static_cast<char>(byte))));
 
-  PairMerger merger(counter_.words(), byte_ids);
+  PairMerger merger(counter_.words(), [&](std::string_view word, std::vector<TokenId>& symbols) {
+    for (char byte : word) symbols.push_back(byte_ids[static_cast<unsigned char>(byte)]);
+  });
   while (trained.tokens.size() < options_.vocabulary_size) {
     const PairMerger::Best best = merger.next();
     if (best.count < std::max<std::uint64_t>(options_.min_frequency, 1)) break;

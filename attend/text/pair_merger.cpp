@@ -8,12 +8,13 @@ std::uint64_t pair_of(TokenId a, TokenId b) { return PairTable<int>::key_of(a, b
 
 }  // namespace
 
-PairMerger::PairMerger(const std::vector<CountedWord>& words, const std::vector<TokenId>& byte_ids) {
+PairMerger::PairMerger(const std::vector<CountedWord>& words, const Speller& spell) {
   words_.reserve(words.size());
   for (const CountedWord& word : words) {
-    words_.push_back({static_cast<std::uint32_t>(symbols_.size()), static_cast<std::uint32_t>(word.text.size()),
+    const std::size_t begin = symbols_.size();
+    spell(word.text, symbols_);
+    words_.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(symbols_.size() - begin),
                       static_cast<std::int64_t>(word.count)});
-    for (char byte : word.text) symbols_.push_back(byte_ids[static_cast<unsigned char>(byte)]);
   }
   for (std::uint32_t i = 0; i < words_.size(); ++i) {
     const TokenId* symbols = symbols_.data() + words_[i].begin;

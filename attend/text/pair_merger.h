@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <queue>
+#include <string_view>
 #include <vector>
 
 #include "attend/text/pair_table.h"
@@ -18,8 +20,9 @@ namespace attend {
 
 class PairMerger {
  public:
-  // byte_ids[b] is the id of byte b.
-  PairMerger(const std::vector<CountedWord>& words, const std::vector<TokenId>& byte_ids);
+  // spell(word, symbols) appends the symbols a word starts as.
+  using Speller = std::function<void(std::string_view word, std::vector<TokenId>& symbols)>;
+  PairMerger(const std::vector<CountedWord>& words, const Speller& spell);
 
   struct Best {
     TokenId first = -1, second = -1;

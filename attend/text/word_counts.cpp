@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "attend/base/unicode.h"
 #include "attend/text/gpt2_words.h"
@@ -65,7 +66,7 @@ void WordTable::add(std::string_view word, std::uint64_t count) {
 }
 
 WordCounter::WordCounter(ThreadPool& pool, WordCountOptions options)
-    : pool_(pool), options_(options), counts_(static_cast<std::size_t>(pool.threads())) {}
+    : pool_(pool), options_(std::move(options)), counts_(static_cast<std::size_t>(pool.threads())) {}
 
 void WordCounter::add(std::string_view lines) {
   const std::vector<std::string_view> pieces = cut(lines);
@@ -100,6 +101,10 @@ void WordCounter::add_piece(std::string_view lines, Counts& counts) const {
     if (options_.add_prefix_space && !line.empty()) {
       spaced.assign(" ").append(line);
       line = spaced;
+    }
+    if (options_.cut) {
+      options_.cut(line, counts.words);
+      continue;
     }
     for (std::size_t at = 0; at < line.size();) {
       const std::size_t end = words.end_of_word(line, at);

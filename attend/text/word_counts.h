@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +39,11 @@ class WordTable {
 struct WordCountOptions {
   bool add_prefix_space = false;  // a line gets a space in front, so that its first word is like the others
   bool line_ends = false;         // lines keep their line feed
+  // Adds the words of a line to the table; without it they are GPT-2's. Several threads call it.
+  std::function<void(std::string_view line, WordTable& words)> cut = {};
 };
 
-// Counts GPT-2's words, line by line. Any number of threads gives the same counts.
+// Counts words, line by line. Any number of threads gives the same counts.
 class WordCounter {
  public:
   WordCounter(ThreadPool& pool, WordCountOptions options);

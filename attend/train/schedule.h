@@ -33,4 +33,16 @@ struct Cosine {
   }
 };
 
+// Up linearly for `warmup` steps, then down linearly to 0 at `steps` (Devlin et al. 2019, appendix A.2).
+struct Linear {
+  std::int64_t warmup = 0, steps = 1000;
+  float peak = 1e-4f;
+
+  float operator()(std::int64_t step) const {
+    if (step <= warmup) return peak * static_cast<float>(step) / static_cast<float>(warmup);
+    const std::int64_t left = std::max<std::int64_t>(steps - step, 0), all = std::max<std::int64_t>(steps - warmup, 1);
+    return peak * static_cast<float>(static_cast<double>(left) / static_cast<double>(all));
+  }
+};
+
 }  // namespace attend::train

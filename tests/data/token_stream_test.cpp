@@ -31,7 +31,8 @@ class Stream : public testing::Test {
     write_file(folder_ / "text", text);
   }
   TokenStream open() const {
-    return TokenStream::open_or_build(folder_ / "text", folder_ / "tokenizer.json", folder_ / "cache");
+    return TokenStream::open_or_build(
+        {.texts = {(folder_ / "text").string()}, .tokenizer = folder_ / "tokenizer.json", .cache = folder_ / "cache"});
   }
   void expect_text() const {
     const TokenStream stream = open();

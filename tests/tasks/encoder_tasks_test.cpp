@@ -248,7 +248,7 @@ TEST_F(Encoders, LongContextsAreReadInOverlappingWindows) {
   const tasks::Answerer answerer(folder_ / "answer", cpu());
   std::string context;
   for (int i = 0; i < 60; ++i) context += "a fox " + std::to_string(i) + " ";
-  const auto windows = answerer.windows("the dog", context, 10);
+  const auto windows = tasks::answer_windows(answerer.encoder().reader(), "the dog", context, 10);
   ASSERT_GT(windows.size(), 2u);
   const Encoding whole = answerer.encoder().reader().tokenizer().encode(context, {.add_special_tokens = false});
   std::uint32_t reached = 0;

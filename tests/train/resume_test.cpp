@@ -15,6 +15,7 @@
 #include "attend/base/files.h"
 #include "attend/checkpoint/safetensors.h"
 #include "tests/train/toy_corpus.h"
+#include "tests/train/toy_labels.h"
 
 namespace attend::test {
 namespace {
@@ -67,13 +68,23 @@ class Resume : public testing::TestWithParam<const char*> {
     if (!fs::exists(program())) GTEST_SKIP() << "the program " << program() << " is not built";
     folder_ = fs::temp_directory_path() / ("attend_resume_" + std::to_string(getpid()));
     write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
+    write_toy_labels(folder_, 60);
+    if (std::string(GetParam()) != "classify") return;
+    std::vector<std::string> args = toy_masked_training(folder_, folder_ / "start");
+    args.insert(args.end(), {"--steps", "2"});
+    ASSERT_EQ(wait_for(start(args)), 0);
   }
   void TearDown() override { fs::remove_all(folder_); }
 
+  std::vector<std::string> toy_run(const std::string& model, const std::string& out) const {
+    if (model == "language-model") return toy_language_training(folder_, folder_ / out);
+    if (model == "masked-lm") return toy_masked_training(folder_, folder_ / out);
+    if (model == "classify") return toy_head_training(folder_, model, ".tsv", folder_ / "start", folder_ / out);
+    return toy_training(folder_, folder_ / out, model);
+  }
   std::vector<std::string> run(const std::string& out) const {
     const std::string model = GetParam();
-    std::vector<std::string> args = model == "language-model" ? toy_language_training(folder_, folder_ / out)
-                                                              : toy_training(folder_, folder_ / out, model);
+    std::vector<std::string> args = toy_run(model, out);
     for (const char* arg : {"--steps", "300", "--save-every", "7", "--validate-every", "60", "--log-every", "4",
                             "--average", "2", "--dropout", "0.1"})
       args.emplace_back(arg);
@@ -114,7 +125,8 @@ TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Resume, testing::Values("transformer", "rnn-attention", "language-model"),
+INSTANTIATE_TEST_SUITE_P(Models, Resume,
+                         testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

@@ -1,0 +1,118 @@
+#include "attend/tasks/head_task.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "attend/base/error.h"
+#include "attend/base/random.h"
+
+namespace attend::tasks {
+
+namespace {
+
+constexpr std::uint32_t kEpochStream = 0x68656164;
+
+std::uint64_t epoch_seed(std::uint64_t seed, std::uint64_t epoch) {
+  const Random4 random = philox(seed, kEpochStream, epoch);
+  return std::uint64_t{random.word[1]} << 32 | random.word[0];
+}
+
+}  // namespace
+
+HeadTask::HeadTask(const Parts& parts, const HeadTaskOptions& options)
+    : parts_(parts),
+      options_(options),
+      training_batches_(parts.backend, parts.reader, parts.kind),
+      validation_batches_(parts.backend, parts.reader, parts.kind) {
+  check(!parts.training.empty() && !parts.validation.empty(),
+        "training: there are no texts to train or to validate on");
+  start_prefetch();
+}
+
+void HeadTask::start_prefetch() {
+  prefetch_.reset();
+  made_ = taken_;
+  order_.reset();
+  prefetch_ = std::make_unique<Prefetch>([this]() -> Prefetch::Entry {
+    HostHeadBatch batch = make(made_);
+    return {std::move(batch), ++made_};
+  });
+}
+
+// Text number n of the run is number n mod N of epoch n / N: batches run on over the ends of epochs.
+HostHeadBatch HeadTask::make(std::uint64_t batch) {
+  const auto count = static_cast<std::uint64_t>(parts_.training.size()),
+             size = static_cast<std::uint64_t>(options_.batch);
+  std::vector<const HeadExample*> examples;
+  for (std::uint64_t n = batch * size; n < (batch + 1) * size; ++n) {
+    if (!order_ || epoch_ != n / count) {
+      epoch_ = n / count;
+      order_ = std::make_unique<data::Permutation>(count, epoch_seed(options_.seed, epoch_));
+    }
+    examples.push_back(&parts_.training[(*order_)(n % count)]);
+  }
+  return make_head_batch(parts_.reader, parts_.kind, examples);
+}
+
+std::uint64_t HeadTask::next_batch() {
+  const auto [batch, after] = prefetch_->next();
+  taken_ = after;
+  tokens_ = batch.tokens;
+  batch_ = training_batches_.put(batch);
+  return batch.key;
+}
+
+Json HeadTask::position() const { return {{"batch", taken_}}; }
+
+void HeadTask::seek(const Json& position) {
+  check(position.is_object() && position.contains("batch") && position["batch"].is_number_unsigned(),
+        "training: the saved place in the data is damaged");
+  taken_ = position["batch"].get<std::uint64_t>();
+  start_prefetch();
+}
+
+void HeadTask::judge_batch(std::span<const HeadExample* const> examples, std::size_t count, Judge& judge) {
+  Pass pass(parts_.backend);
+  const HostHeadBatch host = make_head_batch(parts_.reader, parts_.kind, examples);
+  const Tensor found = parts_.head.logits(validation_batches_.put(host).in(pass));
+  const std::vector<float> logits = download(found);
+  const auto all = std::span(logits);
+  const auto width = static_cast<std::size_t>(found.width());  // labels; of spans the longest text
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t tokens = examples[i]->text.ids.size();
+    if (parts_.kind == TargetKind::span) {
+      const auto starts = all.subspan(i * width, tokens), ends = all.subspan((examples.size() + i) * width, tokens);
+      std::vector<float> both(starts.begin(), starts.end());
+      both.insert(both.end(), ends.begin(), ends.end());
+      judge.add(*examples[i], both);
+    } else if (parts_.kind == TargetKind::tags) {
+      judge.add(*examples[i], all.subspan(row * width, tokens * width));
+    } else {
+      judge.add(*examples[i], all.subspan(i * width, width));
+    }
+    row += tokens;
+  }
+}
+
+train::Validation HeadTask::validate() {
+  std::vector<std::size_t> order(parts_.validation.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return parts_.validation[i].text.ids.size(); });
+  const auto judge = make_judge(parts_.kind, parts_.validation_texts, parts_.reader.config().labels);
+  const auto size = static_cast<std::size_t>(options_.batch);
+  for (std::size_t begin = 0; begin < order.size(); begin += size) {
+    const std::size_t count = std::min(size, order.size() - begin);
+    std::vector<const HeadExample*> examples;
+    // The last batch is filled up with its last text: all have the same number, so few shapes exist.
+    for (std::size_t i = 0; i < size; ++i)
+      examples.push_back(&parts_.validation[order[begin + std::min(i, count - 1)]]);
+    judge_batch(examples, count, *judge);
+  }
+  train::Validation result = judge->result();
+  if (options_.select_by_loss) result.score = -result.loss;
+  return result;
+}
+
+}  // namespace attend::tasks
