@@ -2,7 +2,9 @@
 // with all threads of a block, D/8 lanes a key and four keys in flight each, and the partial softmaxes are joined at
 // the end. One block for each query of a head: 512 threads hold 256 keys of width 64 at a time.
 #include "attend/cuda/attention_mask.cuh"
+#include "attend/cuda/block.cuh"
 #include "attend/cuda/element.cuh"
+#include "attend/cuda/launch.cuh"
 
 namespace attend::cuda {
 namespace {
@@ -38,11 +40,21 @@ __device__ __forceinline__ void rescale(Partial& x, float maximum) {
   for (int e = 0; e < 8; ++e) x.o[e] *= factor;
 }
 
+// Joins what lane groups `step` lanes apart have found.
+__device__ __forceinline__ void join(Partial& x, int step) {
+  const float maximum = fmaxf(x.maximum, __shfl_xor_sync(0xffffffffu, x.maximum, step));
+  if (maximum != -INFINITY) rescale(x, maximum);
+  x.sum += __shfl_xor_sync(0xffffffffu, x.sum, step);
+#pragma unroll
+  for (int e = 0; e < 8; ++e) x.o[e] += __shfl_xor_sync(0xffffffffu, x.o[e], step);
+}
+
 template <class T, int kLanes>
 __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionParams p) {
-  constexpr int kGroups = kThreads / kLanes;
-  __shared__ float maxima[kGroups], sums[kGroups];
-  __shared__ float columns[kGroups][kLanes * 8 + 1];
+  constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / kWarp;
+  __shared__ float maxima[kWarps], sums[kWarps];
+  __shared__ float columns[kWarps][kLanes * 8 + 1];
+  wait_for_inputs();
   const int t = blockIdx.x % p.queries, head = blockIdx.x / p.queries, b = head / p.heads, h = head % p.heads;
   const AttentionSpan span = span_of(p, b);
   if (t >= span.queries) return;
@@ -96,21 +108,30 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
     }
   }
 
-  if (lane == 0) maxima[group] = mine.maximum;
+  // First the groups of a warp, then the warps.
+#pragma unroll
+  for (int step = kLanes; step < kWarp; step *= 2) join(mine, step);
+  const int warp = threadIdx.x / kWarp;
+  const bool speaks = threadIdx.x % kWarp < kLanes;
+  if (speaks && lane == 0) maxima[warp] = mine.maximum;
   __syncthreads();
   float maximum = -INFINITY;
-  for (int g = 0; g < kGroups; ++g) maximum = fmaxf(maximum, maxima[g]);
-  if (maximum != -INFINITY) rescale(mine, maximum);
-  if (lane == 0) sums[group] = mine.sum;
 #pragma unroll
-  for (int e = 0; e < 8; ++e) columns[group][lane * 8 + e] = mine.o[e];
+  for (int w = 0; w < kWarps; ++w) maximum = fmaxf(maximum, maxima[w]);
+  if (maximum != -INFINITY) rescale(mine, maximum);
+  if (speaks && lane == 0) sums[warp] = mine.sum;
+  if (speaks)
+#pragma unroll
+    for (int e = 0; e < 8; ++e) columns[warp][lane * 8 + e] = mine.o[e];
   __syncthreads();
   float sum = 0;
-  for (int g = 0; g < kGroups; ++g) sum += sums[g];
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) sum += sums[w];
   if (threadIdx.x == 0) p.lse[row * p.heads + h] = sum > 0 ? (maximum + log2f(sum)) * kLn2 : -INFINITY;
   if (static_cast<int>(threadIdx.x) < p.width) {
     float o = 0;
-    for (int g = 0; g < kGroups; ++g) o += columns[g][threadIdx.x];
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) o += columns[w][threadIdx.x];
     static_cast<T*>(p.y)[(row * p.heads + h) * p.width + threadIdx.x] = from_float<T>(sum > 0 ? o / sum : 0.0f);
   }
 }
@@ -119,13 +140,13 @@ template <class T>
 void launch(const AttentionParams& p, cudaStream_t stream) {
   const int blocks = p.queries * p.batch * p.heads;
   if (p.width <= 32)
-    attention_decode<T, 4><<<blocks, kThreads, 0, stream>>>(p);
+    launch_early(stream, attention_decode<T, 4>, static_cast<unsigned>(blocks), kThreads, p);
   else if (p.width <= 64)
-    attention_decode<T, 8><<<blocks, kThreads, 0, stream>>>(p);
+    launch_early(stream, attention_decode<T, 8>, static_cast<unsigned>(blocks), kThreads, p);
   else if (p.width <= 128)
-    attention_decode<T, 16><<<blocks, kThreads, 0, stream>>>(p);
+    launch_early(stream, attention_decode<T, 16>, static_cast<unsigned>(blocks), kThreads, p);
   else
-    attention_decode<T, 32><<<blocks, kThreads, 0, stream>>>(p);
+    launch_early(stream, attention_decode<T, 32>, static_cast<unsigned>(blocks), kThreads, p);
 }
 
 }  // namespace

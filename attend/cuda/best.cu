@@ -37,14 +37,30 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ ExpSum sums[kWarps];
   const T* row = x + blockIdx.x * width;
   const int n = static_cast<int>(width), lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+  wait_for_inputs();
   ExpSum sum;
   unsigned long long mine = 0;  // below every key
-#pragma unroll 4
-  for (int i = threadIdx.x; i < n; i += kThreads) {
-    const float value = to_float(row[i]);
-    const unsigned long long key = key_of(value, i);
-    mine = key > mine ? key : mine;
-    sum = merge(sum, {value, 1.0f});
+  // Eight elements at a time, so that their loads are in flight together and the running sum is rescaled once.
+  constexpr int kAtOnce = 8;
+  for (int first = threadIdx.x; first < n; first += kAtOnce * kThreads) {
+    float value[kAtOnce], most = -INFINITY;
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int i = first + j * kThreads;
+      value[j] = i < n ? to_float(row[i]) : -INFINITY;
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int i = first + j * kThreads;
+      if (i >= n) break;
+      const unsigned long long key = key_of(value[j], i);
+      mine = key > mine ? key : mine;
+      most = fmaxf(most, value[j]);
+    }
+    float total = 0;
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) total += most == -INFINITY ? 0.0f * value[j] : __expf(value[j] - most);
+    sum = merge(sum, {most, total});
   }
   sum = block_merge<kThreads>(sum, sums);
   if (threadIdx.x == 0) log_sums[blockIdx.x] = sum.max + logf(sum.sum);
@@ -77,9 +93,9 @@ void CudaBackend::best(const Tensor& x, const Tensor& values, const Tensor& ids,
   if (x.size() == 0) return;
   with_float(x.dtype(), "best", [&](auto type) {
     using T = typename decltype(type)::type;
-    best_kernel<T><<<blocks_for(x.rows(), 1), kThreads, 0, stream()>>>(
-        pointer<T>(x), x.width(), static_cast<int>(values.width()), pointer<float>(values), pointer<std::int32_t>(ids),
-        pointer<float>(log_sums));
+    launch_early(stream(), best_kernel<T>, blocks_for(x.rows(), 1), kThreads, pointer<T>(x), x.width(),
+                 static_cast<int>(values.width()), pointer<float>(values), pointer<std::int32_t>(ids),
+                 pointer<float>(log_sums));
   });
   launch_check("best");
 }
