@@ -52,7 +52,7 @@ void run(const Options& options) {
     backend->synchronize();
     const auto start = std::chrono::steady_clock::now();
     Pass pass(*backend);
-    models::GPT2Decoder decoder(model.body(), pass, texts, 1);
+    models::GPT2Decoder decoder(model.body(), pass, texts, 1, options.tokens);
     written = decode::sample(
         decoder,
         {.top_k = 1, .end = -1, .max_lengths = std::vector(static_cast<std::size_t>(options.batch), options.tokens)});

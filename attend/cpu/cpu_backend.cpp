@@ -45,6 +45,22 @@ void CpuBackend::to_host(void* to, const void* from, std::size_t bytes) { to_dev
 
 void CpuBackend::to_device_async(void* to, const void* from, std::size_t bytes) { to_device(to, from, bytes); }
 
+namespace {
+
+class HostMailbox final : public Mailbox {
+ public:
+  explicit HostMailbox(std::size_t bytes) : bytes_(bytes) {}
+  void send_for(const void* memory) override { std::memcpy(bytes_.data(), memory, bytes_.size()); }
+  const void* wait() override { return bytes_.data(); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Mailbox> CpuBackend::mailbox(std::size_t bytes) { return std::make_unique<HostMailbox>(bytes); }
+
 std::unique_ptr<Graph> CpuBackend::capture(const std::function<void()>& body) {
   body();
   return nullptr;

@@ -142,6 +142,9 @@ void CpuBackend::strided_copy(const Walk& from, const Walk& to, const Shape& ext
         std::memcpy(b, a, static_cast<std::size_t>(last.extent) * bytes_of(source));
       } else if (plain) {
         by_size(source, [&](auto unit) { copy_line<decltype(unit)>(a, last.from, b, last.to, last.extent); });
+      } else if (source == DType::i32 && target == DType::i32) {
+        for (std::int64_t j = 0; j < last.extent; ++j)
+          static_cast<std::int32_t*>(b)[j * last.to] += static_cast<const std::int32_t*>(a)[j * last.from];
       } else {
         check(is_float(source) && is_float(target), "strided_copy: cannot turn {} into {}", source, target);
         const auto kernel = rows_.scale[source == DType::bf16][target == DType::bf16];

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     float total = 0;
 #pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) total += most == -INFINITY ? 0.0f * value[j] : __expf(value[j] - most);
+    for (int j = 0; j < kAtOnce; ++j) total += value[j] == -INFINITY ? 0.0f : __expf(value[j] - most);  // NaN stays NaN
     sum = merge(sum, {most, total});
   }
   sum = block_merge<kThreads>(sum, sums);

@@ -121,6 +121,41 @@ void CudaBackend::to_device_async(void* to, const void* from, std::size_t bytes)
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "copy to the device");
 }
 
+namespace {
+
+// Pinned memory, or the copy would wait for the device; and an event behind it.
+class CudaMailbox final : public Mailbox {
+ public:
+  CudaMailbox(const CudaBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {
+    backend.stream();
+    cuda_check(cudaMallocHost(&data_, std::max<std::size_t>(bytes, 1)), "cudaMallocHost");
+    cuda_check(cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming), "cudaEventCreate");
+  }
+  ~CudaMailbox() override {
+    cudaStreamSynchronize(backend_.stream());
+    cudaEventDestroy(arrived_);
+    cudaFreeHost(data_);
+  }
+  void send_for(const void* memory) override {
+    cuda_check(cudaMemcpyAsync(data_, memory, bytes_, cudaMemcpyDeviceToHost, backend_.stream()), "copy to the host");
+    cuda_check(cudaEventRecord(arrived_, backend_.stream()), "cudaEventRecord");
+  }
+  const void* wait() override {
+    cuda_check(cudaEventSynchronize(arrived_), "copy to the host");
+    return data_;
+  }
+
+ private:
+  const CudaBackend& backend_;
+  std::size_t bytes_;
+  void* data_ = nullptr;
+  cudaEvent_t arrived_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Mailbox> CudaBackend::mailbox(std::size_t bytes) { return std::make_unique<CudaMailbox>(*this, bytes); }
+
 void CudaBackend::synchronize() { cuda_check(cudaStreamSynchronize(stream()), "synchronize"); }
 
 }  // namespace attend

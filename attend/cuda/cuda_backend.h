@@ -55,6 +55,7 @@ class CudaBackend final : public Backend {
   void to_device(void* to, const void* from, std::size_t bytes) override;
   void to_host(void* to, const void* from, std::size_t bytes) override;
   void to_device_async(void* to, const void* from, std::size_t bytes) override;
+  std::unique_ptr<Mailbox> mailbox(std::size_t bytes) override;
   void synchronize() override;
   std::unique_ptr<Graph> capture(const std::function<void()>& body) override;
 

@@ -8,7 +8,7 @@
 
 namespace attend::models {
 
-GPT2Decoder::GPT2Decoder(const GPT2& model, Pass& pass, const Tensor& prompts, std::int64_t group)
+GPT2Decoder::GPT2Decoder(const GPT2& model, Pass& pass, const Tensor& prompts, std::int64_t group, std::int64_t tokens)
     : model_(model), pass_(pass), rows_(pass, prompts.dim(0), group), runner_(pass), history_(rows_.count()) {
   check(prompts.rank() == 2 && prompts.dim(1) >= 1, "gpt2: prompts must be [B, T] with a token at least, not {}",
         prompts.shape());
@@ -16,6 +16,7 @@ GPT2Decoder::GPT2Decoder(const GPT2& model, Pass& pass, const Tensor& prompts, s
   const Tensor& table = model.token_table();
   for (std::int64_t i = 0; i < model.config().layers; ++i)
     caches_.emplace_back(pass.backend(), rows_.count(), model.config().width, table.dtype());
+  for (nn::KvCache& cache : caches_) cache.reserve(std::min(prompts.dim(1) + tokens, model.config().max_length));
 }
 
 Tensor GPT2Decoder::read_prompts() {

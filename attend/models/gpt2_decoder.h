@@ -19,7 +19,8 @@ class GPT2Decoder : public nn::StepModel {
  public:
   // prompts i32 [B, T], all of one length; `group` rows will go on from each. The first step answers what follows the
   // prompts, whatever tokens it is given: a search starts there with a start token, for which the prompts stand.
-  GPT2Decoder(const GPT2& model, Pass& pass, const Tensor& prompts, std::int64_t group);
+  // With `tokens` the caches have room for so many more from the start.
+  GPT2Decoder(const GPT2& model, Pass& pass, const Tensor& prompts, std::int64_t group, std::int64_t tokens = 0);
 
   std::int64_t vocabulary() const override { return model_.config().vocabulary; }
   std::int64_t room() const { return model_.config().max_length - length_; }  // for how many more tokens

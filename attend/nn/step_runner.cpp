@@ -14,29 +14,25 @@ Tensor StepRunner::words(std::int64_t begin, const Shape& shape, DType dtype) co
   return Tensor(words_.memory(), {shape, begin, shape.rank() ? shape[-1] : 1, dtype});
 }
 
-bool StepRunner::running_ahead(const Step& step) const {
-  return ahead_ == step.position && prepared_ == memory_ && best_ == step.best && std::ranges::equal(step.tokens, ids_);
+bool StepRunner::expected(const Step& step) const {
+  return under_way_ > 0 && next_ == step.position && prepared_ == memory_ && best_ == step.best &&
+         std::ranges::equal(step.tokens, ids_);
 }
+
+// On the host nothing runs beside us, and a probe would see steps that may never be.
+bool StepRunner::goes_ahead() const { return best_ == 1 && !pass_.backend().on_host() && !pass_.probe(); }
 
 StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   check(step.position < step.capacity, "decoder: position {} of {}", step.position, step.capacity);
-  if (!running_ahead(step)) {
+  if (!expected(step)) {
+    under_way_ = 0;  // what was begun comes to nothing
     prepare(step);
-    write_places(step.position, step.capacity);
-    std::ranges::copy(step.tokens, sent_.begin() + 3 * rows_);
-    pass_.backend().to_device_async(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
+    send(step);
     launch(body);
   }
-  ahead_ = -1;
   read_answer();
-  // On the host nothing runs beside us, and a probe would see a step that may never be.
-  if (best_ == 1 && step.position + 1 < step.capacity && !pass_.backend().on_host() && !pass_.probe()) {
-    write_places(step.position + 1, step.capacity);
-    pass_.backend().to_device_async(words_.raw(), sent_.data(),
-                                    static_cast<std::size_t>(3 * rows_) * sizeof(std::int32_t));
-    launch(body);
-    ahead_ = step.position + 1;
-  }
+  next_ = step.position + 1;
+  while (goes_ahead() && under_way_ < kAhead && next_ + under_way_ < step.capacity) launch(body);
   if (best_ == 0) return {all_, log_sums_};
   return {values_, log_sums_, ids_};
 }
@@ -45,9 +41,13 @@ void StepRunner::prepare(const Step& step) {
   const auto rows = static_cast<std::int64_t>(step.tokens.size());
   if (prepared_ == memory_ && best_ == step.best && rows_ == rows) return;
   if (rows_ != rows || best_ != step.best || !words_.defined()) {
+    Backend& backend = pass_.backend();
     rows_ = rows, best_ = step.best;
-    words_ = make_tensor(pass_.backend(), {(5 + 2 * best_) * rows_}, DType::i32);
-    sent_.assign(static_cast<std::size_t>(4 * rows_), 0);
+    words_ = make_tensor(backend, {(5 + 2 * best_) * rows_}, DType::i32);
+    ones_ = make_tensor(backend, {3 * rows_}, DType::i32);
+    upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(3 * rows_), 1));
+    const std::int64_t words = best_ == 1 ? 3 * rows_ : (2 * best_ + 1) * rows_;
+    for (auto& mailbox : mailboxes_) mailbox = backend.mailbox(static_cast<std::size_t>(words) * sizeof(std::int32_t));
     logits_ = Tensor();
     ++memory_;
   }
@@ -55,13 +55,15 @@ void StepRunner::prepare(const Step& step) {
   runs_ = 0;
 }
 
-void StepRunner::write_places(std::int64_t position, std::int64_t capacity) {
+void StepRunner::send(const Step& step) {
+  sent_.clear();
   const auto rows = static_cast<std::size_t>(rows_);
-  for (std::size_t row = 0; row < rows; ++row) {
-    sent_[row] = static_cast<std::int32_t>(position);
-    sent_[rows + row] = static_cast<std::int32_t>(position + 1);
-    sent_[2 * rows + row] = static_cast<std::int32_t>(static_cast<std::int64_t>(row) * capacity + position);
-  }
+  sent_.resize(rows, static_cast<std::int32_t>(step.position));
+  sent_.resize(2 * rows, static_cast<std::int32_t>(step.position + 1));
+  for (std::int64_t row = 0; row < rows_; ++row)
+    sent_.push_back(static_cast<std::int32_t>(row * step.capacity + step.position));
+  sent_.insert(sent_.end(), step.tokens.begin(), step.tokens.end());
+  pass_.backend().to_device(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
 }
 
 // The first step on new memory is often the only one (a beam search moves rows at every step), so it makes no plan.
@@ -74,9 +76,14 @@ void StepRunner::launch(const Body& body) {
                               input(0, {rows_, 1}),
                               {.lengths = input(rows_, {rows_}), .slots = input(2 * rows_, {rows_})}}));
   };
-  if (runs_++ > 0 && !pass_.probe()) return graph_.run(memory_, 0, work);
-  pass_.begin({});
-  work();
+  if (runs_++ > 0 && !pass_.probe()) {
+    graph_.run(memory_, 0, work);
+  } else {
+    pass_.begin({});
+    work();
+  }
+  mailboxes_[launched_++ % kAhead]->send_for(words(best_ == 1 ? 3 * rows_ : 4 * rows_, {1}, DType::i32).raw());
+  ++under_way_;
 }
 
 void StepRunner::leave_answer(const Tensor& logits) {
@@ -85,6 +92,10 @@ void StepRunner::leave_answer(const Tensor& logits) {
   if (best_ > 0) {
     backend.best(logits, words(4 * rows_, {rows_, best_}, DType::f32), words(ids_begin(), {rows_, best_}, DType::i32),
                  words((4 + best_) * rows_, {rows_}, DType::f32));
+    if (!goes_ahead()) return;
+    // The next step is one position on.
+    const Shape places{3 * rows_};
+    backend.strided_copy({ones_, 0, {1}}, {words(0, places, DType::i32), 0, {1}}, places, true);
     return;
   }
   if (!logits_.defined()) logits_ = make_tensor(backend, logits.shape(), logits.dtype());
@@ -94,12 +105,10 @@ void StepRunner::leave_answer(const Tensor& logits) {
 
 void StepRunner::read_answer() {
   const auto count = static_cast<std::size_t>(rows_ * best_), rows = static_cast<std::size_t>(rows_);
-  const std::int64_t begin = best_ == 1 ? 3 * rows_ : 4 * rows_;
-  received_.resize(best_ == 1 ? 3 * rows : 2 * count + rows);
-  pass_.backend().to_host(received_.data(), words(begin, {1}, DType::i32).raw(),
-                          received_.size() * sizeof(std::int32_t));
-  const std::int32_t* values = received_.data() + (best_ == 1 ? rows : 0);
-  const std::int32_t* ids = best_ == 1 ? received_.data() : values + count + rows;
+  const auto* received = static_cast<const std::int32_t*>(mailboxes_[(launched_ - under_way_) % kAhead]->wait());
+  --under_way_;
+  const std::int32_t* values = received + (best_ == 1 ? rows : 0);
+  const std::int32_t* ids = best_ == 1 ? received : values + count + rows;
   values_.resize(count), log_sums_.resize(rows);
   std::memcpy(values_.data(), values, count * sizeof(float));
   std::memcpy(log_sums_.data(), values + count, rows * sizeof(float));

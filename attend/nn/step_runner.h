@@ -1,10 +1,11 @@
 // One decoding step after another, on the device as far as it goes: a step that works on the same memory as the one
 // before is planned, then captured, and from then on is one launch; and when only the likeliest token of each row is
-// asked for (greedy search), the device goes on with it while the host still reads it.
+// asked for (greedy search), the device goes on with it by itself, a step or two ahead of the host.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,11 +41,12 @@ class StepRunner {
 
  private:
   void prepare(const Step& step);
-  void write_places(std::int64_t position, std::int64_t capacity);
+  void send(const Step& step);
   void launch(const Body& body);
   void leave_answer(const Tensor& logits);
   void read_answer();
-  bool running_ahead(const Step& step) const;
+  bool expected(const Step& step) const;
+  bool goes_ahead() const;
 
   // i32 words shared with the device, in this order: positions, lengths, slots, tokens [rows] each, values
   // [rows, best], log_sums [rows], ids [rows, best]. With best 1 the ids are the tokens: the next step reads them
@@ -56,11 +58,14 @@ class StepRunner {
   StepGraph graph_;
   std::uint64_t memory_ = 0, prepared_ = ~std::uint64_t{0};
   std::int64_t rows_ = 0, best_ = 0, runs_ = 0;
-  Tensor words_, logits_;                      // logits_: all of them, when they are asked for
-  std::vector<std::int32_t> sent_, received_;  // sent_ is read by the device while the host goes on
+  Tensor words_, ones_, logits_;  // ones_ [3·rows]; logits_: all of them, when they are asked for
+  std::vector<std::int32_t> sent_;
   std::vector<float> all_, values_, log_sums_;
   std::vector<std::int32_t> ids_;
-  std::int64_t ahead_ = -1;  // the position the device works on already, with ids_ as tokens
+  // Steps under way: position next_ is the first of them, with ids_ as its tokens.
+  std::int64_t next_ = 0, under_way_ = 0, launched_ = 0;
+  static constexpr std::int64_t kAhead = 2;
+  std::unique_ptr<Mailbox> mailboxes_[kAhead];  // of step number launched_ modulo kAhead
 };
 
 }  // namespace attend::nn

@@ -77,7 +77,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   std::vector<decode::Hypothesis> results;
   std::string shown;
   if (options.beams > 0) {
-    models::GPT2Decoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.beams);
+    models::GPT2Decoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.beams, longest);
     results = decode::beam_search(decoder, {.beams = options.beams,
                                             .penalty = decode::LengthPenalty::power,
                                             .alpha = 1,
@@ -88,7 +88,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
                                             .results = std::min(options.samples, options.beams)})
                   .front();
   } else {
-    models::GPT2Decoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.samples);
+    models::GPT2Decoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.samples, longest);
     const auto stop = [&](std::size_t, std::size_t, std::span<const std::int32_t> written) {
       const std::string text = tokenizer_.decode(written);
       const std::size_t found = find_stop(text, options.stops);

@@ -121,6 +121,16 @@ class Graph {
   virtual void launch() = 0;
 };
 
+// A letter box for results: what is sent for comes while the device goes on.
+class Mailbox {
+ public:
+  virtual ~Mailbox() = default;
+  // Asks for the bytes as they will be when the device comes to this; one request at a time.
+  virtual void send_for(const void* device_memory) = 0;
+  // Waits for them alone, not for what the device was given since. Valid until the next request.
+  virtual const void* wait() = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -134,6 +144,7 @@ class Backend {
   virtual void to_host(void* to, const void* from, std::size_t bytes) = 0;
   // Like to_device, without waiting: `from` must stay as it is until the device has read it.
   virtual void to_device_async(void* to, const void* from, std::size_t bytes) = 0;
+  virtual std::unique_ptr<Mailbox> mailbox(std::size_t bytes) = 0;
   virtual void synchronize() = 0;
   // Runs body and keeps what it launched; null where the device has no such thing (then body ran normally).
   virtual std::unique_ptr<Graph> capture(const std::function<void()>& body) = 0;
@@ -143,7 +154,8 @@ class Backend {
   virtual void random(const Tensor& x, const RandomFill& fill) = 0;
   // y = alpha·x, strided on both sides, converting between float dtypes: copy, cast, scale and accumulate.
   virtual void scale(const Tensor& x, float alpha, const Grad& y) = 0;
-  virtual void strided_copy(const Walk& from, const Walk& to, const Shape& extent, bool accumulate) = 0;  // any dtype
+  // Any dtype; what accumulates is floats or i32.
+  virtual void strided_copy(const Walk& from, const Walk& to, const Shape& extent, bool accumulate) = 0;
 
   // Element-wise. b has a's shape, or is a suffix of it and repeats.
   virtual void add(const Tensor& a, const Tensor& b, const Tensor& y) = 0;

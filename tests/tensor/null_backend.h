@@ -27,6 +27,7 @@ class NullBackend final : public Backend {
   void to_device(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void to_host(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void to_device_async(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  std::unique_ptr<Mailbox> mailbox(std::size_t) override { return nullptr; }
   void synchronize() override {}
   std::unique_ptr<Graph> capture(const std::function<void()>& body) override {
     body();
