@@ -13,10 +13,14 @@
 
 namespace attend {
 
-// group is the heading in --help. A name that is a flag already is left alone, and so is a model's vocabulary, which
-// its tokenizer decides.
+struct FieldFlags {
+  std::string group;          // the heading in --help
+  bool show_defaults = true;  // false where they depend on something else
+};
+
+// A name that is a flag already is left alone, and so is a model's vocabulary, which its tokenizer decides.
 template <class Settings>
-void add_field_flags(Flags& flags, Settings defaults, Json& given, const std::string& group) {
+void add_field_flags(Flags& flags, Settings defaults, Json& given, const FieldFlags& options) {
   defaults.visit([&]<class T>(std::string_view name, T& value, std::string_view help) {
     std::string flag = "--" + std::string(name);
     std::replace(flag.begin() + 2, flag.end(), '_', '-');
@@ -25,7 +29,8 @@ void add_field_flags(Flags& flags, Settings defaults, Json& given, const std::st
     if constexpr (std::is_same_v<T, bool>) flag += ",!--no-" + flag.substr(2);
     Flag added = flags.add(flag, *parsed, std::string(help));
     if constexpr (std::is_same_v<T, std::vector<std::string>>) added.one_at_a_time();
-    added.group(group).then([&given, key = std::string(name), parsed] {
+    if (!options.show_defaults) added.shown_as("");
+    added.group(options.group).then([&given, key = std::string(name), parsed] {
       // Floats as they were typed: 0.1, not 0.10000000149.
       if constexpr (std::is_same_v<T, float>)
         given[key] = std::stod(fmt::format("{}", *parsed));

@@ -22,6 +22,43 @@ namespace attend {
 
 namespace {
 
+// Flags that mean something to every task, and those that several share, under one help. Their defaults are the task's.
+struct EveryTask : tasks::RunSettings {
+  std::string task;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("task", task, "translation (unless told), language-model, masked-lm, classify, tag or answer");
+    visit_run(v);
+  }
+};
+
+struct SeveralTasks {
+  std::string model, tokenizer, from, select;
+  std::vector<std::string> text, valid_text;
+  std::int64_t vocabulary_size = 0, width = 0, layers = 0, heads = 0, hidden = 0, max_length = 0, block = 0, batch = 0;
+  float dropout = 0;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("text", text, "language-model, masked-lm: the text, plain or .gz; may be given several times");
+    v("valid_text", valid_text, "language-model, masked-lm: text to validate on");
+    v("from", from, "masked-lm, fine-tuning: a model folder to go on from, of Hugging Face's hub or our own");
+    v("model", model, "translation: transformer, rnn-attention or rnn-plain; masked-lm: bert or roberta");
+    v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
+    v("vocabulary_size", vocabulary_size, "tokens to learn; language-model: 0 takes bytes, that is characters");
+    v("width", width, "of the model");
+    v("layers", layers, "how many (translation: --encoder-layers, --decoder-layers)");
+    v("heads", heads, "of attention; they divide the width");
+    v("hidden", hidden, "width inside the feed-forward layers");
+    v("max_length", max_length, "longest text, in tokens; fine-tuning: what is behind is cut off");
+    v("block", block, "language-model, masked-lm: tokens seen at once while training");
+    v("batch", batch, "windows of the text, or labelled texts, a batch (translation: --tokens)");
+    v("dropout", dropout, "of embeddings and of what each sublayer adds");
+    v("select", select, "which weights are best: by bleu (translation), score (fine-tuning) or loss");
+  }
+};
+
 struct TrainOptions {
   std::string recipe;
   bool resume = false, overwrite = false;
@@ -42,7 +79,7 @@ constexpr const char* kExamples = R"(Examples:
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
 Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
-The folder then holds the model: attend translate --model DIR.)";
+The folder then holds the model, for attend translate, generate, fill, classify, tag or answer --model DIR.)";
 
 // The recipe of the run in the folder, or the file that was named, and the flags laid over it.
 Json settings_of(const TrainOptions& options, std::string& what) {
@@ -121,14 +158,17 @@ void add_train_command(Flags& program, const Streams& streams) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
         flags.add("--resume", options.resume, "go on with the run in --out");
         flags.add("--overwrite", options.overwrite, "start anew although --out holds a run");
-        // A flag that several tasks have stands where the first of them is listed.
-        add_field_flags(flags, tasks::TranslationRecipe{}, options.given, "Every task, and translation");
+        // A flag that several tasks have stands where it is listed first.
+        add_field_flags(flags, EveryTask{}, options.given,
+                        {.group = "Every task (recipe.json in --out has what a run used)", .show_defaults = false});
+        add_field_flags(flags, SeveralTasks{}, options.given, {.group = "Several tasks", .show_defaults = false});
+        add_field_flags(flags, tasks::TranslationRecipe{}, options.given, {.group = "--task translation"});
         models::TransformerConfig transformer = models::transformer_preset("small");
-        add_field_flags(flags, transformer, options.given, "Translation's Transformer (defaults: --preset small)");
-        add_field_flags(flags, models::RnnConfig{}, options.given, "Translation's RNN");
-        add_field_flags(flags, tasks::LanguageRecipe{}, options.given, "Language model, also masked (--text)");
-        add_field_flags(flags, tasks::MaskedRecipe{}, options.given, "Masked language model");
-        add_field_flags(flags, tasks::HeadRecipe{}, options.given, "Fine-tuning (--from, --train)");
+        add_field_flags(flags, transformer, options.given, {.group = "Translation's Transformer (--preset small)"});
+        add_field_flags(flags, models::RnnConfig{}, options.given, {.group = "Translation's RNN"});
+        add_field_flags(flags, tasks::LanguageRecipe{}, options.given, {.group = "--task language-model"});
+        add_field_flags(flags, tasks::MaskedRecipe{}, options.given, {.group = "--task masked-lm"});
+        add_field_flags(flags, tasks::HeadRecipe{}, options.given, {.group = "--task classify, tag, answer"});
       },
       run_train);
 }

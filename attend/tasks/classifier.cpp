@@ -1,35 +1,49 @@
 #include "attend/tasks/classifier.h"
 
+#include <nlohmann/json.hpp>
+
+#include "attend/models/hugging_face_config.h"
+
 namespace attend::tasks {
 
 namespace {
 
 constexpr std::string_view kHeads[] = {"ForSequenceClassification"};
 
+std::unique_ptr<Head> open_head(const std::filesystem::path& folder) {
+  const std::string path = (folder / "config.json").string();
+  const Json config = read_json(path);
+  if (!config.is_object() || !models::architecture_of(config, path).ends_with("GPT2ForSequenceClassification"))
+    EncoderReader(folder, "classify", kHeads);  // says what is wrong, and which command fits
+  return make_head(config, path, TargetKind::label);
+}
+
 }  // namespace
 
 Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, DType dtype)
-    : encoder_(folder, "classify", kHeads, backend, dtype) {}
+    : backend_(backend),
+      head_(open_head(folder)),
+      reader_(folder, "classify", head_->reading()),
+      parameters_(backend, head_->parameters(), {.dtype = dtype, .trained = false, .initialized = false}) {
+  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = head_->prefix()});
+}
 
 std::vector<Classified> Classifier::classify(std::span<const std::string> lines, const ClassifyOptions& options) const {
-  const EncoderReader& reader = encoder_.reader();
   std::vector<EncoderText> texts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::int64_t number = options.batching.first_line + static_cast<std::int64_t>(i);
     const std::string_view line = lines[i];
     const std::size_t tab = line.find('\t');
     texts.push_back(tab == std::string_view::npos
-                        ? reader.read(line, number, options.batching)
-                        : reader.read(line.substr(0, tab), line.substr(tab + 1), number, options.batching));
+                        ? reader_.read(line, number, options.batching)
+                        : reader_.read(line.substr(0, tab), line.substr(tab + 1), number, options.batching));
   }
-  const std::vector<std::string>& labels = reader.config().labels;
+  const std::vector<std::string>& labels = reader_.config().labels;
   const std::int64_t count = options.top_k > 0 ? options.top_k : static_cast<std::int64_t>(labels.size());
   std::vector<Classified> results(lines.size());
   in_batches(texts, options.batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
-    Pass pass(encoder_.backend());
-    const models::BertInput input = reader.pack(batch, encoder_.backend()).in(pass);
-    std::vector<float> logits =
-        download(encoder_.model().logits(encoder_.model().body().states(input), input.texts));  // [B, labels]
+    Pass pass(backend_);
+    std::vector<float> logits = download(head_->logits(pack_once(reader_, batch, backend_).in(pass)));  // [B, labels]
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto values = std::span(logits).subspan(i * labels.size(), labels.size());
       Classified& result = results[indices[i]];

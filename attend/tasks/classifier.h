@@ -1,13 +1,14 @@
-// A label, or a number, for each text or pair of texts.
+// A label, or a number, for each text or pair of texts, by a model of BERT's family or GPT-2.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "attend/tasks/encoder_model.h"
+#include "attend/tasks/head.h"
 
 namespace attend::tasks {
 
@@ -33,11 +34,14 @@ class Classifier {
   // A line with a tab in it is a pair.
   std::vector<Classified> classify(std::span<const std::string> lines, const ClassifyOptions& options = {}) const;
 
-  bool regression() const { return encoder_.reader().config().regression; }
-  const EncoderModel<models::SequenceClassifier>& encoder() const { return encoder_; }
+  bool regression() const { return reader_.config().regression; }
+  const EncoderReader& reader() const { return reader_; }
 
  private:
-  EncoderModel<models::SequenceClassifier> encoder_;
+  Backend& backend_;
+  std::unique_ptr<Head> head_;
+  EncoderReader reader_;
+  nn::Parameters parameters_;
 };
 
 }  // namespace attend::tasks

@@ -97,7 +97,10 @@ std::vector<std::size_t> largest(std::span<const float> values, std::int64_t cou
 
 EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command,
                              std::span<const std::string_view> heads)
-    : command_(std::move(command)), config_(read_config(folder, command_, heads)), tokenizer_(Tokenizer::load(folder)) {
+    : EncoderReader(folder, command, read_config(folder, command, heads)) {}
+
+EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command, models::BertConfig config)
+    : command_(std::move(command)), config_(std::move(config)), tokenizer_(Tokenizer::load(folder)) {
   check(tokenizer_.id_limit() <= config_.vocabulary, "{}: {}: the tokenizer has ids up to {}, the model only {} tokens",
         command_, folder.string(), tokenizer_.id_limit() - 1, config_.vocabulary);
 }
@@ -158,6 +161,9 @@ EncoderText EncoderReader::shortened(const EncoderText& text, EncoderText::Range
 
 EncoderText EncoderReader::cut(EncoderText text, std::int64_t number, const EncoderBatching& batching) const {
   const auto limit = static_cast<std::size_t>(longest());
+  if (text.ids.empty())
+    text.ids = {static_cast<std::int32_t>(std::max<std::int64_t>(config_.start, 0))}, text.types = {0},
+    text.tokens = {""}, text.offsets = {{}}, text.second = {1, 1};
   if (text.ids.size() <= limit) return text;
   EncoderText::Range first = text.first, second = text.second;
   std::size_t over = text.ids.size() - limit;

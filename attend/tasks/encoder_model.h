@@ -61,6 +61,8 @@ class EncoderReader {
   // heads are endings of architectures ("ForMaskedLM"), none: any. Throws Error when the folder's is another, saying
   // which command fits that one.
   EncoderReader(const std::filesystem::path& folder, std::string command, std::span<const std::string_view> heads);
+  // For a model that reads texts alike: of the config the tokens, lengths and labels count.
+  EncoderReader(const std::filesystem::path& folder, std::string command, models::BertConfig config);
 
   const models::BertConfig& config() const { return config_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
@@ -74,7 +76,8 @@ class EncoderReader {
   EncoderText read_all(std::string_view text, std::string_view second) const;
   // The same text with at most so many tokens of its parts.
   static EncoderText shortened(const EncoderText& text, EncoderText::Range first, EncoderText::Range second);
-  // Lines, cut at the end to the model's length: of a pair the longer text first. Malformed UTF-8 is mended.
+  // Lines, cut at the end to the model's length: of a pair the longer text first. Malformed UTF-8 is mended. Where the
+  // tokenizer puts nothing around an empty text, it is the config's first token.
   EncoderText read(std::string_view line, std::int64_t number, const EncoderBatching& batching) const;
   EncoderText read(std::string_view text, std::string_view second, std::int64_t number,
                    const EncoderBatching& batching) const;

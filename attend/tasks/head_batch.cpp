@@ -63,7 +63,7 @@ void pad_up(const EncoderReader& reader, HostHeadBatch& batch) {
 template <class Fn>
 void for_each_list(const HostHeadBatch& batch, Fn fn) {
   for (const auto* list : {&batch.texts.ids, &batch.texts.types, &batch.texts.positions, &batch.texts.offsets,
-                           &batch.lengths, &batch.targets})
+                           &batch.lengths, &batch.targets, &batch.last})
     fn(*list);
 }
 
@@ -93,8 +93,19 @@ HostHeadBatch make_head_batch(const EncoderReader& reader, TargetKind kind,
     pad_up(reader, batch);
     return batch;
   }
+  for (std::size_t i = 1; i <= examples.size(); ++i) batch.last.push_back(batch.texts.offsets[i] - 1);
   fill_up(reader, batch);
   if (kind == TargetKind::tags) batch.targets.resize(batch.texts.ids.size(), kIgnored);
+  return batch;
+}
+
+HeadBatch pack_once(const EncoderReader& reader, std::span<const EncoderText* const> texts, Backend& backend) {
+  HeadBatch batch{.input = reader.pack(texts, backend)};
+  std::vector<std::int32_t> last;
+  for (const EncoderText* text : texts)
+    last.push_back((last.empty() ? -1 : last.back()) + static_cast<std::int32_t>(text->ids.size()));
+  batch.last = make_tensor(backend, {static_cast<std::int64_t>(last.size())}, DType::i32);
+  upload(batch.last, last);
   return batch;
 }
 
@@ -127,6 +138,7 @@ HeadBatches::Place HeadBatches::make(const HostHeadBatch& batch) const {
     window.dtype = DType::f32;
     place.batch.targets = Tensor(place.batch.targets.memory(), window);
   }
+  place.batch.last = take(batch.last, size(batch.last));
   return place;
 }
 

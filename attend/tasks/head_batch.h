@@ -26,7 +26,7 @@ struct HeadExample {
 struct HostHeadBatch {
   PackedTexts texts;                  // padded: [batch, longest], and no offsets
   std::vector<std::int32_t> lengths;  // padded: [batch]
-  std::vector<std::int32_t> targets;
+  std::vector<std::int32_t> targets, last;
   std::int64_t tokens = 0;  // without what fills up
   std::uint64_t key = 0;    // the same for batches of the same shape
 };
@@ -34,10 +34,17 @@ struct HostHeadBatch {
 struct HeadBatch {
   models::BertInput input;
   // label: i32 [batch]; number: f32 [batch]; tags: i32 [rows]; span: i32 [2, batch].
-  Tensor targets;
+  Tensor targets = {};
+  Tensor last = {};  // i32 [batch]: the row of each text's last token; of packed texts
 
-  HeadBatch in(Pass& pass) const { return {input.in(pass), pass.input(targets)}; }
+  HeadBatch in(Pass& pass) const {
+    const auto under = [&](const Tensor& x) { return x.defined() ? pass.input(x) : x; };
+    return {input.in(pass), under(targets), under(last)};
+  }
 };
+
+// Texts to be read once, as they are.
+HeadBatch pack_once(const EncoderReader& reader, std::span<const EncoderText* const> texts, Backend& backend);
 
 // Texts behind the batch's own are filling.
 HostHeadBatch make_head_batch(const EncoderReader& reader, TargetKind kind,

@@ -10,6 +10,7 @@
 #include "attend/base/files.h"
 #include "attend/base/progress.h"
 #include "attend/checkpoint/hugging_face.h"
+#include "attend/models/hugging_face_config.h"
 #include "attend/tasks/head_examples.h"
 #include "attend/tasks/head_recipe.h"
 #include "attend/tasks/head_task.h"
@@ -43,20 +44,19 @@ data::LabelledFile read_texts(const HeadRecipe& recipe, const std::string& path,
   return file;
 }
 
-// The labels as the training file has them, in the order of the model's outputs.
-std::vector<std::string> labels_for(const HeadRecipe& recipe, const data::LabelledFile& training,
-                                    const models::BertConfig& from) {
+// The labels as the training file has them, in the order of the model's outputs. from is the config it starts with.
+std::vector<std::string> labels_for(const HeadRecipe& recipe, const data::LabelledFile& training, const Json& from) {
   const TargetKind kind = kind_of(recipe);
   if (kind == TargetKind::span) return {};
   if (kind == TargetKind::number) return {"score"};
   std::vector<std::string> labels = labels_in(training, kind);
   const char* head = kind == TargetKind::tags ? "ForTokenClassification" : "ForSequenceClassification";
-  const auto known = [&](const std::string& label) {
-    return std::ranges::find(from.labels, label) != from.labels.end();
-  };
+  const std::vector<std::string> before = models::labels_of(from, recipe.from);
+  const auto known = [&](const std::string& label) { return std::ranges::find(before, label) != before.end(); };
   // A folder that has this head and knows all labels keeps its own.
-  if (recipe.label_names.empty() && from.architecture.ends_with(head) && std::ranges::all_of(labels, known))
-    return from.labels;
+  if (recipe.label_names.empty() && models::architecture_of(from, recipe.from).ends_with(head) &&
+      std::ranges::all_of(labels, known))
+    return before;
   check(labels.size() >= 2, "{}: all texts have the same label, '{}'", training.path, labels.front());
   constexpr std::size_t kMostLabels = 10000;
   check(labels.size() <= kMostLabels, "{}: has {} different labels, more than {}; is it a number (--regression)?",
@@ -64,22 +64,6 @@ std::vector<std::string> labels_for(const HeadRecipe& recipe, const data::Labell
   check(recipe.label_names.empty() || recipe.label_names.size() == labels.size(),
         "{}: has {} labels, but 'label_names' names {}", training.path, labels.size(), recipe.label_names.size());
   return labels;
-}
-
-models::BertConfig config_for(const HeadRecipe& recipe, models::BertConfig config,
-                              const std::vector<std::string>& labels) {
-  config.labels = recipe.label_names.empty() ? labels : recipe.label_names;
-  config.regression = recipe.regression;
-  if (recipe.dropout >= 0) {
-    config.dropout = config.attention_dropout = recipe.dropout;
-    if (config.distilled()) config.head_dropout = recipe.dropout;
-  }
-  return config;
-}
-
-models::BertConfig read_config(const fs::path& folder) {
-  const std::string path = (folder / "config.json").string();
-  return models::bert_config(read_json(path), path);
 }
 
 EncodedTexts encode(const EncoderReader& reader, const data::LabelledFile& file, TargetKind kind,
@@ -100,19 +84,21 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
   if (options.resume) prepare_folder(given, options);  // says whether there is a run
   const fs::path from = options.resume ? out : start_folder(given.from, out);
   const TargetKind kind = kind_of(given);
-  const models::BertConfig start = read_config(from);
+  const Json start = read_json(from / "config.json");
   const data::LabelledFile training_file = read_texts(given, given.train, options),
                            validation_file = read_texts(given, given.valid, options);
   const std::vector<std::string> labels = labels_for(given, training_file, start);
 
   if (!options.resume) prepare_folder(given, options);
-  const std::unique_ptr<Head> head = make_head(kind, config_for(given, start, labels));
+  const std::unique_ptr<Head> head =
+      make_head(start, (from / "config.json").string(), kind,
+                NewHead{.labels = given.label_names.empty() ? labels : given.label_names, .dropout = given.dropout});
   const DType dtype = dtype_of(given, backend);
   Json config = head->config();
   config["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
   if (!options.resume) copy_tokenizer(from, out);
   write_file(out / "config.json", config.dump(2) + "\n");
-  EncoderReader reader(out, "training", {});
+  EncoderReader reader(out, "training", head->reading());
   reader.limit(given.max_length);
   const EncodedTexts training = encode(reader, training_file, kind, labels, options),
                      validation = encode(reader, validation_file, kind, labels, options);
@@ -121,15 +107,15 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
 
   nn::Parameters parameters(backend, head->parameters(), {.dtype = dtype, .seed = recipe.seed});
   if (!options.resume) {
-    const LoadReport report = load_hugging_face(TensorFiles::open(from), parameters,
-                                                {.prefix = models::name_of(start.family), .new_head = true});
+    const LoadReport report =
+        load_hugging_face(TensorFiles::open(from), parameters, {.prefix = head->prefix(), .new_head = true});
     options.messages << fmt::format(
         "from {}{}\n", from.string(),
         report.missing.empty() ? "" : fmt::format("; new: {}", fmt::join(report.missing, ", ")));
   }
   if (!labels.empty() && !recipe.regression)
     options.messages << fmt::format("{} labels: {}\n", labels.size(), fmt::join(reader.config().labels, ", "));
-  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}, {} steps\n", models::name_of(start.family),
+  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}, {} steps\n", head->name(),
                                   static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name(),
                                   recipe.steps);
   HeadTask task({.head = *head,
@@ -140,7 +126,7 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
                  .validation = validation.examples,
                  .validation_texts = validation_file.texts},
                 {.batch = recipe.batch, .seed = recipe.seed, .select_by_loss = recipe.select == "loss"});
-  return train::train(task, parameters, trainer_options(recipe, start.width, options));
+  return train::train(task, parameters, trainer_options(recipe, reader.config().width, options));
 }
 
 }  // namespace attend::tasks

@@ -63,6 +63,10 @@ class Encoders : public testing::Test {
     fs::copy_file("tests/fixtures/data/text/" + tokenizer + ".tokenizer.json", folder_ / name / "tokenizer.json");
   }
 
+  static tasks::EncoderModel<models::SequenceClassifier> classifier_model(const char* name) {
+    return {folder_ / name, "test", {}, cpu(), DType::f32};
+  }
+
   // The states of one text alone, in a padded batch of one: [1, T, C].
   template <class Model>
   static Tensor states_of(const tasks::EncoderModel<Model>& encoder, const Encoding& text, Pass& pass) {
@@ -103,13 +107,14 @@ class Encoders : public testing::Test {
 TEST_F(Encoders, ClassifySaysWhatAForwardPassSays) {
   for (const char* name : {"classify", "distilled"}) {
     const tasks::Classifier classifier(folder_ / name, cpu());
+    const auto encoder = classifier_model(name);
     const auto results = classifier.classify(kLines, {.top_k = 0});
     ASSERT_EQ(results.size(), kLines.size());
     for (std::size_t i = 0; i < kLines.size(); ++i) {
       Pass pass(cpu());
-      const Encoding text = classifier.encoder().reader().tokenizer().encode(kLines[i]);
-      const Tensor states = states_of(classifier.encoder(), text, pass);
-      const auto wanted = probabilities(download(classifier.encoder().model().logits(states, {.ids = states})), 0, 3);
+      const Encoding text = encoder.reader().tokenizer().encode(kLines[i]);
+      const Tensor states = states_of(encoder, text, pass);
+      const auto wanted = probabilities(download(encoder.model().logits(states, {.ids = states})), 0, 3);
       ASSERT_EQ(results[i].labels.size(), 3u);
       for (const tasks::ClassLabel& label : results[i].labels) {
         const std::size_t index = label.label == "bad" ? 0 : label.label == "fair" ? 1 : 2;
@@ -134,10 +139,11 @@ TEST_F(Encoders, ATabMakesAPair) {
   const std::vector<std::string> lines = {"the dog\ta b c"};
   const auto result = classifier.classify(lines, {.top_k = 0});
   Pass pass(cpu());
-  const Encoding pair = classifier.encoder().reader().tokenizer().encode_pair("the dog", "a b c");
+  const auto encoder = classifier_model("classify");
+  const Encoding pair = encoder.reader().tokenizer().encode_pair("the dog", "a b c");
   ASSERT_EQ(*std::ranges::max_element(pair.type_ids), 1);
-  const Tensor states = states_of(classifier.encoder(), pair, pass);
-  const auto wanted = probabilities(download(classifier.encoder().model().logits(states, {.ids = states})), 0, 3);
+  const Tensor states = states_of(encoder, pair, pass);
+  const auto wanted = probabilities(download(encoder.model().logits(states, {.ids = states})), 0, 3);
   EXPECT_NEAR(result[0].labels[0].probability, *std::ranges::max_element(wanted), 1e-5);
 }
 
@@ -323,7 +329,7 @@ TEST_F(Encoders, LongLinesAreCutWithAWarning) {
   EXPECT_NE(err_.str().find("line 2 has "), std::string::npos) << err_.str();
   EXPECT_EQ(std::ranges::count(out_.str(), '\n'), 3);
   const tasks::Classifier classifier(folder_ / "classify", cpu());
-  const tasks::EncoderText pair = classifier.encoder().reader().read(line, "the fox", 1, {});
+  const tasks::EncoderText pair = classifier.reader().read(line, "the fox", 1, {});
   EXPECT_EQ(pair.ids.size(), 64u);
   EXPECT_EQ(pair.tokens.front(), "[CLS]");
   EXPECT_EQ(pair.tokens.back(), "[SEP]");

@@ -142,11 +142,36 @@ TEST_F(TrainHeads, RobertaIsPreTrainedAlike) {
   head = toy_head_training(folder_, "answer", ".jsonl", folder_ / "roberta", folder_ / "answered");
   head.insert(head.end(), {"--steps", "10"});
   EXPECT_EQ(attend(head).code, 0);
-  // Pre-training goes on from a folder.
-  args = toy_masked_training(folder_, folder_ / "further");
-  args.insert(args.end(), {"--from", path("roberta"), "--steps", "3"});
+  // Pre-training goes on from a folder. In a recipe one text need not be a list.
+  write_file(folder_ / "further.json", Json({{"task", "masked-lm"},
+                                             {"text", path("train.txt")},
+                                             {"valid_text", Json::array({path("valid.txt")})},
+                                             {"from", path("roberta")},
+                                             {"block", 16},
+                                             {"batch", 4}})
+                                           .dump());
+  args = {"train", path("further.json"), "--out", path("further"), "--steps", "3", "--threads", "1"};
   const Outcome further = attend(args);
   EXPECT_EQ(further.code, 0) << further.err;
+}
+
+TEST_F(TrainHeads, Gpt2IsTunedToLabels) {
+  std::vector<std::string> args = {"train", "--task", "language-model", "--out", path("gpt")};
+  args.insert(args.end(), {"--text", path("train.txt"), "--valid-text", path("valid.txt"), "--width", "32", "--layers",
+                           "1", "--heads", "2", "--block", "48", "--batch", "4", "--steps", "20", "--threads", "1"});
+  const Outcome written = attend(args);
+  ASSERT_EQ(written.code, 0) << written.err;
+  args = toy_head_training(folder_, "classify", ".tsv", folder_ / "gpt", folder_ / "gpt-labels");
+  args.insert(args.end(), {"--steps", "200", "--dropout", "0"});
+  const Outcome tuned = attend(args);
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_GT(last_validation("gpt-labels")["accuracy"].get<double>(), 0.8);
+  EXPECT_EQ(read_json(path("gpt-labels/config.json"))["architectures"][0], "GPT2ForSequenceClassification");
+  const Outcome used = attend({"classify", "--model", path("gpt-labels")}, "one two three\n\n");
+  ASSERT_EQ(used.code, 0) << used.err;
+  EXPECT_TRUE(used.out.starts_with("low\t")) << used.out;
+  args = toy_head_training(folder_, "tag", ".conll", folder_ / "gpt", folder_ / "gpt-tags");
+  expect_error(args, "only a head for labels");
 }
 
 TEST_F(TrainHeads, MistakesGetClearErrors) {
