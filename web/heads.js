@@ -1,5 +1,5 @@
 // Heads: one attention as lines and as a matrix, alone or beside another head.
-import { find, labels, matrix, model, set, state, titleOf } from "look/state";
+import { find, labels, matrix, model, remember, set, state, titleOf } from "look/state";
 import { choice, figure, h, linesPicture, matrixPicture, shown } from "look/draw";
 
 export function place() {
@@ -21,25 +21,25 @@ export function placeControls(now, { average = true } = {}) {
   ];
 }
 
-// Hovering redraws only the pictures, not the page.
+// Pointing at a token changes only what is drawn of it; a click keeps it in the address.
 function pair(result, now, head) {
   const { rows, columns } = labels(result, now), weights = matrix(find(result, now), head);
   const name = `${now.stack}-${now.kind}-layer${now.layer + 1}-` + (head < 0 ? "average" : `head${head + 1}`);
-  const box = h("div", { class: "card" }), lines = h("div"), cells = h("div"), words = h("p", { class: "quiet" });
-  let active = -1;
-  const draw = row => {
-    active = row;
-    lines.replaceChildren(figure(name + "-lines", linesPicture({ rows, columns, weights, active, onrow })));
-    const top = active < 0 ? [] : weights[active].map((w, c) => [w, c]).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    words.textContent = active < 0 ? "Point at a token to see where it looks."
-      : `${shown(rows[active])} looks at ` + top.map(([w, c]) => `${shown(columns[c])} ${w.toFixed(2)}`).join(", ");
+  const words = h("p", { class: "quiet" });
+  const onrow = (row, column = -1) => {
+    lines.show(row);
+    const top = row < 0 ? [] : weights[row].map((w, c) => [w, c]).sort((a, b) => b[0] - a[0]).slice(0, 3);
+    words.textContent = row < 0 ? "Point at a token to see where it looks; a click keeps it."
+      : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}`
+        : `${shown(rows[row])} looks at ` + top.map(([w, c]) => `${shown(columns[c])} ${w.toFixed(2)}`).join(", ");
   };
-  const onrow = row => { if (row !== active) { draw(row); state.token = row; } };
-  cells.append(figure(name, matrixPicture({ rows, columns, weights, onrow })));
-  draw(-1);
-  box.addEventListener("mouseleave", () => draw(-1));
-  box.append(h("h3", {}, head < 0 ? "all heads averaged" : `head ${head + 1}`), h("div", { class: "columns" }, lines, cells), words);
-  return box;
+  const onpick = row => { remember({ focus: row === state.focus ? -1 : row }); onrow(state.focus); };
+  const lines = linesPicture({ rows, columns, weights, onrow, onpick });
+  const cells = matrixPicture({ rows, columns, weights, onrow, onpick });
+  onrow(Math.min(state.focus, rows.length - 1));
+  return h("div", { class: "card", onmouseleave: () => onrow(Math.min(state.focus, rows.length - 1)) },
+    h("h3", {}, head < 0 ? "all heads averaged" : `head ${head + 1}`),
+    h("div", { class: "columns" }, figure(name + "-lines", lines), figure(name, cells)), words);
 }
 
 export function headsView(result) {
@@ -49,5 +49,5 @@ export function headsView(result) {
   if (state.compare > -2 && now.heads > 1) boxes.push(pair(result, now, Math.min(state.compare, now.heads - 1)));
   return h("div", {}, h("div", { class: "controls" }, ...placeControls(now),
     now.heads > 1 ? h("label", {}, "beside it", choice("compare", others, state.compare, compare => set({ compare }))) : null),
-  h("p", { class: "note" }, `${titleOf(now)}, layer ${now.layer + 1}. Arrow keys: ← → heads, ↑ ↓ layers.`), h("div", { class: "columns" }, ...boxes));
+  h("p", { class: "note" }, `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.`), h("div", { class: "columns" }, ...boxes));
 }

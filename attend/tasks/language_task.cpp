@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
+#include "attend/tasks/training_examples.h"
 
 namespace attend::tasks {
 
@@ -67,6 +69,21 @@ train::Validation LanguageTask::validate() {
   result.json = {{"loss", result.loss}};
   result.text = fmt::format("validation loss {:.4f}", result.loss);
   return result;
+}
+
+// The beginnings of windows of the validation text, from its first third, its middle and its last.
+Json LanguageTask::examples() {
+  constexpr std::int64_t kLength = 32, kCount = 3;
+  Json list = Json::array();
+  const std::int64_t length = std::min({kLength, options_.block, validation_.size()});
+  if (!options_.tokenizer || length < 2) return list;
+  for (std::int64_t i = 0; i < kCount; ++i) {
+    const std::int64_t first = (validation_.size() - length) * i / kCount;
+    std::vector<std::int32_t> ids;
+    for (std::int64_t at = first; at < first + length; ++at) ids.push_back(validation_[at]);
+    list.push_back(text_example(model_, *options_.tokenizer, ids_.backend(), ids));
+  }
+  return list;
 }
 
 }  // namespace attend::tasks

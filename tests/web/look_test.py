@@ -49,7 +49,7 @@ def test_page(browser, address):
     before = browser.js("document.body.dataset.ready")
     browser.js(f"document.getElementById('text').value = {json.dumps(SENTENCE)}; document.getElementById('go').click()")
     browser.until(f"document.body.dataset.ready !== '{before}'")
-    answer = ask(address, "api/translate", {"text": SENTENCE})
+    answer = ask(address, "api/inspect", {"text": SENTENCE})
     check(text_of(browser, "translation") == answer["text"], "the translation is shown")
 
     click(browser, '[data-head="decoder cross 1 2"]')
@@ -81,17 +81,17 @@ def test_other_ways(browser, address):
     browser.open(f"{address}#view=ablate&text={SENTENCE.replace(' ', '+')}")
     click(browser, '[data-head="decoder cross 2 0"]')
     ablation = {"heads": [{"stack": "decoder", "kind": "cross", "layer": 2, "head": 0, "scale": 0}]}
-    answer = ask(address, "api/translate", {"text": SENTENCE, "ablation": ablation})
+    answer = ask(address, "api/inspect", {"text": SENTENCE, "ablation": ablation})
     check(text_of(browser, "ablated") == answer["text"], "a head is switched off")
 
     browser.open(f"{address}#view=generate&text={SENTENCE.replace(' ', '+')}")
     click(browser, ".candidates tr:nth-child(2) button")
-    plain = ask(address, "api/translate", {"text": SENTENCE})
-    other = ask(address, "api/continue", {"text": SENTENCE, "prefix": [plain["steps"][0]["candidates"][1]["id"]]})
+    plain = ask(address, "api/inspect", {"text": SENTENCE})
+    other = ask(address, "api/inspect", {"text": SENTENCE, "prefix": [plain["steps"][0]["candidates"][1]["id"]]})
     check(text_of(browser, "continued") == other["text"], "another candidate goes on")
 
     browser.open(f"{address}#view=positions&text={SENTENCE.replace(' ', '+')}")
-    plain = ask(address, "api/translate", {"text": SENTENCE, "ablation": {"positions": False}})
+    plain = ask(address, "api/inspect", {"text": SENTENCE, "ablation": {"positions": False}})
     check(text_of(browser, "unordered") == plain["text"], "positions can be switched off")
 
 
@@ -100,7 +100,7 @@ def test_export(browser, address, attend):
         path = pathlib.Path(folder) / "page.html"
         subprocess.run([attend, "look", "--text", SENTENCE, "--export", path], check=True)
         browser.open(path.as_uri())
-        answer = ask(address, "api/translate", {"text": SENTENCE})
+        answer = ask(address, "api/inspect", {"text": SENTENCE})
         check(text_of(browser, "translation") == answer["text"], "an exported file opens")
         click(browser, '[data-head="encoder self 0 1"]')
         check(cells(browser) == answer["attention"][0]["weights"][1], "with the same numbers")
