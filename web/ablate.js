@@ -36,10 +36,10 @@ function headButton(a, i) {
 function switches() {
   const rows = model.attention.map(a => h("tr", {}, h("td", { class: "quiet" }, `${titleOf(a)} ${a.layer + 1}`),
     h("td", {}, h("div", { class: "tokens" }, ...Array.from({ length: a.heads }, (_, i) => headButton(a, i))))));
-  const layers = [...new Set(model.attention.map(a => `${a.stack} ${a.layer}`))];
+  const layers = [...new Set(model.attention.map(a => `${a.stack} ${a.layer}`))], stacks = new Set(model.attention.map(a => a.stack));
   return h("div", {}, h("h3", {}, "heads (a click: off, ×0.5, ×2, back)"), h("table", { class: "candidates" }, ...rows),
     h("h3", { style: "margin-top:14px" }, "layers"), h("div", { class: "tokens" }, ...layers.map(name => h("button", { class: list(state.layers).includes(name) ? "off" : "", onclick: () => set({ layers: toggled(state.layers, name) }) },
-      `${name.split(" ")[0]} ${Number(name.split(" ")[1]) + 1}`))));
+      `${stacks.size > 1 ? name.split(" ")[0] : "layer"} ${Number(name.split(" ")[1]) + 1}`))));
 }
 
 function steps(result) {

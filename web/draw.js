@@ -20,7 +20,12 @@ function between(stops, x) {
   const at = Math.max(0, Math.min(1, x)) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2);
   return stops[i].map((a, k) => Math.round(a + (stops[i + 1][k] - a) * (at - i)));
 }
-export const weightColor = w => `rgb(${between(dark() ? night : light, w)})`;
+const names = new Map();
+export function weightColor(w) {
+  const stops = dark() ? night : light, at = Math.round(255 * Math.max(0, Math.min(1, w)));
+  if (!names.has(stops)) names.set(stops, Array.from({ length: 256 }, (_, i) => `rgb(${between(stops, i / 255)})`));
+  return names.get(stops)[at];
+}
 // Signed values: blue below zero, orange above (a pair that stays apart for colour-blind eyes).
 export function signedColor(x, most) {
   if (x === null) return dark() ? "#3a3f45" : "#d5d7d9";
@@ -31,7 +36,8 @@ export function signedColor(x, most) {
 
 export const shown = piece => piece.replace(/^\s+|\s+$/g, "").replace(/[\n\t]/g, " ") || "␣";
 export const short = (piece, most = 14) => { const s = shown(piece); return s.length > most ? s.slice(0, most - 1) + "…" : s; };
-const widthOf = text => 8.2 * text.length;
+// Room that a word takes at 14 pixels; Chinese, Japanese and Korean take twice as much.
+const widthOf = text => [...text].reduce((sum, c) => sum + (c > "\u2e7f" && c < "\ud7ff" ? 15 : "ijl.,'|:;!".includes(c) ? 5 : "mwMW<>@%".includes(c) ? 12.5 : c < "a" ? 10 : 9), 4);
 
 // The colours of 256 weights as pixels: a page of heads has 200,000 cells.
 const tables = new Map();
@@ -67,11 +73,12 @@ export function matrixPicture({ rows, columns, weights, count = weights.length, 
     picture.append(h("text", { x, y, transform: `rotate(-45 ${x} ${y})` }, word));
   });
   rows.forEach((_, r) => {
-    const line = h("g", { class: "row", "data-row": r });
-    line.append(h("text", { x: left - 8, y: top + (r + 0.5) * cell + 5, "text-anchor": "end", "font-weight": r === active ? 700 : 400 },
+    const line = h("g", { class: "row", "data-row": r, "shape-rendering": "crispEdges" });
+    // As text, which the browser reads five times as fast as it makes elements: a sentence of 40 has 1600 cells.
+    if (r < count) line.innerHTML = weights[r].map((w, c) =>
+      `<rect x="${left + c * cell}" y="${top + r * cell}" width="${cell + 0.3}" height="${cell + 0.3}" fill="${weightColor(w)}" data-weight="${w}" data-column="${c}"/>`).join("");
+    line.prepend(h("text", { x: left - 8, y: top + (r + 0.5) * cell + 5, "text-anchor": "end", "font-weight": r === active ? 700 : 400 },
       r < count ? down[r] : ""));
-    if (r < count) weights[r].forEach((w, c) => line.append(
-      h("rect", { x: left + c * cell, y: top + r * cell, width: cell + 0.3, height: cell + 0.3, fill: weightColor(w), "data-weight": w, "data-column": c, "shape-rendering": "crispEdges" })));
     picture.append(line);
   });
   if (active >= 0) picture.append(h("rect", { x: left, y: top + active * cell, width: cell * columns.length, height: cell, fill: "none", stroke: "var(--accent)", "stroke-width": 2, "pointer-events": "none" }));
@@ -83,6 +90,15 @@ export function matrixPicture({ rows, columns, weights, count = weights.length, 
     if (r >= 0) onrow(r, c === undefined ? -1 : Number(c));
   });
   picture.addEventListener("click", event => { const r = rowOf(event); if (r >= 0) onpick(r); });
+  // Other weights of the same tokens: only cells that change are touched.
+  picture.update = others => {
+    picture.querySelectorAll(".row").forEach((line, r) => line.querySelectorAll("rect").forEach((rect, c) => {
+      if (weights[r][c] === others[r][c]) return;
+      rect.setAttribute("fill", weightColor(others[r][c]));
+      rect.setAttribute("data-weight", others[r][c]);
+    }));
+    weights = others;
+  };
   return picture;
 }
 
@@ -94,14 +110,17 @@ export function linesPicture({ rows, columns, weights, onrow = () => {}, onpick 
   const width = x2 + 16 + Math.max(60, ...columns.map(p => widthOf(short(p)))), height = step * Math.max(rows.length, columns.length) + 16;
   const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": step > 24 ? 15 : 13, role: "img", "aria-label": "attention lines" });
   const y = i => 24 + i * step;
-  const fans = rows.map((_, r) => h("g", { stroke: "var(--accent)", "stroke-linecap": "round" }, ...weights[r].flatMap((w, c) => w < 0.02 ? [] : [
-    h("line", { x1: x1 + 6, y1: y(r) - 5, x2: x2 - 6, y2: y(c) - 5, "stroke-width": (1 + 4 * w).toFixed(2), "stroke-opacity": (0.05 + 0.85 * w).toFixed(3) })])));
+  const fans = rows.map(() => h("g", { stroke: "var(--accent)", "stroke-linecap": "round" }));
+  const fill = (fan, r) => { fan.innerHTML = weights[r].map((w, c) => w < 0.02 ? "" :
+    `<line x1="${x1 + 6}" y1="${y(r) - 5}" x2="${x2 - 6}" y2="${y(c) - 5}" stroke-width="${(1 + 4 * w).toFixed(2)}" stroke-opacity="${(0.05 + 0.85 * w).toFixed(3)}"/>`).join(""); };
+  fans.forEach(fill);
   const left = rows.map((piece, r) => h("text", { x: x1, y: y(r), "text-anchor": "end", style: "cursor:pointer", "data-row": r }, short(piece)));
   const right = columns.map((piece, c) => h("text", { x: x2, y: y(c) }, short(piece)));
   picture.append(...fans, ...left, ...right);
   const rowOf = event => Number(event.target.dataset?.row ?? -1);
   picture.addEventListener("mouseover", event => { if (rowOf(event) >= 0) onrow(rowOf(event)); });
   picture.addEventListener("click", event => { if (rowOf(event) >= 0) onpick(rowOf(event)); });
+  picture.update = others => { weights = others; fans.forEach(fill); };
   picture.show = active => {
     fans.forEach((fan, r) => fan.setAttribute("display", active < 0 || r === active ? "inline" : "none"));
     left.forEach((word, r) => word.setAttribute("font-weight", r === active ? 700 : 400));
@@ -156,12 +175,12 @@ async function savePng(name, picture) {
   canvas.toBlob(blob => download(name + ".png", blob));
 }
 
-// The two buttons under a picture. picture: the SVG element, or a function that makes it.
+// The two buttons under a picture. Both the name and the picture may be functions that make them when they are wanted.
 export function saves(name, picture) {
-  const made = () => typeof picture === "function" ? picture() : picture;
+  const made = thing => typeof thing === "function" ? thing() : thing;
   return h("div", { class: "saves" },
-    h("button", { class: "plain", onclick: () => download(name + ".svg", new Blob([svgText(made())], { type: "image/svg+xml" })) }, "Save SVG"),
-    h("button", { class: "plain", onclick: () => savePng(name, made()) }, "Save PNG"));
+    h("button", { class: "plain", onclick: () => download(made(name) + ".svg", new Blob([svgText(made(picture))], { type: "image/svg+xml" })) }, "Save SVG"),
+    h("button", { class: "plain", onclick: () => savePng(made(name), made(picture)) }, "Save PNG"));
 }
 export const figure = (name, picture) => h("div", {}, h("div", { class: "figure" }, picture), saves(name, picture));
 

@@ -49,7 +49,7 @@ async function draw() {
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
     if (result) $("translation").replaceChildren(...answer(result));
-    $("view").replaceChildren(view);
+    if ($("view").firstChild !== view) $("view").replaceChildren(view);
     document.title = `${result ? result.text || state.text : model.name} · attend look`;
     document.body.dataset.ready = String(mine);
   } catch (error) {

@@ -6,7 +6,7 @@ const learned = model.positions === "learned", halves = model.positions === "sin
 
 // The table itself: a row a place. Of wide models every few dimensions are shown.
 function picture(table, count) {
-  const most = 128, step = Math.max(1, Math.ceil(table.width / most)), cell = 5, left = 40, high = 10;
+  const most = 128, step = Math.max(1, Math.ceil(table.width / most)), cell = Math.max(5, Math.min(14, 640 * step / table.width)), left = 40, high = 10;
   const chosen = Array.from({ length: Math.floor(table.width / step) }, (_, i) => i * step);
   // Sines left, cosines right, whatever their order in the model.
   if (model.positions === "sinusoidal") { const half = chosen.length / 2; chosen.forEach((_, i) => { chosen[i] = i < half ? 2 * Math.floor(i * table.width / chosen.length) : 2 * Math.floor((i - half) * table.width / chosen.length) + 1; }); }
@@ -87,7 +87,7 @@ export async function positionsView(result) {
       h("p", { class: "note" }, learned ? "Each place (down) has a vector of its own that was learned with the model, added to the token's. Blue is below zero, orange above."
         : "Each place (down) is a pattern of sines and cosines (across), added to the token's vector. Blue is below zero, orange above."),
       figure("positions", picture(table, count)),
-      learned ? null : h("div", {}, ...turning(table.width)),
-      h("h2", {}, "How alike two places are"), h("p", { class: "note" }, "The cosine between their vectors: near places resemble each other."), figure("likeness", likeness(table, Math.min(20, table.rows.length)))),
+      ...(learned ? [] : turning(table.width)),
+      h("h2", {}, "How alike two places are"), h("p", { class: "note" }, "The cosine between their vectors" + (learned ? "." : ": near places resemble each other.")), figure("likeness", likeness(table, Math.min(20, table.rows.length)))),
     card);
 }

@@ -19,7 +19,7 @@ const last = model.attention[model.attention.length - 1];
 
 const defaults = {
   view: model.run ? "run" : "map", text: exported ? exported.text : model.example || "",
-  stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: 0, head: 0,
+  stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
   compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0,
 };
 

@@ -27,13 +27,13 @@ export function treePicture(result, at) {
   // How far a beginning had led by now.
   const reach = beam.map(node => node.step);
   for (let i = beam.length - 1; i >= 0; --i) if (beam[i].parent >= 0 && beam[i].step <= now) reach[beam[i].parent] = Math.max(reach[beam[i].parent], beam[i].ended ? lastStep : reach[i]);
-  const column = 92, row = 27, left = 46, width = left + column * (lastStep + 1) + 60, height = row * (lanes + 1) + 20;
+  const column = 98, row = 27, left = 62, width = left + column * (lastStep + 1) + 60, height = row * (lanes + 1) + 20;
   const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 13, role: "img", "aria-label": "beam search" });
   const x = i => left + column * beam[i].step, y = i => 22 + row * lane[i];
-  picture.append(h("text", { x: 6, y: 26, "fill-opacity": 0.6 }, "<s>"));
+  picture.append(h("text", { x: 6, y: 27, "fill-opacity": 0.6 }, "<s>"));
   beam.forEach((node, i) => {
     if (node.step > now) return;
-    const fromX = node.parent < 0 ? 30 : x(node.parent) + 4 + Math.min(74, 7.6 * short(beam[node.parent].text, 9).length), fromY = node.parent < 0 ? 22 : y(node.parent);
+    const fromX = node.parent < 0 ? 34 : x(node.parent) + 6 + Math.min(78, (won.has(node.parent) ? 8.9 : 8) * short(beam[node.parent].text, 9).length), fromY = node.parent < 0 ? 22 : y(node.parent);
     const dead = !won.has(i) && !node.ended && reach[i] < now, faded = dead || (node.ended && !won.has(i));
     const strong = won.has(i);
     picture.append(h("path", { d: `M ${fromX} ${fromY} C ${x(i) - 12} ${fromY}, ${x(i) - 18} ${y(i)}, ${x(i) - 4} ${y(i)}`, fill: "none",

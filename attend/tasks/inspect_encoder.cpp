@@ -155,7 +155,7 @@ std::vector<std::string> EncoderInspector::labels(const std::string& text, const
   std::vector<std::string> result = read.tokens;
   if (encoder_->reader().config().family != models::BertFamily::roberta) return result;
   for (std::size_t i = read.first.begin; i < read.first.end; ++i)
-    if (const Span span = read.offsets[i]; span.begin < span.end) result[i] = characters_of(text, span);
+    result[i] = read.offsets[i].begin < read.offsets[i].end ? characters_of(text, read.offsets[i]) : " ";
   return result;
 }
 

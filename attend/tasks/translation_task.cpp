@@ -107,7 +107,7 @@ train::Validation TranslationTask::validate() {
 
 // The first pairs of the validation text that make a legible picture.
 Json TranslationTask::examples() {
-  constexpr std::int64_t kShortest = 5, kLongest = 24;
+  constexpr std::int64_t kShortest = 8, kLongest = 20;
   constexpr std::size_t kCount = 3;
   Json list = Json::array();
   for (std::int64_t i = 0; i < parts_.validation.pairs() && list.size() < kCount; ++i) {

@@ -11,7 +11,7 @@ namespace attend::view {
 
 namespace {
 
-constexpr double kSide = 118, kGap = 14, kLabel = 132, kMargin = 18, kCell = 26, kColumn = 6.9;
+constexpr double kSide = 118, kGap = 14, kLabel = 152, kMargin = 18, kCell = 26, kColumn = 6.9;
 constexpr std::size_t kLongestTitle = 84, kLongestWord = 16;  // columns
 constexpr Color kInk = {10, 40, 88}, kQuiet = {102, 102, 102}, kLine = {153, 153, 153};
 
