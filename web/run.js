@@ -26,7 +26,7 @@ function unpack(layer) {
   return layer;
 }
 
-const whole = pieces => pieces.join("").replace(/ <\/s>$/, "").trim();
+const whole = side => side.text ?? side.pieces.join("").replace(/ <\/s>$/, "").trim();
 const reached = () => Math.max(0, ...run.log.map(line => line.step), ...run.look.map(line => line.step));
 const picture = () => run.look[state.at < 0 ? run.look.length - 1 : Math.min(state.at, run.look.length - 1)];
 const points = key => run.log.filter(line => Number.isFinite(line[key])).map(line => [line.step, line[key]]);
@@ -86,10 +86,10 @@ function pictures() {
     label.textContent = `step ${now.step}`;
     for (const { canvas, index, head } of thumbs) paint(canvas, matrix(unpack(places()[index]), head));
     drawLarge();
-    const example = one(), both = example.attention.some(a => a.kind === "cross");
-    words.replaceChildren(h("h3", {}, both ? "reads" : "begins with"), h("p", {}, whole(example.source.pieces)),
-      h("h3", {}, `writes at step ${now.step}`), h("p", {}, h("mark", { id: "sample" }, example.text || "—")),
-      ...(example.target.pieces.length ? [h("h3", {}, both ? "should write" : "goes on in the text with"), h("p", {}, whole(example.target.pieces))] : []));
+    const example = one(), goesOn = !example.attention.some(a => a.kind === "cross" || a.stack === "encoder");
+    words.replaceChildren(h("h3", {}, goesOn ? "begins with" : "reads"), h("p", {}, whole(example.source)),
+      h("h3", {}, `says at step ${now.step}`), h("p", {}, h("mark", { id: "sample" }, example.text || "—")),
+      ...(whole(example.target) ? [h("h3", {}, goesOn ? "goes on in the text with" : "should say"), h("p", {}, whole(example.target))] : []));
   };
   function build() {
     thumbs.length = 0;
@@ -99,7 +99,7 @@ function pictures() {
         thumbs.push({ canvas, index, head, name: `${place.stack} ${place.kind} ${place.layer + 1}.${head + 1}` });
         return h("button", { title: name, "aria-label": name, onclick: () => { remember({ stack: place.stack, kind: place.kind, layer: place.layer, head }); show(); } }, canvas);
       }))));
-    const examples = picture().examples.map((example, i) => [i, whole(example.source.pieces).slice(0, 28)]);
+    const examples = picture().examples.map((example, i) => [i, whole(example.source).slice(0, 28)]);
     box.replaceChildren(h("div", { class: "controls" }, button, slider, label), h("div", { class: "controls" }, choice("example", examples, Math.min(state.example, examples.length - 1), example => pick({ example }))),
       h("div", { class: "columns" }, h("div", { class: "card" }, words, title, large),
         h("div", { class: "card" }, h("h3", {}, "every head; click one"), ...rows, saves("heads", () => thumbnailsPicture(thumbs.map(t => [t.name, t.canvas]), Math.max(...places().map(a => a.heads)))))));

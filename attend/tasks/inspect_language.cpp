@@ -115,11 +115,12 @@ void LanguageInspector::write(const std::vector<std::int32_t>& prompt, const Ins
 
   Pass pass(backend_);
   models::GPT2Decoder decoder(generator_.model().body(), pass, row_of(backend_, prompt), 1);
+  nn::StepModel& model = decoder;
   double sum = 0;
   result.finished = false;
   for (std::int32_t newest = prompt.back();
        static_cast<std::int64_t>(result.steps.size()) < longest && !result.finished;) {
-    const nn::StepModel::Scores scores = decoder.step(std::span(&newest, 1));
+    const nn::StepModel::Scores scores = model.step(std::span(&newest, 1));
     InspectedStep step{.candidates =
                            candidates_of(scores.logits, {.count = options.candidates,
                                                          .log_sum = scores.log_sums[0],

@@ -71,14 +71,15 @@ train::Validation LanguageTask::validate() {
   return result;
 }
 
-// The beginnings of windows of the validation text, from its first third, its middle and its last.
+// Pieces of the validation text, from its beginning, its middle and near its end.
 Json LanguageTask::examples() {
-  constexpr std::int64_t kLength = 32, kCount = 3;
+  const auto [count, tokens] = example_limits(anatomy_of(model_.body().config(), ""));
   Json list = Json::array();
-  const std::int64_t length = std::min({kLength, options_.block, validation_.size()});
+  const std::int64_t length = std::min({tokens, options_.block, validation_.size()});
   if (!options_.tokenizer || length < 2) return list;
-  for (std::int64_t i = 0; i < kCount; ++i) {
-    const std::int64_t first = (validation_.size() - length) * i / kCount;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t first =
+        (validation_.size() - length) * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(count);
     std::vector<std::int32_t> ids;
     for (std::int64_t at = first; at < first + length; ++at) ids.push_back(validation_[at]);
     list.push_back(text_example(model_, *options_.tokenizer, ids_.backend(), ids));

@@ -11,6 +11,8 @@
 #include "attend/base/unicode.h"
 #include "attend/decode/beam_search.h"
 #include "attend/models/gpt2_decoder.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/reduce.h"
 #include "attend/tasks/inspect_parts.h"
 #include "attend/tasks/pieces.h"
 #include "attend/tasks/translator.h"
@@ -27,22 +29,34 @@ std::vector<std::string> valid(std::vector<std::string> pieces) {
 
 }  // namespace
 
-Json packed_attention(const Anatomy& anatomy, const view::Collector& collector) {
+Json packed_attention(const Anatomy& anatomy, const view::Collector& collector, const SeenLengths& lengths) {
   Json list = Json::array();
   for (const Anatomy::Attention& attention : anatomy.attention) {
-    const view::AttentionWeights& seen = collector.at(attention.label);  // [1, H, T, S]
+    const view::AttentionWeights& seen = collector.at(attention.label);  // [B, H, T, S]
+    const std::int64_t rows = lengths.rows ? lengths.rows : seen.shape[2];
+    const std::int64_t columns = lengths.columns ? lengths.columns : seen.shape[3];
     std::string bytes;
-    for (const float weight : seen.values)
-      bytes += static_cast<char>(std::lround(255 * std::clamp(weight, 0.0f, 1.0f)));
+    for (std::int64_t h = 0; h < attention.heads; ++h)
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const auto at = static_cast<std::size_t>((h * seen.shape[2] + r) * seen.shape[3] + c);
+          bytes += static_cast<char>(std::lround(255 * std::clamp(seen.values[at], 0.0f, 1.0f)));
+        }
     list.push_back({{"stack", attention.place.stack},
                     {"kind", attention.place.kind},
                     {"layer", attention.place.layer},
                     {"heads", attention.heads},
-                    {"rows", seen.shape[2]},
-                    {"columns", seen.shape[3]},
+                    {"rows", rows},
+                    {"columns", columns},
                     {"packed", base64(bytes)}});
   }
   return list;
+}
+
+ExampleLimits example_limits(const Anatomy& anatomy) {
+  std::int64_t heads = 0;
+  for (const Anatomy::Attention& attention : anatomy.attention) heads += attention.heads;
+  return heads <= 64 ? ExampleLimits{} : ExampleLimits{.count = 1, .tokens = 24};
 }
 
 Json pair_example(const PairExample& parts, std::vector<std::int32_t> source, std::vector<std::int32_t> target) {
@@ -73,6 +87,47 @@ Json pair_example(const PairExample& parts, std::vector<std::int32_t> source, st
           {"target", {{"pieces", written}}},
           {"text", replace_invalid_utf8(parts.tokenizer.decode(greedy.tokens))},
           {"attention", packed_attention(anatomy_of(parts.model), collector)}};
+}
+
+std::string token_name(const Tokenizer& tokenizer, std::int32_t id) {
+  const auto token = tokenizer.id_to_token(id);
+  if (!token) return {};
+  const std::string text = tokenizer.decode(std::span<const std::int32_t>(&id, 1));
+  // Special tokens decode to nothing, pieces of a word to what they are without their mark.
+  return replace_invalid_utf8(text.empty() || token->starts_with("##") ? std::string(*token) : text);
+}
+
+Json masked_example(const models::MaskedLanguageModel& model, const Tokenizer& tokenizer, Backend& backend,
+                    const MaskedExample& example) {
+  const models::BertConfig& config = model.body().config();
+  const std::int64_t first = config.family == models::BertFamily::roberta ? config.pad + 1 : 0;
+  std::vector<std::int32_t> positions;
+  for (std::size_t i = 0; i < example.ids.size(); ++i)
+    positions.push_back(static_cast<std::int32_t>(first + static_cast<std::int64_t>(i)));
+  view::Collector collector;
+  Pass pass(backend, {.probe = &collector});
+  const models::BertInput input =
+      models::BertInput{{.ids = row_of(backend, example.ids), .positions = row_of(backend, positions)}}.in(pass);
+  const Tensor states = model.body().states(input);
+  std::vector<std::int32_t> guessed = example.ids;
+  if (!example.places.empty()) {
+    const Tensor rows = make_tensor(backend, {static_cast<std::int64_t>(example.places.size())}, DType::i32);
+    upload(rows, example.places);
+    const Tensor logits = model.logits(ops::gather(states.flat_rows(), pass.input(rows)));
+    const std::vector<std::int32_t> best = download_ints(ops::max(logits, 1).index);
+    for (std::size_t i = 0; i < best.size(); ++i) guessed[static_cast<std::size_t>(example.places[i])] = best[i];
+  }
+  std::vector<std::string> read;
+  for (const std::int32_t id : example.ids) read.push_back(token_name(tokenizer, id));
+  std::vector<std::int32_t> whole = example.ids;
+  for (std::size_t i = 0; i < example.places.size(); ++i)
+    whole[static_cast<std::size_t>(example.places[i])] = example.labels[i];
+  return {{"source",
+           {{"pieces", read},
+            {"text", replace_invalid_utf8(tokenizer.decode(example.ids, {.skip_special_tokens = false}))}}},
+          {"target", {{"pieces", Json::array()}, {"text", replace_invalid_utf8(tokenizer.decode(whole))}}},
+          {"text", replace_invalid_utf8(tokenizer.decode(guessed))},
+          {"attention", packed_attention(anatomy_of(config, ""), collector)}};
 }
 
 Json text_example(const models::GPT2LanguageModel& model, const Tokenizer& tokenizer, Backend& backend,

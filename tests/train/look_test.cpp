@@ -15,6 +15,7 @@
 #include "attend/serve/api.h"
 #include "attend/serve/run_reader.h"
 #include "tests/train/toy_corpus.h"
+#include "tests/train/toy_labels.h"
 
 namespace attend::test {
 namespace {
@@ -26,18 +27,29 @@ class TrainLook : public testing::TestWithParam<const char*> {
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("attend_train_look_" + std::to_string(getpid()));
     write_toy_corpus(folder_, {.pairs = 300, .seed = 3});
+    write_toy_labels(folder_, 60);
+    if (GetParam() != std::string("classify")) return;
+    std::vector<std::string> args = toy_masked_training(folder_, folder_ / "start");
+    args.insert(args.end(), {"--steps", "2"});
+    run_toy(args);
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  void train(const std::string& out, std::initializer_list<const char*> more) const {
-    std::vector<std::string> args = toy_training(folder_, folder_ / out, GetParam());
-    if (GetParam() == std::string("language-model")) args = toy_language_training(folder_, folder_ / out);
-    args.insert(args.end(), more.begin(), more.end());
-    args.insert(args.end(),
-                {"--validate-every", "10", "--log-every", "5", "--average", "1", "--schedule", "inverse-square-root"});
+  void run_toy(std::vector<std::string> args) const {
     std::istringstream in;
     std::ostringstream said, err;
     ASSERT_EQ(run_program(args, {.in = in, .out = said, .err = err}), 0) << err.str();
+  }
+  void train(const std::string& out, std::initializer_list<const char*> more) const {
+    std::vector<std::string> args = toy_training(folder_, folder_ / out, GetParam());
+    if (GetParam() == std::string("language-model")) args = toy_language_training(folder_, folder_ / out);
+    if (GetParam() == std::string("masked-lm")) args = toy_masked_training(folder_, folder_ / out);
+    if (GetParam() == std::string("classify"))
+      args = toy_head_training(folder_, "classify", ".tsv", folder_ / "start", folder_ / out);
+    args.insert(args.end(), more.begin(), more.end());
+    args.insert(args.end(),
+                {"--validate-every", "10", "--log-every", "5", "--average", "1", "--schedule", "inverse-square-root"});
+    run_toy(args);
   }
   // The flat buffers that decide the rest of a run.
   std::vector<float> masters(const std::string& out) const {
@@ -98,7 +110,8 @@ TEST_P(TrainLook, IsReadWhileItGrows) {
   EXPECT_EQ(api.handle({"POST", "/api/run", "localhost", "application/json", R"({"log": "x"})"}).status, 400);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, TrainLook, testing::Values("transformer", "rnn-attention", "language-model"),
+INSTANTIATE_TEST_SUITE_P(Models, TrainLook,
+                         testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');
