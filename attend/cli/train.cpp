@@ -155,8 +155,8 @@ void add_train_command(Flags& program, const Streams& streams) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
         flags.add("--resume", options.resume, "go on with the run in --out");
         flags.add("--overwrite", options.overwrite, "start anew although --out holds a run");
-        const Flag look =
-            flags.add("--look", options.look, "serve a page about the run while it goes on, and record it with the run");
+        const Flag look = flags.add("--look", options.look,
+                                    "serve a page about the run while it goes on, and record it with the run");
         flags.add("--port", options.port, "of that page; 0 is any free one").needs(look);
         // A flag that several tasks have stands where the first of them is listed.
         add_field_flags(flags, tasks::TranslationRecipe{}, options.given, "Every task, and translation");
