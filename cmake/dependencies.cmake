@@ -23,7 +23,7 @@ else()
   target_link_libraries(attend_fmt INTERFACE fmt::fmt)
 endif()
 
-# zlib reads compressed text. A cross build goes without: the library beside it is the host's.
+# zlib reads compressed text and writes pictures. A cross build goes without: the library beside it is the host's.
 add_library(attend_zlib INTERFACE)
 if(CMAKE_CROSSCOMPILING)
   target_compile_definitions(attend_zlib INTERFACE ATTEND_WITHOUT_ZLIB)

@@ -1,5 +1,5 @@
 // Ablate: switch off or scale heads, layers and source tokens, and compare.
-import { exported, find, matrix, model, set, state, titleOf, translate } from "look/state";
+import { exported, find, inspect, labels, matrix, model, set, state, telling, titleOf } from "look/state";
 import { figure, h, matrixPicture, shown } from "look/draw";
 
 // In the address: heads "decoder cross 0 1=0.5;..", layers "encoder 1;..", masked "2;3".
@@ -36,10 +36,10 @@ function headButton(a, i) {
 function switches() {
   const rows = model.attention.map(a => h("tr", {}, h("td", { class: "quiet" }, `${titleOf(a)} ${a.layer + 1}`),
     h("td", {}, h("div", { class: "tokens" }, ...Array.from({ length: a.heads }, (_, i) => headButton(a, i))))));
-  const layers = [...new Set(model.attention.map(a => `${a.stack} ${a.layer}`))];
+  const layers = [...new Set(model.attention.map(a => `${a.stack} ${a.layer}`))], stacks = new Set(model.attention.map(a => a.stack));
   return h("div", {}, h("h3", {}, "heads (a click: off, ×0.5, ×2, back)"), h("table", { class: "candidates" }, ...rows),
     h("h3", { style: "margin-top:14px" }, "layers"), h("div", { class: "tokens" }, ...layers.map(name => h("button", { class: list(state.layers).includes(name) ? "off" : "", onclick: () => set({ layers: toggled(state.layers, name) }) },
-      `${name.split(" ")[0]} ${Number(name.split(" ")[1]) + 1}`))));
+      `${stacks.size > 1 ? name.split(" ")[0] : "layer"} ${Number(name.split(" ")[1]) + 1}`))));
 }
 
 function steps(result) {
@@ -50,19 +50,19 @@ function steps(result) {
 export async function ablateView(plain) {
   if (exported) return h("p", { class: "note" }, "This is an exported file. Start `attend look` to switch parts of the model off.");
   const changes = ablation(), any = Object.keys(changes).length > 0;
-  const result = any ? await translate({ text: state.text, ablation: changes }) : plain;
-  const transformer = model.config.model_type === "transformer";
-  const places = model.attention.filter(a => a.kind === "cross"), last = places[places.length - 1];
-  const map = (from, name) => figure(name, matrixPicture({ rows: from.target.pieces, columns: from.source.pieces, weights: matrix(find(from, last), -1) }));
+  const result = any ? await inspect({ text: state.text, ablation: changes }) : plain;
+  const last = telling(model.attention), noun = { translation: "source tokens", "language-model": "tokens of the prompt" }[model.kind] || "tokens";
+  const map = (from, name) => figure(name, matrixPicture({ ...labels(from, last), weights: matrix(find(from, last), -1) }));
+  const card = (title, id, from) => h("div", { class: "card" }, h("h3", {}, title), h("p", { id }, from.text || "—"),
+    from.steps.length ? h("p", { class: "quiet" }, `score ${from.score.toFixed(3)}`) : null, steps(from));
   return h("div", { class: "columns" },
-    h("div", { class: "card" }, h("h3", {}, "source tokens (a click hides one)"), h("div", { class: "tokens" }, ...plain.source.pieces.map((piece, i) =>
+    h("div", { class: "card" }, h("h3", {}, `${noun} (a click hides one)`), h("div", { class: "tokens" }, ...plain.source.pieces.map((piece, i) =>
       h("button", { class: list(state.masked).includes(String(i)) ? "off" : "", onclick: () => set({ masked: toggled(state.masked, String(i)) }) }, shown(piece)))),
     h("div", { class: "controls", style: "margin:14px 0 14px" },
-      transformer ? h("button", { class: state.order ? "" : "on", onclick: () => set({ order: state.order ? 0 : 1 }) }, state.order ? "positions on" : "positions off") : null,
+      model.positions ? h("button", { class: state.order ? "" : "on", onclick: () => set({ order: state.order ? 0 : 1 }) }, state.order ? "positions on" : "positions off") : null,
       any ? h("button", { onclick: () => set({ heads: "", layers: "", masked: "", order: 1 }) }, "everything back") : null),
-    transformer ? switches() : null),
+    model.layers ? switches() : null),
     h("div", {},
-      h("div", { class: "card" }, h("h3", {}, "as it is"), h("p", { id: "original" }, plain.text), h("p", { class: "quiet" }, `score ${plain.score.toFixed(3)}`), steps(plain)),
-      h("div", { class: "card" }, h("h3", {}, any ? "changed" : "unchanged"), h("p", { id: "ablated" }, result.text), h("p", { class: "quiet" }, `score ${result.score.toFixed(3)}`), steps(result)),
+      card("as it is", "original", plain), card(any ? "changed" : "unchanged", "ablated", result),
       last ? h("div", { class: "card" }, h("h3", {}, "where it looked: as it is" + (any ? ", then changed" : "")), map(plain, "original"), any ? map(result, "ablated") : null) : null));
 }

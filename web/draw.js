@@ -1,7 +1,7 @@
 // Elements, colours and pictures that several views share.
 
 export function h(tag, attributes = {}, ...children) {
-  const svg = ["svg", "g", "rect", "text", "line", "path", "title", "circle"].includes(tag);
+  const svg = ["svg", "g", "rect", "text", "line", "path", "title", "circle", "image"].includes(tag);
   const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -20,7 +20,12 @@ function between(stops, x) {
   const at = Math.max(0, Math.min(1, x)) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2);
   return stops[i].map((a, k) => Math.round(a + (stops[i + 1][k] - a) * (at - i)));
 }
-export const weightColor = w => `rgb(${between(dark() ? night : light, w)})`;
+const names = new Map();
+export function weightColor(w) {
+  const stops = dark() ? night : light, at = Math.round(255 * Math.max(0, Math.min(1, w)));
+  if (!names.has(stops)) names.set(stops, Array.from({ length: 256 }, (_, i) => `rgb(${between(stops, i / 255)})`));
+  return names.get(stops)[at];
+}
 // Signed values: blue below zero, orange above (a pair that stays apart for colour-blind eyes).
 export function signedColor(x, most) {
   if (x === null) return dark() ? "#3a3f45" : "#d5d7d9";
@@ -31,20 +36,33 @@ export function signedColor(x, most) {
 
 export const shown = piece => piece.replace(/^\s+|\s+$/g, "").replace(/[\n\t]/g, " ") || "␣";
 export const short = (piece, most = 14) => { const s = shown(piece); return s.length > most ? s.slice(0, most - 1) + "…" : s; };
-const widthOf = text => 8.2 * text.length;
+// Room that a word takes at 14 pixels; Chinese, Japanese and Korean take twice as much.
+const widthOf = text => [...text].reduce((sum, c) => sum + (c > "\u2e7f" && c < "\ud7ff" ? 15 : "ijl.,'|:;!".includes(c) ? 5 : "mwMW<>@%".includes(c) ? 12.5 : c < "a" ? 10 : 9), 4);
 
-export function thumbnail(weights) {
-  const rows = weights.length, columns = weights[0].length;
-  const canvas = h("canvas", { width: columns, height: rows });
-  const pen = canvas.getContext("2d"), image = pen.createImageData(columns, rows), stops = dark() ? night : light;
-  for (let r = 0; r < rows; ++r)
-    for (let c = 0; c < columns; ++c) image.data.set([...between(stops, weights[r][c]), 255], 4 * (r * columns + c));
-  pen.putImageData(image, 0, 0);
-  return canvas;
+// The colours of 256 weights as pixels: a page of heads has 200,000 cells.
+const tables = new Map();
+function pixels() {
+  const stops = dark() ? night : light;
+  if (!tables.has(stops)) tables.set(stops, Uint32Array.from({ length: 256 }, (_, i) => {
+    const [r, g, b] = between(stops, i / 255);
+    return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+  }));
+  return tables.get(stops);
 }
 
-// A matrix with its tokens. count: how many rows are there yet (Generate draws a growing one).
-export function matrixPicture({ rows, columns, weights, count = weights.length, active = -1, onrow = () => {} }) {
+export function paint(canvas, weights) {
+  const rows = weights.length, columns = weights[0].length, colors = pixels(), cells = new Uint32Array(rows * columns);
+  for (let r = 0, i = 0; r < rows; ++r)
+    for (let c = 0; c < columns; ++c) cells[i++] = colors[Math.min(255, Math.round(255 * weights[r][c]))];
+  if (canvas.width !== columns || canvas.height !== rows) canvas.width = columns, canvas.height = rows;
+  canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(cells.buffer), columns, rows), 0, 0);
+  return canvas;
+}
+export const thumbnail = weights => paint(h("canvas", { width: weights[0].length, height: weights.length }), weights);
+
+// A matrix with its tokens. count: how many rows are there yet (Generate draws a growing one); onrow hears which row is
+// pointed at, onpick which is clicked.
+export function matrixPicture({ rows, columns, weights, count = weights.length, active = -1, onrow = () => {}, onpick = onrow }) {
   const down = rows.map(piece => short(piece)), across = columns.map(piece => short(piece));
   const left = 14 + Math.max(30, ...down.map(widthOf)), top = 16 + 0.72 * Math.max(30, ...across.map(widthOf));
   const cell = Math.max(16, Math.min(34, 560 / Math.max(columns.length, 1)));
@@ -55,33 +73,59 @@ export function matrixPicture({ rows, columns, weights, count = weights.length, 
     picture.append(h("text", { x, y, transform: `rotate(-45 ${x} ${y})` }, word));
   });
   rows.forEach((_, r) => {
-    const line = h("g", { class: "row", onmouseenter: () => onrow(r), onclick: () => onrow(r) });
-    line.append(h("text", { x: left - 8, y: top + (r + 0.5) * cell + 5, "text-anchor": "end", "font-weight": r === active ? 700 : 400 },
+    const line = h("g", { class: "row", "data-row": r, "shape-rendering": "crispEdges" });
+    // As text, which the browser reads five times as fast as it makes elements: a sentence of 40 has 1600 cells.
+    if (r < count) line.innerHTML = weights[r].map((w, c) =>
+      `<rect x="${left + c * cell}" y="${top + r * cell}" width="${cell + 0.3}" height="${cell + 0.3}" fill="${weightColor(w)}" data-weight="${w}" data-column="${c}"/>`).join("");
+    line.prepend(h("text", { x: left - 8, y: top + (r + 0.5) * cell + 5, "text-anchor": "end", "font-weight": r === active ? 700 : 400 },
       r < count ? down[r] : ""));
-    if (r < count) weights[r].forEach((w, c) => line.append(
-      h("rect", { x: left + c * cell, y: top + r * cell, width: cell + 0.3, height: cell + 0.3, fill: weightColor(w), "data-weight": w, "shape-rendering": "crispEdges" },
-        h("title", {}, `${shown(rows[r])} → ${shown(columns[c])}: ${w.toFixed(4)}`))));
     picture.append(line);
   });
-  if (active >= 0) picture.append(h("rect", { x: left, y: top + active * cell, width: cell * columns.length, height: cell, fill: "none", stroke: "var(--accent)", "stroke-width": 2 }));
-  picture.append(h("rect", { x: left, y: top, width: cell * columns.length, height: cell * rows.length, fill: "none", stroke: "var(--line)" }));
+  if (active >= 0) picture.append(h("rect", { x: left, y: top + active * cell, width: cell * columns.length, height: cell, fill: "none", stroke: "var(--accent)", "stroke-width": 2, "pointer-events": "none" }));
+  picture.append(h("rect", { x: left, y: top, width: cell * columns.length, height: cell * rows.length, fill: "none", stroke: "var(--line)", "pointer-events": "none" }));
+  const rowOf = event => Number(event.target.closest?.(".row")?.dataset.row ?? -1);
+  picture.addEventListener("mouseover", event => {
+    const r = rowOf(event), c = event.target.dataset?.column;
+    picture.setAttribute("data-tip", r >= 0 && c !== undefined ? `${shown(rows[r])} → ${shown(columns[c])}: ${weights[r][c].toFixed(4)}` : "");
+    if (r >= 0) onrow(r, c === undefined ? -1 : Number(c));
+  });
+  picture.addEventListener("click", event => { const r = rowOf(event); if (r >= 0) onpick(r); });
+  // Other weights of the same tokens: only cells that change are touched.
+  picture.update = others => {
+    picture.querySelectorAll(".row").forEach((line, r) => line.querySelectorAll("rect").forEach((rect, c) => {
+      if (weights[r][c] === others[r][c]) return;
+      rect.setAttribute("fill", weightColor(others[r][c]));
+      rect.setAttribute("data-weight", others[r][c]);
+    }));
+    weights = others;
+  };
   return picture;
 }
 
-// Tokens in two columns and lines between them, as thick as the weight.
-export function linesPicture({ rows, columns, weights, active = -1, onrow = () => {} }) {
-  const step = 30, x1 = 16 + Math.max(60, ...rows.map(p => widthOf(short(p)))), x2 = x1 + 190;
+// Tokens in two columns and lines between them, as thick as the weight. show(row) points at one; -1: all of them. Only
+// what changes is touched: this runs at every move of the mouse.
+export function linesPicture({ rows, columns, weights, onrow = () => {}, onpick = onrow }) {
+  const step = rows.length > 24 || columns.length > 24 ? 22 : 30;
+  const x1 = 16 + Math.max(60, ...rows.map(p => widthOf(short(p)))), x2 = x1 + 190;
   const width = x2 + 16 + Math.max(60, ...columns.map(p => widthOf(short(p)))), height = step * Math.max(rows.length, columns.length) + 16;
-  const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 15, role: "img", "aria-label": "attention lines" });
+  const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": step > 24 ? 15 : 13, role: "img", "aria-label": "attention lines" });
   const y = i => 24 + i * step;
-  rows.forEach((_, r) => weights[r].forEach((w, c) => {
-    if (w < 0.02 || (active >= 0 && r !== active)) return;
-    picture.append(h("line", { x1: x1 + 6, y1: y(r) - 5, x2: x2 - 6, y2: y(c) - 5, stroke: "var(--accent)", "stroke-width": 1 + 4 * w,
-      "stroke-opacity": (active >= 0 ? 0.15 : 0.05) + 0.85 * w, "stroke-linecap": "round" }));
-  }));
-  rows.forEach((piece, r) => picture.append(h("text", { x: x1, y: y(r), "text-anchor": "end", "font-weight": r === active ? 700 : 400, style: "cursor:pointer",
-    onmouseenter: () => onrow(r), onclick: () => onrow(r) }, short(piece))));
-  columns.forEach((piece, c) => picture.append(h("text", { x: x2, y: y(c), "fill-opacity": active < 0 ? 1 : 0.35 + 0.65 * Math.min(1, 2 * weights[active][c]) }, short(piece))));
+  const fans = rows.map(() => h("g", { stroke: "var(--accent)", "stroke-linecap": "round" }));
+  const fill = (fan, r) => { fan.innerHTML = weights[r].map((w, c) => w < 0.02 ? "" :
+    `<line x1="${x1 + 6}" y1="${y(r) - 5}" x2="${x2 - 6}" y2="${y(c) - 5}" stroke-width="${(1 + 4 * w).toFixed(2)}" stroke-opacity="${(0.05 + 0.85 * w).toFixed(3)}"/>`).join(""); };
+  fans.forEach(fill);
+  const left = rows.map((piece, r) => h("text", { x: x1, y: y(r), "text-anchor": "end", style: "cursor:pointer", "data-row": r }, short(piece)));
+  const right = columns.map((piece, c) => h("text", { x: x2, y: y(c) }, short(piece)));
+  picture.append(...fans, ...left, ...right);
+  const rowOf = event => Number(event.target.dataset?.row ?? -1);
+  picture.addEventListener("mouseover", event => { if (rowOf(event) >= 0) onrow(rowOf(event)); });
+  picture.addEventListener("click", event => { if (rowOf(event) >= 0) onpick(rowOf(event)); });
+  picture.update = others => { weights = others; fans.forEach(fill); };
+  picture.show = active => {
+    fans.forEach((fan, r) => fan.setAttribute("display", active < 0 || r === active ? "inline" : "none"));
+    left.forEach((word, r) => word.setAttribute("font-weight", r === active ? 700 : 400));
+    right.forEach((word, c) => word.setAttribute("fill-opacity", active < 0 ? 1 : (0.35 + 0.65 * Math.min(1, 2 * weights[active][c])).toFixed(3)));
+  };
   return picture;
 }
 
@@ -94,6 +138,18 @@ export function strip(values, columns, most) {
   return canvas;
 }
 
+// Thumbnails as one SVG, for saving: their pixels become images in it.
+export function thumbnailsPicture(entries, columns) {
+  const side = 96, gap = 12, rows = Math.ceil(entries.length / columns), width = columns * (side + gap) + gap, height = rows * (side + gap + 18) + gap;
+  const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 11 });
+  entries.forEach(([title, canvas], i) => {
+    const x = gap + (i % columns) * (side + gap), y = gap + Math.floor(i / columns) * (side + gap + 18);
+    picture.append(h("text", { x, y: y + 10 }, title), h("image", { x, y: y + 16, width: side, height: side, href: canvas.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }),
+      h("rect", { x, y: y + 16, width: side, height: side, fill: "none", stroke: "var(--line)" }));
+  });
+  return picture;
+}
+
 function download(name, blob) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
@@ -103,7 +159,7 @@ function download(name, blob) {
 // The picture as a file of its own: colours that the page's style gives are written into it.
 export function svgText(picture) {
   const copy = picture.cloneNode(true), style = getComputedStyle(document.documentElement);
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.removeAttribute("data-tip");
   copy.setAttribute("font-family", "Helvetica, Arial, 'DejaVu Sans', sans-serif");
   copy.prepend(h("rect", { width: "100%", height: "100%", fill: style.getPropertyValue("--card").trim() }));
   for (const text of copy.querySelectorAll("text")) if (!text.hasAttribute("fill")) text.setAttribute("fill", style.getPropertyValue("--ink").trim());
@@ -119,12 +175,14 @@ async function savePng(name, picture) {
   canvas.toBlob(blob => download(name + ".png", blob));
 }
 
-// A picture with its two buttons.
-export function figure(name, picture) {
-  return h("div", {}, h("div", { class: "figure" }, picture), h("div", { class: "saves" }, "",
-    h("button", { class: "plain", onclick: () => download(name + ".svg", new Blob([svgText(picture)], { type: "image/svg+xml" })) }, "Save SVG"),
-    h("button", { class: "plain", onclick: () => savePng(name, picture) }, "Save PNG")));
+// The two buttons under a picture. Both the name and the picture may be functions that make them when they are wanted.
+export function saves(name, picture) {
+  const made = thing => typeof thing === "function" ? thing() : thing;
+  return h("div", { class: "saves" },
+    h("button", { class: "plain", onclick: () => download(made(name) + ".svg", new Blob([svgText(made(picture))], { type: "image/svg+xml" })) }, "Save SVG"),
+    h("button", { class: "plain", onclick: () => savePng(made(name), made(picture)) }, "Save PNG"));
 }
+export const figure = (name, picture) => h("div", {}, h("div", { class: "figure" }, picture), saves(name, picture));
 
 // A row of small buttons of which one is on.
 export function choice(name, values, now, pick) {

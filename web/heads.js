@@ -1,5 +1,5 @@
 // Heads: one attention as lines and as a matrix, alone or beside another head.
-import { find, labels, matrix, model, set, state, titleOf } from "look/state";
+import { find, labels, matrix, model, remember, set, state, titleOf } from "look/state";
 import { choice, figure, h, linesPicture, matrixPicture, shown } from "look/draw";
 
 export function place() {
@@ -21,33 +21,47 @@ export function placeControls(now, { average = true } = {}) {
   ];
 }
 
-// Hovering redraws only the pictures, not the page.
-function pair(result, now, head) {
-  const { rows, columns } = labels(result, now), weights = matrix(find(result, now), head);
-  const name = `${now.stack}-${now.kind}-layer${now.layer + 1}-` + (head < 0 ? "average" : `head${head + 1}`);
-  const box = h("div", { class: "card" }), lines = h("div"), cells = h("div"), words = h("p", { class: "quiet" });
-  let active = -1;
-  const draw = row => {
-    active = row;
-    lines.replaceChildren(figure(name + "-lines", linesPicture({ rows, columns, weights, active, onrow })));
-    const top = active < 0 ? [] : weights[active].map((w, c) => [w, c]).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    words.textContent = active < 0 ? "Point at a token to see where it looks."
-      : `${shown(rows[active])} looks at ` + top.map(([w, c]) => `${shown(columns[c])} ${w.toFixed(2)}`).join(", ");
+const nameOf = (now, head) => `${now.stack}-${now.kind}-layer${now.layer + 1}-` + (head < 0 ? "average" : `head${head + 1}`);
+
+// Pointing at a token changes only what is drawn of it; a click keeps it in the address. show(now, head) puts another
+// head of the same tokens in place.
+function pair(result, rows, columns) {
+  let weights = rows.map(() => columns.map(() => 0)), name = "";
+  const words = h("p", { class: "quiet" }), title = h("h3");
+  const onrow = (row, column = -1) => {
+    lines.show(row);
+    const top = row < 0 ? [] : weights[row].map((w, c) => [w, c]).sort((a, b) => b[0] - a[0]).slice(0, 3);
+    words.textContent = row < 0 ? "Point at a token to see where it looks; a click keeps it."
+      : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}`
+        : `${shown(rows[row])} looks at ` + top.map(([w, c]) => `${shown(columns[c])} ${w.toFixed(2)}`).join(", ");
   };
-  const onrow = row => { if (row !== active) { draw(row); state.token = row; } };
-  cells.append(figure(name, matrixPicture({ rows, columns, weights, onrow })));
-  draw(-1);
-  box.addEventListener("mouseleave", () => draw(-1));
-  box.append(h("h3", {}, head < 0 ? "all heads averaged" : `head ${head + 1}`), h("div", { class: "columns" }, lines, cells), words);
-  return box;
+  const focus = () => onrow(Math.min(state.focus, rows.length - 1));
+  const onpick = row => { remember({ focus: row === state.focus ? -1 : row }); focus(); };
+  const lines = linesPicture({ rows, columns, weights, onrow, onpick }), cells = matrixPicture({ rows, columns, weights, onrow, onpick });
+  const box = h("div", { class: "card", onmouseleave: focus }, title,
+    h("div", { class: "columns" }, figure(() => name + "-lines", lines), figure(() => name, cells)), words);
+  return { box, show(now, head) {
+    weights = matrix(find(result, now), head), name = nameOf(now, head);
+    title.textContent = head < 0 ? "all heads averaged" : `head ${head + 1}`;
+    lines.update(weights), cells.update(weights);
+    focus();
+  } };
 }
 
+// Going from head to head keeps the pictures and changes their colours: ten heads a second at 60 frames.
+let drawn = { key: "" };
 export function headsView(result) {
-  const now = place(), head = Math.min(state.head, now.heads - 1);
-  const others = [[-2, "none"], [-1, "average"], ...Array.from({ length: now.heads }, (_, i) => [i, String(i + 1)])];
-  const boxes = [pair(result, now, head)];
-  if (state.compare > -2 && now.heads > 1) boxes.push(pair(result, now, Math.min(state.compare, now.heads - 1)));
-  return h("div", {}, h("div", { class: "controls" }, ...placeControls(now),
-    now.heads > 1 ? h("label", {}, "beside it", choice("compare", others, state.compare, compare => set({ compare }))) : null),
-  h("p", { class: "note" }, `${titleOf(now)}, layer ${now.layer + 1}. Arrow keys: ← → heads, ↑ ↓ layers.`), h("div", { class: "columns" }, ...boxes));
+  const now = place(), head = Math.min(state.head, now.heads - 1), others = state.compare > -2 && now.heads > 1;
+  const key = [now.stack, now.kind, others, document.documentElement.dataset.theme].join(" ");
+  if (drawn.key !== key || drawn.result !== result) {
+    const { rows, columns } = labels(result, now), pairs = Array.from({ length: others ? 2 : 1 }, () => pair(result, rows, columns));
+    const controls = h("div", { class: "controls" }), note = h("p", { class: "note" });
+    drawn = { key, result, pairs, controls, note, root: h("div", {}, controls, note, h("div", { class: "columns" }, ...pairs.map(p => p.box))) };
+  }
+  const second = [[-2, "none"], [-1, "average"], ...Array.from({ length: now.heads }, (_, i) => [i, String(i + 1)])];
+  drawn.controls.replaceChildren(...placeControls(now), ...(now.heads > 1 ? [h("label", {}, "beside it", choice("compare", second, state.compare, compare => set({ compare })))] : []));
+  drawn.note.textContent = `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.`;
+  drawn.pairs[0].show(now, head);
+  if (others) drawn.pairs[1].show(now, Math.min(state.compare, now.heads - 1));
+  return drawn.root;
 }

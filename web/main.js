@@ -1,5 +1,5 @@
 // The frame: sentence, tabs, keys, theme. Each view is a function (result) -> element.
-import { exported, model, onChange, readAddress, set, state, translate } from "look/state";
+import { exported, inspect, model, onChange, readAddress, set, state } from "look/state";
 import { h } from "look/draw";
 import { mapView } from "look/map";
 import { headsView } from "look/heads";
@@ -7,12 +7,18 @@ import { stepsView } from "look/steps";
 import { positionsView } from "look/positions";
 import { generateView } from "look/generate";
 import { ablateView } from "look/ablate";
+import { runView } from "look/run";
 
-const transformer = model.config.model_type === "transformer";
+const alone = model.kind === "run";
+const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
+  classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], encoder: [null, "Read"] }[model.kind] || [];
 const views = {
-  map: ["Map", mapView], heads: ["Heads", headsView],
-  ...(transformer ? { steps: ["Step by step", stepsView], positions: ["Positions", positionsView] } : {}),
-  generate: ["Generate", generateView], ablate: ["Ablate", ablateView],
+  ...(model.run ? { run: ["Training", runView] } : {}),
+  ...(alone ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
+  ...(model.layers ? { steps: ["Step by step", stepsView] } : {}),
+  ...(model.positions ? { positions: ["Positions", positionsView] } : {}),
+  ...(answers[0] ? { generate: [answers[0], generateView] } : {}),
+  ...(alone ? {} : { ablate: ["Ablate", ablateView] }),
 };
 const $ = id => document.getElementById(id);
 
@@ -22,40 +28,51 @@ function fail(error) {
   setTimeout(() => { $("error").hidden = true; }, 6000);
 }
 
+// The answer over the views: a translation, a text that goes on, a text whose masks are filled, a label.
+function answer(result) {
+  if (model.kind === "language-model") return [state.text, h("mark", {}, result.text)];
+  if (model.kind === "masked-lm" && !result.steps.length) return [h("span", { class: "quiet" }, `Write ${model.mask} where the model shall guess.`)];
+  return [result.text];
+}
+
 let turn = 0;
 async function draw() {
   const mine = ++turn;
-  if (!views[state.view]) state.view = "map";
+  if (!views[state.view]) state.view = Object.keys(views)[0];
   $("tabs").replaceChildren(...Object.entries(views).map(([name, [title]]) =>
     h("a", { href: "#", "aria-current": name === state.view ? "page" : null, onclick: event => { event.preventDefault(); set({ view: name }); } }, title)));
   const tab = $("tabs").querySelector("[aria-current]");
   $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
   if ($("text") !== document.activeElement) $("text").value = state.text;
   try {
-    const result = await translate({ text: state.text });
+    const result = alone ? null : await inspect({ text: state.text });
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
-    $("translation").textContent = result.text;
-    $("view").replaceChildren(view);
-    document.title = `${result.text} · attend look`;
+    if (result) $("translation").replaceChildren(...answer(result));
+    if ($("view").firstChild !== view) $("view").replaceChildren(view);
+    document.title = `${result ? result.text || state.text : model.name} · attend look`;
     document.body.dataset.ready = String(mine);
   } catch (error) {
     if (mine === turn) fail(error);
   }
 }
 
-// Arrows go through layers and heads of the attention at hand; [ and ] through tokens.
+// Digits choose a view, arrows go through layers and heads of the attention at hand, or through the steps of an answer;
+// [ and ] go through tokens, / goes to the sentence.
 function key(event) {
   if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const names = Object.keys(views), side = { ArrowLeft: -1, ArrowRight: 1 }[event.key] || 0;
+  if (event.key >= "1" && event.key <= String(names.length)) return set({ view: names[event.key - 1] });
+  if (event.key === "/") { event.preventDefault(); return $("text").focus(); }
+  if (state.view === "generate" && side) { event.preventDefault(); return set({ step: Math.max(0, state.step + side) }); }
   const here = model.attention.filter(a => a.stack === state.stack && a.kind === state.kind);
   if (!here.length || !["heads", "steps", "map"].includes(state.view)) return;
-  const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [1, 0], ArrowDown: [-1, 0] }[event.key];
-  const token = { "[": -1, "]": 1 }[event.key];
-  if (move) {
+  const up = { ArrowUp: 1, ArrowDown: -1 }[event.key] || 0, token = { "[": -1, "]": 1 }[event.key];
+  if (side || up) {
     event.preventDefault();
-    set({ layer: Math.max(0, Math.min(here.length - 1, state.layer + move[0])),
-          head: Math.max(state.view === "heads" ? -1 : 0, Math.min(here[0].heads - 1, state.head + move[1])) });
-  } else if (token) set({ token: Math.max(0, state.token + token) });
+    set({ layer: Math.max(0, Math.min(here.length - 1, state.layer + up)),
+          head: Math.max(state.view === "heads" ? -1 : 0, Math.min(here[0].heads - 1, state.head + side)) });
+  } else if (token) set(state.view === "heads" ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
 }
 
 function theme(name) {
@@ -66,15 +83,21 @@ theme(preferred.matches ? "dark" : "light");
 preferred.addEventListener("change", () => { theme(preferred.matches ? "dark" : "light"); draw(); });
 $("theme").addEventListener("click", () => { theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); draw(); });
 
-$("model").textContent = `${model.name} · ${model.config.model_type} · ${(model.parameters / 1e6).toFixed(1)} M parameters` + (exported ? " · exported" : "");
+const size = model.parameters >= 1e6 ? `${(model.parameters / 1e6).toFixed(1)} M` : `${Math.round(model.parameters / 1e3)} k`;
+$("model").textContent = alone ? `${model.name} · training` : `${model.name} · ${model.config.model_type} · ${size} parameters` + (exported ? " · exported" : "");
+if (alone) $("form").hidden = $("translation").hidden = true;
+$("go").textContent = answers[1] || "";
 $("form").addEventListener("submit", event => {
   event.preventDefault();
-  set({ text: $("text").value, token: 0, prefix: "", step: 0, masked: "" });
+  set({ text: $("text").value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
 });
 if (exported) { $("text").readOnly = true; $("go").hidden = true; }
 addEventListener("keydown", key);
-addEventListener("hashchange", () => { readAddress(); draw(); });
-readAddress();
-if (!transformer && !location.hash) state.view = "heads";
+function start() {
+  const wrong = readAddress();
+  if (wrong) fail(new Error(wrong));
+  draw();
+}
+addEventListener("hashchange", start);
 onChange(draw);
-draw();
+start();

@@ -1,54 +1,93 @@
-// Positions: the sinusoids of section 3.5, the rotation that shifts them, and a translation without them.
-import { model, state, translate } from "look/state";
-import { figure, h, signedColor } from "look/draw";
+// Positions: what is added to the tokens for their places, the rotation that shifts sinusoids, and the model without any.
+import { exported, inspect, model, positions, state } from "look/state";
+import { figure, h, matrixPicture, signedColor } from "look/draw";
 
-const width = model.config.width;
-// Dimension 2i is the sine, 2i + 1 the cosine of t / 10000^(2i / width); the picture puts them side by side.
-const angle = (t, i) => t / Math.pow(10000, 2 * i / width);
+const learned = model.positions === "learned", halves = model.positions === "sinusoidal-halves";
 
-function picture(count) {
-  const columns = 128, cell = 5, left = 40;
-  const svg = h("svg", { viewBox: `0 0 ${left + columns * cell + 8} ${count * 10 + 34}`, width: left + columns * cell + 8, height: count * 10 + 34, "font-size": 12, role: "img", "aria-label": "sinusoidal positions" });
-  for (let t = 0; t < count; ++t) {
-    if (t % 5 === 0) svg.append(h("text", { x: left - 8, y: t * 10 + 10, "text-anchor": "end" }, t));
-    for (let c = 0; c < columns; ++c) {
-      const half = columns / 2, x = angle(t, (c % half) * width / columns);  // sines left, cosines right
-      svg.append(h("rect", { x: left + c * cell, y: t * 10, width: cell + 0.3, height: 10.3, fill: signedColor(c < half ? Math.sin(x) : Math.cos(x), 1), "shape-rendering": "crispEdges" }));
-    }
-  }
-  svg.append(h("text", { x: left, y: count * 10 + 24 }, `sines left, cosines right, slow to the right; ${width} dimensions in all`));
+// The table itself: a row a place. Of wide models every few dimensions are shown.
+function picture(table, count) {
+  const most = 128, step = Math.max(1, Math.ceil(table.width / most)), cell = Math.max(5, Math.min(14, 640 * step / table.width)), left = 40, high = 10;
+  const chosen = Array.from({ length: Math.floor(table.width / step) }, (_, i) => i * step);
+  // Sines left, cosines right, whatever their order in the model.
+  if (model.positions === "sinusoidal") { const half = chosen.length / 2; chosen.forEach((_, i) => { chosen[i] = i < half ? 2 * Math.floor(i * table.width / chosen.length) : 2 * Math.floor((i - half) * table.width / chosen.length) + 1; }); }
+  const rows = table.rows.slice(0, count), scale = Math.max(1e-9, ...rows.flat().map(Math.abs)), width = left + chosen.length * cell + 8;
+  const svg = h("svg", { viewBox: `0 0 ${width} ${rows.length * high + 34}`, width, height: rows.length * high + 34, "font-size": 12, role: "img", "aria-label": "positions" });
+  rows.forEach((row, t) => {
+    if (t % 5 === 0) svg.append(h("text", { x: left - 8, y: t * high + 10, "text-anchor": "end" }, t));
+    chosen.forEach((d, c) => svg.append(h("rect", { x: left + c * cell, y: t * high, width: cell + 0.3, height: high + 0.3, fill: signedColor(row[d], scale), "data-value": row[d], "shape-rendering": "crispEdges" })));
+  });
+  svg.append(h("text", { x: left, y: rows.length * high + 24 }, learned || halves ? `${chosen.length} of ${table.width} dimensions` : `sines left, cosines right, slow to the right; ${table.width} dimensions in all`));
   return svg;
 }
 
+// How alike the vectors of two places are: the cosine between them, from 0 to 1.
+function likeness(table, count) {
+  const rows = table.rows.slice(0, count), norm = rows.map(row => Math.hypot(...row));
+  const weights = rows.map((a, i) => rows.map((b, j) => Math.max(0, a.reduce((sum, x, k) => sum + x * b[k], 0) / (norm[i] * norm[j] || 1))));
+  const names = rows.map((_, i) => String(i));
+  return matrixPicture({ rows: names, columns: names, weights });
+}
+
 // One pair of dimensions is a point on a circle; k places further is the same turn everywhere.
-function rotation(k) {
+function rotation(width, k) {
+  const angle = (t, i) => t / Math.pow(10000, 2 * i / width);
   const svg = h("svg", { viewBox: "0 0 420 150", width: 420, height: 150, "font-size": 12, role: "img", "aria-label": "rotation by k" });
   [0, Math.floor(width / 16), Math.floor(width / 8)].forEach((i, n) => {
     const x = 70 + 140 * n, y = 66, r = 48, turn = angle(k, i);
     svg.append(h("circle", { cx: x, cy: y, r, fill: "none", stroke: "var(--line)" }));
     for (const [t, color] of [[3, "var(--quiet)"], [3 + k, "var(--accent)"]])
       svg.append(h("line", { x1: x, y1: y, x2: x + r * Math.cos(angle(t, i)), y2: y - r * Math.sin(angle(t, i)), stroke: color, "stroke-width": 3, "stroke-linecap": "round" }));
-    svg.append(h("text", { x, y: 138, "text-anchor": "middle" }, `dims ${2 * i}, ${2 * i + 1}: ${turn.toFixed(2)} rad`));
+    svg.append(h("text", { x, y: 138, "text-anchor": "middle" }, `pair ${i + 1}: ${turn.toFixed(2)} rad`));
   });
   return svg;
 }
 
-export async function positionsView(result) {
-  const without = await translate({ text: state.text, ablation: { positions: false } });
-  const box = h("div", {}, figure("rotation", rotation(2)));
+function turning(width) {
+  const box = h("div", {}, figure("rotation", rotation(width, 2))), label = h("span", { class: "quiet" }, "k = 2");
   const turn = h("input", { type: "range", min: 0, max: 12, value: 2, "aria-label": "k", oninput: event => {
     label.textContent = `k = ${event.target.value}`;
-    box.replaceChildren(figure("rotation", rotation(Number(event.target.value))));
-  } }), label = h("span", { class: "quiet" }, "k = 2");
-  const sinusoidal = model.config.positions === "sinusoidal";
+    box.replaceChildren(figure("rotation", rotation(width, Number(event.target.value))));
+  } });
+  return [h("h2", {}, "k places further is a rotation"), h("p", { class: "note" }, "Each pair of dimensions turns by an angle that depends on k alone: grey is place 3, colour is place 3 + k."),
+    h("div", { class: "controls" }, turn, label), box];
+}
+
+// All words but the first and the last, which carry the capital and the full stop, in another order.
+function reordered(text) {
+  const words = text.trim().split(/\s+/);
+  if (words.length < 4) return null;
+  const inner = words.slice(1, -1), middle = Math.ceil(inner.length / 2);
+  return [words[0], ...inner.slice(middle), ...inner.slice(0, middle), words[words.length - 1]].join(" ");
+}
+
+const said = result => result.text || "—";
+
+async function without(result) {
+  const off = { ablation: { positions: false } }, plain = await inspect({ text: state.text, ...off });
+  const other = exported ? null : reordered(state.text);
+  const parts = [h("h2", {}, "Without positions"),
+    h("p", { class: "note" }, model.kind === "language-model"
+      ? "Every token is put at place 0. Order is then told only by the mask: a token sees those before it, not where they stand."
+      : "Every token is put at place 0: to the encoder the text is a bag of words, and any order of them gives the same answer."),
+    h("h3", {}, "with positions"), h("p", {}, said(result)), h("h3", {}, "without"), h("p", { id: "unordered" }, said(plain)),
+    h("p", { class: "quiet" }, `score ${result.score.toFixed(3)} with, ${plain.score.toFixed(3)} without`)];
+  if (other && model.kind !== "language-model") {
+    const [ordered, bag] = await Promise.all([inspect({ text: other }), inspect({ text: other, ...off })]);
+    parts.push(h("h2", { style: "margin-top:16px" }, "The words in another order"), h("p", { class: "note" }, other),
+      h("h3", {}, "with positions"), h("p", {}, said(ordered)), h("h3", {}, "without: the same as above"), h("p", { id: "reordered" }, said(bag)));
+  }
+  return h("div", { class: "card" }, ...parts);
+}
+
+export async function positionsView(result) {
+  const [table, card] = await Promise.all([positions(), without(result)]);
+  const count = Math.max(20, Math.min(table.rows.length, result.source.pieces.length));
   return h("div", { class: "columns" },
     h("div", { class: "card" }, h("h2", {}, "Where a token stands"),
-      h("p", { class: "note" }, sinusoidal ? "Each place (down) is a pattern of sines and cosines (across), added to the token's vector." : `This model's positions are ${model.config.positions}; this is the paper's pattern.`),
-      figure("positions", picture(Math.max(20, Math.min(40, result.source.pieces.length)))),
-      h("h2", {}, "k places further is a rotation"), h("p", { class: "note" }, "Each pair of dimensions turns by an angle that depends on k alone: grey is place 3, colour is place 3 + k."),
-      h("div", { class: "controls" }, turn, label), box),
-    h("div", { class: "card" }, h("h2", {}, "Without positions"),
-      h("p", { class: "note" }, "Every source token is put at place 0: to the encoder the sentence is a bag of words, and any order of them gives the same translation."),
-      h("h3", {}, "with positions"), h("p", {}, result.text), h("h3", {}, "without"), h("p", { id: "unordered" }, without.text),
-      h("p", { class: "quiet" }, `score ${result.score.toFixed(3)} with, ${without.score.toFixed(3)} without`)));
+      h("p", { class: "note" }, learned ? "Each place (down) has a vector of its own that was learned with the model, added to the token's. Blue is below zero, orange above."
+        : "Each place (down) is a pattern of sines and cosines (across), added to the token's vector. Blue is below zero, orange above."),
+      figure("positions", picture(table, count)),
+      ...(learned ? [] : turning(table.width)),
+      h("h2", {}, "How alike two places are"), h("p", { class: "note" }, "The cosine between their vectors" + (learned ? "." : ": near places resemble each other.")), figure("likeness", likeness(table, Math.min(20, table.rows.length)))),
+    card);
 }

@@ -4,34 +4,6 @@
 const inlined = document.getElementById("data");
 export const exported = inlined ? JSON.parse(inlined.textContent) : null;
 
-const defaults = {
-  view: "map", text: exported ? exported.text : "I am a student of music.", stack: "decoder", kind: "cross", layer: 0, head: 0,
-  compare: -2, token: 0, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, average: 0,
-};
-
-export const state = { ...defaults };
-
-export function readAddress() {
-  Object.assign(state, defaults);
-  for (const [name, value] of new URLSearchParams(location.hash.slice(1)))
-    if (name in defaults) state[name] = typeof defaults[name] === "number" ? Number(value) || 0 : value;
-}
-
-function address() {
-  const words = new URLSearchParams();
-  for (const name in defaults)
-    if (state[name] !== defaults[name] || name === "view" || name === "text") words.set(name, state[name]);
-  return "#" + words;
-}
-
-let draw = () => {};
-export function onChange(callback) { draw = callback; }
-export function set(changes) {
-  Object.assign(state, changes);
-  history.replaceState(null, "", address());
-  return draw();
-}
-
 export async function ask(path, body) {
   const response = await fetch(path, body && {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
@@ -41,20 +13,60 @@ export async function ask(path, body) {
   return answer;
 }
 
+// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, or run alone.
+export const model = exported ? exported.model : await ask("/api/model");
+const last = model.attention[model.attention.length - 1];
+
+const defaults = {
+  view: model.run ? "run" : "map", text: exported ? exported.text : model.example || "",
+  stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
+  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0,
+};
+
+export const state = { ...defaults };
+
+// Returns what is wrong with the address, if anything.
+export function readAddress() {
+  Object.assign(state, defaults);
+  const words = new URLSearchParams(location.hash.slice(1)), meant = words.get("model");
+  for (const [name, value] of words)
+    if (name in defaults) state[name] = typeof defaults[name] === "number" ? Number(value) || 0 : value;
+  return meant && meant !== model.name ? `This link is about the model ${meant}; this is ${model.name}.` : "";
+}
+
+function address() {
+  const words = new URLSearchParams({ model: model.name });
+  for (const name in defaults)
+    if (state[name] !== defaults[name] || name === "view" || name === "text") words.set(name, state[name]);
+  return "#" + words;
+}
+
+let draw = () => {};
+export function onChange(callback) { draw = callback; }
+// Into the address, without drawing anew.
+export function remember(changes) {
+  Object.assign(state, changes);
+  history.replaceState(null, "", address());
+}
+export function set(changes) {
+  remember(changes);
+  return draw();
+}
+
 // Answers by request, so that going back and forth costs nothing.
 const kept = new Map();
-export function translate(request) {
+export function inspect(request) {
   if (exported) {
     const plain = !request.prefix && !request.ablation && request.text === exported.text;
     if (plain) return Promise.resolve(exported.result);
-    if (request.ablation?.positions === false && Object.keys(request.ablation).length === 1)
+    if (exported.unordered && request.text === exported.text && JSON.stringify(request.ablation) === '{"positions":false}')
       return Promise.resolve(exported.unordered);
     return Promise.reject(new Error("This is an exported file: start `attend look` to try other things."));
   }
   const key = JSON.stringify(request);
   if (!kept.has(key)) {
     if (kept.size > 40) kept.clear();
-    const answer = ask(request.prefix ? "/api/continue" : "/api/translate", request);
+    const answer = ask("/api/inspect", request);
     answer.catch(() => kept.delete(key));
     kept.set(key, answer);
   }
@@ -67,18 +79,29 @@ export function trace(where) {
   return Promise.reject(new Error("This file carries no walk."));
 }
 
-export const model = exported ? exported.model : await ask("/api/model");
+let table = null;
+export function positions() {
+  if (exported) return Promise.resolve(exported.positions);
+  return table ??= ask("/api/positions", {});
+}
 
 export const sameHead = (a, b) => a.stack === b.stack && a.kind === b.kind && a.layer === b.layer;
 export const find = (result, place) => result.attention.find(a => sameHead(a, place));
 export const titleOf = place =>
-  place.stack === "encoder" ? "encoder self-attention" : place.kind === "self" ? "masked self-attention" : "cross-attention";
+  place.kind === "cross" ? "cross-attention" : place.stack === "decoder" ? "masked self-attention"
+    : model.kind === "translation" ? "encoder self-attention" : "self-attention";
 
-// The tokens down and across a picture of one attention. What the decoder reads is the target moved right by one.
+// The tokens down and across a picture of one attention. What a translator's decoder reads is the target moved right by
+// one; a language model reads its prompt and what it wrote; an encoder its text.
 export function labels(result, place) {
-  const source = result.source.pieces, inputs = ["<s>", ...result.target.pieces.slice(0, -1)];
+  const source = result.source.pieces, target = result.target.pieces;
+  if (!result.attention.some(a => a.kind === "cross")) {
+    const all = place.stack === "encoder" ? source : [...source, ...target];
+    return { rows: all, columns: all };
+  }
+  const inputs = ["<s>", ...target.slice(0, -1)];
   return {
-    rows: place.stack === "encoder" ? source : place.kind === "self" ? inputs : result.target.pieces,
+    rows: place.stack === "encoder" ? source : place.kind === "self" ? inputs : target,
     columns: place.stack === "encoder" || place.kind === "cross" ? source : inputs,
   };
 }
@@ -89,3 +112,6 @@ export function matrix(layer, head) {
   return layer.weights[0].map((row, r) => row.map((_, c) =>
     layer.weights.reduce((sum, one) => sum + one[r][c], 0) / layer.weights.length));
 }
+
+// The attention that says most about an answer: the last one between both sides, or the last layer's.
+export const telling = attention => attention[attention.length - 1];

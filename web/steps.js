@@ -1,6 +1,6 @@
 // Step by step: one token through one head with its real numbers, from its vector to the next layer.
 import { exported, labels, set, state, trace } from "look/state";
-import { h, shown, short, strip } from "look/draw";
+import { h, saves, shown, short, signedColor, strip } from "look/draw";
 import { place, placeControls } from "look/heads";
 
 function values(step) {
@@ -17,9 +17,28 @@ function values(step) {
     h("code", {}, "[" + step.values.slice(0, 6).map(x => x.toFixed(3)).join(", ") + (step.values.length > 6 ? ", …]" : "]")));
 }
 
+// The whole walk as one picture, for saving.
+function walkPicture(walk) {
+  const width = 900, left = 250, parts = [];
+  let y = 34;
+  const cells = (values, columns, most, top, high) => values.slice(0, columns).forEach((x, i) => parts.push(h("rect", { x: left + i * (width - left - 90) / columns, y: top, width: (width - left - 90) / columns + 0.3, height: high, fill: signedColor(x, most) })));
+  for (const step of walk.steps) {
+    const rows = step.rows.length || 1, columns = step.shape[step.shape.length - 1], most = Math.max(1e-9, ...step.values.filter(x => x !== null).map(Math.abs));
+    parts.push(h("text", { x: 16, y: y + 12, "font-weight": 700 }, step.name), h("text", { x: 16, y: y + 28 }, step.formula), h("text", { x: 16, y: y + 43, "font-size": 10 }, `${step.file}:${step.line}`));
+    for (let r = 0; r < rows; ++r) {
+      const top = y + r * 16, one = step.values.slice(r * columns, (r + 1) * columns);
+      if (step.rows.length) parts.push(h("text", { x: left - 8, y: top + 11, "text-anchor": "end", "font-size": 10 }, short(step.rows[r], 9)));
+      cells(one, columns, most, top, 13);
+      if (columns === 1) parts.push(h("text", { x: width - 82, y: top + 11, "font-size": 10 }, one[0] === null ? "−∞" : one[0].toFixed(4)));
+    }
+    y += Math.max(rows * 16, 50) + 12;
+  }
+  return h("svg", { viewBox: `0 0 ${width} ${y}`, width, height: y, "font-size": 13 }, h("text", { x: 16, y: 20, "font-size": 15 }, `“${shown(walk.queries[walk.token])}”, head ${walk.head + 1} of ${walk.heads}`), ...parts);
+}
+
 export async function stepsView(result) {
   const now = place(), head = Math.max(0, Math.min(state.head, now.heads - 1));
-  const rows = labels(result, now.stack === "decoder" ? { stack: "decoder", kind: "self" } : now).rows;
+  const rows = labels(result, { stack: now.stack, kind: "self" }).rows;
   const token = Math.max(0, Math.min(state.token, rows.length - 1));
   const where = { text: state.text, target: result.target.ids, stack: now.stack, kind: now.kind, layer: now.layer, head, token };
   const walk = await trace(where);
@@ -29,6 +48,7 @@ export async function stepsView(result) {
     h("p", { class: "note" }, `How “${shown(walk.queries[walk.token])}” passes head ${walk.head + 1} of ${walk.heads}. Blue is below zero, orange above; each strip has its own scale.`),
     h("div", { class: "card" }, ...walk.steps.map(step => h("section", { class: "step", "data-step": step.name },
       h("div", {}, h("h2", {}, step.name), h("div", { class: "formula" }, step.formula),
-        h("code", {}, `[${step.shape.join(" × ")}]  ${step.file}`)),
-      h("div", { class: "vector" }, values(step), h("div", { class: "quiet" }, step.note))))));
+        h("code", {}, `[${step.shape.join(" × ")}]`), h("code", {}, `${step.file}:${step.line}`)),
+      h("div", { class: "vector" }, values(step), h("div", { class: "quiet" }, step.note))))),
+    saves("steps", () => walkPicture(walk)));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
@@ -11,9 +12,10 @@
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
+#include "attend/serve/run_reader.h"
 #include "attend/tasks/inspect.h"
 #include "attend/tasks/model_folder.h"
-#include "attend/view/heads_svg.h"
+#include "attend/view/heads_picture.h"
 
 namespace attend {
 
@@ -22,44 +24,68 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   attend look                                                the model that comes with attend, at http://127.0.0.1:8080
   attend look --model runs/en-de --port 0                    your own, at any free port
+  attend look --model gpt2                                   GPT-2, BERT, RoBERTa and DistilBERT from Hugging Face folders
+  attend look --run runs/en-de                               a training run: its curves, and how attention took shape
   attend look --text "I am a student." --export student.html one file for a slide or an e-mail
-  attend look --text "I am a student." --svg heads.svg       every head as one picture, without a browser
+  attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
 Ctrl-C ends the server. It is reachable from this machine only, unless --host says otherwise.)";
 
-void write_heads(const std::string& path, const std::string& text, tasks::Inspector& inspector) {
+// The attention between what was read and written, or the last layer's, large; and every head small.
+view::Picture picture_of(const std::string& text, tasks::Inspector& inspector) {
   const tasks::Inspection seen = inspector.inspect(text);
   check(!seen.attention.empty(), "look: this model has no attention to show");
   std::vector<view::HeadsRow> rows;
   for (const tasks::SeenAttention& layer : seen.attention)
     rows.push_back({fmt::format("{} {} {}", layer.place.stack, layer.place.kind, layer.place.layer + 1),
                     static_cast<std::size_t>(layer.heads), layer.rows, layer.columns, layer.weights});
-  write_file(path, view::heads_svg(text + " → " + seen.text, rows));
+  view::HeadsOptions options{.title = seen.text.empty() ? text : text + " → " + seen.text, .main = rows.size() - 1};
+  const bool cross = seen.attention.back().place.kind == "cross";
+  if (inspector.card().kind == "language-model") options.title = text + " …" + seen.text;
+  std::vector<std::string> read = seen.source;
+  if (inspector.card().kind == "language-model") read.insert(read.end(), seen.target.begin(), seen.target.end());
+  options.words = cross ? seen.target : read, options.onto = read;
+  return view::heads_picture(rows, options);
 }
 
 void list_flags(Flags& flags, LookOptions& options) {
   flags.add("--model", options.model, "a model's folder, or the name of a shipped one")
       .shown_as(tasks::kShippedTranslator);
+  flags.add("--run", options.run, "a training run's folder: how it went, and the model it made");
   flags.add("--port", options.port, "of the server; 0 is any free one");
   flags.add("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in");
-  const Flag text = flags.add("--text", options.text, "a sentence, for --export and --svg");
+  const Flag text = flags.add("--text", options.text, "a sentence, for --export, --svg and --png");
   flags.add("--export", options.export_file, "writes the page with that sentence as one .html file").needs(text);
-  flags.add("--svg", options.svg_file, "writes every head as one picture").needs(text);
+  flags.add("--svg", options.svg_file, "writes its attention, every head, as one picture").needs(text);
+  flags.add("--png", options.png_file, "the same as pixels").needs(text);
   add_device_flags(flags, options.device);
 }
 
 }  // namespace
 
 void run_look(const LookOptions& options, const Streams& streams) {
-  const bool writes = !options.export_file.empty() || !options.svg_file.empty();
-  check(options.text.empty() || writes, "look: --text is for --export and --svg");
-  const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
+  const bool writes = !options.export_file.empty() || !options.svg_file.empty() || !options.png_file.empty();
+  check(options.text.empty() || writes, "look: --text is for --export, --svg and --png");
+  check(options.run.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
+  std::filesystem::path folder = options.run;
+  std::optional<serve::RunReader> run;
+  if (options.run.empty()) {
+    folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
+  } else {
+    check(std::filesystem::exists(folder / "log.jsonl"), "look: there is no training run in {}", folder.string());
+    run.emplace(folder);
+  }
   const auto backend = options.device.open();
-  const auto loaded = tasks::load_translator(folder, *backend, options.device.type());
-  tasks::Inspector inspector(*loaded, *backend);
+  std::unique_ptr<tasks::Inspector> inspector;
+  if (!run || std::filesystem::exists(folder / "model.safetensors"))  // a young run has none yet
+    inspector = tasks::open_inspector(folder, *backend, options.device.type());
+  check(inspector || !writes, "look: {} has no model yet", folder.string());
+  if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
   const bool local = options.host == "localhost" || options.host.starts_with("127.");
-  serve::Api api(inspector, {.name = folder.filename().string(), .only_local_names = local});
+  serve::Api api({.inspector = inspector.get(), .run = run ? &*run : nullptr},
+                 {.name = folder.filename().string(), .only_local_names = local});
   if (!options.export_file.empty()) write_file(options.export_file, serve::exported_page(api, options.text));
-  if (!options.svg_file.empty()) write_heads(options.svg_file, options.text, inspector);
+  if (!options.svg_file.empty()) write_file(options.svg_file, view::to_svg(picture_of(options.text, *inspector)));
+  if (!options.png_file.empty()) write_file(options.png_file, view::to_png(picture_of(options.text, *inspector)));
   if (writes) return;
 
   InterruptGuard interrupt;

@@ -12,11 +12,12 @@ class Flags;
 
 struct LookOptions {
   std::string model;  // a folder, or the name of a shipped model; empty: the shipped one
+  std::string run;    // a training run's folder, its curves and pictures beside its model
   std::string host = "127.0.0.1";
   int port = 8080;
-  std::string text;         // of the files below
-  std::string export_file;  // the page with its data in one file
-  std::string svg_file;     // every head as one picture
+  std::string text;                // of the files below
+  std::string export_file;         // the page with its data in one file
+  std::string svg_file, png_file;  // the attention as one picture
   DeviceFlags device = {};
 };
 

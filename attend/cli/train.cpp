@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
+#include <thread>
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
@@ -13,6 +15,9 @@
 #include "attend/cli/field_flags.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
+#include "attend/serve/api.h"
+#include "attend/serve/http.h"
+#include "attend/serve/run_reader.h"
 #include "attend/tasks/head_recipe.h"
 #include "attend/tasks/language_recipe.h"
 #include "attend/tasks/masked_recipe.h"
@@ -62,6 +67,8 @@ struct SeveralTasks {
 struct TrainOptions {
   std::string recipe;
   bool resume = false, overwrite = false;
+  bool look = false;
+  int port = 8080;
   Json given = Json::object();  // settings named by flags
 };
 
@@ -76,6 +83,7 @@ constexpr const char* kExamples = R"(Examples:
   attend train --task classify --from bert --train sts.csv --valid dev.csv --regression --label-column score --out sts
   attend train --task tag --from bert --train eng.train --valid eng.testa --out ner             CoNLL files
   attend train --task answer --from bert --train train-v1.1.json --valid dev-v1.1.json --out squad
+  attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
 Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
@@ -97,6 +105,23 @@ Json settings_of(const TrainOptions& options, std::string& what) {
   for (const auto& item : options.given.items()) settings[item.key()] = item.value();
   return settings;
 }
+
+// The page of attend look about the run in a folder, for as long as this lives.
+class LiveRun {
+ public:
+  LiveRun(const std::filesystem::path& folder, int port)
+      : run_(folder),
+        api_({.run = &run_}, {.name = folder.filename().string()}),
+        server_({.port = port}, [this](const serve::HttpRequest& request) { return api_.handle(request); }),
+        thread_([this](const std::stop_token& stop) { server_.run([&] { return stop.stop_requested(); }); }) {}
+  int port() const { return server_.port(); }
+
+ private:
+  serve::RunReader run_;
+  serve::Api api_;
+  serve::HttpServer server_;
+  std::jthread thread_;  // last: it ends before what it works on
+};
 
 // What is to be done with the finished model.
 struct Trained {
@@ -132,9 +157,17 @@ Trained train_by(const Json& settings, const std::string& what, const tasks::Tra
 void run_train(const TrainOptions& options, const Streams& streams) {
   std::string what = "train";
   const Json settings = settings_of(options, what);
+  std::optional<LiveRun> live;
+  if (options.look) {
+    const auto out = settings.find("out");
+    check(out != settings.end() && out->is_string(), "{}: --look needs the folder of the run, 'out'", what);
+    live.emplace(out->get<std::string>(), options.port);
+    streams.err << fmt::format("attend look: http://127.0.0.1:{}/  while it trains\n", live->port());
+  }
   const auto [result, out, use] = train_by(settings, what,
                                            {.resume = options.resume,
                                             .overwrite = options.overwrite,
+                                            .look = options.look,
                                             .messages = streams.err,
                                             .terminal = streams.err_terminal});
   if (result.interrupted) {
@@ -146,6 +179,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
       result.steps, duration_text(result.seconds),
       result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model", use,
       out);
+  if (options.look) streams.out << fmt::format("How it went: attend look --run {}\n", out);
 }
 
 }  // namespace
@@ -158,6 +192,9 @@ void add_train_command(Flags& program, const Streams& streams) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
         flags.add("--resume", options.resume, "go on with the run in --out");
         flags.add("--overwrite", options.overwrite, "start anew although --out holds a run");
+        const Flag look = flags.add("--look", options.look,
+                                    "serve a page about the run while it goes on, and record it with the run");
+        flags.add("--port", options.port, "of that page; 0 is any free one").needs(look);
         // A flag that several tasks have stands where it is listed first.
         add_field_flags(flags, EveryTask{}, options.given,
                         {.group = "Every task (recipe.json in --out has what a run used)", .show_defaults = false});

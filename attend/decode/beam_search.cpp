@@ -11,7 +11,8 @@ namespace {
 
 struct Beam {
   std::vector<std::int32_t> tokens;
-  double sum = 0;  // of log-probabilities
+  double sum = 0;          // of log-probabilities
+  std::int32_t node = -1;  // of the tree, when there is one
 };
 
 struct Candidate {
@@ -55,6 +56,18 @@ std::vector<Candidate> best_candidates(const Sentence& sentence, const nn::StepM
   return best;
 }
 
+// Writes down that a candidate was kept; returns its node.
+std::int32_t note(const Beam& parent, const Candidate& candidate, const BeamOptions& options) {
+  if (!options.tree) return -1;
+  const std::size_t length = parent.tokens.size() + 1;
+  options.tree->push_back({.parent = parent.node,
+                           .token = candidate.token,
+                           .step = static_cast<std::int32_t>(length) - 1,
+                           .score = static_cast<float>(normalised(candidate.sum, length, options)),
+                           .ended = candidate.token == options.end});
+  return static_cast<std::int32_t>(options.tree->size()) - 1;
+}
+
 void keep_best(std::vector<Hypothesis>& ended, Hypothesis hypothesis, std::size_t count) {
   const auto place = std::upper_bound(ended.begin(), ended.end(), hypothesis,
                                       [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
@@ -72,14 +85,16 @@ bool advance(Sentence& sentence, const std::vector<Candidate>& candidates, std::
     const Beam& parent = sentence.open[static_cast<std::size_t>(candidate.beam)];
     if (candidate.token == options.end) {
       // An end that is not among the best `beams` continuations is not taken.
-      if (rank < beams)
+      if (rank < beams) {
+        note(parent, candidate, options);
         keep_best(
             sentence.ended,
             {parent.tokens, static_cast<float>(normalised(candidate.sum, parent.tokens.size() + 1, options)), true},
             beams);
+      }
       continue;
     }
-    next.push_back({parent.tokens, candidate.sum});
+    next.push_back({parent.tokens, candidate.sum, note(parent, candidate, options)});
     next.back().tokens.push_back(candidate.token);
     parents.push_back(static_cast<std::int32_t>(candidate.beam));
   }
@@ -109,13 +124,15 @@ std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const Bea
     check(longest >= 1, "beam search: a maximum length of {}; it must be at least 1", longest);
   check(options.beams >= 1 && options.results >= 1 && options.results <= options.beams,
         "beam search: {} results from {} beams", options.results, options.beams);
+  check(!options.tree || options.max_lengths.size() == 1, "beam search: a tree is of one sentence, not of {}",
+        options.max_lengths.size());
   const auto beams = static_cast<std::size_t>(options.beams);
   // Half of what can be chosen may be ends, and the banned come on top.
   const std::int64_t wanted =
       std::min(2 * options.beams + static_cast<std::int64_t>(options.banned.size()), model.vocabulary());
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
   std::vector<Sentence> running;
-  for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, {{{}, 0}}, {}});
+  for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, {Beam{}}, {}});
   std::vector<std::int32_t> tokens(running.size() * beams, options.start);
 
   while (!running.empty()) {

@@ -9,6 +9,15 @@
 
 namespace attend::decode {
 
+// A beginning that a search kept at one of its steps, for whoever wants to see how it went.
+struct BeamNode {
+  std::int32_t parent = -1;  // the node it continues; -1: the start
+  std::int32_t token = 0;
+  std::int32_t step = 0;  // from 0
+  float score = 0;        // as a hypothesis of this length would have
+  bool ended = false;     // with the end token: a result, or one for a while
+};
+
 struct BeamOptions {
   std::int64_t beams = 4;
   LengthPenalty penalty = LengthPenalty::wu;
@@ -17,6 +26,7 @@ struct BeamOptions {
   std::vector<std::int32_t> banned = {};  // tokens never written (padding)
   std::vector<std::int64_t> max_lengths;  // of each sentence, without start and end
   std::int64_t results = 1;               // n best
+  std::vector<BeamNode>* tree = nullptr;  // gets all that the search for a single sentence kept, step by step
 };
 
 // For each sentence its best hypotheses, best first. model must have beams rows for each of max_lengths.size()

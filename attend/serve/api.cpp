@@ -9,38 +9,15 @@
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/serve/inspection_json.h"
 #include "attend/serve/web_files.h"
 
 namespace attend::serve {
 
 namespace {
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 HttpResponse refused(int status, const std::string& why) {
   return {.status = status, .body = dumped(Json{{"error", why}})};
-}
-
-// Four digits: what a picture can show, at a third of the bytes.
-Json rounded(float value) { return std::round(static_cast<double>(value) * 1e4) / 1e4; }
-
-Json place_json(const tasks::AttentionPlace& place, std::int64_t heads) {
-  return {{"stack", place.stack}, {"kind", place.kind}, {"layer", place.layer}, {"heads", heads}};
-}
-
-Json weights_json(const tasks::SeenAttention& seen) {
-  Json heads = Json::array();
-  const float* weight = seen.weights.data();
-  for (std::int64_t h = 0; h < seen.heads; ++h) {
-    Json matrix = Json::array();
-    for (std::size_t r = 0; r < seen.rows; ++r) {
-      Json row = Json::array();
-      for (std::size_t c = 0; c < seen.columns; ++c) row.push_back(rounded(*weight++));
-      matrix.push_back(std::move(row));
-    }
-    heads.push_back(std::move(matrix));
-  }
-  return heads;
 }
 
 // ---- Reading requests. Every value has the type it should have, or the request is refused.
@@ -106,6 +83,14 @@ tasks::Ablation read_ablation(const Json& object) {
   return result;
 }
 
+std::string read_text(const Json& request, const ApiOptions& options) {
+  std::string text = word(request, "text", "");
+  check(text.size() <= options.max_text, "the text has {} bytes, at most {} are taken", text.size(), options.max_text);
+  return text;
+}
+
+constexpr std::int64_t kPositionRows = 48;
+
 bool local_name(std::string_view host) {
   host = host.substr(0, host.rfind(':'));
   return host == "127.0.0.1" || host == "localhost";
@@ -113,59 +98,66 @@ bool local_name(std::string_view host) {
 
 }  // namespace
 
-Json to_json(const tasks::Inspection& inspection) {
-  Json steps = Json::array();
-  for (const tasks::InspectedStep& step : inspection.steps) {
-    Json candidates = Json::array();
-    for (const tasks::Candidate& candidate : step.candidates)
-      candidates.push_back(
-          {{"id", candidate.id}, {"text", candidate.text}, {"probability", rounded(candidate.probability)}});
-    steps.push_back(
-        {{"chosen", step.chosen}, {"probability", rounded(step.probability)}, {"candidates", std::move(candidates)}});
-  }
-  Json attention = Json::array();
-  for (const tasks::SeenAttention& seen : inspection.attention) {
-    Json layer = place_json(seen.place, seen.heads);
-    layer["weights"] = weights_json(seen);
-    attention.push_back(std::move(layer));
-  }
-  return {{"source", {{"ids", inspection.source_ids}, {"pieces", inspection.source}}},
-          {"target", {{"ids", inspection.target_ids}, {"pieces", inspection.target}}},
-          {"text", inspection.text},
-          {"score", rounded(inspection.score)},
-          {"finished", inspection.finished},
-          {"steps", std::move(steps)},
-          {"attention", std::move(attention)}};
+tasks::Inspector& Api::inspector() const {
+  check(parts_.inspector != nullptr, "there is no model here, only a run to look at");
+  return *parts_.inspector;
 }
 
 Json Api::model() const {
-  const tasks::LoadedTranslator& loaded = inspector_.loaded();
+  Json json = {{"name", options_.name}, {"run", parts_.run != nullptr}};
+  if (!parts_.inspector) {
+    json.update({{"kind", "run"}, {"attention", Json::array()}});
+    return json;
+  }
+  const tasks::ModelCard& card = parts_.inspector->card();
+  const tasks::Anatomy& anatomy = parts_.inspector->anatomy();
   Json places = Json::array();
-  for (const auto& [place, heads] : inspector_.places()) places.push_back(place_json(place, heads));
-  return {{"name", options_.name},
-          {"config", loaded.model->config()},
-          {"vocabulary", loaded.model->vocabulary()},
-          {"parameters", loaded.parameters.count()},
-          {"attention", std::move(places)},
-          {"limits", {{"text", options_.max_text}, {"tokens", inspector_.max_tokens()}}}};
+  for (const tasks::Anatomy::Attention& attention : anatomy.attention)
+    places.push_back(place_json(attention.place, attention.heads));
+  json.update({{"kind", card.kind},
+               {"config", card.config},
+               {"vocabulary", card.vocabulary},
+               {"parameters", card.parameters},
+               {"positions", card.positions},
+               {"mask", card.mask},
+               {"example", card.example},
+               {"layers", anatomy.has_layers()},
+               {"attention", std::move(places)},
+               {"limits", {{"text", options_.max_text}, {"tokens", card.max_tokens}}}});
+  return json;
 }
 
-Json Api::translate(const Json& request) {
-  const std::string text = word(request, "text", "");
-  check(text.size() <= options_.max_text, "the text has {} bytes, at most {} are taken", text.size(),
-        options_.max_text);
-  tasks::InspectOptions options{.beams = whole(request, "beams", 4)};
+std::string Api::inspect(const Json& request) {
+  const std::string text = read_text(request, options_);
+  tasks::InspectOptions options{.beams = whole(request, "beams", 4), .tokens = whole(request, "tokens", 12)};
   if (const Json* ablation = field(request, "ablation")) options.ablation = read_ablation(*ablation);
   if (const Json* prefix = field(request, "prefix")) options.prefix = ids(*prefix, "prefix");
-  return to_json(inspector_.inspect(text, options));
+  return inspection_text(inspector().inspect(text, options));
 }
 
 Json Api::trace(const Json& request) {
-  const std::string text = word(request, "text", "");
-  check(text.size() <= options_.max_text, "the text has {} bytes, at most {} are taken", text.size(),
-        options_.max_text);
-  return view::to_json(inspector_.trace(text, ids(items(request, "target"), "target"), read_place(request),
-                                        whole(request, "head", 0), whole(request, "token", 0)));
+  return view::to_json(inspector().trace({.text = read_text(request, options_),
+                                          .target = ids(items(request, "target"), "target"),
+                                          .place = read_place(request),
+                                          .head = whole(request, "head", 0),
+                                          .token = whole(request, "token", 0)}));
+}
+
+Json Api::positions() const {
+  const tasks::PositionTable table = inspector().positions(kPositionRows);
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < table.values.size(); i += table.width) {
+    Json row = Json::array();
+    for (std::size_t j = 0; j < table.width; ++j) row.push_back(view::significant(table.values[i + j]));
+    rows.push_back(std::move(row));
+  }
+  return {{"width", table.width}, {"rows", std::move(rows)}};
+}
+
+Json Api::run(const Json& request) {
+  check(parts_.run != nullptr, "there is no run here, only a model");
+  return parts_.run->lines({.log = static_cast<std::size_t>(std::max<std::int64_t>(0, whole(request, "log", 0))),
+                            .look = static_cast<std::size_t>(std::max<std::int64_t>(0, whole(request, "look", 0)))});
 }
 
 HttpResponse Api::ask(const HttpRequest& request) {
@@ -175,9 +167,10 @@ HttpResponse Api::ask(const HttpRequest& request) {
   try {
     const Json body = parse_json(request.body, "request");
     const std::lock_guard lock(model_);
+    if (request.path == "/api/run") return {.body = dumped(run(body))};
     if (request.path == "/api/trace") return {.body = dumped(trace(body))};
-    check(request.path != "/api/continue" || field(body, "prefix"), "'prefix' is missing");
-    return {.body = dumped(translate(body))};
+    if (request.path == "/api/positions") return {.body = dumped(positions())};
+    return {.body = inspect(body)};
   } catch (const Error& error) {
     return refused(400, error.what());
   }
@@ -187,7 +180,8 @@ HttpResponse Api::handle(const HttpRequest& request) {
   if (options_.only_local_names && !local_name(request.host))
     return refused(403, "this server answers only to 127.0.0.1 and localhost");
   const std::string& path = request.path;
-  if (path == "/api/translate" || path == "/api/continue" || path == "/api/trace") return ask(request);
+  for (const char* question : {"/api/inspect", "/api/trace", "/api/positions", "/api/run"})
+    if (path == question) return ask(request);
   if (request.method != "GET" && request.method != "HEAD") return refused(405, "ask with GET");
   if (path == "/api/model") return {.body = dumped(model())};
   const WebFile* file = find_web_file(path == "/" ? "index.html" : std::string_view(path).substr(path.empty() ? 0 : 1));

@@ -7,6 +7,7 @@
 
 #include "attend/base/json.h"
 #include "attend/serve/http.h"
+#include "attend/serve/run_reader.h"
 #include "attend/tasks/inspect.h"
 
 namespace attend::serve {
@@ -19,25 +20,30 @@ struct ApiOptions {
 
 class Api {
  public:
-  // inspector must outlive it.
-  Api(tasks::Inspector& inspector, ApiOptions options) : inspector_(inspector), options_(std::move(options)) {}
+  // What it is given must outlive it; without an inspector or a run, what asks for one is refused.
+  struct Parts {
+    tasks::Inspector* inspector = nullptr;
+    RunReader* run = nullptr;
+  };
+  Api(const Parts& parts, ApiOptions options) : parts_(parts), options_(std::move(options)) {}
 
   // Any thread. Never throws for what a request says: that is an answer with 4xx and {"error": ".."}.
   HttpResponse handle(const HttpRequest& request);
 
   Json model() const;
   // Throw Error for requests that make no sense.
-  Json translate(const Json& request);
+  std::string inspect(const Json& request);
   Json trace(const Json& request);
+  Json positions() const;
+  Json run(const Json& request);
 
  private:
   HttpResponse ask(const HttpRequest& request);
+  tasks::Inspector& inspector() const;
 
-  tasks::Inspector& inspector_;
+  Parts parts_;
   ApiOptions options_;
   std::mutex model_;  // one computation at a time; the server's workers bound how many wait
 };
-
-Json to_json(const tasks::Inspection& inspection);
 
 }  // namespace attend::serve

@@ -5,24 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "attend/base/base64.h"
 #include "attend/base/error.h"
 #include "attend/serve/web_files.h"
 
 namespace attend::serve {
 
 namespace {
-
-std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string result;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    unsigned word = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      word = word << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
-    for (std::size_t j = 0; j < 4; ++j) result += i + j > bytes.size() ? '=' : kDigits[word >> (18 - 6 * j) & 63];
-  }
-  return result;
-}
 
 void replace(std::string& text, std::string_view what, std::string_view by) {
   const std::size_t at = text.find(what);
@@ -45,13 +34,12 @@ std::string script_json(const Json& json) {
 }  // namespace
 
 std::string exported_page(Api& api, const std::string& text) {
-  const Json result = api.translate({{"text", text}});
-  Json data = {{"model", api.model()},
-               {"text", text},
-               {"result", result},
-               {"unordered", api.translate({{"text", text}, {"ablation", {{"positions", false}}}})}};
-  if (const Json& attention = result.at("attention"); !attention.empty() && attention.at(0).at("stack") == "encoder") {
-    const Json& last = attention.back();
+  const Json model = api.model(), result = parse_json(api.inspect({{"text", text}}), "export");
+  Json data = {{"model", model}, {"text", text}, {"result", result}};
+  if (model.at("layers").get<bool>()) {
+    data["positions"] = api.positions();
+    data["unordered"] = parse_json(api.inspect({{"text", text}, {"ablation", {{"positions", false}}}}), "export");
+    const Json& last = model.at("attention").back();
     const Json where = {{"text", text},
                         {"target", result.at("target").at("ids")},
                         {"stack", last.at("stack")},

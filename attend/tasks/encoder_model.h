@@ -117,6 +117,7 @@ class EncoderModel {
   const EncoderReader& reader() const { return reader_; }
   const Model& model() const { return model_; }
   const nn::Parameters& parameters() const { return parameters_; }
+  nn::Parameters& parameters() { return parameters_; }
 
  private:
   Backend& backend_;

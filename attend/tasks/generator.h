@@ -57,6 +57,7 @@ class Generator {
 
   const models::GPT2LanguageModel& model() const { return model_; }
   const nn::Parameters& parameters() const { return parameters_; }
+  nn::Parameters& parameters() { return parameters_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:

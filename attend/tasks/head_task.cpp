@@ -1,11 +1,15 @@
 #include "attend/tasks/head_task.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "attend/base/error.h"
 #include "attend/base/random.h"
+#include "attend/base/unicode.h"
+#include "attend/tasks/training_examples.h"
 
 namespace attend::tasks {
 
@@ -113,6 +117,41 @@ train::Validation HeadTask::validate() {
   train::Validation result = judge->result();
   if (options_.select_by_loss) result.score = -result.loss;
   return result;
+}
+
+// The first short texts of the validation file, with what the head says of them as a whole.
+Json HeadTask::examples() {
+  const models::BertConfig& config = parts_.reader.config();
+  const Anatomy anatomy = anatomy_of(config, "");
+  const auto [count, tokens] = example_limits(anatomy);
+  Json list = Json::array();
+  for (std::size_t i = 0; i < parts_.validation.size() && list.size() < count; ++i) {
+    const HeadExample& example = parts_.validation[i];
+    const auto length = static_cast<std::int64_t>(example.text.ids.size());
+    if (length > tokens) continue;
+    view::Collector collector;
+    Pass pass(parts_.backend, {.probe = &collector});
+    const HeadExample* alone[] = {&example};
+    HeadBatches batches(parts_.backend, parts_.reader, parts_.kind);
+    const std::vector<float> logits =
+        download(parts_.head.logits(batches.put(make_head_batch(parts_.reader, parts_.kind, alone)).in(pass)));
+    std::string said, should;
+    if (parts_.kind == TargetKind::number) said = fmt::format("{:.3f}", logits[0]);
+    if (parts_.kind == TargetKind::label) {
+      const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+      said = config.labels.at(static_cast<std::size_t>(best));
+      should = config.labels.at(static_cast<std::size_t>(example.targets.at(0)));
+    }
+    std::vector<std::string> pieces;
+    for (const std::int32_t id : example.text.ids) pieces.push_back(token_name(parts_.reader.tokenizer(), id));
+    list.push_back(
+        {{"source",
+          {{"pieces", pieces}, {"text", replace_invalid_utf8(parts_.reader.tokenizer().decode(example.text.ids))}}},
+         {"target", {{"pieces", Json::array()}, {"text", should}}},
+         {"text", said},
+         {"attention", packed_attention(anatomy, collector, {.rows = length, .columns = length})}});
+  }
+  return list;
 }
 
 }  // namespace attend::tasks

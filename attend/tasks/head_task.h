@@ -40,6 +40,7 @@ class HeadTask : public train::Task {
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;
+  Json examples() override;
 
  private:
   using Prefetch = data::Prefetch<HostHeadBatch, std::uint64_t>;

@@ -1,27 +1,28 @@
-// A translation with everything that can be seen of it: candidates of every step, all attention maps, and what changes
-// when a head, a layer, a word or the positions are taken away. What `attend look` shows.
+// A model at work with everything that can be seen of it: candidates of every step, all attention maps, and what
+// changes when a head, a layer, a word or the positions are taken away. What `attend look` shows, in one form for
+// every model: a translator (inspect_translation.cpp), a language model (inspect_language.cpp), an encoder
+// (inspect_encoder.cpp).
 //
-// No part of the model knows about this. A head is scaled by scaling its columns of W_O, a layer is switched off by
-// letting its sublayers add zero, a masked source token is left out while the others keep their positions (in a
-// Transformer that is the same as masking it everywhere), and without positions every source token stands at place 0.
+// No part of the models knows about this. A head is scaled by scaling what W_O reads of it, a layer is switched off by
+// letting its sublayers add zero, a masked token is left out while the others keep their positions (in a Transformer
+// that is the same as masking it everywhere), and without positions every token of the source stands at place 0.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "attend/tasks/translator.h"
+#include "attend/base/json.h"
+#include "attend/decode/beam_search.h"
+#include "attend/nn/parameters.h"
+#include "attend/tasks/anatomy.h"
 #include "attend/view/trace.h"
 
 namespace attend::tasks {
-
-// One attention of a model: stack "encoder" or "decoder", kind "self" or "cross".
-struct AttentionPlace {
-  std::string stack = "decoder", kind = "cross";
-  std::int64_t layer = 0;
-};
 
 struct Ablation {
   struct Head {
@@ -40,10 +41,11 @@ struct Ablation {
 };
 
 struct InspectOptions {
-  std::int64_t beams = 4;
-  float alpha = 0.6f;
+  std::int64_t beams = 4;    // of a translation
+  std::int64_t tokens = 12;  // how many a language model writes
   Ablation ablation = {};
-  // Written before the model may choose; from there on it takes the likeliest. Without: beam search.
+  // Written before the model may choose; from there on it takes the likeliest. Without: beam search, of a translation.
+  // Of a masked language model: what the first masks hide.
   std::optional<std::vector<std::int32_t>> prefix = {};
   std::size_t candidates = 8;
 };
@@ -57,10 +59,11 @@ struct Candidate {
 struct InspectedStep {
   std::int32_t chosen = 0;
   float probability = 0;
-  std::vector<Candidate> candidates;  // likeliest first
+  std::vector<Candidate> candidates = {};  // likeliest first
+  std::int64_t place = -1;                 // which source token it is about: a mask, a tagged word; -1: none
 };
 
-// Weights of all heads, [H, rows, columns]; columns of masked tokens are 0.
+// Weights of all heads, [H, rows, columns]; those of masked tokens are 0.
 struct SeenAttention {
   AttentionPlace place;
   std::int64_t heads = 0;
@@ -68,56 +71,72 @@ struct SeenAttention {
   std::vector<float> weights = {};
 };
 
+// A beginning that a search kept for a while.
+struct BeamPiece {
+  decode::BeamNode node;
+  std::string text;  // of its newest token
+};
+
 struct Inspection {
-  std::vector<std::int32_t> source_ids, target_ids;  // both with the end token (the target when it is finished)
-  std::vector<std::string> source, target;           // their pieces of text
-  std::string text;
-  float score = 0;  // normalised log-probability
+  // What was read: a sentence with its end token, a prompt, a text with what the tokenizer puts around it.
+  std::vector<std::int32_t> source_ids;
+  // What was written: a translation (with the end token when it is finished), what follows the prompt, what the masks
+  // hide, labels.
+  std::vector<std::int32_t> target_ids;
+  std::vector<std::string> source, target;  // their pieces of text
+  std::string text;                         // the answer, for a person
+  float score = 0;                          // normalised log-probability of a translation, the mean one of others
   bool finished = true;
   std::vector<InspectedStep> steps;      // one for each of target_ids
-  std::vector<SeenAttention> attention;  // encoder, decoder self, cross; by layer
+  std::vector<SeenAttention> attention;  // in the order of the anatomy
+  std::vector<BeamPiece> beam;           // of a translation's search, by step
 };
 
+// What a page needs to know before the first sentence.
+struct ModelCard {
+  std::string kind;  // translation, language-model, masked-lm, classification, tagging, encoder
+  Json config = {};
+  std::int64_t vocabulary = 0, parameters = 0;
+  std::int64_t max_tokens = 0;  // longest text it takes, without what is put around it
+  std::string positions = {};   // sinusoidal, sinusoidal-halves, learned; empty: it has none
+  std::string mask = {};        // the token to be guessed, of a masked language model
+  std::string example = {};     // a text to begin with
+};
+
+struct TraceRequest {
+  std::string text;
+  std::vector<std::int32_t> target = {};  // Inspection::target_ids; an encoder does not read it
+  AttentionPlace place = {};
+  std::int64_t head = 0, token = 0;
+};
+
+// Rows of what is added to the tokens for their places.
+struct PositionTable {
+  std::size_t width = 0;
+  std::vector<float> values = {};  // [rows, width]
+};
+
+// Ablation changes the model's weights for the time of a call: one call at a time.
 class Inspector {
  public:
-  // Both must outlive it. Ablation changes the model's weights for the time of a call: one call at a time.
-  Inspector(LoadedTranslator& loaded, Backend& backend);
+  virtual ~Inspector() = default;
+  const ModelCard& card() const { return card_; }
+  const Anatomy& anatomy() const { return anatomy_; }
 
-  const LoadedTranslator& loaded() const { return loaded_; }
-  // The attentions there are, with their heads: those of a Transformer, or the one of an RNN.
-  std::vector<std::pair<AttentionPlace, std::int64_t>> places() const;
-  // Longest text it takes, in tokens without the end.
-  std::int64_t max_tokens() const { return loaded_.model->max_length() - 1; }
+  // Throw Error for an empty or over-long text, and for places, tokens and ids that are not there.
+  virtual Inspection inspect(const std::string& text, const InspectOptions& options) = 0;
+  Inspection inspect(const std::string& text) { return inspect(text, {}); }
+  // Step by step through one head, from the vector of a token to the next layer.
+  virtual view::Trace trace(const TraceRequest& request) = 0;
+  // At most so many rows; empty for a model without positions.
+  virtual PositionTable positions(std::int64_t rows) const = 0;
 
-  // Throws Error for an empty or over-long text, and for places, tokens and ids that are not there.
-  Inspection inspect(const std::string& text, const InspectOptions& options = {});
-  // Step by step through one head, from the vector of a token to the next layer (inspect_trace.cpp). The target is only
-  // read for the decoder; it is what `inspect` gave as target_ids.
-  view::Trace trace(const std::string& text, const std::vector<std::int32_t>& target, const AttentionPlace& place,
-                    std::int64_t head, std::int64_t token);
-
- private:
-  struct Source {
-    std::vector<std::int32_t> ids;
-    std::vector<std::size_t> kept;  // which of the whole sentence they are
-    nn::Sequences sequences;
-  };
-  std::vector<std::int32_t> encode(const std::string& text) const;
-  Source prepare(const std::vector<std::int32_t>& ids, const Ablation& ablation) const;
-  void search(const Source& source, const InspectOptions& options, Inspection& result) const;
-  // Feeds what is forced and goes on greedily unless that is the end; fills the steps.
-  void walk(const Source& source, std::vector<std::int32_t> forced, const InspectOptions& options,
-            Inspection& result) const;
-  void look(const Source& source, Inspection& result) const;
-  InspectedStep step_of(std::span<const float> logits, float log_sum, std::size_t candidates) const;
-
-  LoadedTranslator& loaded_;
-  Backend& backend_;
-  std::int32_t start_, end_;
-  std::vector<char> banned_;  // by id
+ protected:
+  ModelCard card_;
+  Anatomy anatomy_;
 };
 
-// "decoder.layers.0.multihead_attn" and back. An RNN's only attention is the decoder's cross-attention 0.
-std::string parameter_prefix(const AttentionPlace& place);
+// By the config.json of the folder. backend must outlive it.
+std::unique_ptr<Inspector> open_inspector(const std::filesystem::path& folder, Backend& backend, DType dtype);
 
 }  // namespace attend::tasks

@@ -1,39 +1,22 @@
 #include "attend/tasks/inspect_weights.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <cmath>
 
 #include "attend/base/error.h"
 
 namespace attend::tasks {
 
-WeightEdits::WeightEdits(nn::Parameters& parameters, const Ablation& ablation,
-                         const std::vector<std::pair<AttentionPlace, std::int64_t>>& places)
+WeightEdits::WeightEdits(nn::Parameters& parameters, const Ablation& ablation, const Anatomy& anatomy)
     : parameters_(parameters) {
   try {
-    for (const Ablation::Head& head : ablation.heads) {
-      std::int64_t heads = 0;
-      for (const auto& [place, count] : places)
-        if (place.stack == head.place.stack && place.kind == head.place.kind && place.layer == head.place.layer)
-          heads = count;
-      check(head.head >= 0 && head.head < heads, "there is no head {} of {} {} {}", head.head, head.place.stack,
-            head.place.kind, head.place.layer);
-      check(std::isfinite(head.scale) && std::fabs(head.scale) <= 100, "a head is scaled by -100 to 100");
-      const nn::Parameters::Entry& entry = find(parameter_prefix(head.place) + ".out_proj.weight");  // [C, H·D]
-      std::vector<float> values = take(entry);
-      const std::int64_t width = entry.parameter->shape[1], columns = width / heads;
-      for (std::int64_t row = 0; row < entry.parameter->shape[0]; ++row)
-        for (std::int64_t i = 0; i < columns; ++i)
-          values[static_cast<std::size_t>(row * width + head.head * columns + i)] *= head.scale;
-      parameters_.write(entry, values);
-    }
+    for (const Ablation::Head& head : ablation.heads) scale_head(anatomy, head);
     for (const Ablation::Layer& layer : ablation.layers) {
-      check(layer.stack == "encoder" || layer.stack == "decoder", "there is no stack '{}'", layer.stack);
-      const std::string name = fmt::format("{}.layers.{}", layer.stack, layer.layer);
-      std::vector<std::string> last = {name + ".self_attn.out_proj", name + ".linear2"};
-      if (layer.stack == "decoder") last.push_back(name + ".multihead_attn.out_proj");
-      for (const std::string& part : last) clear(part + ".weight"), clear(part + ".bias");
+      const Anatomy::FeedForward& feed_forward = anatomy.feed_forward_of(layer.stack, layer.layer);
+      clear(feed_forward.contract + ".weight"), clear(feed_forward.contract + ".bias");
+      for (const Anatomy::Attention& attention : anatomy.attention)
+        if (attention.place.stack == layer.stack && attention.place.layer == layer.layer)
+          clear(attention.output + ".weight"), clear(attention.output + ".bias");
     }
   } catch (...) {
     restore();
@@ -47,20 +30,48 @@ void WeightEdits::restore() {
   for (; !before_.empty(); before_.pop_back()) parameters_.write(*before_.back().first, before_.back().second);
 }
 
-const nn::Parameters::Entry& WeightEdits::find(const std::string& name) const {
-  for (const nn::Parameters::Entry& entry : parameters_.entries())
-    if (entry.name == name) return entry;
-  fail("this model has no {}", name);
-}
-
 std::vector<float> WeightEdits::take(const nn::Parameters::Entry& entry) {
   before_.emplace_back(&entry, parameters_.read(entry));
   return before_.back().second;
 }
 
+void WeightEdits::scale_head(const Anatomy& anatomy, const Ablation::Head& head) {
+  const Anatomy::Attention& attention = anatomy.at(head.place, head.head);
+  check(!attention.output.empty(), "the only attention of this model cannot be switched off");
+  check(std::isfinite(head.scale) && std::fabs(head.scale) <= 100, "a head is scaled by -100 to 100");
+  // [C, H·D], or [H·D, C]: what W_O reads of this head.
+  const nn::Parameters::Entry& entry = find_entry(parameters_, attention.output + ".weight");
+  std::vector<float> values = take(entry);
+  const std::int64_t columns = entry.parameter->shape[1], size = anatomy.width / attention.heads;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const std::int64_t input = anatomy.input_major ? at / columns : at % columns;
+    if (input / size == head.head) values[i] *= head.scale;
+  }
+  parameters_.write(entry, values);
+}
+
+void WeightEdits::rearrange(const std::string& table, std::span<const std::int64_t> rows) {
+  const nn::Parameters::Entry& entry = find_entry(parameters_, table);
+  const std::vector<float> before = take(entry);
+  std::vector<float> values = before;
+  const auto width = static_cast<std::size_t>(entry.parameter->shape[1]);
+  for (std::size_t i = 0; i < rows.size() && static_cast<std::int64_t>(i) < entry.parameter->shape[0]; ++i)
+    std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rows[i]) * width), width,
+                values.begin() + static_cast<std::ptrdiff_t>(i * width));
+  parameters_.write(entry, values);
+}
+
 void WeightEdits::clear(const std::string& name) {
-  const nn::Parameters::Entry& entry = find(name);
+  const nn::Parameters::Entry& entry = find_entry(parameters_, name);
   parameters_.write(entry, std::vector<float>(take(entry).size(), 0.0f));
+}
+
+const nn::Parameters::Entry& find_entry(const nn::Parameters& parameters, const std::string& name,
+                                        std::int64_t first_row) {
+  for (const nn::Parameters::Entry& entry : parameters.entries())
+    if (entry.name == name && entry.first_row == first_row) return entry;
+  fail("this model has no {}", name);
 }
 
 }  // namespace attend::tasks

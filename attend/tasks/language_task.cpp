@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
+#include "attend/tasks/training_examples.h"
 
 namespace attend::tasks {
 
@@ -67,6 +69,22 @@ train::Validation LanguageTask::validate() {
   result.json = {{"loss", result.loss}};
   result.text = fmt::format("validation loss {:.4f}", result.loss);
   return result;
+}
+
+// Pieces of the validation text, from its beginning, its middle and near its end.
+Json LanguageTask::examples() {
+  const auto [count, tokens] = example_limits(anatomy_of(model_.body().config(), ""));
+  Json list = Json::array();
+  const std::int64_t length = std::min({tokens, options_.block, validation_.size()});
+  if (!options_.tokenizer || length < 2) return list;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t first =
+        (validation_.size() - length) * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(count);
+    std::vector<std::int32_t> ids;
+    for (std::int64_t at = first; at < first + length; ++at) ids.push_back(validation_[at]);
+    list.push_back(text_example(model_, *options_.tokenizer, ids_.backend(), ids));
+  }
+  return list;
 }
 
 }  // namespace attend::tasks

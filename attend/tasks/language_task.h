@@ -8,6 +8,7 @@
 #include "attend/data/prefetch.h"
 #include "attend/data/token_stream.h"
 #include "attend/models/gpt2.h"
+#include "attend/text/tokenizer.h"
 #include "attend/train/trainer.h"
 
 namespace attend::tasks {
@@ -15,6 +16,7 @@ namespace attend::tasks {
 struct LanguageTaskOptions {
   std::int64_t batch = 64, block = 256;
   std::uint64_t seed = 1;
+  const Tokenizer* tokenizer = nullptr;  // for examples(); must outlive the task
 };
 
 class LanguageTask : public train::Task {
@@ -29,6 +31,7 @@ class LanguageTask : public train::Task {
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;
+  Json examples() override;
 
  private:
   using Prefetch = data::Prefetch<data::TokenWindows, std::uint64_t>;

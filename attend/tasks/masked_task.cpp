@@ -2,19 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/reduce.h"
+#include "attend/tasks/training_examples.h"
 
 namespace attend::tasks {
 
 MaskedTask::MaskedTask(const models::MaskedLanguageModel& model, Backend& backend, const data::MaskedText& training,
-                       const data::MaskedText& validation, const data::MaskingOptions& masking, std::int64_t batch)
+                       const data::MaskedText& validation, const data::MaskingOptions& masking, std::int64_t batch,
+                       const Tokenizer& tokenizer)
     : model_(model),
       training_(training),
       validation_(validation),
+      tokenizer_(tokenizer),
       batch_(batch),
       ids_(make_tensor(backend, {batch, masking.block}, DType::i32)),
       places_(make_tensor(backend, {batch * training.hidden()}, DType::i32)),
@@ -90,6 +94,24 @@ train::Validation MaskedTask::validate() {
   result.json = {{"loss", result.loss}, {"accuracy", accuracy}};
   result.text = fmt::format("validation loss {:.4f}  hidden tokens guessed {:.2f} %", result.loss, 100 * accuracy);
   return result;
+}
+
+// The beginnings of blocks of the validation text, which hide the same tokens every time.
+Json MaskedTask::examples() {
+  const auto [count, tokens] = example_limits(anatomy_of(model_.body().config(), ""));
+  Json list = Json::array();
+  for (std::int64_t i = 0; i < validation_.count() && list.size() < count; ++i) {
+    const data::MaskedBlocks block = validation_.at(i, 1);
+    MaskedExample example;
+    const auto length = std::min(block.ids.size(), static_cast<std::size_t>(tokens));
+    example.ids.assign(block.ids.begin(), block.ids.begin() + static_cast<std::ptrdiff_t>(length));
+    example.ids.back() = block.ids.back();  // what ends a text
+    for (std::size_t k = 0; k < block.places.size(); ++k)
+      if (block.labels[k] >= 0 && static_cast<std::size_t>(block.places[k]) + 1 < length)
+        example.places.push_back(block.places[k]), example.labels.push_back(block.labels[k]);
+    list.push_back(masked_example(model_, tokenizer_, ids_.backend(), example));
+  }
+  return list;
 }
 
 }  // namespace attend::tasks

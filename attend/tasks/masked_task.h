@@ -7,6 +7,7 @@
 #include "attend/data/masked_blocks.h"
 #include "attend/data/prefetch.h"
 #include "attend/models/bert_heads.h"
+#include "attend/text/tokenizer.h"
 #include "attend/train/trainer.h"
 
 namespace attend::tasks {
@@ -15,7 +16,8 @@ class MaskedTask : public train::Task {
  public:
   // All must outlive the task.
   MaskedTask(const models::MaskedLanguageModel& model, Backend& backend, const data::MaskedText& training,
-             const data::MaskedText& validation, const data::MaskingOptions& masking, std::int64_t batch);
+             const data::MaskedText& validation, const data::MaskingOptions& masking, std::int64_t batch,
+             const Tokenizer& tokenizer);
 
   std::uint64_t next_batch() override;
   std::int64_t batch_tokens() const override { return ids_.size(); }
@@ -24,6 +26,7 @@ class MaskedTask : public train::Task {
   void seek(const Json& position) override;
   // The mean loss over hidden tokens, and how many are guessed right.
   train::Validation validate() override;
+  Json examples() override;
 
  private:
   using Prefetch = data::Prefetch<data::MaskedBlocks, std::uint64_t>;
@@ -33,6 +36,7 @@ class MaskedTask : public train::Task {
 
   const models::MaskedLanguageModel& model_;
   const data::MaskedText &training_, &validation_;
+  const Tokenizer& tokenizer_;
   std::int64_t batch_;
   Tensor ids_, positions_;              // i32 [batch, block]; positions are RoBERTa's
   Tensor places_, labels_;              // i32 [batch · hidden tokens a block]

@@ -57,7 +57,7 @@ void prepare_folder(const RunSettings& settings, const TrainOptions& options) {
         "'{}' holds a run already: --resume goes on with it, --overwrite starts anew", settings.out);
   if (options.resume) return;
   fs::create_directories(settings.out);
-  for (const char* old : {"state.safetensors", "model.safetensors", "tokenizer.json"})
+  for (const char* old : {"state.safetensors", "model.safetensors", "tokenizer.json", "look.jsonl"})
     fs::remove(fs::path(settings.out) / old);
   fs::remove_all(fs::path(settings.out) / "checkpoints");
 }
@@ -79,6 +79,7 @@ train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t 
           .patience = settings.patience,
           .average = settings.average,
           .resume = options.resume,
+          .look = options.look,
           .messages = &options.messages,
           .terminal = options.terminal};
 }

@@ -64,6 +64,7 @@ DType dtype_of(const RunSettings& settings, const Backend& backend);
 struct TrainOptions {
   bool resume = false;     // go on with the run in the folder
   bool overwrite = false;  // start anew although there is one
+  bool look = false;       // records what the model makes of fixed inputs on the way
   std::ostream& messages;
   Terminal terminal = {};
 };

@@ -60,7 +60,7 @@ train::TrainingResult train_language_model(const LanguageRecipe& recipe, Backend
   options.messages << fmt::format("gpt2 with {:.1f} M weights, {} on {}\n",
                                   static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
   LanguageTask task(model, backend, training, validation,
-                    {.batch = recipe.batch, .block = recipe.block, .seed = recipe.seed});
+                    {.batch = recipe.batch, .block = recipe.block, .seed = recipe.seed, .tokenizer = &tokenizer});
   return train::train(task, parameters, trainer_options(recipe, recipe.width, options));
 }
 

@@ -117,7 +117,7 @@ train::TrainingResult train_masked_model(const MaskedRecipe& recipe, Backend& ba
   write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
   options.messages << fmt::format("{} with {:.1f} M weights, {} on {}\n", models::name_of(config.family),
                                   static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
-  MaskedTask task(model, backend, training_blocks, validation_blocks, masking, recipe.batch);
+  MaskedTask task(model, backend, training_blocks, validation_blocks, masking, recipe.batch, tokenizer);
   return train::train(task, parameters, trainer_options(recipe, config.width, options));
 }
 

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "attend/base/error.h"
 #include "attend/metrics/bleu.h"
+#include "attend/tasks/training_examples.h"
 
 namespace attend::tasks {
 
@@ -99,6 +103,22 @@ train::Validation TranslationTask::validate() {
   result.text += fmt::format("  greedy BLEU {:.2f}", bleu);
   if (options_.select_by_bleu) result.score = bleu;
   return result;
+}
+
+// The first pairs of the validation text that make a legible picture.
+Json TranslationTask::examples() {
+  constexpr std::int64_t kShortest = 8, kLongest = 20;
+  const std::size_t wanted = example_limits(anatomy_of(parts_.model)).count;
+  Json list = Json::array();
+  for (std::int64_t i = 0; i < parts_.validation.pairs() && list.size() < wanted; ++i) {
+    const auto [source, target] = parts_.validation.lengths(i);
+    const bool fits = std::min(source, target) >= kShortest && std::max(source, target) <= kLongest;
+    const bool rest = parts_.validation.pairs() - i <= static_cast<std::int64_t>(wanted - list.size());
+    if (!fits && !rest) continue;
+    list.push_back(pair_example({parts_.model, parts_.tokenizer, parts_.backend, translator_.banned()},
+                                parts_.validation.source(i).to_vector(), parts_.validation.target(i).to_vector()));
+  }
+  return list;
 }
 
 }  // namespace attend::tasks

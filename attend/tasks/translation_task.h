@@ -47,6 +47,7 @@ class TranslationTask : public train::Task {
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;
+  Json examples() override;
 
  private:
   using Prefetch = data::Prefetch<data::HostPairBatch, data::Position>;

@@ -12,6 +12,7 @@
 #include "attend/checkpoint/model_file.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
+#include "attend/tasks/pieces.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -146,26 +147,6 @@ std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> 
 }
 
 // Whatever the tokenizer's decoder does to spaces, the text of a token is what the decoded text gains by it.
-std::vector<std::string> Translator::pieces(std::span<const std::int32_t> ids) const {
-  const std::string whole = tokenizer_.decode(ids);
-  std::vector<std::string> result;
-  std::size_t begin = 0;
-  for (std::size_t count = 1; count <= ids.size(); ++count) {
-    std::size_t end = whole.size();
-    if (count < ids.size()) {
-      // Half a character decodes to something else, so only what agrees with the whole counts.
-      const std::string part = tokenizer_.decode(ids.first(count));
-      end = static_cast<std::size_t>(std::mismatch(part.begin(), part.end(), whole.begin(), whole.end()).second -
-                                     whole.begin());
-      while (end < whole.size() && end > 0 && (static_cast<unsigned char>(whole[end]) & 0xC0) == 0x80) --end;
-      end = std::max(end, begin);
-    }
-    result.push_back(whole.substr(begin, end - begin));
-    begin = end;
-  }
-  return result;
-}
-
 void Translator::look(std::span<const Source> batch, const std::vector<std::vector<Hypothesis>>& hypotheses,
                       std::size_t rank, std::vector<TranslatedLine>& lines) const {
   std::vector<std::size_t> who;
@@ -191,9 +172,9 @@ void Translator::look(std::span<const Source> batch, const std::vector<std::vect
   for (std::size_t i = 0; i < who.size(); ++i) {
     const Hypothesis& hypothesis = hypotheses[who[i]][rank];
     view::AttentionMap& map = lines[batch[who[i]].line].translations[rank].attention;
-    map.source = pieces(std::span(sources[i]).first(sources[i].size() - 1));
+    map.source = pieces_of(tokenizer_, std::span(sources[i]).first(sources[i].size() - 1));
     map.source.push_back(fmt::format(" {}", kEndToken));
-    map.target = pieces(hypothesis.tokens);
+    map.target = pieces_of(tokenizer_, hypothesis.tokens);
     if (hypothesis.finished) map.target.push_back(fmt::format(" {}", kEndToken));
     const std::vector<float> weights = seen.matrix(static_cast<std::int64_t>(i));
     for (std::size_t t = 0; t < map.target.size(); ++t) {
@@ -209,7 +190,7 @@ std::vector<SelfAttention> Translator::self_attention(const std::string& line) c
   if (sources.empty()) return result;
   const std::vector<std::int32_t>& ids = sources.front().ids;
   view::AttentionMap empty;
-  empty.source = pieces(std::span(ids).first(ids.size() - 1));
+  empty.source = pieces_of(tokenizer_, std::span(ids).first(ids.size() - 1));
   empty.source.push_back(fmt::format(" {}", kEndToken));
   empty.target = empty.source;
 

@@ -81,8 +81,7 @@ class Translator {
   // Every head of every layer of the encoder, in order; none for a model whose encoder has no attention.
   std::vector<SelfAttention> self_attention(const std::string& line) const;
 
-  // For whoever searches by hand (inspect.h): the text of each token, and what a translation never contains.
-  std::vector<std::string> pieces(std::span<const std::int32_t> ids) const;
+  // For whoever searches by hand (inspect_translation.h): what a translation never contains.
   const std::vector<std::int32_t>& banned() const { return banned_; }
 
  private:

@@ -13,6 +13,7 @@
 #include "attend/checkpoint/model_file.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tensor/step_graph.h"
+#include "attend/train/album.h"
 #include "attend/train/run_log.h"
 #include "attend/train/run_state.h"
 
@@ -39,6 +40,7 @@ class Run {
       task.seek(state_.position);
     }
     log_.emplace(options.folder / "log.jsonl", state_.step);
+    if (options.look) album_.emplace(task, options, state_.step);
   }
 
   TrainingResult train() {
@@ -49,6 +51,7 @@ class Run {
     progress_ = &progress;
     started_ = logged_at_ = steady_clock::now();
     seconds_before_ = state_.seconds;
+    if (album_ && state_.step == 0) take_picture();
     while (state_.step < options_.steps && !result_.stopped_early) {
       step();
       const std::int64_t done = state_.step;
@@ -59,6 +62,7 @@ class Run {
         validate();
       else if (done % options_.save_every == 0)
         save();
+      if (album_ && (album_->wants(done, elapsed()) || last)) take_picture();
       if (interrupt.requested() && !last && !result_.stopped_early) {
         log_losses();
         save();
@@ -167,6 +171,11 @@ class Run {
     logged_at_ = steady_clock::now();  // validation is not training time
   }
 
+  void take_picture() {
+    const std::chrono::duration<double> seconds(album_->add(state_.step, elapsed()));
+    logged_at_ += std::chrono::duration_cast<steady_clock::duration>(seconds);  // it is not training time
+  }
+
   void save() {
     state_.seconds = elapsed();
     save_state(options_.folder, state_, parameters_, optimizer_);
@@ -218,6 +227,7 @@ class Run {
   RunState state_;
   TrainingResult result_;
   std::optional<RunLog> log_;
+  std::optional<Album> album_;
   Progress* progress_ = nullptr;
   std::string text_;
   float rate_ = 0;

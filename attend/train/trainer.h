@@ -6,6 +6,7 @@
 //   state.safetensors   everything that decides the rest of the run: masters, moments, step, place in the data
 //   checkpoints/        weights of the last validations, for averaging
 //   log.jsonl           one JSON line a log interval and a validation
+//   look.jsonl          with TrainerOptions::look: a line now and then of what the model makes of fixed inputs
 // Each file is replaced atomically, and the state is written last, so a run killed at any moment and resumed ends with
 // the same bits as one never stopped.
 #pragma once
@@ -46,6 +47,9 @@ class Task {
   virtual void seek(const Json& position) = 0;
   // With the weights as they are now.
   virtual Validation validate() = 0;
+  // The same few inputs every time, and what the model makes of them now: a list in the form of docs/look.md, for
+  // whoever watches. Must change nothing that the run computes.
+  virtual Json examples() { return Json::array(); }
 };
 
 struct TrainerOptions {
@@ -59,6 +63,7 @@ struct TrainerOptions {
   std::int64_t patience = 0;  // validations without a better score before stopping; 0: never
   std::int64_t average = 5;   // how many of the last checkpoints are averaged in the end
   bool resume = false;
+  bool look = false;  // records the task's examples on the way, for at most a fiftieth of the time
   std::ostream* messages = nullptr;
   Terminal terminal = {};
 };

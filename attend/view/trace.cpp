@@ -32,6 +32,7 @@ Json to_json(const Trace& trace) {
     steps.push_back({{"name", step.name},
                      {"formula", step.formula},
                      {"file", step.file},
+                     {"line", step.line},
                      {"note", step.note},
                      {"shape", std::move(shape)},
                      {"rows", step.rows},

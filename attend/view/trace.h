@@ -1,5 +1,5 @@
 // A walk through one head for one token, step by step with its real numbers, as data: each step has its formula, its
-// shape, its values and the file that computes it. The page draws it without knowing the model.
+// shape, its values and the line of code that computes it. The page draws it without knowing the model.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@ struct TraceStep {
   std::string name;                    // "q·k"
   std::string formula;                 // what a lecture writes
   std::string file;                    // of attend, that computes it
+  int line = 0;                        // in that file, from 1
   std::string note;                    // one sentence
   std::vector<std::string> rows = {};  // a label for each row: tokens; empty for a single vector
   std::size_t columns = 0;
@@ -22,7 +23,7 @@ struct TraceStep {
 struct Trace {
   std::vector<std::string> queries, keys;  // the tokens of both sides
   std::size_t token = 0, head = 0, heads = 0, head_width = 0, width = 0;
-  std::vector<TraceStep> steps;
+  std::vector<TraceStep> steps = {};
 
   // Throws Error when there is none of that name.
   const TraceStep& at(const std::string& name) const;

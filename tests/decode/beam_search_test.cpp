@@ -132,6 +132,34 @@ TEST(BeamSearch, ABeamOfEverythingFindsTheBest) {
       }
 }
 
+// The tree of a search: parents come a step before, scores are the paths' own, and the result is one of its ends.
+TEST(BeamSearch, KeepsATreeOfWhatItKept) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const LogitFunction logit = random_logits(seed, 3);
+    BeamOptions options = options_of(LengthPenalty::wu, 0.6f, 3, 1);
+    std::vector<decode::BeamNode> tree;
+    TableModel plain(kVocabulary, 1, 3, logit), watched(kVocabulary, 1, 3, logit);
+    const Hypothesis best = beam_search(plain, options)[0][0];
+    options.tree = &tree;
+    expect_same(beam_search(watched, options)[0], {best});
+    bool found = false;
+    for (const decode::BeamNode& node : tree) {
+      Tokens tokens = {node.token};
+      for (std::int32_t at = node.parent; at >= 0; at = tree[static_cast<std::size_t>(at)].parent)
+        tokens.insert(tokens.begin(), tree[static_cast<std::size_t>(at)].token);
+      ASSERT_EQ(static_cast<std::int32_t>(tokens.size()), node.step + 1);
+      double sum = 0;
+      for (std::size_t i = 0; i < tokens.size(); ++i)
+        sum +=
+            log_probability(logit, Tokens(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(i)), tokens[i]);
+      EXPECT_NEAR(node.score, by_hand(sum, tokens.size(), options.penalty, options.alpha), 1e-5);
+      if (node.ended) tokens.pop_back();
+      found = found || (tokens == best.tokens && node.ended == best.finished);
+    }
+    EXPECT_TRUE(found);
+  }
+}
+
 TEST(BeamSearch, StoppingEarlyNeverChangesTheResults) {
   int steps = 0, most = 0;
   for (LengthPenalty penalty : {LengthPenalty::wu, LengthPenalty::power})

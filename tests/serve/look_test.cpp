@@ -16,8 +16,7 @@
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
-#include "attend/tasks/inspect.h"
-#include "attend/view/heads_svg.h"
+#include "attend/tasks/inspect_translation.h"
 #include "tests/tasks/translator_fixture.h"
 #include "tests/tensor/tensors.h"
 
@@ -68,16 +67,17 @@ Answer post(int port, const std::string& path, const std::string& body, const ch
 class Look : public ::testing::Test {
  protected:
   Look()
-      : loaded_(tasks::load_translator(kShipped, cpu())),
-        inspector_(*loaded_, cpu()),
-        api_(inspector_, {.name = "en-fr"}),
+      : inspector_(tasks::load_translator(kShipped, cpu()), cpu()),
+        api_({.inspector = &inspector_}, {.name = "en-fr"}),
         server_({.patience = std::chrono::milliseconds(1000)},
                 [this](const HttpRequest& request) { return api_.handle(request); }),
         thread_([this] { server_.run([this] { return stop_.load(); }); }) {}
   ~Look() override { stop_ = true; }
 
-  std::unique_ptr<tasks::LoadedTranslator> loaded_;
-  tasks::Inspector inspector_;
+  // The answer as the page reads it.
+  Json inspect(const Json& request) { return parse_json(api_.inspect(request), "answer"); }
+
+  tasks::TranslationInspector inspector_;
   Api api_;
   HttpServer server_;
   std::atomic<bool> stop_{false};
@@ -98,9 +98,9 @@ TEST_F(Look, DescribesTheModel) {
 TEST_F(Look, TranslatesAsTheTranslatorDoes) {
   const std::vector<std::string> lines = {"I am a student.", "Where is the station?",
                                           "My <b>brother</b> & I \"talk\"."};
-  const auto expected = loaded_->translator.translate(lines);
+  const auto expected = inspector_.loaded().translator.translate(lines);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const Answer answer = post(server_.port(), "/api/translate", Json{{"text", lines[i]}}.dump());
+    const Answer answer = post(server_.port(), "/api/inspect", Json{{"text", lines[i]}}.dump());
     ASSERT_EQ(answer.status, 200) << answer.body;
     const Json json = answer.json();
     EXPECT_EQ(json.at("text"), expected[i].text());
@@ -128,7 +128,7 @@ TEST_F(Look, TheWalkAgreesWithTheFusedKernels) {
     for (std::int64_t head : {0, 3})
       for (std::size_t token : {std::size_t{0}, layer.rows - 1}) {
         const view::Trace trace =
-            inspector_.trace(text, seen.target_ids, layer.place, head, static_cast<std::int64_t>(token));
+            inspector_.trace({text, seen.target_ids, layer.place, head, static_cast<std::int64_t>(token)});
         const view::TraceStep& softmax = trace.at("softmax");
         ASSERT_EQ(softmax.values.size(), layer.columns);
         for (std::size_t i = 0; i < layer.columns; ++i)
@@ -145,20 +145,20 @@ TEST_F(Look, TheWalkEndsWhereTheNextLayerBegins) {
   const std::string text = "I am a student.";
   const std::vector<std::int32_t> target = inspector_.inspect(text).target_ids;
   for (const char* stack : {"encoder", "decoder"}) {
-    const view::Trace first = inspector_.trace(text, target, {stack, "self", 0}, 1, 2);
-    const view::Trace second = inspector_.trace(text, target, {stack, "self", 1}, 1, 2);
+    const view::Trace first = inspector_.trace({text, target, {stack, "self", 0}, 1, 2});
+    const view::Trace second = inspector_.trace({text, target, {stack, "self", 1}, 1, 2});
     EXPECT_EQ(first.at("next layer").values, second.at("x").values);
   }
   // What comes after a token is hidden from it.
-  const view::Trace trace = inspector_.trace(text, target, {"decoder", "self", 0}, 0, 1);
+  const view::Trace trace = inspector_.trace({text, target, {"decoder", "self", 0}, 0, 1});
   EXPECT_TRUE(std::isinf(trace.at("masked").values[2]));
   EXPECT_EQ(trace.at("softmax").values[2], 0.0f);
 }
 
 TEST_F(Look, AblationChangesAndLeavesNoTrace) {
   const std::string text = "I am a student of music.";
-  const auto ask = [&](const Json& ablation) { return api_.translate({{"text", text}, {"ablation", ablation}}); };
-  const Json plain = api_.translate({{"text", text}});
+  const auto ask = [&](const Json& ablation) { return inspect({{"text", text}, {"ablation", ablation}}); };
+  const Json plain = inspect({{"text", text}});
   const Json head = {{"stack", "decoder"}, {"kind", "cross"}, {"layer", 2}, {"head", 1}};
   Json scaled = head;
   scaled["scale"] = 1;
@@ -169,7 +169,7 @@ TEST_F(Look, AblationChangesAndLeavesNoTrace) {
   const Json masked = ask({{"masked", {3}}});
   for (const Json& row : masked.at("attention").at(8).at("weights").at(0)) EXPECT_EQ(row.at(3), 0.0);
   EXPECT_THROW(ask({{"heads", {scaled, {{"layer", 9}}}}}), Error);
-  EXPECT_EQ(api_.translate({{"text", text}}), plain);
+  EXPECT_EQ(inspect({{"text", text}}), plain);
 }
 
 // A layer that is off hands on what it got.
@@ -187,14 +187,14 @@ TEST_F(Look, WithoutPositionsOrderDoesNotMatter) {
 }
 
 TEST_F(Look, GoesOnFromAPrefix) {
-  const Json plain = api_.translate({{"text", "Where is the station?"}, {"beams", 1}});
+  const Json plain = inspect({{"text", "Where is the station?"}, {"beams", 1}});
   const Json& steps = plain.at("steps");
-  const Json same = post(server_.port(), "/api/continue",
+  const Json same = post(server_.port(), "/api/inspect",
                          Json{{"text", "Where is the station?"}, {"prefix", {steps.at(0).at("chosen")}}}.dump())
                         .json();
   EXPECT_EQ(same.at("target"), plain.at("target"));  // greedy goes on as greedy does
   const Json other =
-      api_.translate({{"text", "Where is the station?"}, {"prefix", {steps.at(0).at("candidates").at(1).at("id")}}});
+      inspect({{"text", "Where is the station?"}, {"prefix", {steps.at(0).at("candidates").at(1).at("id")}}});
   EXPECT_EQ(other.at("target").at("ids").at(0), steps.at(0).at("candidates").at(1).at("id"));
 }
 
@@ -207,17 +207,16 @@ TEST_F(Look, RefusesBadRequests) {
         R"({"text": "a", "ablation": {"masked": [0, 1]}})", R"({"text": "a", "ablation": {"heads": [{"head": 4}]}})",
         R"({"text": "a", "ablation": {"layers": [{"layer": 3}]}})", R"({"text": "a", "ablation": 3})",
         "{\"text\": \"\xff\"}"}) {
-    const Answer answer = post(port, "/api/translate", body);
+    const Answer answer = post(port, "/api/inspect", body);
     EXPECT_EQ(answer.status, 400) << body << answer.body;
     EXPECT_TRUE(answer.json().contains("error")) << body;
   }
-  EXPECT_EQ(post(port, "/api/continue", R"({"text": "a"})").status, 400);
   EXPECT_EQ(post(port, "/api/trace", R"({"text": "a", "stack": "encoder", "kind": "self", "token": 9})").status, 400);
   EXPECT_EQ(post(port, "/api/trace", R"({"text": "a"})").status, 400);  // the decoder without a target
-  EXPECT_EQ(post(port, "/api/translate", R"({"text": "a"})", "text/plain").status, 415);
-  EXPECT_EQ(post(port, "/api/translate", Json{{"text", std::string(3000, 'a')}}.dump()).status, 400);
-  EXPECT_EQ(post(port, "/api/translate", std::string(100000, ' ')).status, 413);
-  EXPECT_EQ(get(port, "/api/translate").status, 405);
+  EXPECT_EQ(post(port, "/api/inspect", R"({"text": "a"})", "text/plain").status, 415);
+  EXPECT_EQ(post(port, "/api/inspect", Json{{"text", std::string(3000, 'a')}}.dump()).status, 400);
+  EXPECT_EQ(post(port, "/api/inspect", std::string(100000, ' ')).status, 413);
+  EXPECT_EQ(get(port, "/api/inspect").status, 405);
   EXPECT_EQ(post(port, "/", "x").status, 405);
 }
 
@@ -233,11 +232,11 @@ TEST_F(Look, SurvivesWhatIsNotHttp) {
   const int port = server_.port();
   EXPECT_EQ(send_raw(port, "hello\r\n\r\n").status, 400);
   EXPECT_EQ(send_raw(port, "GET /" + std::string(40000, 'a')).status, 431);
-  EXPECT_EQ(send_raw(port, "POST /api/translate HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n").status,
+  EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n").status,
             413);
-  EXPECT_EQ(send_raw(port, "POST /api/translate HTTP/1.1\r\nContent-Length: -3\r\n\r\n").status, 400);
-  EXPECT_EQ(send_raw(port, "POST /api/translate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").status, 411);
-  EXPECT_EQ(send_raw(port, "POST /api/translate HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc").status, 408);
+  EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nContent-Length: -3\r\n\r\n").status, 400);
+  EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").status, 411);
+  EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc").status, 408);
   // A page of another site that made its name point here.
   EXPECT_EQ(send_raw(port, "GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n").status, 403);
   EXPECT_EQ(get(port, "/").status, 200);
@@ -261,16 +260,16 @@ TEST(LookRnn, ShowsItsAlignment) {
   write_file(folder / "config.json", rnn.config().dump());
   save_weights(folder / "model.safetensors", parameters);
   const auto loaded = tasks::load_translator(folder.path(), cpu());
-  tasks::Inspector inspector(*loaded, cpu());
-  Api api(inspector, {.name = "rnn"});
-  const Json json = api.translate({{"text", "I am a student."}});
+  const auto inspector = tasks::open_inspector(folder.path(), cpu(), DType::f32);
+  Api api({.inspector = inspector.get()}, {.name = "rnn"});
+  const Json json = parse_json(api.inspect({{"text", "I am a student."}}), "answer");
   ASSERT_EQ(json.at("attention").size(), 1u);
   const Json& rows = json.at("attention").at(0).at("weights").at(0);
   ASSERT_EQ(rows.size(), json.at("target").at("ids").size());
   EXPECT_EQ(rows.at(0).size(), json.at("source").at("ids").size());
   EXPECT_EQ(json.at("text"), loaded->translator.translate(std::vector<std::string>{"I am a student."})[0].text());
   EXPECT_THROW(api.trace({{"text", "a"}}), Error);
-  EXPECT_THROW(api.translate({{"text", "a"}, {"ablation", {{"heads", {{{"head", 0}}}}}}}), Error);
+  EXPECT_THROW(api.inspect({{"text", "a"}, {"ablation", {{"heads", {{{"head", 0}}}}}}}), Error);
   EXPECT_NE(exported_page(api, "I am").find("decoder"), std::string::npos);
 }
 
@@ -279,18 +278,6 @@ TEST(LookServer, SaysWhenAPortIsTaken) {
   const HttpServer first({}, nothing);
   EXPECT_THROW(HttpServer({.port = first.port()}, nothing), Error);
   EXPECT_THROW(HttpServer({.host = "nowhere"}, nothing), Error);
-}
-
-TEST(HeadsSvg, DrawsWhatHasWeight) {
-  const std::vector<float> weights = {1, 0, 0.5f, 0.5f};
-  const view::HeadsRow row{"a <row>", 1, 2, 2, weights};
-  const std::string svg = view::heads_svg("I & you", std::span(&row, 1));
-  EXPECT_NE(svg.find("a &lt;row&gt;"), std::string::npos);
-  EXPECT_NE(svg.find("I &amp; you"), std::string::npos);
-  std::size_t cells = 0;
-  for (std::size_t at = svg.find("fill-opacity"); at != std::string::npos; at = svg.find("fill-opacity", at + 1))
-    ++cells;
-  EXPECT_EQ(cells, 3u);
 }
 
 }  // namespace

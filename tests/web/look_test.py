@@ -9,6 +9,7 @@ import time
 import urllib.request
 
 from browser import Browser, find_chromium, look
+from model_folders import make_bert, make_gpt2
 
 SENTENCE = "Where is the station?"
 
@@ -49,7 +50,7 @@ def test_page(browser, address):
     before = browser.js("document.body.dataset.ready")
     browser.js(f"document.getElementById('text').value = {json.dumps(SENTENCE)}; document.getElementById('go').click()")
     browser.until(f"document.body.dataset.ready !== '{before}'")
-    answer = ask(address, "api/translate", {"text": SENTENCE})
+    answer = ask(address, "api/inspect", {"text": SENTENCE})
     check(text_of(browser, "translation") == answer["text"], "the translation is shown")
 
     click(browser, '[data-head="decoder cross 1 2"]')
@@ -81,18 +82,115 @@ def test_other_ways(browser, address):
     browser.open(f"{address}#view=ablate&text={SENTENCE.replace(' ', '+')}")
     click(browser, '[data-head="decoder cross 2 0"]')
     ablation = {"heads": [{"stack": "decoder", "kind": "cross", "layer": 2, "head": 0, "scale": 0}]}
-    answer = ask(address, "api/translate", {"text": SENTENCE, "ablation": ablation})
+    answer = ask(address, "api/inspect", {"text": SENTENCE, "ablation": ablation})
     check(text_of(browser, "ablated") == answer["text"], "a head is switched off")
 
     browser.open(f"{address}#view=generate&text={SENTENCE.replace(' ', '+')}")
     click(browser, ".candidates tr:nth-child(2) button")
-    plain = ask(address, "api/translate", {"text": SENTENCE})
-    other = ask(address, "api/continue", {"text": SENTENCE, "prefix": [plain["steps"][0]["candidates"][1]["id"]]})
+    plain = ask(address, "api/inspect", {"text": SENTENCE})
+    other = ask(address, "api/inspect", {"text": SENTENCE, "prefix": [plain["steps"][0]["candidates"][1]["id"]]})
     check(text_of(browser, "continued") == other["text"], "another candidate goes on")
 
     browser.open(f"{address}#view=positions&text={SENTENCE.replace(' ', '+')}")
-    plain = ask(address, "api/translate", {"text": SENTENCE, "ablation": {"positions": False}})
+    plain = ask(address, "api/inspect", {"text": SENTENCE, "ablation": {"positions": False}})
     check(text_of(browser, "unordered") == plain["text"], "positions can be switched off")
+
+
+def test_tree(browser, address):
+    plain = ask(address, "api/inspect", {"text": SENTENCE})
+    browser.open(f"{address}#view=generate&step=2&text={SENTENCE.replace(' ', '+')}")
+    kept = [node for node in plain["beam"] if node["step"] <= 2]
+    check(browser.js("document.querySelectorAll('[data-node]').length") == len(kept), "the tree shows what the beam kept so far")
+    scores = [node["score"] for node in plain["beam"] if node["ended"]]
+    check(abs(max(scores) - plain["score"]) < 1e-6, "its best end is the translation")
+
+
+def test_language_model(browser, attend, folder):
+    with look(attend, "--model", folder) as address:
+        text = "The old man reads"
+        browser.open(f"{address}#text={text.replace(' ', '+')}")
+        answer = ask(address, "api/inspect", {"text": text})
+        check(text_of(browser, "translation") == text + answer["text"], "GPT-2 goes on")
+        click(browser, '[data-head="decoder self 1 2"]')
+        check(cells(browser) == answer["attention"][1]["weights"][2], "with its attention")
+        browser.open(f"{address}#view=generate&step=1&text={text.replace(' ', '+')}")
+        click(browser, ".candidates tr:nth-child(3) button")
+        ids = [answer["target"]["ids"][0], answer["steps"][1]["candidates"][2]["id"]]
+        other = ask(address, "api/inspect", {"text": text, "prefix": ids})
+        check(text_of(browser, "continued") == other["text"], "and on from another candidate")
+        for view, selector in (("steps", "[data-step='softmax']"), ("positions", "[data-value]"), ("ablate", "#ablated")):
+            browser.open(f"{address}#view={view}&text={text.replace(' ', '+')}")
+            check(browser.js(f"!!document.querySelector(\"{selector}\")"), f"it has {view}")
+        browser.open(f"{address}#view=steps")
+        line = browser.js("document.querySelector('[data-step=\"W_O\"]').textContent")
+        check("attend/nn/attention.h:" in line, "a step names its line of code")
+
+
+def test_encoder(browser, attend, folder):
+    with look(attend, "--model", folder) as address:
+        text = "a [MASK] of the [MASK]"
+        answer = ask(address, "api/inspect", {"text": text})
+        browser.open(f"{address}#view=generate&text={text.replace(' ', '+')}")
+        shown = browser.js("[...document.querySelectorAll('.candidates .number')].map(n => Number(n.textContent))")
+        check(shown == [c["probability"] for c in answer["steps"][0]["candidates"]], "BERT fills a mask")
+        click(browser, ".candidates tr:nth-child(2) button")
+        other = ask(address, "api/inspect", {"text": text, "prefix": [answer["steps"][0]["candidates"][1]["id"]]})
+        check(text_of(browser, "continued") == other["text"], "another word, and the other mask is asked again")
+        browser.open(f"{address}#view=map&text={text.replace(' ', '+')}")
+        click(browser, '[data-head="encoder self 0 1"]')
+        check(cells(browser) == answer["attention"][0]["weights"][1], "with its attention")
+
+
+def train(attend, folder, *flags):
+    for name, lines in (("a", ["one two three four five six seven eight"] * 40), ("b", ["un deux trois quatre cinq six sept huit"] * 40)):
+        (folder / name).write_text("\n".join(lines) + "\n")
+    subprocess.run([attend, "train", "--source", folder / "a", "--target", folder / "b", "--valid-source", folder / "a",
+                    "--valid-target", folder / "b", "--out", folder / "run", "--vocabulary-size", "300", "--width", "32", "--hidden",
+                    "32", "--steps", "20", "--validate-every", "10", "--log-every", "5", "--tokens", "256", "--threads", "1",
+                    "--look", "--port", "0", *flags], check=True, capture_output=True)
+    return folder / "run"
+
+
+def test_run(browser, attend, folder):
+    run = train(attend, folder, "--model", "rnn-attention")
+    with look(attend, "--run", run) as address:
+        browser.size(1280, 900)
+        browser.open(address)
+        lines = ask(address, "api/run", {})
+        check(browser.js("document.querySelectorAll('.charts svg').length") >= 4, "a run has its curves")
+        check(text_of(browser, "at") == "step 20", "the slider is at the end")
+        browser.js("const s = document.querySelector('input[type=range]'); s.value = 0; s.dispatchEvent(new Event('input'))")
+        check(text_of(browser, "at") == "step 0", "and goes back to the beginning")
+        check(text_of(browser, "sample") in (lines["look"][0]["examples"][0]["text"], "—"), "with what it wrote then")
+        sums = [sum(row) for row in cells(browser)]
+        check(all(abs(total - 1) < 0.05 for total in sums), "and where it looked")
+        link = browser.js("location.href")
+        browser.open(link)
+        check(text_of(browser, "at") == "step 0", "a link restores the step")
+        browser.open(f"{address}#view=map&text=one+two")
+        check(browser.js("document.querySelectorAll('[data-head]').length") == 1, "its model, an RNN, has one attention")
+
+
+def test_sizes(browser, address):
+    for width in (390, 1280):
+        for dark in (False, True):
+            browser.size(width, 900, dark)
+            for view in ("map", "heads", "steps", "positions", "generate", "ablate"):
+                browser.open(f"{address}#view={view}")
+                wider = browser.js("document.documentElement.scrollWidth - innerWidth")
+                if wider > 0:
+                    raise AssertionError(f"{view} is {wider} pixels wider than {width}")
+    print("ok: every view fits 390 and 1280 pixels, light and dark")
+    browser.size(1280, 900)
+    # Both ways of saving, as files the browser would download.
+    saved = browser.js("""(async () => {
+      const made = [], make = URL.createObjectURL;
+      URL.createObjectURL = blob => { made.push(blob.type); return make(blob); };
+      for (const button of document.querySelectorAll('.saves button')) button.click();
+      for (let i = 0; i < 100 && made.length < document.querySelectorAll('.saves button').length; ++i) await new Promise(r => setTimeout(r, 50));
+      return made;
+    })()""")
+    check("image/svg+xml" in saved and "image/png" in saved, "pictures are saved as SVG and as PNG")
 
 
 def test_export(browser, address, attend):
@@ -100,7 +198,7 @@ def test_export(browser, address, attend):
         path = pathlib.Path(folder) / "page.html"
         subprocess.run([attend, "look", "--text", SENTENCE, "--export", path], check=True)
         browser.open(path.as_uri())
-        answer = ask(address, "api/translate", {"text": SENTENCE})
+        answer = ask(address, "api/inspect", {"text": SENTENCE})
         check(text_of(browser, "translation") == answer["text"], "an exported file opens")
         click(browser, '[data-head="encoder self 0 1"]')
         check(cells(browser) == answer["attention"][0]["weights"][1], "with the same numbers")
@@ -118,7 +216,14 @@ def main():
         test_page(browser, address)
         test_steps(browser, address)
         test_other_ways(browser, address)
+        test_tree(browser, address)
         test_export(browser, address, attend)
+        test_sizes(browser, address)
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            test_language_model(browser, attend, make_gpt2(folder / "gpt2"))
+            test_encoder(browser, attend, make_bert(folder / "bert"))
+            test_run(browser, attend, folder)
         check(not browser.problems, f"no script failed {browser.problems}")
     return 0
 

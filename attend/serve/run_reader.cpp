@@ -1,0 +1,45 @@
+#include "attend/serve/run_reader.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+namespace attend::serve {
+
+RunReader::RunReader(std::filesystem::path folder) : folder_(std::move(folder)) {
+  log_.path = folder_ / "log.jsonl", look_.path = folder_ / "look.jsonl";
+}
+
+void RunReader::Lines::update() {
+  std::error_code missing;
+  const std::uintmax_t size = std::filesystem::file_size(path, missing);
+  if (missing || size < read) all.clear(), read = 0;
+  if (missing || size == read) return;
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(read));
+  for (std::string line; std::getline(file, line) && !file.eof();) {  // the last may be half written
+    read += line.size() + 1;
+    if (Json::accept(line)) all.push_back(std::move(line));
+  }
+}
+
+Json RunReader::lines(const From& from) {
+  const std::lock_guard lock(mutex_);
+  Json answer = {{"log", Json::array()}, {"look", Json::array()}};
+  const auto add = [&](const char* name, Lines& lines, std::size_t first) {
+    lines.update();
+    for (std::size_t i = first; i < lines.all.size(); ++i) answer[name].push_back(Json::parse(lines.all[i]));
+    answer[std::string(name) + "s"] = lines.all.size();
+  };
+  add("log", log_, from.log);
+  add("look", look_, from.look);
+  std::error_code missing;
+  if (std::filesystem::exists(folder_ / "recipe.json", missing)) {
+    const Json recipe = read_json(folder_ / "recipe.json");
+    if (recipe.is_object() && recipe.contains("steps")) answer["steps"] = recipe["steps"];
+  }
+  return answer;
+}
+
+}  // namespace attend::serve

@@ -1,0 +1,40 @@
+#include "attend/train/album.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+namespace attend::train {
+
+namespace {
+
+constexpr std::int64_t kPictures = 40;         // evenly over the run, besides those of the beginning
+constexpr double kShare = 0.02, kGrace = 0.5;  // of the run's time; seconds that are always allowed
+
+// 1, 2, 5, 10, 20, 50, 100, ..
+bool round_number(std::int64_t step) {
+  while (step >= 10 && step % 10 == 0) step /= 10;
+  return step == 1 || step == 2 || step == 5;
+}
+
+}  // namespace
+
+Album::Album(Task& task, const TrainerOptions& options, std::int64_t step)
+    : task_(task),
+      log_(options.folder / "look.jsonl", step),
+      every_(std::max<std::int64_t>(1, options.steps / kPictures)) {}
+
+bool Album::wants(std::int64_t step, double elapsed) const {
+  return (round_number(step) || step % every_ == 0) && spent_ < kGrace + kShare * elapsed;
+}
+
+double Album::add(std::int64_t step, double elapsed) {
+  const auto start = std::chrono::steady_clock::now();
+  Json examples = task_.examples();
+  if (!examples.empty()) log_.add({{"step", step}, {"seconds", elapsed}, {"examples", std::move(examples)}});
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  spent_ += seconds;
+  return seconds;
+}
+
+}  // namespace attend::train

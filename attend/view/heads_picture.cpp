@@ -1,0 +1,113 @@
+#include "attend/view/heads_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "attend/base/error.h"
+#include "attend/view/text_width.h"
+
+namespace attend::view {
+
+namespace {
+
+constexpr double kSide = 118, kGap = 14, kLabel = 152, kMargin = 18, kCell = 26, kColumn = 6.9;
+constexpr std::size_t kLongestTitle = 84, kLongestWord = 16;  // columns
+constexpr Color kInk = {10, 40, 88}, kQuiet = {102, 102, 102}, kLine = {153, 153, 153};
+
+std::string plain(const std::string& word) {
+  const std::string text = printable(word);
+  const std::size_t begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? "·" : shortened(std::string_view(text).substr(begin), kLongestWord);
+}
+
+// One head, its corner at x, y.
+void add_map(Picture& picture, const HeadsRow& row, std::size_t head, double x, double y) {
+  const double width = kSide / static_cast<double>(std::max<std::size_t>(row.columns, 1));
+  const double height = kSide / static_cast<double>(std::max<std::size_t>(row.rows, 1));
+  for (std::size_t r = 0; r < row.rows; ++r)
+    for (std::size_t c = 0; c < row.columns; ++c)
+      if (const float weight = row.weights[(head * row.rows + r) * row.columns + c]; weight >= 0.005f)
+        picture.rects.push_back({x + static_cast<double>(c) * width, y + static_cast<double>(r) * height, width, height,
+                                 kInk, std::min(1.0, static_cast<double>(weight))});
+  picture.rects.push_back({.x = x, .y = y, .width = kSide, .height = kSide, .color = kLine, .outline = true});
+}
+
+// The large one with its words; returns where it ends below.
+double add_main(Picture& picture, const HeadsRow& row, const HeadsOptions& options, double y) {
+  double left = 60, top = 60;
+  for (const std::string& word : options.words)
+    left = std::max(left, kColumn * static_cast<double>(columns_of(plain(word))));
+  for (const std::string& word : options.onto)
+    top = std::max(top, 0.75 * kColumn * static_cast<double>(columns_of(plain(word))));
+  left += kMargin + 8, y += top;
+  for (std::size_t c = 0; c < row.columns; ++c)
+    picture.texts.push_back(
+        {.x = left + (static_cast<double>(c) + 0.6) * kCell, .y = y - 6, .text = plain(options.onto[c]), .angle = -45});
+  for (std::size_t r = 0; r < row.rows; ++r) {
+    const double line = y + static_cast<double>(r) * kCell;
+    picture.texts.push_back(
+        {.x = left - 8, .y = line + kCell / 2 + 4, .text = plain(options.words[r]), .anchor = Picture::Anchor::end});
+    for (std::size_t c = 0; c < row.columns; ++c) {
+      double weight = 0;
+      for (std::size_t h = 0; h < row.heads; ++h)
+        weight += static_cast<double>(row.weights[(h * row.rows + r) * row.columns + c]);
+      weight /= static_cast<double>(row.heads);
+      if (weight >= 0.005)
+        picture.rects.push_back(
+            {left + static_cast<double>(c) * kCell, line, kCell, kCell, kInk, std::min(1.0, weight)});
+    }
+  }
+  const double width = static_cast<double>(row.columns) * kCell, height = static_cast<double>(row.rows) * kCell;
+  picture.rects.push_back({.x = left, .y = y, .width = width, .height = height, .color = kLine, .outline = true});
+  picture.width = std::max(picture.width, left + width + top + kMargin);
+  return y + height;
+}
+
+}  // namespace
+
+Picture heads_picture(std::span<const HeadsRow> rows, const HeadsOptions& options) {
+  std::size_t heads = 0;
+  for (const HeadsRow& row : rows) {
+    heads = std::max(heads, row.heads);
+    check(row.weights.size() == row.heads * row.rows * row.columns, "heads: '{}' has {} weights for {} x {} x {}",
+          row.label, row.weights.size(), row.heads, row.rows, row.columns);
+  }
+  const std::string title = shortened(printable(options.title), kLongestTitle);
+  Picture picture;
+  picture.texts.push_back({.x = kMargin, .y = 32, .text = title, .size = 16, .bold = true});
+  picture.width = std::max(kLabel + static_cast<double>(heads) * (kSide + kGap) + kMargin,
+                           2 * kMargin + 9.2 * static_cast<double>(columns_of(title)));
+  double y = 52;
+  if (!options.words.empty()) {
+    check(options.main < rows.size() && rows[options.main].rows == options.words.size() &&
+              rows[options.main].columns == options.onto.size(),
+          "heads: {} words look at {}, which does not fit", options.words.size(), options.onto.size());
+    const HeadsRow& main = rows[options.main];
+    picture.texts.push_back({.x = kMargin,
+                             .y = y,
+                             .text = main.heads > 1 ? main.label + ", all heads averaged" : main.label,
+                             .color = kQuiet});
+    y = add_main(picture, main, options, y + 6) + 44;
+  } else {
+    y = 72;
+  }
+  if (heads > 1 || options.words.empty()) {
+    for (std::size_t h = 0; h < heads; ++h)
+      picture.texts.push_back({.x = kLabel + static_cast<double>(h) * (kSide + kGap) + kSide / 2,
+                               .y = y - 8,
+                               .text = fmt::format("head {}", h + 1),
+                               .anchor = Picture::Anchor::middle,
+                               .color = kQuiet});
+    for (const HeadsRow& row : rows) {
+      picture.texts.push_back({.x = kMargin, .y = y + kSide / 2, .text = row.label});
+      for (std::size_t h = 0; h < row.heads; ++h)
+        add_map(picture, row, h, kLabel + static_cast<double>(h) * (kSide + kGap), y);
+      y += kSide + kGap;
+    }
+  }
+  picture.height = y + kMargin - kGap;
+  return picture;
+}
+
+}  // namespace attend::view

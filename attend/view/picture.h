@@ -1,0 +1,40 @@
+// A picture of rectangles and words: laid out once, written as SVG or as PNG.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attend::view {
+
+struct Color {
+  std::uint8_t red = 0, green = 0, blue = 0;
+};
+
+struct Picture {
+  struct Rect {
+    double x = 0, y = 0, width = 0, height = 0;
+    Color color = {};
+    double opacity = 1;
+    bool outline = false;  // a thin line around it instead of what is inside
+  };
+  enum class Anchor : std::uint8_t { start, middle, end };
+  struct Text {
+    double x = 0, y = 0;  // of the baseline
+    std::string text = {};
+    double size = 13;
+    Anchor anchor = Anchor::start;
+    Color color = {34, 34, 34};
+    bool bold = false;
+    double angle = 0;  // degrees, clockwise, around x and y
+  };
+  double width = 0, height = 0;
+  std::vector<Rect> rects = {};  // drawn in order, then the texts
+  std::vector<Text> texts = {};
+};
+
+std::string to_svg(const Picture& picture);
+// scale: pixels for one unit. Words are drawn in our own strokes (stroke_font.h).
+std::string to_png(const Picture& picture, double scale = 2);
+
+}  // namespace attend::view

@@ -1,0 +1,130 @@
+// Training: the curves of a run, what it makes of fixed inputs, and their attention from noise to alignment, with a
+// slider over the steps. While the run goes on, new lines are asked for every second.
+import { ask, labels, matrix, remember, state, titleOf } from "look/state";
+import { choice, figure, h, matrixPicture, paint, saves, thumbnailsPicture } from "look/draw";
+import { chart } from "look/charts";
+
+const run = { log: [], look: [], steps: 0 };
+
+async function update() {
+  let news = await ask("/api/run", { log: run.log.length, look: run.look.length });
+  if (news.logs < run.log.length || news.looks < run.look.length) {  // the run went back
+    run.log = [], run.look = [];
+    news = await ask("/api/run", { log: 0, look: 0 });
+  }
+  run.log.push(...news.log), run.look.push(...news.look);
+  run.steps = news.steps || 0;
+  return news.log.length + news.look.length > 0;
+}
+
+// Bytes in base64 -> weights[head][row][column]; kept with the example.
+function unpack(layer) {
+  if (layer.weights) return layer;
+  const bytes = atob(layer.packed), rows = layer.rows, columns = layer.columns;
+  layer.weights = Array.from({ length: layer.heads }, (_, head) => Array.from({ length: rows }, (_, r) =>
+    Array.from({ length: columns }, (_, c) => bytes.charCodeAt((head * rows + r) * columns + c) / 255)));
+  return layer;
+}
+
+const whole = side => side.text ?? side.pieces.join("").replace(/ <\/s>$/, "").trim();
+const reached = () => Math.max(0, ...run.log.map(line => line.step), ...run.look.map(line => line.step));
+const picture = () => run.look[state.at < 0 ? run.look.length - 1 : Math.min(state.at, run.look.length - 1)];
+const points = key => run.log.filter(line => Number.isFinite(line[key])).map(line => [line.step, line[key]]);
+
+function charts() {
+  const end = Math.max(run.steps, reached(), 1), mark = picture() && state.at >= 0 ? picture().step : -1;
+  const valid = key => run.log.filter(line => line.validation && !line.averaged && Number.isFinite(line.validation[key])).map(line => [line.step, line.validation[key]]);
+  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss");
+  const list = [
+    ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
+    ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key, lines: [{ name: "validation", points: valid(key), dots: true }] }]),
+    ["learning-rate", { title: "learning rate", lines: [{ name: "now", points: points("learning_rate") }] }],
+    ["throughput", { title: "tokens a second", lines: [{ name: "now", points: points("tokens_per_second") }] }],
+  ].filter(([, options]) => options.lines[0].points.length);
+  return h("div", { class: "charts" }, ...list.map(([name, options]) => h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })))));
+}
+
+function status() {
+  const newest = run.log[run.log.length - 1], step = reached();
+  if (!newest) return "The run has just begun.";
+  const seconds = Math.round(newest.seconds || 0), time = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+  return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time}.`;
+}
+
+// What depends on the slider alone is redrawn alone: playing is 60 frames a second.
+function pictures() {
+  const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
+  const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];
+  const thumbs = [], large = h("div"), words = h("div"), title = h("h3");
+  const pick = changes => { remember(changes); build(); };
+  const slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "step", style: "flex:1; min-width:200px", oninput: event => { stop(); remember({ at: Number(event.target.value) }); show(); } });
+  const label = h("span", { class: "quiet", id: "at" });
+  let timer = 0;
+  const stop = () => { cancelAnimationFrame(timer); timer = 0; button.textContent = "▶ play"; };
+  const button = h("button", { onclick: () => {
+    if (timer) return stop();
+    button.textContent = "■ stop";
+    let begin = 0;
+    const from = state.at < 0 || state.at >= run.look.length - 1 ? 0 : state.at;
+    const frame = now => {
+      begin ||= now;
+      const at = from + Math.floor((now - begin) / 160);
+      if (at !== state.at) remember({ at: Math.min(at, run.look.length - 1) }), show();
+      if (at >= run.look.length - 1 || !box.isConnected) return stop();
+      timer = requestAnimationFrame(frame);
+    };
+    timer = requestAnimationFrame(frame);
+  } }, "▶ play");
+  const drawLarge = () => {
+    const place = here(), head = Math.min(state.head, place.heads - 1);
+    title.textContent = `${titleOf(place)}, layer ${place.layer + 1}, ` + (head < 0 ? "all heads averaged" : `head ${head + 1}`);
+    large.replaceChildren(figure("attention", matrixPicture({ ...labels(one(), place), weights: matrix(unpack(place), head) })));
+  };
+  const show = () => {
+    const now = picture(), last = run.look.length - 1, at = state.at < 0 ? last : Math.min(state.at, last);
+    slider.max = last, slider.value = at;
+    label.textContent = `step ${now.step}`;
+    for (const { canvas, index, head } of thumbs) paint(canvas, matrix(unpack(places()[index]), head));
+    drawLarge();
+    const example = one(), goesOn = !example.attention.some(a => a.kind === "cross" || a.stack === "encoder");
+    words.replaceChildren(h("h3", {}, goesOn ? "begins with" : "reads"), h("p", {}, whole(example.source)),
+      h("h3", {}, `says at step ${now.step}`), h("p", {}, h("mark", { id: "sample" }, example.text || "—")),
+      ...(whole(example.target) ? [h("h3", {}, goesOn ? "goes on in the text with" : "should say"), h("p", {}, whole(example.target))] : []));
+  };
+  function build() {
+    thumbs.length = 0;
+    const rows = places().map((place, index) => h("div", { class: "kind" }, h("div", { class: "quiet" }, `${titleOf(place)} ${place.layer + 1}`),
+      h("div", { class: "thumbs small" }, ...Array.from({ length: place.heads }, (_, head) => {
+        const canvas = h("canvas", { width: 1, height: 1 }), name = `${titleOf(place)}, layer ${place.layer + 1}, head ${head + 1}`;
+        thumbs.push({ canvas, index, head, name: `${place.stack} ${place.kind} ${place.layer + 1}.${head + 1}` });
+        return h("button", { title: name, "aria-label": name, onclick: () => { remember({ stack: place.stack, kind: place.kind, layer: place.layer, head }); show(); } }, canvas);
+      }))));
+    const examples = picture().examples.map((example, i) => [i, whole(example.source).slice(0, 28)]);
+    box.replaceChildren(h("div", { class: "controls" }, button, slider, label), h("div", { class: "controls" }, choice("example", examples, Math.min(state.example, examples.length - 1), example => pick({ example }))),
+      h("div", { class: "columns" }, h("div", { class: "card" }, words, title, large),
+        h("div", { class: "card" }, h("h3", {}, "every head; click one"), ...rows, saves("heads", () => thumbnailsPicture(thumbs.map(t => [t.name, t.canvas]), Math.max(...places().map(a => a.heads)))))));
+    show();
+  }
+  build();
+  return { box, show };
+}
+
+let live = 0;
+export async function runView() {
+  await update();
+  clearInterval(live);
+  const head = h("p", { class: "note", id: "status" }, status()), curves = h("div", {}, charts()), below = h("div");
+  let album = run.look.length ? pictures() : null;
+  const empty = () => h("p", { class: "note" }, "This run has no pictures of its attention. `attend train … --look` takes them.");
+  below.replaceChildren(album ? album.box : empty());
+  live = setInterval(async () => {
+    if (!head.isConnected) return clearInterval(live);
+    if (!await update().catch(() => false)) return;
+    head.textContent = status();
+    curves.replaceChildren(charts());
+    if (!album && run.look.length) below.replaceChildren((album = pictures()).box);
+    else if (album) album.show();
+  }, 1000);
+  return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, "From noise to attention"),
+    h("p", { class: "note" }, "The same inputs at every stop of the slider, with the weights the model had then."), below);
+}
