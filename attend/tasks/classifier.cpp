@@ -8,8 +8,8 @@ constexpr std::string_view kHeads[] = {"ForSequenceClassification"};
 
 }  // namespace
 
-Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, DType dtype)
-    : encoder_(folder, "classify", kHeads, backend, dtype) {}
+Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
+    : encoder_(folder, "classify", kHeads, backend, format) {}
 
 std::vector<Classified> Classifier::classify(std::span<const std::string> lines, const ClassifyOptions& options) const {
   const EncoderReader& reader = encoder_.reader();
