@@ -30,6 +30,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
   std::size_t size() const { return size_; }
+  // Lets go of the memory that holds these bytes of it; they are read from the file again when someone looks.
+  void forget(std::span<const std::byte> part) const;
   // The same bytes as text.
   std::string_view text() const { return {static_cast<const char*>(data_), size_}; }
 

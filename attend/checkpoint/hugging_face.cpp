@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/strict_json.h"
+#include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
 
 namespace attend {
@@ -67,6 +69,12 @@ std::vector<std::string> spellings(const std::string& name, const std::string& p
   return names;
 }
 
+// The dtype of the same bytes; none for what has to be converted.
+std::optional<DType> same_bytes(StoredType type) {
+  if (type == StoredType::f32) return DType::f32;
+  return type == StoredType::bf16 ? std::optional(DType::bf16) : std::nullopt;
+}
+
 // Whether a model that has a head, or is without one, may start with this tensor untrained.
 bool may_be_new(const std::string& name, bool headed, const HuggingFaceOptions& options) {
   const bool head = headed && !name.starts_with(options.prefix + ".");
@@ -94,8 +102,19 @@ const Safetensors* TensorFiles::holding(std::string_view name) const {
 std::vector<std::string> TensorFiles::names() const {
   std::vector<std::string> names;
   for (const Safetensors& file : files_)
-    for (const StoredTensor& tensor : file.tensors()) names.push_back(tensor.name);
+    for (const StoredTensor& tensor : file.tensors())
+      if (!is_scale(file, tensor.name)) names.push_back(tensor.name);
   return names;
+}
+
+nn::ParametersOptions run_options(const fs::path& folder, const nn::ModelFormat& format) {
+  nn::ParametersOptions options{
+      .dtype = format.dtype, .trained = false, .initialized = false, .weights = format.weights};
+  if (format.weights != nn::WeightForm::stored) return options;
+  const TensorFiles files = TensorFiles::open(folder);
+  for (const std::string& name : files.names())
+    if ((*files.holding(name))[name].type == StoredType::i8) options.weights = nn::WeightForm::int8;
+  return options;
 }
 
 std::vector<FilePart> file_parts(const Parameters::Entry& entry) {
@@ -129,7 +148,8 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
                                   [&](const auto& entry) { return entry.name.starts_with(options.prefix + "."); });
   for (const Parameters::Entry& entry : entries) {
     std::vector<float> values;
-    for (const FilePart& part : file_parts(entry)) {
+    const std::vector<FilePart> parts = file_parts(entry);
+    for (const FilePart& part : parts) {
       const std::vector<std::string> names = spellings(part.name, options.prefix);
       const auto name = std::find_if(names.begin(), names.end(), [&](const auto& each) { return files.holding(each); });
       const bool may_miss = may_be_new(part.name, headed, options);
@@ -141,9 +161,17 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
       const Safetensors& file = *files.holding(*name);
       check(file[*name].shape == part.shape, "{}: '{}' is {}, but the model wants {}", file.source(), *name,
             file[*name].shape, part.shape);
-      const std::vector<float> read = file.floats(*name);
-      values.insert(values.end(), read.begin(), read.end());
       used.insert(*name);
+      if (parts.size() == 1 && parameters.write_stored(entry, file[*name].bytes, same_bytes(file[*name].type))) {
+        file.forget(*name);
+        continue;
+      }
+      std::vector<float> read = file.floats(*name);
+      file.forget(*name);
+      if (values.empty())
+        values = std::move(read);
+      else
+        values.insert(values.end(), read.begin(), read.end());
     }
     if (!values.empty()) parameters.write(entry, values);
   }

@@ -25,7 +25,7 @@ class TensorFiles {
 
   const std::string& source() const { return source_; }
   const Safetensors* holding(std::string_view name) const;  // null when none does
-  std::vector<std::string> names() const;
+  std::vector<std::string> names() const;                   // without the scales of I8 tensors (quantised.h)
 
  private:
   TensorFiles(std::string source, std::vector<Safetensors> files)
@@ -34,6 +34,9 @@ class TensorFiles {
   std::string source_;
   std::vector<Safetensors> files_;
 };
+
+// Of a model that is read from this folder to be run.
+nn::ParametersOptions run_options(const std::filesystem::path& folder, const nn::ModelFormat& format);
 
 // One tensor of the file: elements [begin, begin + shape.size()) of a parameter.
 struct FilePart {

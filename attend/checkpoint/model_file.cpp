@@ -7,6 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/strict_json.h"
 #include "attend/checkpoint/hugging_face.h"
+#include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
 
 namespace attend {
@@ -57,7 +58,8 @@ void load_weights(const Safetensors& file, Parameters& parameters) {
     parameters.write(entry, all);
   }
   for (const StoredTensor& stored : file.tensors())
-    check(known.count(stored.name), "{}: the model has no place for the tensor {}", file.source(), shown(stored.name));
+    check(known.count(stored.name) || is_scale(file, stored.name), "{}: the model has no place for the tensor {}",
+          file.source(), shown(stored.name));
 }
 
 namespace {

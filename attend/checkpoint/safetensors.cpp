@@ -9,6 +9,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/strict_json.h"
+#include "attend/checkpoint/quantised.h"
 #include "attend/tensor/backend.h"
 
 namespace attend {
@@ -237,6 +238,8 @@ std::vector<float> Safetensors::floats(std::string_view name) const {
     case StoredType::bf16:
       convert<Bf16>(tensor.bytes, values);
       break;
+    case StoredType::i8:
+      return dequantise(*this, name);
     default:
       fail("{}: tensor {} is {}, not a float type", source_, shown(name), name_of(tensor.type));
   }
@@ -285,6 +288,10 @@ std::vector<std::int64_t> Safetensors::ints(std::string_view name) const {
   return values;
 }
 
+void Safetensors::forget(std::string_view name) const {
+  if (file_) file_->forget((*this)[name].bytes);
+}
+
 void Safetensors::load(std::string_view name, const Tensor& into) const {
   const StoredTensor& tensor = (*this)[name];
   check(into.defined(), "{}: tensor {} cannot be loaded into an undefined tensor", source_, shown(name));
@@ -295,7 +302,7 @@ void Safetensors::load(std::string_view name, const Tensor& into) const {
       tensor.type == stored_type_of(into.dtype()) || (tensor.type == StoredType::boolean && into.dtype() == DType::u8);
   if (bytes_as_they_are) {
     into.backend().to_device(into.raw(), tensor.bytes.data(), tensor.bytes.size());
-  } else if (is_float(tensor.type) && is_float(into.dtype())) {
+  } else if ((is_float(tensor.type) || tensor.type == StoredType::i8) && is_float(into.dtype())) {
     upload(into, floats(name));
   } else {
     check(!is_float(tensor.type) && into.dtype() == DType::i32, "{}: tensor {} is {}, which does not convert to {}",

@@ -42,11 +42,13 @@ class Safetensors {
   const StoredTensor* find(std::string_view name) const;        // null when there is none
   const StoredTensor& operator[](std::string_view name) const;  // throws Error when there is none
 
-  std::vector<float> floats(std::string_view name) const;       // any float type; f64 is rounded
+  std::vector<float> floats(std::string_view name) const;       // any float type, and i8 with its scale; f64 is rounded
   std::vector<std::int64_t> ints(std::string_view name) const;  // any integer type, and bool as 0 and 1
   // Fills a tensor of the same shape on any device. Floats are converted to its dtype; integers go into i32 when they
   // fit it, and into i8 and u8 only from the same type (bool counts as u8).
   void load(std::string_view name, const Tensor& into) const;
+  // Lets go of the memory of a tensor that has been read: a model is loaded without two copies of it.
+  void forget(std::string_view name) const;
 
  private:
   Safetensors(std::optional<MappedFile> file, std::span<const std::byte> bytes, std::string source);

@@ -42,7 +42,7 @@ std::string context_of(const AnswerCommand& options, std::istream& in) {
 void run_answer(const AnswerCommand& options, const Streams& streams) {
   const std::string context = context_of(options, streams.in);
   const auto backend = options.model.open();
-  const tasks::Answerer answerer(options.model.model, *backend, options.model.type());
+  const tasks::Answerer answerer(options.model.model, *backend, options.model.format());
   const std::vector<tasks::Answer> answers = answerer.answer(options.question, context, options.answer);
   check(!answers.empty(), "answer: the context is empty");
   for (const tasks::Answer& answer : answers)

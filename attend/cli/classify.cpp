@@ -43,7 +43,7 @@ std::string text_of(const tasks::Classified& result, bool number) {
 
 void run_classify(const ClassifyCommand& options, const Streams& streams) {
   const auto backend = options.model.open();
-  const tasks::Classifier classifier(options.model.model, *backend, options.model.type());
+  const tasks::Classifier classifier(options.model.model, *backend, options.model.format());
   for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
     tasks::ClassifyOptions classify = options.classify;
     classify.batching = batching;

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <list>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <span>
 #include <vector>
 
 #include "attend/base/dtype.h"
@@ -13,6 +13,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
+#include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/cli/command.h"
 #include "attend/tasks/model_folder.h"
@@ -31,20 +32,65 @@ struct ConvertOptions {
 constexpr const char* kExamples = R"(Examples:
   attend convert path/to/gpt2 --dtype bf16 --out gpt2-bf16     half the size
   attend convert models/en-fr --dtype f32 --out en-fr-f32
-Our folders are Hugging Face's already: names and layout stay as they are, shards become one file.)";
+  attend convert path/to/gpt2 --dtype int8 --out gpt2-int8     a quarter: see docs/gpt2.md
+Our folders are Hugging Face's already: names and layout stay as they are, shards become one file. int8 is ours alone:
+matrices become I8 with an F32 tensor NAME.scale, one scale for each output; biases, norms and positions stay f32.)";
 
-std::vector<std::byte> numbers_as(const Safetensors& file, const std::string& name, StoredType type) {
-  const std::vector<float> values = file.floats(name);
-  std::vector<std::byte> bytes(values.size() * bytes_of(type));
-  if (type == StoredType::f32)
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-  else
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Bf16 rounded(values[i]);
-      std::memcpy(bytes.data() + i * sizeof rounded, &rounded, sizeof rounded);
-    }
-  return bytes;
-}
+// Tensors on their way to the new file, kept until it is written.
+class Converted {
+ public:
+  Converted(StoredType type, bool gpt2) : type_(type), gpt2_(gpt2) {}
+
+  void add(const Safetensors& file, const StoredTensor& tensor) {
+    const bool scaled = tensor.type == StoredType::i8 && file.find(tensor.name + std::string(kScaleSuffix));
+    if (!is_float(tensor.type) && !scaled)
+      return put(tensor.name, tensor.type, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()});
+    const std::vector<float> values = file.floats(tensor.name);
+    if (type_ == StoredType::bf16)
+      put(tensor.name, type_, tensor.shape, as_bytes(std::vector<Bf16>(values.begin(), values.end())));
+    else if (type_ == StoredType::f32 || tensor.shape.rank() != 2 || looked_up(tensor.name))
+      put(tensor.name, StoredType::f32, tensor.shape, as_bytes(values));
+    else
+      quantise(tensor, values);
+  }
+  void write(const std::string& path) {
+    writer_.set_metadata("format", "pt");
+    writer_.write(path);
+  }
+  std::size_t tensors() const { return kept_.size(); }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  template <class T>
+  static std::vector<std::byte> as_bytes(const std::vector<T>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+  }
+  // Tables of positions and of token types: small, and added to what they stand beside.
+  static bool looked_up(const std::string& name) {
+    return name.find("position") != std::string::npos || name.find("wpe.") != std::string::npos ||
+           name.find("token_type") != std::string::npos;
+  }
+  void quantise(const StoredTensor& tensor, const std::vector<float>& values) {
+    // GPT-2's projections are [in, out], all else is [out, in].
+    const bool columns = gpt2_ && tensor.name.find(".c_") != std::string::npos;
+    const Quantised result =
+        attend::quantise(values, tensor.shape, columns ? ScaleAxis::columns : ScaleAxis::rows, tensor.name);
+    put(tensor.name, StoredType::i8, tensor.shape, as_bytes(result.values));
+    put(tensor.name + std::string(kScaleSuffix), StoredType::f32, result.scale_shape, as_bytes(result.scales));
+  }
+  void put(const std::string& name, StoredType type, const Shape& shape, std::vector<std::byte> bytes) {
+    bytes_ += static_cast<std::int64_t>(bytes.size());
+    kept_.push_back(std::move(bytes));
+    writer_.add(name, type, shape, kept_.back());
+  }
+
+  StoredType type_;
+  bool gpt2_;
+  SafetensorsWriter writer_;
+  std::list<std::vector<std::byte>> kept_;
+  std::int64_t bytes_ = 0;
+};
 
 // The other files of the folder: everything that is not a tensor file or the remains of a training run.
 void copy_rest(const fs::path& from, const fs::path& to) {
@@ -62,31 +108,27 @@ void run_convert(const ConvertOptions& options, const Streams& streams) {
   check(!fs::exists(to) || !fs::equivalent(from, to), "convert: --out is the model's own folder");
   check(options.overwrite || !fs::exists(to / "model.safetensors"),
         "convert: '{}' holds a model already; --overwrite replaces it", options.out);
-  const StoredType type = options.dtype == "f32" ? StoredType::f32 : StoredType::bf16;
+  const StoredType type = options.dtype == "f32"    ? StoredType::f32
+                          : options.dtype == "bf16" ? StoredType::bf16
+                                                    : StoredType::i8;
   const TensorFiles files = TensorFiles::open(from);
-  SafetensorsWriter writer;
-  std::list<std::vector<std::byte>> kept;  // until write() has run
-  std::int64_t before = 0, after = 0;
+  Json config = read_json(from / "config.json");
+  Converted converted(type, config.is_object() && config.value("model_type", Json()) == "gpt2");
+  std::int64_t before = 0;
   for (const std::string& name : files.names()) {
     const Safetensors& file = *files.holding(name);
-    const StoredTensor& tensor = file[name];
-    const bool floats = is_float(tensor.type);
-    kept.push_back(floats ? numbers_as(file, name, type)
-                          : std::vector<std::byte>(tensor.bytes.begin(), tensor.bytes.end()));
-    writer.add(name, floats ? type : tensor.type, tensor.shape, kept.back());
-    before += static_cast<std::int64_t>(tensor.bytes.size());
-    after += static_cast<std::int64_t>(kept.back().size());
+    converted.add(file, file[name]);
+    before += static_cast<std::int64_t>(file[name].bytes.size());
   }
-  Json config = read_json(from / "config.json");
   for (const char* key : {"dtype", "torch_dtype"})
-    if (config.contains(key)) config[key] = options.dtype == "f32" ? "float32" : "bfloat16";
+    if (config.contains(key)) config[key] = type == StoredType::bf16 ? "bfloat16" : "float32";
   fs::create_directories(to);
   copy_rest(from, to);
   write_file(to / "config.json", config.dump(2) + "\n");
-  writer.set_metadata("format", "pt");
-  writer.write((to / "model.safetensors").string());
-  streams.out << fmt::format("{} tensors, {:.1f} MB -> {:.1f} MB in {}\n", kept.size(),
-                             static_cast<double>(before) / 1e6, static_cast<double>(after) / 1e6, options.out);
+  converted.write((to / "model.safetensors").string());
+  streams.out << fmt::format("{} tensors, {:.1f} MB -> {:.1f} MB in {}\n", converted.tensors(),
+                             static_cast<double>(before) / 1e6, static_cast<double>(converted.bytes()) / 1e6,
+                             options.out);
 }
 
 }  // namespace
@@ -98,7 +140,7 @@ void add_convert_command(Flags& program, const Streams& streams) {
       [](Flags& flags, ConvertOptions& options) {
         flags.add("model", options.model, "a model's folder, or the name of a shipped one").required();
         flags.add("--out", options.out, "the new folder").required();
-        flags.add("--dtype", options.dtype, "f32 or bf16").one_of({"f32", "bf16"});
+        flags.add("--dtype", options.dtype, "f32, bf16 or int8").one_of({"f32", "bf16", "int8"});
         flags.add("--overwrite", options.overwrite, "replace a model that is in --out");
       },
       run_convert);

@@ -1,17 +1,35 @@
 #include "attend/cli/device_flags.h"
 
 #include "attend/backends.h"
+#include "attend/base/error.h"
 #include "attend/cli/flags.h"
 
 namespace attend {
 
 std::unique_ptr<Backend> DeviceFlags::open() const { return open_backend(device, {.threads = threads}); }
 
+nn::ModelFormat DeviceFlags::format() const {
+  if (weights.empty()) return type();
+  check(device == "cpu", "--weights {}: only the CPU keeps weights apart from what it computes in; --dtype is for {}",
+        weights, device);
+  using nn::WeightForm;
+  return {type(), weights == "int8" ? WeightForm::int8 : weights == "bf16" ? WeightForm::bf16 : WeightForm::f32};
+}
+
 void add_device_flags(Flags& flags, DeviceFlags& options) {
   flags.add("--device", options.device, "cpu, cuda or cuda:N");
   flags.add("--dtype", options.dtype, "f32, or bf16: half the memory, and faster where the device has it")
       .one_of({"f32", "bf16"});
   flags.add("--threads", options.threads, "CPU threads, 0 for all cores");
+}
+
+void add_weights_flag(Flags& flags, DeviceFlags& options) {
+  flags
+      .add("--weights", options.weights,
+           "f32, bf16 or int8: how the CPU keeps the weights; smaller is faster and a little less exact. Else as "
+           "--dtype, "
+           "or int8 where the file is")
+      .one_of({"f32", "bf16", "int8"});
 }
 
 }  // namespace attend

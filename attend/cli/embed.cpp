@@ -38,7 +38,7 @@ void print_similarity(const std::vector<std::vector<float>>& vectors, std::ostre
 
 void run_embed(const EmbedCommand& options, const Streams& streams) {
   const auto backend = options.model.open();
-  const tasks::Embedder embedder(options.model.model, *backend, options.model.type());
+  const tasks::Embedder embedder(options.model.model, *backend, options.model.format());
   const bool whole = options.similarity || !options.npy.empty();  // these need all lines
   std::vector<std::vector<float>> all;
   for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {

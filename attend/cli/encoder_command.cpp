@@ -19,6 +19,7 @@ constexpr std::int64_t kWindow = 16;  // batches that are sorted by length toget
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind) {
   flags.add("--model", options.model, "folder of a BERT, RoBERTa or DistilBERT " + kind).required();
   add_device_flags(flags, options);
+  add_weights_flag(flags, options);
   flags.add("--json", options.json, "one JSON object a line");
 }
 

@@ -25,12 +25,13 @@ struct ModelOptions : DeviceFlags {
 void add_model_flags(Flags& flags, ModelOptions& options) {
   flags.add("--model", options.model, "folder of a GPT-2 model, as from the Hugging Face hub").required();
   add_device_flags(flags, options);
+  add_weights_flag(flags, options);
 }
 
 // The model with the device it lives on.
 struct OpenModel {
   explicit OpenModel(const ModelOptions& options)
-      : backend(options.open()), generator(options.model, *backend, options.type()) {}
+      : backend(options.open()), generator(options.model, *backend, options.format()) {}
   std::unique_ptr<Backend> backend;
   tasks::Generator generator;
 };

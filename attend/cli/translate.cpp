@@ -203,6 +203,7 @@ void list_flags(Flags& flags, TranslateCommandOptions& options) {
   flags.add("--batch", translate.batch, "sentences computed together");
   flags.add("--unbuffered", options.unbuffered, "answers each line before it reads the next (as in a terminal)");
   add_device_flags(flags, options.device);
+  add_weights_flag(flags, options.device);
 }
 
 }  // namespace
@@ -211,7 +212,7 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
   LineReader reader(options.files, streams.in);
   const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
   const auto backend = options.device.open();
-  const auto loaded = tasks::load_translator(folder, *backend, options.device.type());
+  const auto loaded = tasks::load_translator(folder, *backend, options.device.format());
   check(!wants_attention(options) || !loaded->model->alignment_label().empty(),
         "translate: the model in {} has no attention to show", folder.string());
   Writer writer(options, streams);

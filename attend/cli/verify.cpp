@@ -51,6 +51,7 @@ void run_verify(const VerifyCommand& options, const Streams& streams) {
   const auto backend = options.device.open();
   tasks::VerifyOptions verify = options.verify;
   verify.dtype = options.device.type();
+  if (!options.device.weights.empty()) verify.weights = options.device.format().weights;
   const tasks::VerifyReport report = tasks::verify(options.folder, *backend, verify);
   print(report, streams.out);
   const std::string summary =
@@ -73,6 +74,7 @@ void add_verify_command(Flags& program, const Streams& streams) {
         flags.add("folder", options.folder, "a model with expected.safetensors beside it").required();
         flags.add("--tolerance", options.verify.tolerance, "of each tensor's largest value; integers exactly");
         add_device_flags(flags, options.device);
+        add_weights_flag(flags, options.device);
       },
       run_verify);
 }

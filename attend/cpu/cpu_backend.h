@@ -57,6 +57,7 @@ class CpuBackend final : public Backend {
   void dropout(const Tensor& x, const Dropout& dropout, const Grad& y) override;
 
   void matmul(const MatMul& product, const Grad& c) override;
+  std::shared_ptr<const PackedWeight> pack(const WeightToPack& weight) override;
 
   void embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
                  const Tensor& position_ids, const Tensor& y) override;

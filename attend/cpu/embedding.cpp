@@ -3,17 +3,46 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "attend/cpu/cpu_backend.h"
+#include "attend/cpu/packed_weight.h"
 #include "attend/cpu/parallel.h"
 
 namespace attend {
+
+namespace {
+
+// Rows of a table, plain or packed; the latter in memory of the thread that reads them.
+class TableRows {
+ public:
+  explicit TableRows(const Tensor& table) : table_(table), packed_(cpu::packed_weight_of(table)) {}
+
+  const void* operator()(std::int64_t row) const {
+    if (packed_ == nullptr) return cpu::at(table_.raw(), row * table_.row_stride(), table_.dtype());
+    thread_local std::vector<float> wide;
+    thread_local std::vector<Bf16> narrow;
+    wide.resize(static_cast<std::size_t>(table_.dim(1)));
+    packed_->weights().read_row(row, wide.data());
+    if (table_.dtype() == DType::f32) return wide.data();
+    narrow.resize(wide.size());
+    for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = Bf16(wide[i]);
+    return narrow.data();
+  }
+
+ private:
+  const Tensor& table_;
+  const cpu::CpuPackedWeight* packed_;
+};
+
+}  // namespace
 
 void CpuBackend::embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
                            const Tensor& position_ids, const Tensor& y) {
   const std::int64_t tokens = ids.size(), width = table.dim(-1), T = std::max<std::int64_t>(1, ids.width());
   const std::int32_t* id = ids.data<std::int32_t>();
   const std::int32_t* place = position_ids.defined() ? position_ids.data<std::int32_t>() : nullptr;
+  const TableRows rows(table);
   cpu::for_rows(pool_, tokens, width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       void* out = cpu::at(y.raw(), i * width, y.dtype());
@@ -32,8 +61,7 @@ void CpuBackend::embedding(const Tensor& ids, const Tensor& table, float scale, 
       const void* added = positions.defined()
                               ? cpu::at(positions.raw(), position * positions.row_stride(), positions.dtype())
                               : nullptr;
-      rows_.embed[cpu::kind_of(y)](cpu::at(table.raw(), id[i] * table.row_stride(), table.dtype()), scale, added, out,
-                                   width);
+      rows_.embed[cpu::kind_of(y)](rows(id[i]), scale, added, out, width);
     }
   });
 }

@@ -1,5 +1,6 @@
 // Products of tensors: strides and batches for the matrix product in gemm.h.
 #include "attend/cpu/cpu_backend.h"
+#include "attend/cpu/packed_weight.h"
 #include "attend/cpu/parallel.h"
 
 namespace attend {
@@ -17,6 +18,7 @@ std::int64_t batch_stride(const Tensor& x) { return x.rank() == 3 ? x.dim(1) * x
 
 void CpuBackend::matmul(const MatMul& product, const Grad& c) {
   if (!c || c.into.size() == 0) return;
+  if (const cpu::CpuPackedWeight* packed = cpu::packed_weight_of(product.b)) return packed->multiply(product, c, pool_);
   cpu::Gemm gemm;
   gemm.m = c.into.dim(-2);
   gemm.n = c.into.dim(-1);

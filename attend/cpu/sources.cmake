@@ -18,6 +18,7 @@ set(ATTEND_CPU_SOURCES
     attend/cpu/fill.cpp
     attend/cpu/matmul.cpp
     attend/cpu/optimizer.cpp
+    attend/cpu/packed_weight.cpp
     attend/cpu/random.cpp
     attend/cpu/reduce.cpp
     attend/cpu/rnn_step.cpp

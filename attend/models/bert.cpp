@@ -117,8 +117,8 @@ Bert::Bert(const BertConfig& config, Pooler pooler)
     : config_(checked(config)),
       pooler_(pooler),
       tokens_(config.vocabulary, config.width, init(config)),
-      positions_(config.max_length, config.width, init(config)),
-      types_(config.types, config.width, init(config)),
+      positions_(config.max_length, config.width, init(config), nn::Role::other),
+      types_(config.types, config.width, init(config), nn::Role::other),
       norm_(config.width, config.norm_eps),
       pool_(config.width, config.width, {.init = init(config)}) {
   check(pooler == Pooler::without || !config.distilled(), "distilbert: it has no pooler");

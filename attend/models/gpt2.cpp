@@ -102,7 +102,7 @@ void GPT2Block::feed_forward(nn::Residual& stream) const {
 GPT2::GPT2(const GPT2Config& config)
     : config_(checked(config)),
       tokens_(config.vocabulary, config.width, {nn::Init::normal, config.init_deviation}),
-      positions_(config.max_length, config.width, {nn::Init::normal, config.init_deviation}),
+      positions_(config.max_length, config.width, {nn::Init::normal, config.init_deviation}, nn::Role::other),
       norm_(config.width, config.norm_eps) {
   for (std::int64_t i = 0; i < config.layers; ++i) blocks_.emplace_back(config_, i);
 }

@@ -57,14 +57,16 @@ RnnDecoderLayer::RnnDecoderLayer(const RnnConfig& config)
       dropout_(config.dropout),
       rnn_(kind_named(config.cell), config.width, config.hidden),
       context_gates_{{gates_of(kind_named(config.cell)) * config.hidden, 2 * config.hidden},
-                     nn::Init::xavier(2 * config.hidden, config.hidden)},
+                     nn::Init::xavier(2 * config.hidden, config.hidden),
+                     nn::Role::weight},
       initial_hidden_(2 * config.hidden, config.hidden),
       initial_cell_(2 * config.hidden, config.hidden),
-      query_{{config.hidden, config.hidden}, nn::Init::xavier(config.hidden, config.hidden)},
+      query_{{config.hidden, config.hidden}, nn::Init::xavier(config.hidden, config.hidden), nn::Role::weight},
       key_(2 * config.hidden, config.hidden),
       score_{{config.hidden}, {nn::Init::uniform, 1 / std::sqrt(static_cast<float>(config.hidden))}},
       readout_(config.hidden + config.width, config.width),
-      context_readout_{{config.width, 2 * config.hidden}, nn::Init::xavier(2 * config.hidden, config.width)} {}
+      context_readout_{
+          {config.width, 2 * config.hidden}, nn::Init::xavier(2 * config.hidden, config.width), nn::Role::weight} {}
 
 RnnDecoderLayer::Memory RnnDecoderLayer::read(const nn::BidirectionalRnn::Result& source, const Tensor& lengths) const {
   const Tensor& read = attention_ ? source.states : source.last;

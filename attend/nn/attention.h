@@ -28,7 +28,7 @@ class SelfAttention {
       : config_(std::move(config)),
         weight_{config_.input.input_major ? Shape{config_.width, 3 * config_.width}
                                           : Shape{3 * config_.width, config_.width},
-                config_.input.init.value_or(Init::xavier(config_.width, config_.width))},
+                config_.input.init.value_or(Init::xavier(config_.width, config_.width)), config_.input.role()},
         bias_{{3 * config_.width}, {}},
         output_(config_.width, config_.width, config_.output) {}
 
@@ -78,9 +78,9 @@ class CrossAttention {
  public:
   explicit CrossAttention(AttentionConfig config)
       : config_(std::move(config)),
-        query_weight_{{config_.width, config_.width}, Init::xavier(config_.width, config_.width)},
+        query_weight_{{config_.width, config_.width}, Init::xavier(config_.width, config_.width), Role::weight},
         query_bias_{{config_.width}, {}},
-        memory_weight_{{2 * config_.width, config_.width}, Init::xavier(config_.width, config_.width)},
+        memory_weight_{{2 * config_.width, config_.width}, Init::xavier(config_.width, config_.width), Role::weight},
         memory_bias_{{2 * config_.width}, {}},
         output_(config_.width, config_.width) {}
 

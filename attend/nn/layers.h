@@ -14,13 +14,16 @@ struct LinearConfig {
   std::optional<Init> init = {};  // of the weight; xavier unless told
   bool input_major = false;       // the weight is [in, out], as in GPT-2's files
   bool bias = true;
+
+  Role role() const { return input_major ? Role::input_major_weight : Role::weight; }
 };
 
 // x Wᵀ + b.
 class Linear {
  public:
   Linear(std::int64_t in, std::int64_t out, const LinearConfig& config = {})
-      : weight_{config.input_major ? Shape{in, out} : Shape{out, in}, config.init.value_or(Init::xavier(in, out))},
+      : weight_{config.input_major ? Shape{in, out} : Shape{out, in}, config.init.value_or(Init::xavier(in, out)),
+                config.role()},
         bias_{{out}, {}},
         config_(config) {}
 
@@ -63,7 +66,9 @@ class Embedding {
   // N(0, 1/C): with the paper's scale of sqrt(C) the rows enter with unit variance.
   Embedding(std::int64_t count, std::int64_t width)
       : Embedding(count, width, {Init::normal, 1.0f / std::sqrt(static_cast<float>(width))}) {}
-  Embedding(std::int64_t count, std::int64_t width, const Init& init) : weight_{{count, width}, init} {}
+  // Small tables that are only looked up (positions) may stay as they are: Role::other.
+  Embedding(std::int64_t count, std::int64_t width, const Init& init, Role role = Role::table)
+      : weight_{{count, width}, init, role} {}
 
   Tensor operator()(const Tensor& ids, const ops::EmbeddingOptions& options = {}) const {
     return ops::embedding(ids, weight_, options);

@@ -24,9 +24,14 @@ struct Init {
   }
 };
 
+// How ops read a parameter. What is only a factor of products (x wᵀ, or x w), or a table of rows that are looked up and
+// multiplied by, may be kept in a form of the device's own once it is constant.
+enum class Role : std::uint8_t { other, weight, input_major_weight, table };
+
 struct Parameter {
   Shape shape;
   Init init;
+  Role role = Role::other;
   Tensor value = {};
   operator const Tensor&() const { return value; }
 };

@@ -23,23 +23,57 @@ Memory slice_of(const Tensor& flat, std::int64_t offset, std::int64_t size) {
   return memory;
 }
 
+DType packed_dtype(const ParametersOptions& options) {
+  switch (options.weights) {
+    case WeightForm::bf16:
+      return DType::bf16;
+    case WeightForm::int8:
+      return DType::i8;
+    case WeightForm::f32:
+      return DType::f32;
+    default:
+      return options.dtype;
+  }
+}
+
+// Whether the device has a form of its own: asked with a weight of one number.
+bool packs(Backend& backend) {
+  const float one = 1;
+  return backend.pack({.values = &one, .out = 1, .in = 1}) != nullptr;
+}
+
+// What the ops see of a packed weight: its shape, what they compute in, and no memory until it is packed.
+Tensor packed_tensor(Backend& backend, const Shape& shape, DType dtype) {
+  Memory memory(new Storage);
+  memory->backend = &backend;
+  return Tensor(std::move(memory), {shape, 0, shape[-1], dtype});
+}
+
 }  // namespace
 
 Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const ParametersOptions& options)
     : entries_(std::move(entries)) {
   check(is_float(options.dtype), "parameters: {} is not a float format", options.dtype);
+  const bool packing = options.weights != WeightForm::plain && packs(backend);
+  check(!packing || (!options.trained && !options.initialized),
+        "parameters: packed weights are neither trained nor new");
+  packed_as_ = packed_dtype(options);
   std::stable_partition(entries_.begin(), entries_.end(),
                         [](const Entry& entry) { return entry.parameter->shape.rank() > 1; });
   std::int64_t end = 0;
   for (Entry& entry : entries_) {
-    entry.offset = end;
     const std::int64_t size = entry.parameter->shape.size();
     count_ += size;
+    const bool packed = packing && entry.parameter->role != Role::other;
+    entry.offset = packed ? -1 : end;
+    if (packed) continue;
     end += (size + kAlign - 1) / kAlign * kAlign;
     if (entry.parameter->shape.rank() > 1) decayed_ = end;
   }
   value_ = make_tensor(backend, {end}, options.dtype);
-  master_ = options.dtype == DType::f32 ? value_ : make_tensor(backend, {end}, DType::f32);
+  master_ = options.dtype == DType::f32 || !(options.trained || options.initialized)
+                ? value_
+                : make_tensor(backend, {end}, DType::f32);
   if (options.trained) gradient_ = make_tensor(backend, {end}, DType::f32);
   for (const Tensor& flat : {value_, master_, gradient_})
     if (flat.defined()) backend.fill(flat, 0);
@@ -47,6 +81,10 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
   std::uint32_t stream = 0;
   for (const Entry& entry : entries_) {
     const Shape& shape = entry.parameter->shape;
+    if (entry.offset < 0) {
+      entry.parameter->value = packed_tensor(backend, shape, options.dtype);
+      continue;
+    }
     Memory memory = slice_of(value_, entry.offset, shape.size());
     if (options.trained) {
       memory->differentiable = memory->keeps_gradient = true;
@@ -83,7 +121,20 @@ void Parameters::finish_gradients() {
   }
 }
 
+std::size_t Parameters::bytes() const {
+  std::size_t bytes = static_cast<std::size_t>(value_.size()) * bytes_of(value_.dtype());
+  for (const Entry& entry : entries_)
+    if (const auto& packed = entry.parameter->value.storage()->packed) bytes += packed->bytes();
+  return bytes;
+}
+
 std::vector<float> Parameters::read(const Entry& entry) const {
+  if (entry.offset < 0) {
+    const auto& packed = entry.parameter->value.storage()->packed;
+    std::vector<float> values(static_cast<std::size_t>(entry.parameter->shape.size()));
+    if (packed) packed->read(values);
+    return values;
+  }
   return download(master_.slice_first(entry.offset, entry.parameter->shape.size()));
 }
 
@@ -91,8 +142,31 @@ void Parameters::write(const Entry& entry, std::span<const float> values) {
   const std::int64_t size = entry.parameter->shape.size();
   check(static_cast<std::int64_t>(values.size()) == size, "{}: {} values for {}", entry.name, values.size(),
         entry.parameter->shape);
+  if (entry.offset < 0) return pack(entry, values.data(), DType::f32);
   upload(master_.slice_first(entry.offset, size), values);
   if (value_.dtype() != DType::f32) upload(value_.slice_first(entry.offset, size), values);
+}
+
+bool Parameters::write_stored(const Entry& entry, std::span<const std::byte> bytes, std::optional<DType> dtype) {
+  if (entry.offset >= 0 || !dtype || reinterpret_cast<std::uintptr_t>(bytes.data()) % bytes_of(*dtype) != 0)
+    return false;
+  check(bytes.size() == static_cast<std::size_t>(entry.parameter->shape.size()) * bytes_of(*dtype),
+        "{}: {} bytes for {}", entry.name, bytes.size(), entry.parameter->shape);
+  pack(entry, bytes.data(), *dtype);
+  return true;
+}
+
+void Parameters::pack(const Entry& entry, const void* values, DType dtype) const {
+  const Parameter& parameter = *entry.parameter;
+  const bool input_major = parameter.role == Role::input_major_weight;
+  check(parameter.shape.rank() == 2, "{}: {} is not a matrix, and cannot be packed", entry.name, parameter.shape);
+  parameter.value.storage()->packed = value_.backend().pack({.values = values,
+                                                             .dtype = dtype,
+                                                             .out = parameter.shape[input_major ? 1 : 0],
+                                                             .in = parameter.shape[input_major ? 0 : 1],
+                                                             .input_major = input_major,
+                                                             .as = packed_as_,
+                                                             .exact = parameter.role == Role::table});
 }
 
 void Parameters::master_changed() {

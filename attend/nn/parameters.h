@@ -3,7 +3,10 @@
 // Matrices come first, then vectors: weight decay is for the former only (Loshchilov & Hutter's common practice).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,11 +16,25 @@
 
 namespace attend::nn {
 
+// How a model that is only run keeps its weights and tables on a device that packs them (the CPU).
+//   plain    tensors like any other, of the dtype the model computes in
+//   stored   int8 where the file has that, else what the model computes in
+//   f32, bf16, int8   packed once, when the file is read
+enum class WeightForm : std::uint8_t { plain, stored, f32, bf16, int8 };
+
+// What a model that is only run computes in, and how it keeps its weights.
+struct ModelFormat {
+  ModelFormat(DType compute = DType::f32, WeightForm kept = WeightForm::stored) : dtype(compute), weights(kept) {}
+  DType dtype;
+  WeightForm weights;
+};
+
 struct ParametersOptions {
-  DType dtype = DType::f32;  // what the model computes in; bf16 keeps an f32 master
+  DType dtype = DType::f32;  // what the model computes in; bf16 keeps an f32 master where it is trained
   std::uint64_t seed = 1;
-  bool trained = true;      // false: values only, no gradients
-  bool initialized = true;  // false: zeros, because a file fills them
+  bool trained = true;                     // false: values only, no gradients
+  bool initialized = true;                 // false: zeros, because a file fills them
+  WeightForm weights = WeightForm::plain;  // any other: neither trained nor initialized; every one must be written
 };
 
 class Parameters {
@@ -26,7 +43,7 @@ class Parameters {
     std::string name;
     Parameter* parameter;
     std::int64_t first_row = 0, rows_in_file = 0;  // where it lies in the tensor of a file; 0: it is all of it
-    std::int64_t offset = 0;
+    std::int64_t offset = 0;                       // in the flat buffers; -1: packed, and not there
   };
   // In visiting order.
   template <class Module>
@@ -43,8 +60,9 @@ class Parameters {
 
   const std::vector<Entry>& entries() const { return entries_; }
   std::int64_t count() const { return count_; }  // of numbers, without padding
+  std::size_t bytes() const;                     // that the values take, packed ones with them
 
-  // The flat buffers. master is value itself when the model computes in f32.
+  // The flat buffers, without what is packed. master is value itself when the model computes in f32.
   const Tensor& value() const { return value_; }
   const Tensor& master() const { return master_; }
   const Tensor& gradient() const { return gradient_; }
@@ -54,9 +72,11 @@ class Parameters {
   void start_gradients();
   void finish_gradients();
 
-  // f32 values of one entry, through the master.
+  // f32 values of one entry, through the master; of a packed one, as it was rounded.
   std::vector<float> read(const Entry& entry) const;
   void write(const Entry& entry, std::span<const float> values);
+  // A packed entry straight from the bytes of a file, f32 or bf16. False: not so, use write().
+  bool write_stored(const Entry& entry, std::span<const std::byte> bytes, std::optional<DType> dtype);
   // After writing to master() directly: brings the values the model computes with up to date.
   void master_changed();
 
@@ -69,9 +89,11 @@ class Parameters {
     }
   };
   void initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream);
+  void pack(const Entry& entry, const void* values, DType dtype) const;
 
   std::vector<Entry> entries_;
   std::int64_t count_ = 0, decayed_ = 0;
+  DType packed_as_ = DType::f32;
   Tensor value_, master_, gradient_;
 };
 

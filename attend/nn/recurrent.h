@@ -19,8 +19,9 @@ class RecurrentLayer {
  public:
   RecurrentLayer(RnnKind kind, std::int64_t in, std::int64_t width)
       : kind_(kind),
-        input_weight_{{gates_of(kind) * width, in}, Init::xavier(in, width)},
-        hidden_weight_{{gates_of(kind) * width, width}, {Init::uniform, 1 / std::sqrt(static_cast<float>(width))}},
+        input_weight_{{gates_of(kind) * width, in}, Init::xavier(in, width), Role::weight},
+        hidden_weight_{
+            {gates_of(kind) * width, width}, {Init::uniform, 1 / std::sqrt(static_cast<float>(width))}, Role::weight},
         input_bias_{{gates_of(kind) * width}, {}},
         hidden_bias_{{gates_of(kind) * width}, {}} {}
 

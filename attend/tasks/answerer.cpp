@@ -33,8 +33,8 @@ double log_sum(const std::vector<WindowLogits>& windows, std::vector<float> Wind
 
 }  // namespace
 
-Answerer::Answerer(const std::filesystem::path& folder, Backend& backend, DType dtype)
-    : encoder_(folder, "answer", kHeads, backend, dtype) {}
+Answerer::Answerer(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
+    : encoder_(folder, "answer", kHeads, backend, format) {}
 
 std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string_view question,
                                         std::string_view context, std::int64_t overlap) {

@@ -31,7 +31,7 @@ std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string
 
 class Answerer {
  public:
-  Answerer(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+  Answerer(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
 
   // Best first; none for a context without tokens. Throws Error when the question leaves no room for the context.
   std::vector<Answer> answer(std::string_view question, std::string_view context,

@@ -20,11 +20,11 @@ std::unique_ptr<Head> open_head(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, DType dtype)
+Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : backend_(backend),
       head_(open_head(folder)),
       reader_(folder, "classify", head_->reading()),
-      parameters_(backend, head_->parameters(), {.dtype = dtype, .trained = false, .initialized = false}) {
+      parameters_(backend, head_->parameters(), run_options(folder, format)) {
   load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = head_->prefix()});
 }
 

@@ -29,7 +29,7 @@ struct Classified {
 
 class Classifier {
  public:
-  Classifier(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+  Classifier(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
 
   // A line with a tab in it is a pair.
   std::vector<Classified> classify(std::span<const std::string> lines, const ClassifyOptions& options = {}) const;

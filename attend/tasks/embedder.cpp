@@ -37,8 +37,8 @@ std::vector<float> pooled(std::span<const float> states, std::size_t width, cons
 
 }  // namespace
 
-Embedder::Embedder(const std::filesystem::path& folder, Backend& backend, DType dtype)
-    : encoder_(folder, "embed", {}, backend, dtype) {}
+Embedder::Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
+    : encoder_(folder, "embed", {}, backend, format) {}
 
 std::vector<std::vector<float>> Embedder::embed(std::span<const std::string> lines, const EmbedOptions& options) const {
   const EncoderReader& reader = encoder_.reader();

@@ -35,7 +35,7 @@ class EncoderBody {
 
 class Embedder {
  public:
-  Embedder(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+  Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
 
   std::int64_t width() const { return encoder_.reader().config().width; }
   // One vector a line.

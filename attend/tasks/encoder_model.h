@@ -105,11 +105,11 @@ template <class Model>
 class EncoderModel {
  public:
   EncoderModel(const std::filesystem::path& folder, const std::string& command, std::span<const std::string_view> heads,
-               Backend& backend, DType dtype)
+               Backend& backend, const nn::ModelFormat& format)
       : backend_(backend),
         reader_(folder, command, heads),
         model_(reader_.config()),
-        parameters_(backend, model_, {.dtype = dtype, .trained = false, .initialized = false}) {
+        parameters_(backend, model_, run_options(folder, format)) {
     load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = models::name_of(reader_.config().family)});
   }
 

@@ -23,8 +23,8 @@ std::string plain(const Tokenizer& tokenizer, std::int32_t id) {
 
 }  // namespace
 
-Filler::Filler(const std::filesystem::path& folder, Backend& backend, DType dtype)
-    : encoder_(folder, "fill", kHeads, backend, dtype) {
+Filler::Filler(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
+    : encoder_(folder, "fill", kHeads, backend, format) {
   for (const char* name : {"[MASK]", "<mask>"})
     if (const auto id = encoder_.reader().tokenizer().token_to_id(name); id && mask_.empty())
       mask_ = name, mask_id_ = static_cast<std::int32_t>(*id);

@@ -27,7 +27,7 @@ using FilledLine = std::vector<std::vector<FilledToken>>;
 
 class Filler {
  public:
-  Filler(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+  Filler(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
 
   // Throws Error naming the line that has no mask.
   std::vector<FilledLine> fill(std::span<const std::string> lines, const FillOptions& options = {}) const;

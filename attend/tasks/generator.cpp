@@ -43,11 +43,11 @@ std::size_t settled(const std::string& text, const std::vector<std::string>& sto
 
 double Perplexity::value() const { return std::exp(nats); }
 
-Generator::Generator(const std::filesystem::path& folder, Backend& backend, DType dtype)
+Generator::Generator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : backend_(backend),
       tokenizer_(Tokenizer::load(folder)),
       model_(models::gpt2_config(read_json(folder / "config.json"), (folder / "config.json").string())),
-      parameters_(backend, model_, {.dtype = dtype, .trained = false, .initialized = false}) {
+      parameters_(backend, model_, run_options(folder, format)) {
   load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = models::kGPT2Prefix});
   const models::GPT2Config& config = model_.body().config();
   check(tokenizer_.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",

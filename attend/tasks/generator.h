@@ -47,7 +47,7 @@ struct Perplexity {
 
 class Generator {
  public:
-  Generator(const std::filesystem::path& folder, Backend& backend, DType dtype);
+  Generator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
 
   // As many as options.samples. Throws Error when the prompt leaves no room.
   std::vector<Generated> generate(std::string_view prompt, const GenerateOptions& options) const;

@@ -16,8 +16,8 @@ bool continues_word(const EncoderText& text, std::size_t token, models::BertFami
   return text.offsets[token].begin == text.offsets[token - 1].end && !text.tokens[token].starts_with("\xC4\xA0");
 }
 
-Tagger::Tagger(const std::filesystem::path& folder, Backend& backend, DType dtype)
-    : encoder_(folder, "tag", kHeads, backend, dtype) {}
+Tagger::Tagger(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
+    : encoder_(folder, "tag", kHeads, backend, format) {}
 
 std::vector<TaggedLine> Tagger::tag(std::span<const std::string> lines, const EncoderBatching& batching) const {
   const EncoderReader& reader = encoder_.reader();

@@ -25,7 +25,7 @@ bool continues_word(const EncoderText& text, std::size_t token, models::BertFami
 
 class Tagger {
  public:
-  Tagger(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+  Tagger(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
 
   // A word of several tokens has the label of its first, which is the one such models are trained on.
   std::vector<TaggedLine> tag(std::span<const std::string> lines, const EncoderBatching& batching = {}) const;

@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/unicode.h"
+#include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/model_file.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
@@ -237,20 +238,21 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
   return results;
 }
 
-LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, Backend& backend, DType dtype)
+LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : tokenizer(Tokenizer::load(folder / "tokenizer.json")),
       model(models::make_seq2seq(read_json(folder / "config.json"), (folder / "config.json").string())),
-      parameters(backend, model->parameters(), {.dtype = dtype, .trained = false, .initialized = false}),
+      parameters(backend, model->parameters(), run_options(folder, format)),
       translator(*model, tokenizer, backend) {
   load_weights(Safetensors::open((folder / "model.safetensors").string()), parameters);
-  model->place(backend, dtype);
+  model->place(backend, format.dtype);
 }
 
-std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend, DType dtype) {
+std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,
+                                                  const nn::ModelFormat& format) {
   for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"})
     check(std::filesystem::exists(folder / file), "model: {} is not a translator's folder: it has no {}",
           folder.string(), file);
-  return std::make_unique<LoadedTranslator>(folder, backend, dtype);
+  return std::make_unique<LoadedTranslator>(folder, backend, format);
 }
 
 }  // namespace attend::tasks

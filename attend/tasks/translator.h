@@ -105,7 +105,7 @@ class Translator {
 
 // A translator with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json.
 struct LoadedTranslator {
-  LoadedTranslator(const std::filesystem::path& folder, Backend& backend, DType dtype);
+  LoadedTranslator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format);
 
   Tokenizer tokenizer;
   std::unique_ptr<models::Seq2Seq> model;
@@ -114,6 +114,6 @@ struct LoadedTranslator {
 };
 // Throws Error naming the file that is missing or wrong. backend must outlive the result.
 std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,
-                                                  DType dtype = DType::f32);
+                                                  const nn::ModelFormat& format = {});
 
 }  // namespace attend::tasks

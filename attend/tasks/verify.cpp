@@ -121,7 +121,7 @@ VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const
         folder.string());
   check(std::filesystem::exists(folder / "expected.safetensors"),
         "verify: {} holds no expected.safetensors, the inputs and outputs to compare with", folder.string());
-  VerifyCase verified(folder, backend, options.dtype);
+  VerifyCase verified(folder, backend, {options.dtype, options.weights});
   std::string type = "none";
   const auto found = verified.config.find("model_type");
   if (found != verified.config.end() && found->is_string()) type = found->get<std::string>();
@@ -136,7 +136,7 @@ VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const
 
   const double gradient = largest_gradient(verified.expected);
   for (const StoredTensor& tensor : verified.expected.tensors())
-    if (std::ranges::find(kInputs, tensor.name) == kInputs.end())
+    if (std::ranges::find(kInputs, tensor.name) == kInputs.end() && !verified.left_out(tensor.name))
       report.tensors.push_back(compare(verified, tensor, gradient, options.tolerance));
   check(!report.tensors.empty(), "verify: {} names inputs, but nothing to compare", verified.expected.source());
   return report;

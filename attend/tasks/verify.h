@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attend/nn/parameters.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/shape.h"
 
@@ -17,6 +18,8 @@ namespace attend::tasks {
 struct VerifyOptions {
   double tolerance = 1e-4;  // of a tensor's largest value; integers must be equal
   DType dtype = DType::f32;
+  // Packed ones cannot be trained: then losses and gradients are left out.
+  nn::WeightForm weights = nn::WeightForm::plain;
 };
 
 struct VerifiedTensor {

@@ -36,7 +36,7 @@ models::BertInput input_of(const VerifyCase& verified, const models::BertConfig&
 template <class Model, class Head, class Loss>
 void run(VerifyCase& verified, const models::BertConfig& config, Head head, Loss loss) {
   Model model(config);
-  nn::Parameters parameters(verified.backend, model, {.dtype = verified.dtype, .initialized = false});
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
   load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::name_of(config.family)});
   const models::BertInput input = input_of(verified, config);
   {

@@ -42,18 +42,28 @@ bool parse_search(const std::string& name, decode::BeamOptions& options) {
 
 }  // namespace
 
-VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, DType type)
+VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::ModelFormat& format)
     : folder(std::move(path)),
       backend(device),
-      dtype(type),
+      dtype(format.dtype),
+      parameters{.dtype = format.dtype,
+                 .trained = format.weights == nn::WeightForm::plain,
+                 .initialized = false,
+                 .weights = format.weights},
       config(read_json(folder / "config.json")),
       generation(read_if_there(folder / "generation_config.json")),
       notes(read_if_there(folder / "case.json")),
       expected(Safetensors::open((folder / "expected.safetensors").string())) {}
 
+bool VerifyCase::left_out(std::string_view name) const {
+  return !parameters.trained &&
+         (name == "loss" || name == "losses" || name.starts_with("final_") || name.starts_with("grad."));
+}
+
 bool VerifyCase::wants_gradients() const {
-  return std::ranges::any_of(expected.tensors(),
-                             [](const StoredTensor& tensor) { return tensor.name.starts_with("grad."); });
+  return parameters.trained && std::ranges::any_of(expected.tensors(), [](const StoredTensor& tensor) {
+           return tensor.name.starts_with("grad.");
+         });
 }
 
 Tensor VerifyCase::input(const std::string& name) const {

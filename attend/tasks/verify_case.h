@@ -28,9 +28,11 @@ struct ProducedTensor {
 
 class VerifyCase {
  public:
-  VerifyCase(std::filesystem::path folder, Backend& backend, DType dtype);
+  VerifyCase(std::filesystem::path folder, Backend& backend, const nn::ModelFormat& format);
 
-  bool wants(const std::string& name) const { return expected.find(name) != nullptr; }
+  bool wants(const std::string& name) const { return !left_out(name) && expected.find(name) != nullptr; }
+  // What only a model that can be trained answers, where this one cannot.
+  bool left_out(std::string_view name) const;
   bool wants_gradients() const;
   std::string config_name() const { return (folder / "config.json").string(); }
 
@@ -64,6 +66,7 @@ class VerifyCase {
   std::filesystem::path folder;
   Backend& backend;
   DType dtype;
+  nn::ParametersOptions parameters;
   Json config, generation, notes;  // config.json, generation_config.json and case.json; the last two may be empty
   Safetensors expected;
   std::map<std::string, ProducedTensor> produced;

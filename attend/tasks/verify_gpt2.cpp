@@ -118,7 +118,7 @@ void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Para
 
 void run_language_model(VerifyCase& verified, const models::GPT2Config& config) {
   GPT2LanguageModel model(config);
-  nn::Parameters parameters(verified.backend, model, {.dtype = verified.dtype, .initialized = false});
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
   load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::kGPT2Prefix});
   if (verified.wants("losses")) return put_training(verified, model, parameters);
   {
@@ -133,7 +133,7 @@ void run_language_model(VerifyCase& verified, const models::GPT2Config& config) 
 
 void run_bare(VerifyCase& verified, const models::GPT2Config& config) {
   BareGPT2 model(config);
-  nn::Parameters parameters(verified.backend, model, {.dtype = verified.dtype, .trained = false, .initialized = false});
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
   load_hugging_face(TensorFiles::open(verified.folder), parameters, {});
   view::Collector collector;
   Pass pass(verified.backend, {.probe = &collector});
@@ -142,7 +142,7 @@ void run_bare(VerifyCase& verified, const models::GPT2Config& config) {
 
 void run_classifier(VerifyCase& verified, const models::GPT2Config& config) {
   models::GPT2Classifier model(config);
-  nn::Parameters parameters(verified.backend, model, {.dtype = verified.dtype, .initialized = false});
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
   load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::kGPT2Prefix});
   // The last token that is not padding: transformers looks at the ids for it, not at the mask.
   const nn::Sequences texts = verified.texts();

@@ -110,7 +110,7 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   models::TransformerConfig config = marian_config(verified.config, verified.config_name());
   config.dropout = config.attention_dropout = 0;
   models::Transformer model(config);
-  nn::Parameters parameters(verified.backend, model, {.dtype = verified.dtype, .initialized = false});
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
   model.place(verified.backend, verified.dtype);
   load_marian_weights(Safetensors::open((verified.folder / "model.safetensors").string()), parameters);
   view::Collector collector;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "attend/tensor/activation.h"
+#include "attend/tensor/packed_weight.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend {
@@ -166,11 +167,14 @@ class Backend {
                                    const Grad& bias) = 0;
   virtual void dropout(const Tensor& x, const Dropout& dropout, const Grad& y) = 0;  // its own backward
 
-  // Products.
+  // Products. b may be a packed weight, whole, where a and c have two axes.
   virtual void matmul(const MatMul& product, const Grad& c) = 0;
+  // Null where the device multiplies by plain tensors as fast.
+  virtual std::shared_ptr<const PackedWeight> pack(const WeightToPack&) { return nullptr; }
 
   // y[i] = table[ids[i]] · scale + positions[position_ids[i]]; without position_ids the position is i % T, T = the
-  // last axis of ids; positions may be undefined. An id outside the table gives a row of NaN, never a stray read.
+  // last axis of ids; positions may be undefined. An id outside the table gives a row of NaN, never a stray read. The
+  // table may be a packed weight.
   virtual void embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
                          const Tensor& position_ids, const Tensor& y) = 0;
   // table[ids[i]] += dy[i] · scale; rows that no id names become 0 unless accumulating. table: f32 or as dy.

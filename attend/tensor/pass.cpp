@@ -127,6 +127,7 @@ Memory Pass::alias(const Tensor& of) {
   storage->backend = &backend_;
   storage->pass = this;
   storage->parent = of.memory();
+  storage->packed = of.storage()->packed;
   return memory;
 }
 

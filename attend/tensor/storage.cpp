@@ -2,6 +2,7 @@
 #include "attend/tensor/storage.h"
 
 #include "attend/tensor/backend.h"
+#include "attend/tensor/packed_weight.h"
 #include "attend/tensor/pass.h"
 
 namespace attend {
@@ -15,6 +16,7 @@ void drop_memory(Storage* storage) {
   storage->owned = false;
   storage->data = nullptr;
   storage->parent = Memory();
+  storage->packed.reset();
 }
 
 void drop_record(Storage* storage) {

@@ -7,11 +7,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace attend {
 
 class Backend;
+class PackedWeight;
 class Pass;
 struct PassMemory;
 struct Storage;
@@ -48,11 +50,12 @@ struct Storage {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
   Backend* backend = nullptr;
-  Pass* pass = nullptr;        // whose tape records what is made from this; null outside any pass
-  PassMemory* home = nullptr;  // whose record this is and whose arena holds the block
-  bool owned = false;          // free data on the backend when the last strong reference goes
-  std::int32_t block = -1;     // the arena's number for the memory, -1 when it is not the arena's
-  Memory parent;               // an alias keeps what it points into alive
+  Pass* pass = nullptr;                        // whose tape records what is made from this; null outside any pass
+  PassMemory* home = nullptr;                  // whose record this is and whose arena holds the block
+  bool owned = false;                          // free data on the backend when the last strong reference goes
+  std::int32_t block = -1;                     // the arena's number for the memory, -1 when it is not the arena's
+  Memory parent;                               // an alias keeps what it points into alive
+  std::shared_ptr<const PackedWeight> packed;  // instead of data: a constant weight in the device's own form
 
   // The gradient. `gradient` is laid out as the storage itself, in its own dtype or in f32 (parameters).
   bool differentiable = false;

@@ -45,7 +45,10 @@ class Tensor {
   const Memory& memory() const { return memory_; }
 
   // Device memory: only the backend's kernels may follow it (on the CPU, anyone).
-  void* raw() const { return memory_->data + window_.offset * static_cast<std::int64_t>(bytes_of(dtype())); }
+  void* raw() const {
+    check(!memory_->packed, "tensor: a packed weight {} has no plain memory", shape());
+    return memory_->data + window_.offset * static_cast<std::int64_t>(bytes_of(dtype()));
+  }
   template <class T>
   T* data() const {
     check(dtype_of<T> == dtype(), "tensor: {} read as {}", dtype(), dtype_of<T>);

@@ -62,5 +62,45 @@ TEST(Convert, HalvesAndComesBackRounded) {
   fs::remove_all(folder);
 }
 
+// int8: a quarter of the size, to half a step, and read by what reads any folder.
+TEST(Convert, ToWholeNumbersAndBack) {
+  const fs::path folder = fs::temp_directory_path() / ("attend_convert_i8_" + std::to_string(getpid()));
+  const std::string small = (folder / "small").string(), back = (folder / "back").string();
+  ASSERT_EQ(attend({"convert", kFixture, "--dtype", "int8", "--out", small}).code, 0);
+  ASSERT_EQ(attend({"convert", small, "--dtype", "f32", "--out", back}).code, 0);
+  const Safetensors before = Safetensors::open(std::string(kFixture) + "/model.safetensors");
+  const Safetensors after = Safetensors::open(back + "/model.safetensors");
+  ASSERT_EQ(before.tensors().size(), after.tensors().size());
+  for (const StoredTensor& tensor : before.tensors()) {
+    const std::vector<float> a = before.floats(tensor.name), b = after.floats(tensor.name);
+    ASSERT_EQ(a.size(), b.size());
+    float largest = 0;
+    for (float value : a) largest = std::max(largest, std::abs(value));
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], largest / 127 * 0.51f) << tensor.name;
+  }
+  const Json plain = Json::parse(attend({"info", kFixture, "--json"}).out);
+  const Json info = Json::parse(attend({"info", small, "--json"}).out);
+  EXPECT_EQ(info["parameters"], plain["parameters"]);
+  EXPECT_LT(info["bytes"].get<double>(), 0.5 * plain["bytes"].get<double>());
+  // Against what transformers computed from the weights before they were rounded.
+  fs::copy_file(std::string(kFixture) + "/expected.safetensors", small + "/expected.safetensors",
+                fs::copy_options::overwrite_existing);
+  for (const char* weights : {"f32", "int8"}) {
+    const Outcome outcome = attend({"verify", small, "--weights", weights, "--tolerance", "0.1"});
+    const std::size_t logits = outcome.out.find("\nlogits ");
+    ASSERT_NE(logits, std::string::npos) << outcome.err;
+    const std::string line = outcome.out.substr(logits + 1, outcome.out.find('\n', logits + 1) - logits);
+    EXPECT_NE(line.find(" ok"), std::string::npos) << weights << ": " << line;
+    EXPECT_EQ(outcome.out.find("grad."), std::string::npos);
+  }
+  fs::remove_all(folder);
+}
+
+// The same outputs, packed exactly: with every form of weights, whatever the file wants of a model that is run.
+TEST(Verify, PackedWeights) {
+  EXPECT_EQ(attend({"verify", kFixture, "--weights", "f32"}).code, 0);
+  EXPECT_EQ(attend({"verify", "tests/fixtures/data/bert_masked_lm", "--weights", "f32"}).code, 0);
+}
+
 }  // namespace
 }  // namespace attend::test

@@ -339,6 +339,57 @@ TEST(PackedGemm, AgainstLoops) {
       }
 }
 
+// A row's result does not depend on the rows beside it: bit by bit, for every kernel of this machine, few rows (panels
+// in streams), several tiles of rows, K in slices, edges on all sides.
+TEST(PackedGemm, RowsDoNotDependOnEachOther) {
+  ThreadPool two(2), three(3);
+  const std::int64_t most = 37;
+  for (const auto& [n, k] :
+       std::vector<std::array<std::int64_t, 2>>{{1, 1}, {17, 3}, {200, 130}, {333, 1100}, {130, 4200}})
+    for (const DType as : {DType::f32, DType::bf16, DType::i8})
+      for (const Precision precision : {Precision::exact, Precision::split}) {
+        SCOPED_TRACE(fmt::format("{} x {} as {}", n, k, name_of(as)));
+        Buffer a(most, k, DType::f32, 1), w(n, k, DType::f32, 2), all(most, n, DType::f32, 3);
+        const PackedWeights weights = PackedWeights::pack({w.data(), w.dtype, w.stride}, n, k, as, precision, two);
+        PackedGemm g{
+            .m = most, .a = a.data(), .a_dtype = a.dtype, .a_stride = a.stride, .weights = &weights, .out = {}};
+        g.out.c_stride = all.stride, g.out.c = all.data();
+        gemm_packed(g, three);
+        for (const std::int64_t m : {1, 2, 3, 4, 5, 6, 8, 9, 15, 16, 17, 28, 33}) {
+          Buffer some(most, n, DType::f32, 3);
+          g.m = m, g.out.c = some.data();
+          gemm_packed(g, two);
+          for (std::int64_t i = 0; i < m; ++i)
+            for (std::int64_t j = 0; j < n; ++j)
+              ASSERT_EQ(some.now(i, j), all.now(i, j)) << m << ": " << i << ", " << j;
+        }
+      }
+}
+
+// What is packed can be read again, row by row: exactly as f32, rounded as bf16, to half a step as int8.
+TEST(PackedGemm, RowsCanBeRead) {
+  for (const auto& [n, k] : std::vector<std::array<std::int64_t, 2>>{{1, 1}, {40, 7}, {65, 100}, {33, 129}})
+    for (const DType as : {DType::f32, DType::bf16, DType::i8})
+      for (const Precision precision : {Precision::exact, Precision::split}) {
+        Buffer w(n, k, DType::f32, 2);
+        const PackedWeights weights = PackedWeights::pack({w.data(), w.dtype, w.stride}, n, k, as, precision);
+        std::vector<float> row(static_cast<std::size_t>(k));
+        for (std::int64_t i = 0; i < n; ++i) {
+          weights.read_row(i, row.data());
+          double most = 0;
+          for (std::int64_t j = 0; j < k; ++j) most = std::max(most, std::abs(w.at(i, j)));
+          for (std::int64_t j = 0; j < k; ++j) {
+            const double value = w.at(i, j);
+            const double bound = as == DType::i8                 ? most / 127 * 0.501
+                                 : as == DType::bf16             ? std::abs(value) / 256
+                                 : precision == Precision::split ? std::abs(value) / 65536
+                                                                 : 0;
+            ASSERT_NEAR(row[static_cast<std::size_t>(j)], value, bound) << name_of(as) << " " << i << ", " << j;
+          }
+        }
+      }
+}
+
 // int8 exactly: weights and activations that are already whole numbers of steps.
 TEST(PackedGemm, Int8IsExactOnWholeNumbers) {
   ThreadPool pool(2);

@@ -47,6 +47,9 @@ struct Bf16Tiles {
   ATTEND_AMX_INLINE static void product01() { _tile_dpbf16ps(1, 4, 7); }
   ATTEND_AMX_INLINE static void product10() { _tile_dpbf16ps(2, 5, 6); }
   ATTEND_AMX_INLINE static void product11() { _tile_dpbf16ps(3, 5, 7); }
+  // The second panel of two, with its B in 5 and 6.
+  ATTEND_AMX_INLINE static void second0() { _tile_dpbf16ps(2, 4, 5); }
+  ATTEND_AMX_INLINE static void second1() { _tile_dpbf16ps(3, 4, 6); }
 };
 
 struct Int8Tiles {
@@ -55,6 +58,8 @@ struct Int8Tiles {
   ATTEND_AMX_INLINE static void product01() { _tile_dpbssd(1, 4, 7); }
   ATTEND_AMX_INLINE static void product10() { _tile_dpbssd(2, 5, 6); }
   ATTEND_AMX_INLINE static void product11() { _tile_dpbssd(3, 5, 7); }
+  ATTEND_AMX_INLINE static void second0() { _tile_dpbssd(2, 4, 5); }
+  ATTEND_AMX_INLINE static void second1() { _tile_dpbssd(3, 4, 6); }
 };
 
 template <int M, int N>
@@ -131,6 +136,48 @@ ATTEND_AMX void multiply_tiles(const TileProduct& t) {
   finish<M, N>(t);
 }
 
+// Up to 16 rows by two panels of B at once (TileProduct::panels).
+template <class Tiles>
+ATTEND_AMX void multiply_two_panels(const TileProduct& t) {
+  const std::int64_t pitch = 4 * t.tile_stride, row = t.a_row, a_step = t.a_k, apart = t.b_panel;
+  float* other = t.tile + t.tile_panel;
+  if (t.add) {
+    _tile_loadd(0, t.tile, pitch);
+    _tile_loadd(1, t.tile + 16, pitch);
+    _tile_loadd(2, other, pitch);
+    _tile_loadd(3, other + 16, pitch);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  const std::byte* a = t.a;
+  const std::byte* b = t.b;
+  for (std::int64_t k = t.k; k > 0; k -= Tiles::kDepth) {
+#pragma GCC unroll 32
+    for (int i = 0; i < 32; ++i) {
+      _mm_prefetch(reinterpret_cast<const char*>(b + kStream + 64 * i), _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(b + apart + kStream + 64 * i), _MM_HINT_T0);
+    }
+    _tile_loadd(4, a, row);
+    _tile_loadd(6, b, kPitch);
+    Tiles::product00();
+    _tile_loadd(7, b + 64, kPitch);
+    Tiles::product01();
+    _tile_loadd(5, b + apart, kPitch);
+    Tiles::second0();
+    _tile_loadd(6, b + apart + 64, kPitch);
+    Tiles::second1();
+    a += a_step;
+    b += 16 * kPitch;
+  }
+  _tile_stored(0, t.tile, pitch);
+  _tile_stored(1, t.tile + 16, pitch);
+  _tile_stored(2, other, pitch);
+  _tile_stored(3, other + 16, pitch);
+}
+
 template <int M, int N>
 ATTEND_AMX_INLINE void four_products() {
   Bf16Tiles::product00();
@@ -171,6 +218,7 @@ ATTEND_AMX void multiply_split(const TileProduct& t) {
 
 template <class Tiles>
 void multiply(const TileProduct& t) {
+  if (t.panels == 2) return multiply_two_panels<Tiles>(t);
   if (t.rows > 16)
     t.cols > 16 ? multiply_tiles<Tiles, 2, 2>(t) : multiply_tiles<Tiles, 2, 1>(t);
   else
@@ -213,7 +261,9 @@ constexpr Kernel kBf16{.name = "amx bf16",
                        .multiply = multiply<Bf16Tiles>,
                        .write = write_amx,
                        .begin = begin_tiles,
-                       .end = end_tiles};
+                       .end = end_tiles,
+                       .streams = 2,
+                       .stream_rows = 16};
 
 constexpr Kernel kSplit{.name = "amx split",
                         .element = DType::bf16,
@@ -258,7 +308,9 @@ constexpr Kernel kInt8{.name = "amx int8",
                        .write = write_amx,
                        .quantise = quantise_avx512,
                        .begin = begin_tiles,
-                       .end = end_tiles};
+                       .end = end_tiles,
+                       .streams = 2,
+                       .stream_rows = 16};
 
 }  // namespace
 

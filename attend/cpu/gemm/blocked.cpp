@@ -64,6 +64,7 @@ class Blocked {
     kc_ = b_in_place_ && job.m <= 8 ? kStreamed : kernel.kc;
     direct_ = plain() && (kernel.add_in_c || (one_pass_ && job.k <= kc_));
     share_b_ = job.b_panels == nullptr && !b_in_place_ && job.m > kernel.mc;
+    streams_ = job.b_panels != nullptr && job.m <= kernel.stream_rows && one_pass_;
   }
 
   void run() {
@@ -179,6 +180,36 @@ class Blocked {
 
   void run_task(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end) {
     if (kernel_.begin != nullptr) kernel_.begin();
+    if (streams_)
+      stream_panels(n_begin, n_end);
+    else
+      multiply_panels(m_begin, m_end, n_begin, n_end);
+    if (kernel_.end != nullptr) kernel_.end();
+  }
+
+  // One panel of A by several panels of B at a time, a part of the range apart. Sums are taken in the order in which
+  // multiply_panels takes them, slice by slice, so that a row's result does not depend on how many rows there are.
+  void stream_panels(std::int64_t n_begin, std::int64_t n_end) {
+    const std::int64_t slices = std::max<std::int64_t>(1, ceil_div(k_, kc_)), slot = width_ * kernel_.nr;
+    const std::int64_t deep = kernel_.padded(ceil_div(k_, slices));
+    float* tiles = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(kernel_.streams * slot * 4)));
+    const auto some = [&](std::int64_t first, int count, std::int64_t apart) {
+      for (std::int64_t s = 0; s < slices; ++s) {
+        const std::int64_t from = s * deep, depth = std::min(deep, k_ - from);
+        const Panel a = a_block(0, 1, from, depth).first, b = b_panel(first, from, depth);
+        TileProduct product = tile_product(0, first, depth, a, b, Fetch{});
+        product.panels = count, product.b_panel = apart * panel_bytes(kernel_.nr), product.tile_panel = slot;
+        product.tile = tiles, product.tile_stride = kernel_.nr, product.add = s > 0;
+        kernel_.multiply(product);
+      }
+      for (int i = 0; i < count; ++i) write(0, first + i * apart, tiles + i * slot);
+    };
+    const std::int64_t each = (n_end - n_begin) / kernel_.streams;
+    for (std::int64_t j = 0; j < each; ++j) some(n_begin + j, kernel_.streams, each);
+    for (std::int64_t j = n_begin + each * kernel_.streams; j < n_end; ++j) some(j, 1, 0);
+  }
+
+  void multiply_panels(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end) {
     const std::int64_t slot = width_ * kernel_.nr, high = m_end - m_begin;
     const std::int64_t slices = std::max<std::int64_t>(1, ceil_div(k_, kc_));
     const std::int64_t deep = kernel_.padded(ceil_div(k_, slices));
@@ -214,7 +245,6 @@ class Blocked {
         for (std::int64_t i = m_begin; i < m_end; ++i) one(i, j, b, fetch);
       }
     }
-    if (kernel_.end != nullptr) kernel_.end();
   }
 
   // Nothing to be done to a tile but to add it to C or put it there: the micro-kernel does that itself.
@@ -290,24 +320,25 @@ class Blocked {
     return {source.data, rows * k, each > 1 ? 64 : k, rows * k * steps, depth / (rows * steps)};
   }
 
+  // All but where the tile goes.
+  TileProduct tile_product(std::int64_t i, std::int64_t j, std::int64_t depth, const Panel& a, const Panel& b,
+                           const Fetch& fetch) const {
+    TileProduct product;
+    product.k = kernel_.padded(depth);
+    product.a = a.data, product.a_row = a.row, product.a_k = a.unit;
+    product.b = b.data, product.b_k = b.unit, product.b_ahead = b.ahead;
+    product.b_streams = b.ahead == kAhead && job_.b_panels == nullptr;
+    product.fetch = fetch.data, product.fetch_step = fetch.step, product.fetch_also = fetch.also;
+    product.rows = static_cast<int>(std::min(width_, job_.m - i * width_));
+    product.cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr));
+    return product;
+  }
+
   void multiply(std::int64_t i, std::int64_t j, std::int64_t depth, const Panel& a, const Panel& b, const Fetch& fetch,
                 float* tile, std::int64_t tile_stride, bool add) const {
-    kernel_.multiply({.k = kernel_.padded(depth),
-                      .a = a.data,
-                      .a_row = a.row,
-                      .a_k = a.unit,
-                      .b = b.data,
-                      .b_k = b.unit,
-                      .b_ahead = b.ahead,
-                      .b_streams = b.ahead == kAhead,
-                      .fetch = fetch.data,
-                      .fetch_step = fetch.step,
-                      .fetch_also = fetch.also,
-                      .rows = static_cast<int>(std::min(width_, job_.m - i * width_)),
-                      .cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr)),
-                      .tile = tile,
-                      .tile_stride = tile_stride,
-                      .add = add});
+    TileProduct product = tile_product(i, j, depth, a, b, fetch);
+    product.tile = tile, product.tile_stride = tile_stride, product.add = add;
+    kernel_.multiply(product);
   }
 
   void write(std::int64_t i, std::int64_t j, float* tile) {
@@ -340,7 +371,8 @@ class Blocked {
   std::int64_t width_ = 0;  // rows of a panel of A
   bool a_in_place_ = false, b_in_place_ = false, share_b_ = false, one_pass_ = true;
   std::int64_t kc_ = 0;
-  bool direct_ = false;  // whole tiles go straight to C
+  bool direct_ = false;   // whole tiles go straight to C
+  bool streams_ = false;  // few rows by panels packed ahead: see stream_panels
   Plan plan_;
   std::int64_t k0_ = 0, k_ = 0, n0_ = 0, n_ = 0;  // the piece being computed
   const std::byte* a_panels_ = nullptr;

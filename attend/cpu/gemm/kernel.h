@@ -42,6 +42,10 @@ struct TileProduct {
   // fetch_units units of k.
   const std::byte* fetch = nullptr;
   std::int64_t fetch_step = 0, fetch_also = 0;
+  // More than one (kernel.streams): so many panels of B at once, b_panel bytes apart, each into a tile of whole
+  // columns; the tiles lie tile_panel numbers apart.
+  int panels = 1;
+  std::int64_t b_panel = 0, tile_panel = 0;
   int rows = 0, cols = 0;
   float* tile = nullptr;         // f32, or int32 for int8 kernels
   std::int64_t tile_stride = 0;  // nr, or that of C where a kernel with `direct` writes there
@@ -113,6 +117,9 @@ struct Kernel {
   void (*end)() = nullptr;
   void (*dot)(const DotProduct&) = nullptr;
   int dot_rows = 0;  // dot is the faster way up to this many rows
+  // Panels that are multiplied at once by up to stream_rows rows, where memory decides: far-apart streams are what it
+  // reads fastest.
+  int streams = 1, stream_rows = 0;
 
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(bytes_of(element)) * planes; }
   std::int64_t padded(std::int64_t k) const { return (k + k_step - 1) / k_step * k_step; }

@@ -51,11 +51,20 @@ const float* row_in_f32(const Operand& from, std::int64_t k, detail::Scratch& wi
 // One panel of int8 weights: quantised row by row into a buffer, then packed.
 void pack_int8_panel(const Kernel& kernel, const Operand& from, std::int64_t cols, std::int64_t k, std::byte* to,
                      float* scales, std::int32_t* offsets) {
-  thread_local detail::Scratch rows_scratch, wide;
+  thread_local detail::Scratch rows_scratch, wide, turned_scratch;
   const std::int64_t padded = kernel.padded(k);
   std::byte* rows = rows_scratch.get(static_cast<std::size_t>(cols * padded));
+  Operand source = from;
+  if (from.k_step != 1 && from.dtype == DType::f32) {
+    // Side by side in memory: turned first, line by line, because a column alone takes a word from each line.
+    float* turned = reinterpret_cast<float*>(turned_scratch.get(static_cast<std::size_t>(cols * k) * 4));
+    const float* line = reinterpret_cast<const float*>(from.data);
+    for (std::int64_t i = 0; i < k; ++i, line += from.k_step)
+      for (std::int64_t c = 0; c < cols; ++c) turned[c * k + i] = line[c];
+    source = {reinterpret_cast<const std::byte*>(turned), DType::f32, k, 1};
+  }
   for (std::int64_t c = 0; c < cols; ++c) {
-    scales[c] = kernel.quantise(row_in_f32(from.at(c, 0), k, wide), k, padded, 0, rows + c * padded);
+    scales[c] = kernel.quantise(row_in_f32(source.at(c, 0), k, wide), k, padded, 0, rows + c * padded);
     std::int32_t sum = 0;
     for (std::int64_t i = 0; i < k; ++i) sum += static_cast<std::int8_t>(rows[c * padded + i]);
     offsets[c] = kernel.a_offset * sum;
@@ -121,6 +130,37 @@ PackedWeights PackedWeights::pack(const Matrix& w, std::int64_t n, std::int64_t 
 PackedWeights PackedWeights::pack(const Matrix& w, std::int64_t n, std::int64_t k, DType as, Precision precision,
                                   ThreadPool& pool) {
   return Access::make(w, n, k, as, precision, &pool);
+}
+
+namespace {
+
+// to[i] = the sum over planes of element (row, i) of a panel [k / k_step][planes][k_step / unit][nr][unit].
+template <class T>
+void read_panel_row(const Kernel& kernel, const std::byte* panel, std::int64_t row, std::int64_t k, float* to) {
+  const T* data = reinterpret_cast<const T*>(panel) + row * kernel.b_unit;
+  const std::int64_t unit = kernel.b_unit, step = kernel.k_step, plane = kernel.nr * step;
+  for (std::int64_t i = 0; i < k; i += unit) {
+    const T* group = data + i / step * plane * kernel.planes + i % step / unit * unit * kernel.nr;
+    for (std::int64_t u = 0; u < std::min(unit, k - i); ++u) {
+      to[i + u] = static_cast<float>(group[u]);
+      if (kernel.planes == 2) to[i + u] += static_cast<float>(group[plane + u]);
+    }
+  }
+}
+
+}  // namespace
+
+void PackedWeights::read_row(std::int64_t row, float* to) const {
+  check(row >= 0 && row < n_, "pack: row {} of {}", row, n_);
+  const Kernel& kernel = Access::kernel(*this);
+  const std::byte* panel =
+      Access::panels(*this) + row / kernel.nr * kernel.nr * kernel.padded(k_) * kernel.element_bytes();
+  const std::int64_t in_panel = row % kernel.nr;
+  if (kernel.element == DType::f32) return read_panel_row<float>(kernel, panel, in_panel, k_, to);
+  if (kernel.element == DType::bf16) return read_panel_row<Bf16>(kernel, panel, in_panel, k_, to);
+  read_panel_row<std::int8_t>(kernel, panel, in_panel, k_, to);
+  const float scale = Access::scales(*this)[row];
+  for (std::int64_t i = 0; i < k_; ++i) to[i] *= scale;
 }
 
 void gemm_packed(const PackedGemm& g, ThreadPool& pool) {

@@ -1,0 +1,67 @@
+// Weights packed once: products and lookups read the panels, and the plain numbers are gone.
+#include "attend/cpu/packed_weight.h"
+
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/cpu/cpu_backend.h"
+#include "attend/cpu/parallel.h"
+
+namespace attend {
+
+namespace cpu {
+
+CpuPackedWeight::CpuPackedWeight(const WeightToPack& weight, Precision precision, ThreadPool& pool)
+    : weights_(PackedWeights::pack({.data = weight.values,
+                                    .dtype = weight.dtype,
+                                    .stride = weight.input_major ? weight.out : weight.in,
+                                    .transposed = weight.input_major},
+                                   weight.out, weight.in, weight.as, weight.exact ? Precision::exact : precision,
+                                   pool)),
+      input_major_(weight.input_major) {}
+
+void CpuPackedWeight::read(std::span<float> into) const {
+  const std::int64_t out = weights_.n(), in = weights_.k();
+  check(static_cast<std::int64_t>(into.size()) == out * in, "pack: {} numbers read from {} x {}", into.size(), out, in);
+  std::vector<float> column(static_cast<std::size_t>(in));
+  for (std::int64_t row = 0; row < out; ++row) {
+    if (!input_major_) {
+      weights_.read_row(row, into.data() + row * in);
+      continue;
+    }
+    weights_.read_row(row, column.data());
+    for (std::int64_t i = 0; i < in; ++i)
+      into[static_cast<std::size_t>(i * out + row)] = column[static_cast<std::size_t>(i)];
+  }
+}
+
+void CpuPackedWeight::multiply(const MatMul& product, const Grad& c, ThreadPool& pool) const {
+  const Tensor &a = product.a, &b = product.b;
+  const std::int64_t n = b.dim(product.transpose_b ? 0 : 1), k = b.dim(product.transpose_b ? 1 : 0);
+  check(a.rank() == 2 && !product.transpose_a && b.window().offset == 0 && product.transpose_b != input_major_ &&
+            n == weights_.n() && k == weights_.k(),
+        "matmul: a packed weight {} is multiplied whole, as it was packed", b.shape());
+  gemm_packed({.m = a.dim(0),
+               .a = a.raw(),
+               .a_dtype = a.dtype(),
+               .a_stride = a.row_stride(),
+               .weights = &weights_,
+               .out = {.c = c.into.raw(),
+                       .c_dtype = c.into.dtype(),
+                       .c_stride = c.into.row_stride(),
+                       .alpha = product.alpha,
+                       .accumulate = c.accumulate,
+                       .bias = product.bias.defined() ? product.bias.raw() : nullptr,
+                       .bias_dtype = product.bias.defined() ? product.bias.dtype() : DType::f32,
+                       .activation = product.activation,
+                       .pre = raw_or_null(product.pre)}},
+              pool);
+}
+
+}  // namespace cpu
+
+std::shared_ptr<const PackedWeight> CpuBackend::pack(const WeightToPack& weight) {
+  return std::make_shared<cpu::CpuPackedWeight>(weight, precision_, pool_);
+}
+
+}  // namespace attend

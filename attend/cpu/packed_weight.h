@@ -1,0 +1,31 @@
+// A constant weight as the CPU keeps it: the panels that its matrix product reads (gemm.h).
+#pragma once
+
+#include "attend/base/thread_pool.h"
+#include "attend/cpu/gemm.h"
+#include "attend/tensor/backend.h"
+
+namespace attend::cpu {
+
+class CpuPackedWeight final : public PackedWeight {
+ public:
+  CpuPackedWeight(const WeightToPack& weight, Precision precision, ThreadPool& pool);
+
+  std::size_t bytes() const override { return weights_.bytes(); }
+  void read(std::span<float> into) const override;
+
+  // product.b is a tensor over this.
+  void multiply(const MatMul& product, const Grad& c, ThreadPool& pool) const;
+  const PackedWeights& weights() const { return weights_; }
+
+ private:
+  PackedWeights weights_;
+  bool input_major_;
+};
+
+// Null for a plain tensor.
+inline const CpuPackedWeight* packed_weight_of(const Tensor& tensor) {
+  return static_cast<const CpuPackedWeight*>(tensor.storage()->packed.get());
+}
+
+}  // namespace attend::cpu
