@@ -9,7 +9,7 @@ find_program(ATTEND_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local
 if(ATTEND_NVCC AND NOT DEFINED ENV{CUDACXX})
   set(ENV{CUDACXX} ${ATTEND_NVCC})
 endif()
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   # Ampere and Hopper (with wgmma) as machine code, and PTX of Ampere for whatever comes later.
   set(CMAKE_CUDA_ARCHITECTURES 80 90a-real)
 endif()

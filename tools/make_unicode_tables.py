@@ -3,6 +3,7 @@
 
   tools/make_unicode_tables.py properties > attend/base/unicode_tables.h
   tools/make_unicode_tables.py normalization > attend/text/normalization_tables.h
+  tools/make_unicode_tables.py categories > attend/text/category_tables.h
 
 Categories come from the `regex` module, which is what sacreBLEU's intl tokenizer asks; lower case is Python's own
 str.lower(), and so is the rule for a final sigma: which characters it counts as letters with case, and which it looks
@@ -109,6 +110,30 @@ struct LowerRun {{
     print("}  // namespace attend")
 
 
+def categories():
+    print(f"""\
+// Characters by general category where the properties of base/unicode.h are too coarse for BERT's normalizer, in order.
+// Made by tools/make_unicode_tables.py from Python {sys.version.split()[0]} (Unicode \
+{unicodedata.unidata_version}): do not edit.
+// clang-format off
+#pragma once
+
+#include <cstdint>
+
+namespace attend {{
+
+struct CharacterRange {{
+  char32_t first, last;
+}};
+""")
+    for name, wanted, comment in [
+            ("kSpacingMarks", {"Mc", "Me"},
+             "Marks that take room of their own or enclose (Mc, Me); the others are non-spacing (Mn)."),
+            ("kOtherCharacters", {"Cc", "Cf", "Co"}, "Controls, format characters and private use (Cc, Cf, Co).")]:
+        table(name, "CharacterRange", comment, ranges(lambda c: unicodedata.category(c) in wanted))
+    print("}  // namespace attend")
+
+
 def hangul(character):
     return 0xAC00 <= ord(character) <= 0xD7A3
 
@@ -130,7 +155,8 @@ def normalization():
     print(f"""\
 // Canonical and compatible decompositions, combining classes and compositions (Unicode standard annex 15), without the
 // Hangul syllables, which are computed. Made by tools/make_unicode_tables.py from Python {sys.version.split()[0]} \
-(Unicode {unicodedata.unidata_version}): do not edit.
+(Unicode {unicodedata.unidata_version}): do
+// not edit.
 // clang-format off
 #pragma once
 
@@ -198,4 +224,4 @@ struct Composition {{
     print("}  // namespace attend")
 
 
-{"properties": properties, "normalization": normalization}[sys.argv[1]]()
+{"properties": properties, "normalization": normalization, "categories": categories}[sys.argv[1]]()

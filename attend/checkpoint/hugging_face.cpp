@@ -10,6 +10,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/strict_json.h"
+#include "attend/checkpoint/pickle.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
 
@@ -87,7 +88,7 @@ TensorFiles::TensorFiles(Safetensors file) : source_(file.source()) { files_.pus
 
 TensorFiles TensorFiles::open(const fs::path& folder) {
   if (fs::exists(folder / kWeights)) return TensorFiles(Safetensors::open((folder / kWeights).string()));
-  check(fs::exists(folder / kIndex), "{}: neither {} nor {} is there", folder.string(), kWeights, kIndex);
+  if (!fs::exists(folder / kIndex)) fail_without_weights(folder);
   std::vector<Safetensors> files;
   for (const std::string& name : shards_of(folder / kIndex))
     files.push_back(Safetensors::open((folder / name).string()));

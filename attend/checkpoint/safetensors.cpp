@@ -9,6 +9,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/strict_json.h"
+#include "attend/checkpoint/pickle.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/tensor/backend.h"
 
@@ -27,9 +28,8 @@ constexpr std::uint64_t kLongestHeader = 100'000'000;  // what the reference lib
 void check_not_another_format(std::string_view start, const std::string& source) {
   using namespace std::string_view_literals;
   check(!start.starts_with("PK\x03\x04"sv) && !start.starts_with("\x80\x02"sv),
-        "{}: a PyTorch pickle, which can run code when it is read; convert it with safetensors.torch.save_file(torch."
-        "load(path, weights_only=True), \"model.safetensors\") in Python",
-        source);
+        "{}: a PyTorch pickle, which can run code when it is read. To convert it: {}", source,
+        how_to_convert(source, "model.safetensors"));
   check(!start.starts_with("version "sv), "{}: a Git LFS pointer, not the model itself; fetch it with git lfs pull",
         source);
 }

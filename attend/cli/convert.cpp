@@ -123,9 +123,10 @@ void run_convert(const ConvertOptions& options, const Streams& streams) {
   for (const char* key : {"dtype", "torch_dtype"})
     if (config.contains(key)) config[key] = type == StoredType::bf16 ? "bfloat16" : "float32";
   fs::create_directories(to);
+  // The large file first: where the disk is full, a model that is to be replaced stays as it was.
+  converted.write((to / "model.safetensors").string());
   copy_rest(from, to);
   write_file(to / "config.json", config.dump(2) + "\n");
-  converted.write((to / "model.safetensors").string());
   streams.out << fmt::format("{} tensors, {:.1f} MB -> {:.1f} MB in {}\n", converted.tensors(),
                              static_cast<double>(before) / 1e6, static_cast<double>(converted.bytes()) / 1e6,
                              options.out);

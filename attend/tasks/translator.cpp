@@ -11,6 +11,7 @@
 #include "attend/base/unicode.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/model_file.h"
+#include "attend/checkpoint/pickle.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
 #include "attend/tasks/pieces.h"
@@ -249,9 +250,10 @@ LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, Backend&
 
 std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,
                                                   const nn::ModelFormat& format) {
-  for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"})
+  for (const char* file : {"config.json", "tokenizer.json"})
     check(std::filesystem::exists(folder / file), "model: {} is not a translator's folder: it has no {}",
           folder.string(), file);
+  if (!std::filesystem::exists(folder / "model.safetensors")) fail_without_weights(folder);
   return std::make_unique<LoadedTranslator>(folder, backend, format);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/checkpoint/pickle.h"
 #include "attend/tasks/marian.h"
 #include "attend/tasks/verify_case.h"
 
@@ -112,6 +113,7 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   models::Transformer model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
   model.place(verified.backend, verified.dtype);
+  if (!std::filesystem::exists(verified.folder / "model.safetensors")) fail_without_weights(verified.folder);
   load_marian_weights(Safetensors::open((verified.folder / "model.safetensors").string()), parameters);
   view::Collector collector;
   Pass pass(verified.backend, {.probe = &collector});

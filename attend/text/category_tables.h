@@ -1,5 +1,5 @@
-// Characters by general category where the properties of base/unicode.h are too coarse for BERT's normalizer. Ranges in
-// order, from Python 3.11.7's unicodedata (Unicode 14.0.0): made by a program, do not edit.
+// Characters by general category where the properties of base/unicode.h are too coarse for BERT's normalizer, in order.
+// Made by tools/make_unicode_tables.py from Python 3.11.7 (Unicode 14.0.0): do not edit.
 // clang-format off
 #pragma once
 

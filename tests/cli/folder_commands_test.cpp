@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/cli/program.h"
@@ -100,6 +101,47 @@ TEST(Convert, ToWholeNumbersAndBack) {
 TEST(Verify, PackedWeights) {
   EXPECT_EQ(attend({"verify", kFixture, "--weights", "f32"}).code, 0);
   EXPECT_EQ(attend({"verify", "tests/fixtures/data/bert_masked_lm", "--weights", "f32"}).code, 0);
+}
+
+// A folder from before safetensors: every command that wants its weights says how to get them.
+TEST(Pickle, EveryCommandSaysHowToConvertIt) {
+  struct Case {
+    std::string config;
+    std::vector<std::string> words;  // FOLDER stands for the folder
+  };
+  const std::string fixtures = "tests/fixtures/data/";
+  const Case cases[] = {
+      {fixtures + "gpt2", {"info", "FOLDER"}},
+      {fixtures + "gpt2", {"convert", "FOLDER", "--out", "FOLDER/out"}},
+      {fixtures + "gpt2", {"verify", "FOLDER"}},
+      {fixtures + "marian", {"verify", "FOLDER"}},
+      {fixtures + "gpt2", {"generate", "--model", "FOLDER", "a"}},
+      {fixtures + "gpt2", {"perplexity", "--model", "FOLDER"}},
+      {fixtures + "bert_masked_lm", {"fill", "--model", "FOLDER"}},
+      {fixtures + "bert_classify", {"classify", "--model", "FOLDER"}},
+      {fixtures + "bert_tag", {"tag", "--model", "FOLDER"}},
+      {fixtures + "bert_qa", {"answer", "--model", "FOLDER", "--question", "a", "--context", "b"}},
+      {fixtures + "bert_base", {"embed", "--model", "FOLDER"}},
+      {"models/en-fr", {"translate", "--model", "FOLDER"}},
+      {"models/en-fr", {"look", "--model", "FOLDER", "--text", "a", "--svg", "FOLDER/a.svg"}},
+  };
+  const fs::path folder = fs::temp_directory_path() / ("attend_pickle_" + std::to_string(getpid()));
+  for (const Case& item : cases) {
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    for (const auto& entry : fs::directory_iterator(item.config))
+      if (entry.path().filename() != "model.safetensors") fs::copy(entry.path(), folder / entry.path().filename());
+    if (!fs::exists(folder / "tokenizer.json"))
+      write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");
+    fs::copy(fixtures + "gpt2/config.json", folder / "pytorch_model.bin");
+    std::vector<std::string> words = item.words;
+    for (std::string& word : words)
+      if (word.starts_with("FOLDER")) word = folder.string() + word.substr(6);
+    const Outcome outcome = attend(words);
+    EXPECT_EQ(outcome.code, 1) << words[0];
+    EXPECT_NE(outcome.err.find("safetensors.torch"), std::string::npos) << words[0] << ": " << outcome.err;
+  }
+  fs::remove_all(folder);
 }
 
 }  // namespace
