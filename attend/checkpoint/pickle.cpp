@@ -24,7 +24,7 @@ void fail_without_weights(const std::filesystem::path& folder) {
         "{}: only PyTorch pickles are there, which can run code when they are read. To convert them: load the model "
         "with transformers and save it with save_pretrained(\"..\", safe_serialization=True)",
         folder.string());
-  fail("{}: neither model.safetensors nor model.safetensors.index.json is there", folder.string());
+  fail("{}: it has no model.safetensors and no model.safetensors.index.json", folder.string());
 }
 
 }  // namespace attend
