@@ -121,6 +121,7 @@ train::Validation HeadTask::judge(const std::vector<HeadExample>& examples,
 
 // The first short texts of the validation file, with what the head says of them as a whole.
 Json HeadTask::examples() {
+  if (parts_.head.name() == "gpt2") return Json::array();  // its parts have other names than BERT's
   const models::BertConfig& config = parts_.reader.config();
   const Anatomy anatomy = anatomy_of(config, "");
   const auto [count, tokens] = example_limits(anatomy);
@@ -132,9 +133,13 @@ Json HeadTask::examples() {
     view::Collector collector;
     Pass pass(parts_.backend, {.probe = &collector});
     const HeadExample* alone[] = {&example};
+    const EncoderText* text[] = {&example.text};
     HeadBatches batches(parts_.backend, parts_.reader, parts_.kind);
-    const std::vector<float> logits =
-        download(parts_.head.logits(batches.put(make_head_batch(parts_.reader, parts_.kind, alone)).in(pass)));
+    // Spans want padded texts; the others nothing that fills up, whose logits would be among these.
+    const HeadBatch batch = parts_.kind == TargetKind::span
+                                ? batches.put(make_head_batch(parts_.reader, parts_.kind, alone))
+                                : pack_once(parts_.reader, text, parts_.backend);
+    const std::vector<float> logits = download(parts_.head.logits(batch.in(pass)));
     std::string said, should;
     if (parts_.kind == TargetKind::number) said = fmt::format("{:.3f}", logits[0]);
     if (parts_.kind == TargetKind::label) {
