@@ -149,7 +149,7 @@ Trained train_by(const Json& settings, const std::string& what, const tasks::Tra
     const tasks::HeadRecipe recipe = tasks::resolve_head_recipe(settings, what);
     return {tasks::train_head(recipe, *open(recipe), options), recipe.out, "attend " + task};
   }
-  check(task == "translation", "{}: unknown task {}; there are {}", what, found->dump(), kTasks);
+  if (task != "translation") fail("{}: unknown task {}; there are {}", what, found->dump(), kTasks);
   const tasks::ResolvedRecipe resolved = tasks::resolve_recipe(settings, what);
   return {tasks::train_translation(resolved, *open(resolved.recipe), options), resolved.recipe.out, "attend translate"};
 }

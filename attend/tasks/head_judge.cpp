@@ -49,8 +49,8 @@ class LabelJudge : public Judge {
     const double accuracy = metrics::accuracy(predicted_, truth_), f1 = metrics::macro_f1(predicted_, truth_);
     return {.loss = loss_.value(),
             .score = accuracy,
-            .text = fmt::format("validation loss {:.4f}  accuracy {:.2f} %  macro F1 {:.2f} %", loss_.value(),
-                                100 * accuracy, 100 * f1),
+            .text = fmt::format("loss {:.4f}  accuracy {:.2f} %  macro F1 {:.2f} %", loss_.value(), 100 * accuracy,
+                                100 * f1),
             .json = {{"loss", loss_.value()}, {"accuracy", accuracy}, {"macro_f1", f1}}};
   }
 
@@ -70,7 +70,7 @@ class NumberJudge : public Judge {
     const double pearson = metrics::pearson(predicted_, truth_);
     return {.loss = loss_.value(),
             .score = pearson,
-            .text = fmt::format("validation squared error {:.4f}  Pearson {:.4f}", loss_.value(), pearson),
+            .text = fmt::format("squared error {:.4f}  Pearson {:.4f}", loss_.value(), pearson),
             .json = {{"loss", loss_.value()}, {"pearson", pearson}}};
   }
 
@@ -103,7 +103,7 @@ class TagJudge : public Judge {
     train::Validation result;
     result.loss = loss_.value();
     result.json = {{"loss", loss_.value()}, {"accuracy", accuracy_.value()}};
-    result.text = fmt::format("validation loss {:.4f}  accuracy {:.2f} %", loss_.value(), 100 * accuracy_.value());
+    result.text = fmt::format("loss {:.4f}  accuracy {:.2f} %", loss_.value(), 100 * accuracy_.value());
     result.score = accuracy_.value();
     if (!names_) return result;
     result.score = score_.f1();
@@ -148,8 +148,8 @@ class AnswerJudge : public Judge {
     }
     return {.loss = loss_.value(),
             .score = f1.value(),
-            .text = fmt::format("validation loss {:.4f}  exact match {:.2f} %  F1 {:.2f} %", loss_.value(),
-                                100 * exact.value(), 100 * f1.value()),
+            .text = fmt::format("loss {:.4f}  exact match {:.2f} %  F1 {:.2f} %", loss_.value(), 100 * exact.value(),
+                                100 * f1.value()),
             .json = {{"loss", loss_.value()}, {"exact_match", exact.value()}, {"f1", f1.value()}}};
   }
 

@@ -100,19 +100,19 @@ void HeadTask::judge_batch(std::span<const HeadExample* const> examples, std::si
   }
 }
 
-train::Validation HeadTask::validate() {
-  std::vector<std::size_t> order(parts_.validation.size());
+train::Validation HeadTask::judge(const std::vector<HeadExample>& examples,
+                                  const std::vector<data::LabelledText>& texts) {
+  std::vector<std::size_t> order(examples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return parts_.validation[i].text.ids.size(); });
-  const auto judge = make_judge(parts_.kind, parts_.validation_texts, parts_.reader.config().labels);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return examples[i].text.ids.size(); });
+  const auto judge = make_judge(parts_.kind, texts, parts_.reader.config().labels);
   const auto size = static_cast<std::size_t>(options_.batch);
   for (std::size_t begin = 0; begin < order.size(); begin += size) {
     const std::size_t count = std::min(size, order.size() - begin);
-    std::vector<const HeadExample*> examples;
+    std::vector<const HeadExample*> batch;
     // The last batch is filled up with its last text: all have the same number, so few shapes exist.
-    for (std::size_t i = 0; i < size; ++i)
-      examples.push_back(&parts_.validation[order[begin + std::min(i, count - 1)]]);
-    judge_batch(examples, count, *judge);
+    for (std::size_t i = 0; i < size; ++i) batch.push_back(&examples[order[begin + std::min(i, count - 1)]]);
+    judge_batch(batch, count, *judge);
   }
   train::Validation result = judge->result();
   if (options_.select_by_loss) result.score = -result.loss;
@@ -121,6 +121,7 @@ train::Validation HeadTask::validate() {
 
 // The first short texts of the validation file, with what the head says of them as a whole.
 Json HeadTask::examples() {
+  if (parts_.head.name() == "gpt2") return Json::array();  // its parts have other names than BERT's
   const models::BertConfig& config = parts_.reader.config();
   const Anatomy anatomy = anatomy_of(config, "");
   const auto [count, tokens] = example_limits(anatomy);
@@ -132,9 +133,13 @@ Json HeadTask::examples() {
     view::Collector collector;
     Pass pass(parts_.backend, {.probe = &collector});
     const HeadExample* alone[] = {&example};
+    const EncoderText* text[] = {&example.text};
     HeadBatches batches(parts_.backend, parts_.reader, parts_.kind);
-    const std::vector<float> logits =
-        download(parts_.head.logits(batches.put(make_head_batch(parts_.reader, parts_.kind, alone)).in(pass)));
+    // Spans want padded texts; the others nothing that fills up, whose logits would be among these.
+    const HeadBatch batch = parts_.kind == TargetKind::span
+                                ? batches.put(make_head_batch(parts_.reader, parts_.kind, alone))
+                                : pack_once(parts_.reader, text, parts_.backend);
+    const std::vector<float> logits = download(parts_.head.logits(batch.in(pass)));
     std::string said, should;
     if (parts_.kind == TargetKind::number) said = fmt::format("{:.3f}", logits[0]);
     if (parts_.kind == TargetKind::label) {

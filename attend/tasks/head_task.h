@@ -39,8 +39,10 @@ class HeadTask : public train::Task {
   Tensor loss(Pass& pass) override { return parts_.head.loss(batch_.in(pass)); }
   Json position() const override;
   void seek(const Json& position) override;
-  train::Validation validate() override;
   Json examples() override;
+  train::Validation validate() override { return judge(parts_.validation, parts_.validation_texts); }
+  // The same for other texts, from which the examples were made.
+  train::Validation judge(const std::vector<HeadExample>& examples, const std::vector<data::LabelledText>& texts);
 
  private:
   using Prefetch = data::Prefetch<HostHeadBatch, std::uint64_t>;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
@@ -87,6 +88,8 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
   const Json start = read_json(from / "config.json");
   const data::LabelledFile training_file = read_texts(given, given.train, options),
                            validation_file = read_texts(given, given.valid, options);
+  const std::optional<data::LabelledFile> test_file =
+      given.test.empty() ? std::nullopt : std::optional(read_texts(given, given.test, options));
   const std::vector<std::string> labels = labels_for(given, training_file, start);
 
   if (!options.resume) prepare_folder(given, options);
@@ -101,7 +104,8 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
   EncoderReader reader(out, "training", head->reading());
   reader.limit(given.max_length);
   const EncodedTexts training = encode(reader, training_file, kind, labels, options),
-                     validation = encode(reader, validation_file, kind, labels, options);
+                     validation = encode(reader, validation_file, kind, labels, options),
+                     test = test_file ? encode(reader, *test_file, kind, labels, options) : EncodedTexts{};
   const HeadRecipe recipe = for_texts(given, static_cast<std::int64_t>(training.examples.size()));
   write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
 
@@ -126,7 +130,14 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
                  .validation = validation.examples,
                  .validation_texts = validation_file.texts},
                 {.batch = recipe.batch, .seed = recipe.seed, .select_by_loss = recipe.select == "loss"});
-  return train::train(task, parameters, trainer_options(recipe, reader.config().width, options));
+  const train::TrainingResult result =
+      train::train(task, parameters, trainer_options(recipe, reader.config().width, options));
+  if (test_file && !result.interrupted) {
+    const train::Validation tested = task.judge(test.examples, test_file->texts);
+    options.messages << fmt::format("{}: {}\n", test_file->path, tested.text);
+    write_file(out / "test.json", tested.json.dump(2) + "\n");
+  }
+  return result;
 }
 
 }  // namespace attend::tasks

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "attend/base/error.h"
+#include "attend/base/random.h"
 
 namespace attend::data {
 namespace {
@@ -145,6 +146,43 @@ TEST(LabelledText, AnswersMustBeInTheContext) {
   ASSERT_EQ(cells.texts.size(), 2u);
   EXPECT_EQ(cells.texts[0].answers[0].begin, 8);
   EXPECT_EQ(cells.texts[1].answers[0].begin, 4);
+}
+
+// Damaged files of every kind, read as every kind: texts or an Error, never anything else (ASan watches in CI).
+TEST(LabelledText, MutatedFilesAreReadOrRefused) {
+  const std::vector<std::string> files = {
+      "text,label\r\n\"one, \"\"two\"\"\",good\r\n\"two\nlines\",bad\n",
+      "label\ttext\tpair\n1\tfine\tx\n0\tb\xC3\xBC\ty\n",
+      "{\"question\": \"q\", \"context\": \"\xC3\xA9 one two\", \"answers\": {\"text\": [\"two\"], \"answer_start\": "
+      "[6]}}\n",
+      "EU NNP I-NP I-ORG\nx y O\n\nA\tB-LOC\r\n",
+      "{\"data\": [{\"paragraphs\": [{\"context\": \"Z one\", \"qas\": [{\"question\": \"w\", \"answers\": "
+      "[{\"text\": \"one\", \"answer_start\": 2}]}]}]}]}"};
+  const std::string bytes = "\",\n\r\t{}[]:0129\xFF\xC3 -BIO\\";
+  int read = 0;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    std::uint64_t drawn = 0;
+    const auto draw = [&](std::size_t count) {
+      return random_word(11, static_cast<std::uint32_t>(i), drawn++) % count;
+    };
+    std::string text = files[draw(files.size())];
+    for (std::size_t edits = draw(6); edits > 0 && !text.empty(); --edits) {
+      const std::size_t at = draw(text.size()), kind = draw(4);
+      if (kind == 0) text[at] = bytes[draw(bytes.size())];
+      if (kind == 1) text.erase(at, draw(5));
+      if (kind == 2) text.insert(at, 1, bytes[draw(bytes.size())]);
+      if (kind == 3 && draw(4) == 0) text.resize(at);
+    }
+    const char* formats[] = {"csv", "tsv", "jsonl", "conll", "squad"};
+    LabelledOptions options{.labelling = static_cast<Labelling>(draw(3)), .format = formats[draw(5)]};
+    options.header = draw(4) != 0;
+    if (draw(3) == 0) options.label_column = std::to_string(draw(4));
+    try {
+      read += !parse_labelled(text, "file", options).texts.empty();
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_GT(read, 100);
 }
 
 }  // namespace

@@ -115,8 +115,10 @@ TEST_F(TrainHeads, NumbersAreMet) {
 }
 
 TEST_F(TrainHeads, WordsAreTagged) {
-  const Outcome tuned = attend(tune("tag", ".conll", {"--steps", "120", "--dropout", "0"}));
+  const Outcome tuned =
+      attend(tune("tag", ".conll", {"--steps", "120", "--dropout", "0", "--test", path("train.conll").c_str()}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_GT(read_json(path("tag/test.json"))["f1"].get<double>(), 0.95);
   EXPECT_GT(last_validation("tag")["f1"].get<double>(), 0.95);
   const Outcome used = attend({"tag", "--model", path("tag")}, "four five\n");
   ASSERT_EQ(used.code, 0) << used.err;
