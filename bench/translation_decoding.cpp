@@ -1,6 +1,6 @@
 // Lines translated by a model's folder, timed; bench/translation_decoding.py runs it beside torch.
 //   translation_decoding --model DIR --input FILE [--sentences 200] [--beams 1] [--batch 1] [--threads 2] [--reps 1]
-//                        [--dtype f32] [--device cpu] [--texts]
+//                        [--dtype f32] [--weights stored] [--device cpu] [--texts]
 // Prints a JSON object: how many seconds each repetition took, from lines to lines (the model is loaded and has been
 // used once); with --texts also what came out, and how many tokens each translation has, its end among them.
 #include <fmt/core.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace attend;
 
 struct Options {
-  std::string model, input, dtype = "f32", device = "cpu";
+  std::string model, input, dtype = "f32", weights = "stored", device = "cpu";
   std::int64_t sentences = 200;
   tasks::TranslateOptions translate = {.beams = 1, .batch = 1};
   int threads = 2, reps = 1;
@@ -52,7 +52,7 @@ void run(const Options& options) {
   const std::vector<std::string> lines = read_lines(options);
   const auto backend = open_backend(options.device, {.threads = options.threads});
   const DType dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32;
-  const auto loaded = tasks::load_translator(options.model, *backend, dtype);
+  const auto loaded = tasks::load_translator(options.model, *backend, {dtype, nn::weight_form_named(options.weights)});
   const auto warm = std::span(lines).first(std::min<std::size_t>(lines.size(), 32));
   loaded->translator.translate(warm, options.translate);
   Json report = {{"seconds", Json::array()}};
@@ -79,6 +79,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--reps", options.reps, "timed repetitions");
   app.add_option("--dtype", options.dtype, "f32 or bf16");
+  app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
   app.add_flag("--texts", options.texts, "print the translations too");
   CLI11_PARSE(app, argc, argv);

@@ -12,8 +12,7 @@ nn::ModelFormat DeviceFlags::format() const {
   if (weights.empty()) return type();
   check(device == "cpu", "--weights {}: only the CPU keeps weights apart from what it computes in; --dtype is for {}",
         weights, device);
-  using nn::WeightForm;
-  return {type(), weights == "int8" ? WeightForm::int8 : weights == "bf16" ? WeightForm::bf16 : WeightForm::f32};
+  return {type(), nn::weight_form_named(weights)};
 }
 
 void add_device_flags(Flags& flags, DeviceFlags& options) {

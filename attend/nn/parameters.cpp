@@ -23,6 +23,8 @@ Memory slice_of(const Tensor& flat, std::int64_t offset, std::int64_t size) {
   return memory;
 }
 
+constexpr std::string_view kForms[] = {"plain", "stored", "f32", "bf16", "int8"};
+
 DType packed_dtype(const ParametersOptions& options) {
   switch (options.weights) {
     case WeightForm::bf16:
@@ -50,6 +52,12 @@ Tensor packed_tensor(Backend& backend, const Shape& shape, DType dtype) {
 }
 
 }  // namespace
+
+WeightForm weight_form_named(std::string_view name) {
+  const auto found = std::find(std::begin(kForms), std::end(kForms), name);
+  check(found != std::end(kForms), "weights: '{}' is none of plain, stored, f32, bf16 and int8", name);
+  return static_cast<WeightForm>(found - std::begin(kForms));
+}
 
 Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const ParametersOptions& options)
     : entries_(std::move(entries)) {

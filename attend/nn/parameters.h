@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/nn/parameter.h"
@@ -21,6 +22,7 @@ namespace attend::nn {
 //   stored   int8 where the file has that, else what the model computes in
 //   f32, bf16, int8   packed once, when the file is read
 enum class WeightForm : std::uint8_t { plain, stored, f32, bf16, int8 };
+WeightForm weight_form_named(std::string_view name);  // Error for what is none of these
 
 // What a model that is only run computes in, and how it keeps its weights.
 struct ModelFormat {

@@ -1,4 +1,4 @@
-// llama.cpp on the prompt that bench/gpt2_inference.py gives it, timed as bench/gpt2_inference.cpp times ours. The
+// llama.cpp on the prompt that bench/cpu_gpt2.py gives it, timed as bench/cpu_gpt2.cpp times ours. The
 // script compiles this against a llama.cpp that the reader has built; it is no part of our build.
 //   llama_gpt2 MODEL.gguf THREADS TOKENS REPS < prompt ids      prints {"prefill": [..], "decode": [..], ...}
 #include <algorithm>

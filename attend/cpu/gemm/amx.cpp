@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "attend/cpu/gemm/amx_streams.h"
 #include "attend/cpu/gemm/avx512.h"
 #include "attend/cpu/gemm/pack_bf16.h"
 #include "attend/cpu/gemm/write_tile.h"
@@ -42,6 +43,7 @@ ATTEND_AMX void end_tiles() { _tile_release(); }
 // Tile numbers are part of the instruction, so the steps are spelled out. C is in tiles 0 to 3 (row-major), A in
 // 4 and 5, B in 6 and 7.
 struct Bf16Tiles {
+  using Rows = Bf16Rows;
   static constexpr int kDepth = 32;
   ATTEND_AMX_INLINE static void product00() { _tile_dpbf16ps(0, 4, 6); }
   ATTEND_AMX_INLINE static void product01() { _tile_dpbf16ps(1, 4, 7); }
@@ -53,6 +55,7 @@ struct Bf16Tiles {
 };
 
 struct Int8Tiles {
+  using Rows = Int8Rows;
   static constexpr int kDepth = 64;
   ATTEND_AMX_INLINE static void product00() { _tile_dpbssd(0, 4, 6); }
   ATTEND_AMX_INLINE static void product01() { _tile_dpbssd(1, 4, 7); }
@@ -216,9 +219,19 @@ ATTEND_AMX void multiply_split(const TileProduct& t) {
   finish<M, N>(t);
 }
 
+// One row: vectors. More: tiles, two panels at a time.
+template <class Tiles>
+void stream_tiles(const TileProduct& t) {
+  using Rows = typename Tiles::Rows;
+  if (t.rows == 1) return multiply_amx_row<Rows, kStreams>(t, 0, 0);
+  TileProduct part = t;
+  for (int i = 0; i < kStreams; i += 2, part.b += 2 * t.b_panel, part.tile += 2 * t.tile_panel)
+    multiply_two_panels<Tiles>(part);
+}
+
 template <class Tiles>
 void multiply(const TileProduct& t) {
-  if (t.panels == 2) return multiply_two_panels<Tiles>(t);
+  if (t.panels == kStreams) return stream_tiles<Tiles>(t);
   if (t.rows > 16)
     t.cols > 16 ? multiply_tiles<Tiles, 2, 2>(t) : multiply_tiles<Tiles, 2, 1>(t);
   else
@@ -262,7 +275,7 @@ constexpr Kernel kBf16{.name = "amx bf16",
                        .write = write_amx,
                        .begin = begin_tiles,
                        .end = end_tiles,
-                       .streams = 2,
+                       .streams = kStreams,
                        .stream_rows = 16};
 
 constexpr Kernel kSplit{.name = "amx split",
@@ -309,7 +322,7 @@ constexpr Kernel kInt8{.name = "amx int8",
                        .quantise = quantise_avx512,
                        .begin = begin_tiles,
                        .end = end_tiles,
-                       .streams = 2,
+                       .streams = kStreams,
                        .stream_rows = 16};
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "attend/cpu/gemm/avx512.h"
+#include "attend/cpu/gemm/avx512_streams.h"
 #include "attend/cpu/gemm/pack_bf16.h"
 #include "attend/cpu/gemm/quantise.h"
 #include "attend/cpu/gemm/write_tile.h"
@@ -57,50 +58,6 @@ ATTEND_AVX512 float quantise_avx512(const float* from, std::int64_t k, std::int6
 namespace {
 
 constexpr int kMaxRows = 14, kColumns = 32;
-
-struct F32Step {
-  using Acc = __m512;
-  static constexpr int kUnit = 1;
-  ATTEND_AVX512_INLINE static Acc zero() { return _mm512_setzero_ps(); }
-  ATTEND_AVX512_INLINE static Acc step(Acc c, __m512i a, __m512i b) {
-    return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), c);
-  }
-  // The broadcast inside the multiply-add: one slot of the front end where a broadcast of its own takes two.
-  static constexpr bool kInner = true;
-  ATTEND_AVX512_INLINE static Acc step(Acc c, const std::byte* a, __m512i b) {
-    asm("vfmadd231ps %1%{1to16%}, %2, %0" : "+v"(c) : "m"(*reinterpret_cast<const float*>(a)), "v"(b));
-    return c;
-  }
-  ATTEND_AVX512_INLINE static Acc plus(Acc c, const float* tile) { return _mm512_add_ps(c, _mm512_loadu_ps(tile)); }
-  ATTEND_AVX512_INLINE static void store(float* tile, Acc c) { _mm512_storeu_ps(tile, c); }
-};
-
-struct Bf16Step : F32Step {
-  static constexpr int kUnit = 2;
-  static constexpr bool kInner = false;
-  ATTEND_AVX512_INLINE static Acc step(Acc c, __m512i a, __m512i b) {
-    return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
-  }
-};
-
-// A is unsigned here: quantised values plus 128. The driver takes 128 * (sum of the column) off again.
-struct Int8Step {
-  using Acc = __m512i;
-  static constexpr int kUnit = 4;
-  static constexpr bool kInner = false;
-  ATTEND_AVX512_INLINE static Acc zero() { return _mm512_setzero_si512(); }
-  ATTEND_AVX512_INLINE static Acc step(Acc c, __m512i a, __m512i b) { return _mm512_dpbusd_epi32(c, a, b); }
-  ATTEND_AVX512_INLINE static Acc plus(Acc c, const float* tile) {
-    return _mm512_add_epi32(c, _mm512_loadu_si512(tile));
-  }
-  ATTEND_AVX512_INLINE static void store(float* tile, Acc c) { _mm512_storeu_si512(tile, c); }
-};
-
-ATTEND_AVX512_INLINE __m512i broadcast_word(const std::byte* from) {
-  std::int32_t word;
-  std::memcpy(&word, from, 4);
-  return _mm512_set1_epi32(word);
-}
 
 // What multiply_rows walks. kAdjacent: the rows of A lie side by side (a packed panel, or a transposed matrix in
 // place), so that all rows share one pointer. Otherwise there are two, seven rows apart, and steps of one, three and
@@ -216,67 +173,6 @@ ATTEND_AVX512 void multiply_rows(const TileProduct& t) {
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) Step::store(tile + r * stride + 16 * v, acc[r][v]);
-}
-
-// Few rows by Panels panels of B at once (TileProduct::panels): memory decides, and gives a thread more in far-apart
-// streams. Each element is summed in the order in which multiply_rows sums it.
-template <class Step, int Rows, int Panels>
-ATTEND_AVX512 void multiply_streams(const TileProduct& t, int first) {
-  typename Step::Acc acc[Panels][Rows][2];
-#pragma GCC unroll 4
-  for (int p = 0; p < Panels; ++p)
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) acc[p][r][0] = acc[p][r][1] = Step::zero();
-  const std::byte* a = t.a;
-  const std::byte* b = t.b + first * t.b_panel;
-  const std::int64_t apart = t.b_panel, ahead = t.b_ahead;
-  for (std::int64_t k = t.k / Step::kUnit; k > 0; --k, a += t.a_k, b += t.b_k) {
-    __m512i x[Rows];
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r) x[r] = broadcast_word(a + r * t.a_row);
-#pragma GCC unroll 4
-    for (int p = 0; p < Panels; ++p) {
-      const std::byte* from = b + p * apart;
-      _mm_prefetch(reinterpret_cast<const char*>(from + ahead), _MM_HINT_T0);
-      _mm_prefetch(reinterpret_cast<const char*>(from + ahead + 64), _MM_HINT_T0);
-      const __m512i left = _mm512_loadu_si512(from), right = _mm512_loadu_si512(from + 64);
-#pragma GCC unroll 8
-      for (int r = 0; r < Rows; ++r) {
-        acc[p][r][0] = Step::step(acc[p][r][0], x[r], left);
-        acc[p][r][1] = Step::step(acc[p][r][1], x[r], right);
-      }
-    }
-  }
-#pragma GCC unroll 4
-  for (int p = 0; p < Panels; ++p)
-#pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) {
-        float* to = t.tile + (first + p) * t.tile_panel + r * t.tile_stride + 16 * v;
-        Step::store(to, t.add ? Step::plus(acc[p][r][v], to) : acc[p][r][v]);
-      }
-}
-
-constexpr int kStreams = 4, kStreamRows = 5;
-
-// As many panels at once as the registers hold the sums of.
-template <class Step>
-void multiply_in_streams(const TileProduct& t) {
-  switch (t.rows) {
-    case 1:
-      return multiply_streams<Step, 1, 4>(t, 0);
-    case 2:
-      return multiply_streams<Step, 2, 4>(t, 0);
-    case 3:
-      return multiply_streams<Step, 3, 4>(t, 0);
-    case 4:
-      multiply_streams<Step, 4, 2>(t, 0);
-      return multiply_streams<Step, 4, 2>(t, 2);
-    default:
-      multiply_streams<Step, 5, 2>(t, 0);
-      return multiply_streams<Step, 5, 2>(t, 2);
-  }
 }
 
 using Multiply = void (*)(const TileProduct&);

@@ -14,18 +14,14 @@
 #include <utility>
 
 #include "attend/cpu/gemm/dot.h"
+#include "attend/cpu/gemm/neon_streams.h"
 #include "attend/cpu/gemm/pack.h"
 #include "attend/cpu/gemm/quantise.h"
 #include "attend/cpu/gemm/write_tile.h"
 
-#define ATTEND_BF16 __attribute__((target("arch=armv8.2-a+bf16")))
-#define ATTEND_I8MM __attribute__((target("arch=armv8.2-a+i8mm")))
-
 namespace attend::cpu::detail {
 
 namespace {
-
-constexpr int kRows = 8, kColumns = 12;
 
 // The accumulators of a full tile are v8 to v31 throughout; v0 to v7 hold operands.
 #define ATTEND_ZERO_TILE                                                                                        \
@@ -41,26 +37,6 @@ constexpr int kRows = 8, kColumns = 12;
 #define ATTEND_TILE_CLOBBERS                                                                                          \
   "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", \
       "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory"
-
-// tile [rows][12] (+)= raw, of the same order.
-template <class T>
-void add_rows(const T* raw, const TileProduct& t) {
-  T* tile = reinterpret_cast<T*>(t.tile);
-  for (int i = 0; i < t.rows * kColumns; ++i) tile[i] = t.add ? tile[i] + raw[i] : raw[i];
-}
-
-// raw: [row pairs][6][2 x 2] to tile rows.
-template <class T>
-void add_blocks(const T* raw, const TileProduct& t) {
-  T rows[kRows * kColumns];
-  for (int pair = 0; pair < (t.rows + 1) / 2; ++pair)
-    for (int j = 0; j < 6; ++j) {
-      const T* block = raw + (pair * 6 + j) * 4;
-      std::memcpy(rows + 2 * pair * kColumns + 2 * j, block, 8);
-      std::memcpy(rows + (2 * pair + 1) * kColumns + 2 * j, block + 2, 8);
-    }
-  add_rows(rows, t);
-}
 
 // Row r of the tile is v(8 + 3r) to v(10 + 3r).
 void multiply_f32_full(const TileProduct& t) {
@@ -125,46 +101,6 @@ void multiply_f32_rows(const TileProduct& t) {
       float* to = t.tile + r * kColumns + 4 * v;
       vst1q_f32(to, t.add ? vaddq_f32(acc[r][v], vld1q_f32(to)) : acc[r][v]);
     }
-}
-
-// One or two rows by four panels of B at once (TileProduct::panels): far-apart streams, which memory reads fastest.
-// Each element is summed in the order in which the other functions sum it.
-constexpr int kStreams = 4, kStreamRows = 2;
-
-template <int Rows>
-void multiply_f32_streams(const TileProduct& t) {
-  float32x4_t acc[kStreams][Rows][3];
-#pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
-#pragma GCC unroll 2
-    for (int r = 0; r < Rows; ++r) acc[p][r][0] = acc[p][r][1] = acc[p][r][2] = vdupq_n_f32(0);
-  const std::byte* a = t.a;
-  const std::byte* b = t.b;
-  for (std::int64_t k = 0; k < t.k; ++k, a += t.a_k, b += t.b_k) {
-    float32x4_t x[Rows];
-#pragma GCC unroll 2
-    for (int r = 0; r < Rows; ++r) x[r] = vld1q_dup_f32(reinterpret_cast<const float*>(a + r * t.a_row));
-#pragma GCC unroll 4
-    for (int p = 0; p < kStreams; ++p) {
-      const std::byte* from = b + p * t.b_panel;
-      __builtin_prefetch(from + 1024);
-#pragma GCC unroll 3
-      for (int v = 0; v < 3; ++v) {
-        const float32x4_t w = vld1q_f32(reinterpret_cast<const float*>(from) + 4 * v);
-#pragma GCC unroll 2
-        for (int r = 0; r < Rows; ++r) acc[p][r][v] = vfmaq_f32(acc[p][r][v], w, x[r]);
-      }
-    }
-  }
-#pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
-#pragma GCC unroll 2
-    for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 3
-      for (int v = 0; v < 3; ++v) {
-        float* to = t.tile + p * t.tile_panel + r * kColumns + 4 * v;
-        vst1q_f32(to, t.add ? vaddq_f32(acc[p][r][v], vld1q_f32(to)) : acc[p][r][v]);
-      }
 }
 
 using Multiply = void (*)(const TileProduct&);
@@ -342,66 +278,6 @@ ATTEND_I8MM void multiply_int8_pairs(const TileProduct& t) {
 #pragma GCC unroll 6
     for (int j = 0; j < 6; ++j) vst1q_s32(raw + (p * 6 + j) * 4, acc[p][j]);
   add_blocks(raw, t);
-}
-
-// The sums of four panels, [panel][6][2 x 2], to their tiles.
-template <class T>
-void add_streams(const T* raw, const TileProduct& t) {
-  TileProduct one = t;
-  for (int p = 0; p < kStreams; ++p, one.tile += t.tile_panel) add_blocks(raw + p * 24, one);
-}
-
-ATTEND_BF16 void multiply_bf16_streams(const TileProduct& t) {
-  float32x4_t acc[kStreams][6];
-#pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
-#pragma GCC unroll 6
-    for (int j = 0; j < 6; ++j) acc[p][j] = vdupq_n_f32(0);
-  const std::byte* a = t.a;
-  const std::byte* b = t.b;
-  for (std::int64_t k = t.k / 4; k > 0; --k, a += 16, b += 96) {
-    const bfloat16x8_t x = vld1q_bf16(reinterpret_cast<const bfloat16_t*>(a));
-#pragma GCC unroll 4
-    for (int p = 0; p < kStreams; ++p) {
-      const std::byte* from = b + p * t.b_panel;
-      __builtin_prefetch(from + 1024);
-#pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j)
-        acc[p][j] = vbfmmlaq_f32(acc[p][j], x, vld1q_bf16(reinterpret_cast<const bfloat16_t*>(from + 16 * j)));
-    }
-  }
-  alignas(16) float raw[kStreams * 24];
-#pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
-#pragma GCC unroll 6
-    for (int j = 0; j < 6; ++j) vst1q_f32(raw + (p * 6 + j) * 4, acc[p][j]);
-  add_streams(raw, t);
-}
-
-ATTEND_I8MM void multiply_int8_streams(const TileProduct& t) {
-  int32x4_t acc[kStreams][6];
-#pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
-#pragma GCC unroll 6
-    for (int j = 0; j < 6; ++j) acc[p][j] = vdupq_n_s32(0);
-  const std::int8_t* a = reinterpret_cast<const std::int8_t*>(t.a);
-  const std::int8_t* b = reinterpret_cast<const std::int8_t*>(t.b);
-  for (std::int64_t k = t.k / 8; k > 0; --k, a += 16, b += 96) {
-    const int8x16_t x = vld1q_s8(a);
-#pragma GCC unroll 4
-    for (int p = 0; p < kStreams; ++p) {
-      const std::int8_t* from = b + p * t.b_panel;
-      __builtin_prefetch(from + 1024);
-#pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j) acc[p][j] = vmmlaq_s32(acc[p][j], x, vld1q_s8(from + 16 * j));
-    }
-  }
-  alignas(16) std::int32_t raw[kStreams * 24];
-#pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
-#pragma GCC unroll 6
-    for (int j = 0; j < 6; ++j) vst1q_s32(raw + (p * 6 + j) * 4, acc[p][j]);
-  add_streams(raw, t);
 }
 
 // The width of the panel is in the step of A: 16 bytes a pair of rows and plane.

@@ -1,6 +1,6 @@
-// BERT read over a batch of texts, timed; bench/bert_inference.py runs it beside torch.
-//   bert_inference --write DIR                      random weights of BERT-base (110 M), as a model's folder
-//   bert_inference --model DIR [--weights int8] [--threads 2] [--batch 1] [--length 128] [--reps 10] [--states FILE]
+// BERT read over a batch of texts, timed; bench/cpu_bert.py runs it beside torch.
+//   cpu_bert --write DIR                      random weights of BERT-base (110 M), as a model's folder
+//   cpu_bert --model DIR [--weights int8] [--threads 2] [--batch 1] [--length 128] [--reps 10] [--states FILE]
 // Prints a JSON object: seconds a repetition, how long loading took, megabytes of weights and the largest memory of the
 // process. --states: the last layer's, f32 [batch, length, 768], and the ids.
 #include <fmt/core.h>
@@ -24,7 +24,7 @@ namespace {
 using namespace attend;
 
 struct Options {
-  std::string write, model, weights, states;
+  std::string write, model, weights = "stored", states;
   std::int64_t batch = 1, length = 128;
   int threads = 2, reps = 10;
 };
@@ -41,21 +41,13 @@ void write_model(const std::string& folder, int threads) {
   save_hugging_face(folder, parameters, model.config());
 }
 
-nn::WeightForm form_named(const std::string& name) {
-  return name == "f32"     ? nn::WeightForm::f32
-         : name == "bf16"  ? nn::WeightForm::bf16
-         : name == "int8"  ? nn::WeightForm::int8
-         : name == "plain" ? nn::WeightForm::plain
-                           : nn::WeightForm::stored;
-}
-
 void run(const Options& options) {
   const auto backend = open_backend("cpu", {.threads = options.threads});
   const std::filesystem::path folder(options.model);
   auto start = std::chrono::steady_clock::now();
   models::MaskedLanguageModel model(
       models::bert_config(read_json(folder / "config.json"), (folder / "config.json").string()));
-  nn::Parameters parameters(*backend, model, run_options(folder, {DType::f32, form_named(options.weights)}));
+  nn::Parameters parameters(*backend, model, run_options(folder, {DType::f32, nn::weight_form_named(options.weights)}));
   load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = "bert"});
   Json report = {{"load", seconds_since(start)}, {"seconds", Json::array()}};
 
@@ -96,7 +88,7 @@ int main(int argc, char** argv) {
   CLI::App app("BERT over a batch of texts, timed.");
   app.add_option("--write", options.write, "make this folder with random weights instead");
   app.add_option("--model", options.model, "a model's folder");
-  app.add_option("--weights", options.weights, "f32, bf16, int8 or plain; else as stored");
+  app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--batch", options.batch, "texts at once");
   app.add_option("--length", options.length, "tokens of each");
@@ -106,7 +98,7 @@ int main(int argc, char** argv) {
   try {
     options.write.empty() ? run(options) : write_model(options.write, options.threads);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "bert_inference: {}\n", error.what());
+    fmt::print(stderr, "cpu_bert: {}\n", error.what());
     return 1;
   }
   return 0;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """BERT-base on the CPU, 1 x 128 and 8 x 128 tokens: ours beside torch, same weights, in one run.
 
-    ninja -C build bench_bert_inference
-    bench/bert_inference.py build/bench/bert_inference [--threads 2] [--rounds 5]
+    ninja -C build bench_cpu_bert
+    bench/cpu_bert.py build/bench/cpu_bert [--threads 2] [--rounds 5]
 
 Weights are random, written once to --folder. First our states of the last layer are compared with torch's in f32: the
 largest difference, relative to the largest state. Then rounds of ours and theirs alternate; printed are medians, the spread

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """GPT-2 124M on the CPU, prompt and tokens after it: ours beside llama.cpp and torch, same weights, in one run.
 
-    ninja -C build bench_gpt2_inference
-    bench/gpt2_inference.py build/bench/gpt2_inference [--threads 2] [--rounds 5] [--llama DIR] [--torch]
+    ninja -C build bench_cpu_gpt2
+    bench/cpu_gpt2.py build/bench/cpu_gpt2 [--threads 2] [--rounds 5] [--llama DIR] [--torch]
 
 Weights are random (written once to --folder) and go to the peers as they are: to llama.cpp as GGUF files in f32, f16, bf16
 and q8_0 that this script writes. First what each makes of the same prompt is compared with ours in f32: the largest

@@ -1,6 +1,6 @@
-// GPT-2 run on a prompt and then token by token, timed; bench/gpt2_inference.py runs it beside llama.cpp and torch.
-//   gpt2_inference --write DIR                      random weights of GPT-2's smallest size (124 M), as a model's
-//   folder gpt2_inference --model DIR [--weights int8] [--threads 2] [--prompt 512] [--tokens 128] [--reps 3] [--logits
+// GPT-2 run on a prompt and then token by token, timed; bench/cpu_gpt2.py runs it beside llama.cpp and torch.
+//   cpu_gpt2 --write DIR                      random weights of GPT-2's smallest size (124 M), as a model's
+//   folder cpu_gpt2 --model DIR [--weights int8] [--threads 2] [--prompt 512] [--tokens 128] [--reps 3] [--logits
 //   FILE]
 // Prints a JSON object: seconds a repetition for the prompt and for the tokens after it, the tokens (greedy), how long
 // loading took, megabytes of weights and the largest memory of the process. --logits: what the prompt leads to, f32
@@ -27,7 +27,7 @@ namespace {
 using namespace attend;
 
 struct Options {
-  std::string write, model, weights, logits;
+  std::string write, model, weights = "stored", logits;
   std::int64_t prompt = 512, tokens = 128, rows = 1;
   int threads = 2, reps = 3;
 };
@@ -44,21 +44,13 @@ void write_model(const std::string& folder, int threads) {
   save_hugging_face(folder, parameters, model.config());
 }
 
-nn::WeightForm form_named(const std::string& name) {
-  return name == "f32"     ? nn::WeightForm::f32
-         : name == "bf16"  ? nn::WeightForm::bf16
-         : name == "int8"  ? nn::WeightForm::int8
-         : name == "plain" ? nn::WeightForm::plain
-                           : nn::WeightForm::stored;
-}
-
 void run(const Options& options) {
   const auto backend = open_backend("cpu", {.threads = options.threads});
   const std::filesystem::path folder(options.model);
   auto start = std::chrono::steady_clock::now();
   models::GPT2LanguageModel model(
       models::gpt2_config(read_json(folder / "config.json"), (folder / "config.json").string()));
-  nn::Parameters parameters(*backend, model, run_options(folder, {DType::f32, form_named(options.weights)}));
+  nn::Parameters parameters(*backend, model, run_options(folder, {DType::f32, nn::weight_form_named(options.weights)}));
   load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   Json report = {{"load", seconds_since(start)}, {"prefill", Json::array()}, {"decode", Json::array()}};
 
@@ -73,13 +65,6 @@ void run(const Options& options) {
     Pass pass(*backend);
     models::GPT2Decoder decoder(model.body(), pass, prompts, 1);
     std::vector<std::int32_t> last(static_cast<std::size_t>(options.rows), 0), written;
-    const auto read = [&](const nn::StepModel::Scores& scores) {
-      for (std::size_t row = 0; row < last.size(); ++row) {
-        const auto logits = scores.logits.subspan(row * vocabulary, vocabulary);
-        last[row] = static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-      }
-      written.push_back(last[0]);
-    };
     start = std::chrono::steady_clock::now();
     const nn::StepModel::Scores first = decoder.step(last);
     if (rep >= 0) report["prefill"].push_back(seconds_since(start));
@@ -88,9 +73,16 @@ void run(const Options& options) {
       writer.add("logits", {static_cast<std::int64_t>(vocabulary)}, first.logits.first(vocabulary));
       writer.write(options.logits);
     }
-    read(first);
+    for (std::size_t row = 0; row < last.size(); ++row) {
+      const auto logits = first.logits.subspan(row * vocabulary, vocabulary);
+      last[row] = static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+    }
     start = std::chrono::steady_clock::now();
-    for (std::int64_t i = 0; i < options.tokens; ++i) read(decoder.step(last));
+    for (std::int64_t i = 0; i < options.tokens; ++i) {
+      written.push_back(last[0]);
+      const nn::StepModel::Scores next = decoder.step(last, 1);
+      last.assign(next.ids.begin(), next.ids.end());
+    }
     if (rep >= 0) report["decode"].push_back(seconds_since(start));
     report["tokens"] = written;
   }
@@ -108,7 +100,7 @@ int main(int argc, char** argv) {
   CLI::App app("GPT-2 on a prompt and token by token, timed.");
   app.add_option("--write", options.write, "make this folder with random weights instead");
   app.add_option("--model", options.model, "a model's folder");
-  app.add_option("--weights", options.weights, "f32, bf16, int8 or plain; else as stored");
+  app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--prompt", options.prompt, "tokens of the prompt");
   app.add_option("--tokens", options.tokens, "tokens after it");
@@ -119,7 +111,7 @@ int main(int argc, char** argv) {
   try {
     options.write.empty() ? run(options) : write_model(options.write, options.threads);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "gpt2_inference: {}\n", error.what());
+    fmt::print(stderr, "cpu_gpt2: {}\n", error.what());
     return 1;
   }
   return 0;
