@@ -18,7 +18,7 @@ export function placeControls(now, { average = true } = {}) {
   return [
     choice("kind", kinds, kindOf(now), kind => { const [stack, name] = kind.split(" "); set({ stack, kind: name }); }),
     h("label", {}, "layer", choice("layer", layers, now.layer, layer => set({ layer }))),
-    h("label", {}, "head", choice("head", heads, Math.min(state.head, now.heads - 1), head => set({ head }))),
+    h("label", {}, "head", choice("head", heads, Math.max(average ? -1 : 0, Math.min(state.head, now.heads - 1)), head => set({ head }))),
   ];
 }
 

@@ -251,8 +251,10 @@ TEST_F(LookModels, ThePageKnowsWhatItLooksAt) {
     EXPECT_EQ(positions.at("rows").at(1).size(), 32u);
     EXPECT_NE(exported_page(api, "the house").find(kind), std::string::npos);
   }
-  EXPECT_EQ(open("tagger")->inspect("the house is").steps.size(),
-            open("tagger")->inspect("the house is").source.size());
+  // Words are tagged, [CLS] and [SEP] are not.
+  const tasks::Inspection tagged = open("tagger")->inspect("the house is");
+  EXPECT_EQ(tagged.steps.size(), tagged.source.size() - 2);
+  EXPECT_EQ(tagged.steps.front().place, 1);
 }
 
 // RoBERTa's places are counted from behind the padding's, and so are the rows the page shows.
