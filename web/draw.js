@@ -13,7 +13,9 @@ export function h(tag, attributes = {}, ...children) {
 
 export const dark = () => document.documentElement.dataset.theme === "dark";
 
-// Weight: brightness alone, one hue (reads in grey and to colour-blind eyes).
+// Weight: brightness alone, one hue (reads in grey and to colour-blind eyes). Weak weights are lifted, so that attention
+// spread over 40 tokens is seen too; every matrix has its scale below it.
+const lifted = w => Math.max(0, Math.min(1, w)) ** 0.7;
 const light = [[250, 250, 248], [196, 216, 233], [120, 167, 208], [46, 106, 165], [10, 40, 88]];
 const night = [[28, 32, 37], [35, 62, 88], [48, 108, 158], [104, 174, 232], [226, 241, 252]];
 function between(stops, x) {
@@ -23,7 +25,7 @@ function between(stops, x) {
 const names = new Map();
 export function weightColor(w) {
   const stops = dark() ? night : light, at = Math.round(255 * Math.max(0, Math.min(1, w)));
-  if (!names.has(stops)) names.set(stops, Array.from({ length: 256 }, (_, i) => `rgb(${between(stops, i / 255)})`));
+  if (!names.has(stops)) names.set(stops, Array.from({ length: 256 }, (_, i) => `rgb(${between(stops, lifted(i / 255))})`));
   return names.get(stops)[at];
 }
 // Signed values: blue below zero, orange above (a pair that stays apart for colour-blind eyes).
@@ -34,7 +36,7 @@ export function signedColor(x, most) {
   return `rgb(${middle.map((a, k) => Math.round(a + (end[k] - a) * t))})`;
 }
 
-export const shown = piece => piece.replace(/^\s+|\s+$/g, "").replace(/[\n\t]/g, " ") || "␣";
+export const shown = piece => piece.replace(/^\s+|\s+$/g, "").replace(/[\n\t]/g, " ") || (piece.includes("\n") ? "⏎" : "␣");
 export const short = (piece, most = 14) => { const s = shown(piece); return s.length > most ? s.slice(0, most - 1) + "…" : s; };
 // Room that a word takes at 14 pixels; Chinese, Japanese and Korean take twice as much.
 const widthOf = text => [...text].reduce((sum, c) => sum + (c > "\u2e7f" && c < "\ud7ff" ? 15 : "ijl.,'|:;!".includes(c) ? 5 : "mwMW<>@%".includes(c) ? 12.5 : c < "a" ? 10 : 9), 4);
@@ -44,7 +46,7 @@ const tables = new Map();
 function pixels() {
   const stops = dark() ? night : light;
   if (!tables.has(stops)) tables.set(stops, Uint32Array.from({ length: 256 }, (_, i) => {
-    const [r, g, b] = between(stops, i / 255);
+    const [r, g, b] = between(stops, lifted(i / 255));
     return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
   }));
   return tables.get(stops);
@@ -66,8 +68,10 @@ export function matrixPicture({ rows, columns, weights, count = weights.length, 
   const down = rows.map(piece => short(piece)), across = columns.map(piece => short(piece));
   const left = 14 + Math.max(30, ...down.map(widthOf)), top = 16 + 0.72 * Math.max(30, ...across.map(widthOf));
   const cell = Math.max(16, Math.min(34, 560 / Math.max(columns.length, 1)));
-  const width = left + cell * columns.length + 50, height = top + cell * rows.length + 8;
+  const width = Math.max(left + cell * columns.length + 50, left + 160), height = top + cell * rows.length + 30, below = height - 16;
   const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 14, role: "img", "aria-label": "attention matrix" });
+  picture.append(h("g", { class: "scale", "font-size": 11, "fill-opacity": 0.7 }, h("text", { x: left, y: below + 10 }, "0"), h("text", { x: left + 118, y: below + 10 }, "1"),
+    ...Array.from({ length: 10 }, (_, i) => h("rect", { x: left + 12 + 10 * i, y: below, width: 10.3, height: 10, fill: weightColor(i / 9), "fill-opacity": 1 }))));
   across.forEach((word, c) => {
     const x = left + (c + 0.6) * cell, y = top - 8;
     picture.append(h("text", { x, y, transform: `rotate(-45 ${x} ${y})` }, word));

@@ -13,11 +13,12 @@ export function placeControls(now, { average = true } = {}) {
   const kinds = [...new Map(model.attention.map(a => [kindOf(a), [kindOf(a), titleOf(a)]])).values()];
   const layers = model.attention.filter(a => kindOf(a) === kindOf(now)).map(a => [a.layer, String(a.layer + 1)]);
   const heads = Array.from({ length: now.heads }, (_, i) => [i, String(i + 1)]);
+  if (!model.layers) return [];  // one attention with one head: nothing to choose
   if (average) heads.unshift([-1, "average"]);
   return [
     choice("kind", kinds, kindOf(now), kind => { const [stack, name] = kind.split(" "); set({ stack, kind: name }); }),
     h("label", {}, "layer", choice("layer", layers, now.layer, layer => set({ layer }))),
-    h("label", {}, "head", choice("head", heads, Math.min(state.head, now.heads - 1), head => set({ head }))),
+    h("label", {}, "head", choice("head", heads, Math.max(average ? -1 : 0, Math.min(state.head, now.heads - 1)), head => set({ head }))),
   ];
 }
 
@@ -42,7 +43,7 @@ function pair(result, rows, columns) {
     h("div", { class: "columns" }, figure(() => name + "-lines", lines), figure(() => name, cells)), words);
   return { box, show(now, head) {
     weights = matrix(find(result, now), head), name = nameOf(now, head);
-    title.textContent = head < 0 ? "all heads averaged" : `head ${head + 1}`;
+    title.textContent = !model.layers ? "the attention" : head < 0 ? "all heads averaged" : `head ${head + 1}`;
     lines.update(weights), cells.update(weights);
     focus();
   } };
@@ -60,7 +61,7 @@ export function headsView(result) {
   }
   const second = [[-2, "none"], [-1, "average"], ...Array.from({ length: now.heads }, (_, i) => [i, String(i + 1)])];
   drawn.controls.replaceChildren(...placeControls(now), ...(now.heads > 1 ? [h("label", {}, "beside it", choice("compare", second, state.compare, compare => set({ compare })))] : []));
-  drawn.note.textContent = `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.`;
+  drawn.note.textContent = model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.` : "Each word that is written (left) looks at the words that were read. Keys: [ ] tokens.";
   drawn.pairs[0].show(now, head);
   if (others) drawn.pairs[1].show(now, Math.min(state.compare, now.heads - 1));
   return drawn.root;

@@ -16,18 +16,21 @@ function heads(result, place, drawn) {
 function stack(result, name, title, tokens, drawn) {
   const places = model.attention.filter(a => a.stack === name), count = Math.max(-1, ...places.map(a => a.layer)) + 1;
   const layers = Array.from({ length: count }, (_, i) => i).map(i => h("section", { class: "layer" },
-    h("h3", {}, model.layers ? `layer ${i + 1}` : "attention"), model.layers ? h("div", { class: "box" }, "feed-forward · add & norm") : null,
+    h("h3", {}, model.layers ? `layer ${i + 1}` : "where it looks while it writes"), model.layers ? h("div", { class: "box" }, "feed-forward · add & norm") : null,
     h("div", { class: "kinds" }, ...places.filter(a => a.layer === i).map(a => heads(result, a, drawn))))).reverse();
   return h("div", { class: "stack " + name }, h("h2", {}, title), ...layers,
-    h("div", { class: "box" }, model.positions ? "embedding + position" : "embedding and recurrent states"), h("p", { class: "quiet" }, tokens.map(shown).join("  ")));
+    h("div", { class: "box" }, model.positions ? "embedding + position" : "recurrent · embedding"), h("p", { class: "quiet" }, tokens.map(shown).join("  ")));
 }
 
 export function mapView(result) {
-  const has = name => model.attention.some(a => a.stack === name), both = has("encoder") && has("decoder"), sides = [], drawn = [];
+  const has = name => model.attention.some(a => a.stack === name), both = model.kind === "translation", sides = [], drawn = [];
+  // A recurrent network's encoder has no attention of its own.
+  if (!model.layers) sides.push(h("div", { class: "stack encoder" }, h("h2", {}, "Encoder reads"), h("div", { class: "box" }, "recurrent, in both directions"),
+    h("div", { class: "box" }, "embedding"), h("p", { class: "quiet" }, result.source.pieces.map(shown).join("  "))));
   if (has("encoder")) sides.push(stack(result, "encoder", both ? "Encoder reads" : "The encoder reads in both directions", result.source.pieces, drawn));
   if (has("decoder")) sides.push(stack(result, "decoder", model.kind === "translation" ? "Decoder writes" : "The decoder reads what stands before, and writes",
     labels(result, { stack: "decoder", kind: "self" }).columns, drawn));
   return h("div", {}, h("p", { class: "note" }, "Each square is one head: who looks (down) at whom (across). The darker the cell (in the dark theme: the brighter), the more. Click one to enter."),
-    h("div", { class: both ? "stacks" : "stacks single" }, ...sides),
+    h("div", { class: "stacks" + (both ? "" : " single") + (model.layers ? "" : " plain") }, ...sides),
     saves("map", () => thumbnailsPicture(drawn, Math.max(...model.attention.map(a => a.heads)))));
 }

@@ -77,7 +77,7 @@ function pictures() {
   } }, "▶ play");
   const drawLarge = () => {
     const place = here(), head = Math.min(state.head, place.heads - 1);
-    title.textContent = `${titleOf(place)}, layer ${place.layer + 1}, ` + (head < 0 ? "all heads averaged" : `head ${head + 1}`);
+    title.textContent = titleOf(place) + (places().length > 1 ? `, layer ${place.layer + 1}, ` + (head < 0 ? "all heads averaged" : `head ${head + 1}`) : "");
     large.replaceChildren(figure("attention", matrixPicture({ ...labels(one(), place), weights: matrix(unpack(place), head) })));
   };
   const show = () => {
@@ -93,7 +93,7 @@ function pictures() {
   };
   function build() {
     thumbs.length = 0;
-    const rows = places().map((place, index) => h("div", { class: "kind" }, h("div", { class: "quiet" }, `${titleOf(place)} ${place.layer + 1}`),
+    const rows = places().length < 2 ? [] : places().map((place, index) => h("div", { class: "kind" }, h("div", { class: "quiet" }, `${titleOf(place)} ${place.layer + 1}`),
       h("div", { class: "thumbs small" }, ...Array.from({ length: place.heads }, (_, head) => {
         const canvas = h("canvas", { width: 1, height: 1 }), name = `${titleOf(place)}, layer ${place.layer + 1}, head ${head + 1}`;
         thumbs.push({ canvas, index, head, name: `${place.stack} ${place.kind} ${place.layer + 1}.${head + 1}` });
@@ -101,7 +101,7 @@ function pictures() {
       }))));
     const examples = picture().examples.map((example, i) => [i, whole(example.source).slice(0, 28)]);
     box.replaceChildren(h("div", { class: "controls" }, button, slider, label), h("div", { class: "controls" }, choice("example", examples, Math.min(state.example, examples.length - 1), example => pick({ example }))),
-      h("div", { class: "columns" }, h("div", { class: "card" }, words, title, large),
+      h("div", { class: "columns" }, h("div", { class: "card" }, words, title, large), !rows.length ? null :
         h("div", { class: "card" }, h("h3", {}, "every head; click one"), ...rows, saves("heads", () => thumbnailsPicture(thumbs.map(t => [t.name, t.canvas]), Math.max(...places().map(a => a.heads)))))));
     show();
   }

@@ -143,7 +143,9 @@ Json HeadTask::examples() {
     std::string said, should;
     if (parts_.kind == TargetKind::number) said = fmt::format("{:.3f}", logits[0]);
     if (parts_.kind == TargetKind::label) {
-      const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+      // Texts behind this one are filling.
+      const auto end = logits.begin() + static_cast<std::ptrdiff_t>(config.labels.size());
+      const auto best = std::max_element(logits.begin(), end) - logits.begin();
       said = config.labels.at(static_cast<std::size_t>(best));
       should = config.labels.at(static_cast<std::size_t>(example.targets.at(0)));
     }

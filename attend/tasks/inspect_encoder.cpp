@@ -91,7 +91,10 @@ EncoderText EncoderInspector::encode(const std::string& text) const {
 }
 
 EncoderInspector::Read EncoderInspector::reduced(const EncoderText& text, const Ablation& ablation) {
-  Read read{.text = {}, .kept = kept_tokens(text.ids.size(), ablation.masked), .positions = ablation.positions};
+  Read read{.text = {},
+            .kept = kept_tokens(text.ids.size(), ablation.masked),
+            .words = text.first,
+            .positions = ablation.positions};
   for (const std::size_t i : read.kept) read.text.ids.push_back(text.ids[i]), read.text.types.push_back(text.types[i]);
   return read;
 }
@@ -113,9 +116,11 @@ models::BertInput EncoderInspector::input_of(const Read& read) const {
 std::vector<std::int32_t> EncoderInspector::asked(const Read& read) const {
   std::vector<std::int32_t> rows;
   if (card_.kind == "classification") return {0};
-  for (std::size_t i = 0; i < read.text.ids.size(); ++i)
-    if (card_.kind == "tagging" || (card_.kind == "masked-lm" && read.text.ids[i] == mask_id_))
+  for (std::size_t i = 0; i < read.text.ids.size(); ++i) {
+    const bool word = read.kept[i] >= read.words.begin && read.kept[i] < read.words.end;
+    if ((card_.kind == "tagging" && word) || (card_.kind == "masked-lm" && read.text.ids[i] == mask_id_))
       rows.push_back(static_cast<std::int32_t>(i));
+  }
   return rows;
 }
 

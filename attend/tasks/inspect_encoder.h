@@ -40,6 +40,7 @@ class EncoderInspector : public Inspector {
   struct Read {  // what is left of a text
     EncoderText text;
     std::vector<std::size_t> kept;  // which of the whole text's tokens these are
+    EncoderText::Range words = {};  // of the whole text's tokens: without what the tokenizer puts around them
     bool positions = true;
   };
   EncoderText encode(const std::string& text) const;

@@ -47,8 +47,8 @@ class TrainLook : public testing::TestWithParam<const char*> {
     if (GetParam() == std::string("classify"))
       args = toy_head_training(folder_, "classify", ".tsv", folder_ / "start", folder_ / out);
     args.insert(args.end(), more.begin(), more.end());
-    args.insert(args.end(),
-                {"--validate-every", "10", "--log-every", "5", "--average", "1", "--schedule", "inverse-square-root"});
+    args.insert(args.end(), {"--validate-every", "10", "--log-every", "5", "--average", "1", "--schedule",
+                             "inverse-square-root", "--warmup", "5"});
     run_toy(args);
   }
   // The flat buffers that decide the rest of a run.

@@ -2,6 +2,7 @@
 """The page in a real browser: tests/web/look_test.py BUILD/attend. Leaves with 77, "skipped", where Chromium is absent."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -141,18 +142,33 @@ def test_encoder(browser, attend, folder):
         check(cells(browser) == answer["attention"][0]["weights"][1], "with its attention")
 
 
-def train(attend, folder, *flags):
-    for name, lines in (("a", ["one two three four five six seven eight"] * 40), ("b", ["un deux trois quatre cinq six sept huit"] * 40)):
-        (folder / name).write_text("\n".join(lines) + "\n")
-    subprocess.run([attend, "train", "--source", folder / "a", "--target", folder / "b", "--valid-source", folder / "a",
-                    "--valid-target", folder / "b", "--out", folder / "run", "--vocabulary-size", "300", "--width", "32", "--hidden",
-                    "32", "--steps", "20", "--validate-every", "10", "--log-every", "5", "--tokens", "256", "--threads", "1",
-                    "--look", "--port", "0", *flags], check=True, capture_output=True)
-    return folder / "run"
+def training(attend, folder, steps, *flags):
+    """The words of an `attend train --look` that learns eight words."""
+    for name, line in (("a", "one two three four five six seven eight"), ("b", "un deux trois quatre cinq six sept huit")):
+        (folder / name).write_text((line + "\n") * 40)
+    return [attend, "train", "--source", folder / "a", "--target", folder / "b", "--valid-source", folder / "a",
+            "--valid-target", folder / "b", "--out", folder / "run", "--overwrite", "--vocabulary-size", "300", "--width", "32",
+            "--hidden", "32", "--steps", str(steps), "--validate-every", "10", "--log-every", "5", "--tokens", "256",
+            "--threads", "1", "--look", "--port", "0", *flags]
+
+
+def test_live(browser, attend, folder):
+    process = subprocess.Popen(training(attend, folder, 1000000, "--heads", "4"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True)
+    try:
+        address = re.search(r"http://[\d.:]+/", process.stderr.readline())[0]
+        browser.open(address)
+        browser.until("document.getElementById('at')?.textContent > 'step 0'")
+        tabs = browser.js("[...document.querySelectorAll('#tabs a')].map(tab => tab.textContent).join()")
+        check(tabs == "Training" and browser.js("document.getElementById('form').offsetHeight") == 0, "a run is watched while it trains")
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def test_run(browser, attend, folder):
-    run = train(attend, folder, "--model", "rnn-attention")
+    subprocess.run(training(attend, folder, 20, "--model", "rnn-attention"), check=True, capture_output=True)
+    run = folder / "run"
     with look(attend, "--run", run) as address:
         browser.size(1280, 900)
         browser.open(address)
@@ -223,6 +239,7 @@ def main():
             folder = pathlib.Path(name)
             test_language_model(browser, attend, make_gpt2(folder / "gpt2"))
             test_encoder(browser, attend, make_bert(folder / "bert"))
+            test_live(browser, attend, folder)
             test_run(browser, attend, folder)
         check(not browser.problems, f"no script failed {browser.problems}")
     return 0
