@@ -1,7 +1,7 @@
 #include "attend/serve/run_reader.h"
+#include "attend/base/json.h"
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
