@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test bench gpu-test gpu-sanitize test-arm64 format clean help
+.PHONY: build setup demo test fuzz bench gpu-test gpu-sanitize test-arm64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -25,6 +25,10 @@ demo: setup
 
 test: setup
 	@JOBS=$(JOBS) tools/test
+
+# For longer than the ten seconds a reader that `make test` has: make fuzz SECONDS=3600
+fuzz:
+	@JOBS=$(JOBS) tools/fuzz $(SECONDS)
 
 bench: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target bench
@@ -50,12 +54,13 @@ format:
 	@tools/check-format --fix
 
 clean:
-	@rm -rf build build-address build-thread build-gpu build-arm64
+	@rm -rf build build-address build-thread build-fuzz build-gpu build-arm64
 
 help:
 	@echo "make             builds build/attend"
 	@echo "make demo        sets up, builds, translates a few sentences and draws where the model looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
+	@echo "make fuzz        throws broken model files at their readers, each for SECONDS"
 	@echo "make bench       builds and runs the benchmarks"
 	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <nlohmann/json.hpp>
 
 #include "attend/backends.h"
 #include "attend/base/json.h"

@@ -13,10 +13,10 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "attend/backends.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/base/random.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors_writer.h"

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <exception>
-#include <nlohmann/json.hpp>
 
 #include "attend/backends.h"
 #include "attend/base/json.h"

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tensor/pass.h"
 #include "tests/ops/cases.h"
@@ -131,7 +131,7 @@ std::string rate(const Work& work, double seconds, DType dtype) {
   return "-";
 }
 
-nlohmann::json time_case(const Case& one, Backend& backend, DType dtype, const Options& options) {
+Json time_case(const Case& one, Backend& backend, DType dtype, const Options& options) {
   Timed timed(one, backend, dtype);
   const double forward = timed.forward(), backward = std::max(0.0, timed.both() - forward);
   if (!options.json)
@@ -173,7 +173,7 @@ double tape_nanoseconds(Backend& backend) {
   return best / kOps * 1e9;
 }
 
-nlohmann::json time_tape(Backend& backend, const Options& options) {
+Json time_tape(Backend& backend, const Options& options) {
   NullBackend nothing;
   const double tape = tape_nanoseconds(nothing), whole = tape_nanoseconds(backend);
   if (!options.json)
@@ -216,7 +216,7 @@ void run(const Options& options) {
     const bool size = options.size ? one.size == *options.size : one.size == Case::Size::base || !backend->on_host();
     return size && one.name.find(options.filter) != std::string::npos;
   };
-  nlohmann::json results = nlohmann::json::array();
+  Json results = Json::array();
   if (options.filter.empty() || std::string("tape_op").find(options.filter) != std::string::npos)
     results.push_back(time_tape(*backend, options));
   if (!options.json)

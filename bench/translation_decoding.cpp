@@ -9,10 +9,10 @@
 #include <chrono>
 #include <exception>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/tasks/translator.h"
 
 namespace {

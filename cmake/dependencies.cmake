@@ -13,7 +13,6 @@ function(attend_header_library name header package)
   endif()
 endfunction()
 
-attend_header_library(attend_json nlohmann/json.hpp nlohmann-json3-dev)
 attend_header_library(attend_cli11 CLI/CLI.hpp libcli11-dev)
 attend_header_library(attend_fmt fmt/core.h libfmt-dev)
 if(CMAKE_CROSSCOMPILING)

@@ -21,8 +21,10 @@ if(ATTEND_SANITIZE STREQUAL "address")
   set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all)
 elseif(ATTEND_SANITIZE STREQUAL "thread")
   set(sanitize -fsanitize=thread)
+elseif(ATTEND_SANITIZE STREQUAL "fuzzer")  # clang's
+  set(sanitize -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all)
 elseif(NOT ATTEND_SANITIZE STREQUAL "")
-  message(FATAL_ERROR "ATTEND_SANITIZE is '${ATTEND_SANITIZE}': it takes address, thread or nothing")
+  message(FATAL_ERROR "ATTEND_SANITIZE is '${ATTEND_SANITIZE}': it takes address, thread, fuzzer or nothing")
 endif()
 if(sanitize)
   # After the Release flags, so -O1 wins: a third of the compile time of -O2, and readable stacks. -Wno-error: with

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/checkpoint/pickle.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
@@ -42,7 +41,7 @@ bool derived(std::string_view name) {
 
 // The shards an index names, each once. They lie beside it: a name with a folder in it is refused.
 std::vector<std::string> shards_of(const fs::path& index) {
-  const nlohmann::json json = parse_strict_json(read_file(index), index.string());
+  const Json json = parse_json(read_file(index), index.string());
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   check(json.is_object() && map != json.end() && map->is_object(), "{}: no 'weight_map'", index.string());
   std::set<std::string> names;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 
 namespace attend {
 

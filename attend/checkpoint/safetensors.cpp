@@ -4,11 +4,10 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/checkpoint/pickle.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/tensor/backend.h"
@@ -16,8 +15,6 @@
 namespace attend {
 
 namespace {
-
-using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "safetensors are little endian, and are read as they lie");
 
@@ -55,7 +52,7 @@ struct Entry {
 
 class EntryReader {
  public:
-  EntryReader(const std::string& source, const std::string& name, const json& fields)
+  EntryReader(const std::string& source, const std::string& name, const Json& fields)
       : source_(source), name_(name), fields_(fields) {}
 
   Entry read() const {
@@ -76,22 +73,22 @@ class EntryReader {
     if (!ok) fail("{}: tensor {} {}", source_, shown(name_), fmt::format(format, std::forward<Args>(args)...));
   }
 
-  const json& field(const char* key) const {
+  const Json& field(const char* key) const {
     const auto found = fields_.find(key);
     demand(found != fields_.end(), "has no {}", key);
     return *found;
   }
 
   StoredType type() const {
-    const json& name = field("dtype");
+    const Json& name = field("dtype");
     demand(name.is_string(), "has a dtype that is not a string");
-    const auto& text = name.get_ref<const std::string&>();
+    const auto& text = name.text();
     const std::optional<StoredType> type = stored_type_named(text);
     demand(type.has_value(), "has dtype {}, which is unknown here", shown(text));
     return *type;
   }
 
-  std::uint64_t whole_number(const json& number, const char* what) const {
+  std::uint64_t whole_number(const Json& number, const char* what) const {
     demand(number.is_number_unsigned(), "has a {} that is not a whole number from 0 to 2^64 - 1", what);
     return number.get<std::uint64_t>();
   }
@@ -99,13 +96,13 @@ class EntryReader {
   // Fills in the shape and returns how many bytes it takes. A product that overflows is refused even where another
   // dimension is 0: later code multiplies the dimensions in other orders.
   std::uint64_t read_shape(StoredTensor& tensor) const {
-    const json& dims = field("shape");
+    const Json& dims = field("shape");
     demand(dims.is_array(), "has a shape that is not an array");
     demand(dims.size() <= Shape::kMaxRank, "has {} dimensions, and {} is the limit", dims.size(), Shape::kMaxRank);
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     std::uint64_t bytes = bytes_of(tensor.type);
     bool empty = false;
-    for (const json& dim : dims) {
+    for (const Json& dim : dims) {
       const std::uint64_t extent = whole_number(dim, "dimension");
       empty = empty || extent == 0;
       demand(extent == 0 || bytes <= kMost / extent, "has a shape whose size overflows: {}", dims.dump());
@@ -116,7 +113,7 @@ class EntryReader {
   }
 
   void read_offsets(Entry& entry) const {
-    const json& offsets = field("data_offsets");
+    const Json& offsets = field("data_offsets");
     demand(offsets.is_array() && offsets.size() == 2, "has data_offsets that are not two numbers");
     entry.begin = whole_number(offsets[0], "data offset");
     entry.end = whole_number(offsets[1], "data offset");
@@ -125,7 +122,7 @@ class EntryReader {
 
   const std::string& source_;
   const std::string& name_;
-  const json& fields_;
+  const Json& fields_;
 };
 
 // Sorted by where they begin, every tensor must start where the one before it ends, and the last must end with the
@@ -152,12 +149,12 @@ void place(std::vector<Entry>& entries, std::span<const std::byte> block, const 
         block.size());
 }
 
-std::map<std::string, std::string> read_metadata(const json& fields, const std::string& source) {
+std::map<std::string, std::string> read_metadata(const Json& fields, const std::string& source) {
   check(fields.is_object(), "{}: __metadata__ is not an object", source);
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : fields.items()) {
     check(value.is_string(), "{}: {} in __metadata__ is not a string", source, shown(key));
-    metadata.emplace(key, value.get_ref<const std::string&>());
+    metadata.emplace(key, value.text());
   }
   return metadata;
 }
@@ -197,7 +194,7 @@ void Safetensors::read_header(std::span<const std::byte> header, std::span<const
   const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
   check(text.starts_with('{'), "{}: not a safetensors file: the header is not a JSON object", source_);
   constexpr int kDeepest = 3;  // {"name": {"shape": [..]}}
-  const json root = parse_strict_json(text, source_, {.depth = kDeepest});
+  const Json root = parse_json(text, source_, {.depth = kDeepest});
   std::vector<Entry> entries;
   for (const auto& [name, fields] : root.items()) {
     if (name == "__metadata__")

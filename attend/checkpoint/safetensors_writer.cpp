@@ -2,21 +2,19 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
+#include "attend/base/unicode.h"
 #include "attend/tensor/backend.h"
 
 namespace attend {
 
 namespace {
-
-using nlohmann::json;
 
 constexpr std::size_t kAlignment = 8;
 
@@ -28,12 +26,10 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::string json_text(const json& value) {
-  try {
-    return value.dump();
-  } catch (const json::exception&) {
-    fail("safetensors: a name or a piece of metadata is not valid UTF-8");
-  }
+// In quotes.
+std::string json_text(const std::string& text) {
+  check(!find_invalid_utf8(text), "safetensors: a name or a piece of metadata is not valid UTF-8");
+  return Json(text).dump();
 }
 
 // The length of the header and the header itself, filled up with spaces.
@@ -74,7 +70,11 @@ void SafetensorsWriter::write(const std::string& path) const {
   });
 
   std::string header = "{";  // put together by hand: names in our order, without an object that sorts them
-  if (!metadata_.empty()) header += "\"__metadata__\":" + json_text(metadata_) + (order.empty() ? "" : ",");
+  if (!metadata_.empty()) {
+    for (const auto& [name, value] : metadata_)
+      header += fmt::format("{}{}:{}", header == "{" ? "\"__metadata__\":{" : ",", json_text(name), json_text(value));
+    header += order.empty() ? "}" : "},";
+  }
   std::size_t offset = 0;
   for (const auto& [name, entry] : order) {
     const std::size_t end = offset + bytes_in(entry->type, entry->shape);

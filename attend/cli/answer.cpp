@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <istream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <system_error>
 

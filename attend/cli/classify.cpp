@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "attend/base/json.h"
@@ -50,9 +49,7 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
     const std::vector<tasks::Classified> results = classifier.classify(lines, classify);
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (options.model.json)
-        streams.out << json_of(lines[i], results[i], classifier.regression())
-                           .dump(-1, ' ', false, Json::error_handler_t::replace)
-                    << '\n';
+        streams.out << json_of(lines[i], results[i], classifier.regression()).dump() << '\n';
       else
         streams.out << text_of(results[i], classifier.regression()) << '\n';
   });

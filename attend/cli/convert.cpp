@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <list>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <span>
 #include <vector>

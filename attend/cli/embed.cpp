@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "attend/base/files.h"
@@ -49,9 +48,7 @@ void run_embed(const EmbedCommand& options, const Streams& streams) {
       if (whole)
         all.push_back(std::move(vectors[i]));
       else
-        streams.out << Json({{"text", lines[i]}, {"embedding", vectors[i]}})
-                           .dump(-1, ' ', false, Json::error_handler_t::replace)
-                    << '\n';
+        streams.out << Json({{"text", lines[i]}, {"embedding", vectors[i]}}).dump() << '\n';
   });
   if (!options.npy.empty()) write_file(options.npy, tasks::npy_of(all, embedder.width()));
   if (options.similarity) print_similarity(all, streams.out);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "attend/base/json.h"
@@ -56,8 +55,7 @@ void run_fill(const FillCommand& options, const Streams& streams) {
     const std::vector<tasks::FilledLine> filled = filler.fill(lines, fill);
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (options.model.json)
-        streams.out << json_of(filler, lines[i], filled[i]).dump(-1, ' ', false, Json::error_handler_t::replace)
-                    << '\n';
+        streams.out << json_of(filler, lines[i], filled[i]).dump() << '\n';
       else
         print(filler, lines[i], filled[i], streams.out);
   });

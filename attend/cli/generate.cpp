@@ -4,12 +4,12 @@
 
 #include <istream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
+#include "attend/base/json.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/tasks/generator.h"

@@ -4,7 +4,6 @@
 
 #include <cctype>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 #include <vector>

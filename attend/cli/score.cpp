@@ -6,7 +6,6 @@
 #include <istream>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string_view>
 

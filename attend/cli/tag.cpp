@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "attend/base/json.h"
@@ -37,7 +36,7 @@ void run_tag(const EncoderFlags& options, const Streams& streams) {
     const std::vector<tasks::TaggedLine> results = tagger.tag(lines, batching);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (options.json) {
-        streams.out << json_of(lines[i], results[i]).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        streams.out << json_of(lines[i], results[i]).dump() << '\n';
         continue;
       }
       for (const tasks::TaggedWord& word : results[i]) streams.out << word.word << '\t' << word.label << '\n';

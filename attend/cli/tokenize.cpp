@@ -5,14 +5,12 @@
 #include <charconv>
 #include <fstream>
 #include <istream>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string_view>
 #include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
-#include "attend/base/strict_json.h"
 #include "attend/cli/command.h"
 #include "attend/text/tokenizer.h"
 
@@ -47,7 +45,7 @@ std::vector<TokenId> parse_ids(std::string_view line, const std::string& where) 
 // {"text": .., "pair": ..}, or {"ids": [..]} to decode.
 Json tokenize_json(const Tokenizer& tokenizer, std::string_view line, const TokenizeOptions& options,
                    const std::string& where) {
-  const nlohmann::json request = parse_strict_json(line, where);
+  const Json request = parse_json(line, where);
   check(request.is_object(), "{}: must be an object such as {{\"text\": \"..\"}}", where);
   Json answer;
   if (options.decode) {
@@ -65,9 +63,9 @@ Json tokenize_json(const Tokenizer& tokenizer, std::string_view line, const Toke
   const bool pair = request.contains("pair") && !request["pair"].is_null();
   check(!pair || request["pair"].is_string(), "{}: \"pair\" must be a string", where);
   const EncodeOptions encode = {.add_special_tokens = !options.no_special_tokens};
-  const auto& text = request["text"].get_ref<const std::string&>();
-  const Encoding encoding = pair ? tokenizer.encode_pair(text, request["pair"].get_ref<const std::string&>(), encode)
-                                 : tokenizer.encode(text, encode);
+  const auto& text = request["text"].text();
+  const Encoding encoding =
+      pair ? tokenizer.encode_pair(text, request["pair"].text(), encode) : tokenizer.encode(text, encode);
   answer["ids"] = encoding.ids;
   answer["tokens"] = encoding.tokens;
   answer["offsets"] = Json::array();

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <thread>
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
 #include "attend/cli/field_flags.h"

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
+#include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
 #include "attend/tasks/model_folder.h"
@@ -155,7 +155,7 @@ class Writer {
     if (!options_.attention_json.empty()) {
       Json json = {{"line", number}};
       json.update(view::to_json(map));
-      json_ << (objects_++ ? ",\n" : "\n") << json.dump(-1, ' ', false, Json::error_handler_t::replace);
+      json_ << (objects_++ ? ",\n" : "\n") << json.dump();
     }
   }
 

@@ -29,7 +29,6 @@ __global__ void __launch_bounds__(Layout::kThreads) add_norm_kernel(Forward<type
   using T = typename Layout::T;
   constexpr int N = Layout::kElements, P = Layout::kPacks;
   __shared__ typename Layout::Meeting meeting;
-  wait_for_inputs();
   const std::int64_t row = blockIdx.x * static_cast<std::int64_t>(Layout::kRows) + Layout::row();
   if (Layout::kWarps == 1 && row >= args.rows) return;
   const std::int64_t base = row * args.width;
@@ -142,11 +141,11 @@ void CudaBackend::add_norm(const AddNorm& args, const Tensor& sum, const Tensor&
                                 .mask = DropoutMask(args.dropout)};
     const bool aligned = aligned16(args.x) && aligned16(args.branch) && aligned16(args.weight) &&
                          aligned16(args.bias) && aligned16(sum) && aligned16(y);
-    const bool done = aligned && with_narrow_layout<T>(y.width(), [&](auto layout) {
-                        using Layout = decltype(layout);
-                        launch_early(stream(), add_norm_kernel<Layout>, blocks_for(y.rows(), Layout::kRows),
-                                     Layout::kThreads, forward);
-                      });
+    const bool done =
+        aligned && with_narrow_layout<T>(y.width(), [&](auto layout) {
+          using Layout = decltype(layout);
+          add_norm_kernel<Layout><<<blocks_for(y.rows(), Layout::kRows), Layout::kThreads, 0, stream()>>>(forward);
+        });
     // In place (sum over x or branch) would change what the second walk reads.
     if (!done) add_norm_walk<T><<<blocks_for(y.rows(), 1), kWalkThreads, 0, stream()>>>(forward);
   });

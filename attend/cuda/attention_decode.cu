@@ -54,7 +54,6 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
   constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / kWarp;
   __shared__ float maxima[kWarps], sums[kWarps];
   __shared__ float columns[kWarps][kLanes * 8 + 1];
-  wait_for_inputs();
   const int t = blockIdx.x % p.queries, head = blockIdx.x / p.queries, b = head / p.heads, h = head % p.heads;
   const AttentionSpan span = span_of(p, b);
   if (t >= span.queries) return;
@@ -140,13 +139,13 @@ template <class T>
 void launch(const AttentionParams& p, cudaStream_t stream) {
   const int blocks = p.queries * p.batch * p.heads;
   if (p.width <= 32)
-    launch_early(stream, attention_decode<T, 4>, static_cast<unsigned>(blocks), kThreads, p);
+    attention_decode<T, 4><<<blocks, kThreads, 0, stream>>>(p);
   else if (p.width <= 64)
-    launch_early(stream, attention_decode<T, 8>, static_cast<unsigned>(blocks), kThreads, p);
+    attention_decode<T, 8><<<blocks, kThreads, 0, stream>>>(p);
   else if (p.width <= 128)
-    launch_early(stream, attention_decode<T, 16>, static_cast<unsigned>(blocks), kThreads, p);
+    attention_decode<T, 16><<<blocks, kThreads, 0, stream>>>(p);
   else
-    launch_early(stream, attention_decode<T, 32>, static_cast<unsigned>(blocks), kThreads, p);
+    attention_decode<T, 32><<<blocks, kThreads, 0, stream>>>(p);
 }
 
 }  // namespace

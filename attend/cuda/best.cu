@@ -37,7 +37,6 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ ExpSum sums[kWarps];
   const T* row = x + blockIdx.x * width;
   const int n = static_cast<int>(width), lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  wait_for_inputs();
   ExpSum sum;
   unsigned long long mine = 0;  // below every key
   // Eight elements at a time, so that their loads are in flight together and the running sum is rescaled once.
@@ -93,9 +92,9 @@ void CudaBackend::best(const Tensor& x, const Tensor& values, const Tensor& ids,
   if (x.size() == 0) return;
   with_float(x.dtype(), "best", [&](auto type) {
     using T = typename decltype(type)::type;
-    launch_early(stream(), best_kernel<T>, blocks_for(x.rows(), 1), kThreads, pointer<T>(x), x.width(),
-                 static_cast<int>(values.width()), pointer<float>(values), pointer<std::int32_t>(ids),
-                 pointer<float>(log_sums));
+    best_kernel<T><<<blocks_for(x.rows(), 1), kThreads, 0, stream()>>>(
+        pointer<T>(x), x.width(), static_cast<int>(values.width()), pointer<float>(values), pointer<std::int32_t>(ids),
+        pointer<float>(log_sums));
   });
   launch_check("best");
 }

@@ -5,18 +5,6 @@ namespace attend::cuda {
 
 inline constexpr int kWarp = 32;
 
-// In a kernel launched by launch_early(): lets the next one take its place already, and waits until all kernels before
-// this one are done.
-__device__ __forceinline__ void wait_for_inputs() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-// Asks for a cache line to be brought into L2. Harmless whatever is written there meanwhile.
-__device__ __forceinline__ void prefetch(const void* line) { asm volatile("prefetch.global.L2 [%0];" ::"l"(line)); }
-
 __device__ __forceinline__ float warp_sum(float x) {
 #pragma unroll
   for (int step = 16; step > 0; step >>= 1) x += __shfl_xor_sync(0xffffffffu, x, step);

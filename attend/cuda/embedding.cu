@@ -1,5 +1,4 @@
 // y[i] = table[ids[i]] · scale + positions[position]; and the other way, rows into a table.
-#include "attend/cuda/block.cuh"
 #include "attend/cuda/launch.cuh"
 
 namespace attend {
@@ -24,7 +23,6 @@ struct Lookup {
 // N elements of one row a thread.
 template <class T, int N>
 __global__ void embedding_kernel(Lookup<T> args) {
-  wait_for_inputs();
   const int packs = args.width / N;
   const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
   const std::int64_t i = at / packs;
@@ -54,7 +52,6 @@ __global__ void embedding_kernel(Lookup<T> args) {
 template <class T>
 __global__ void put_rows_kernel(const T* x, std::int64_t stride, const std::int32_t* ids, std::int64_t count,
                                 std::int64_t entries, int width, T* table) {
-  wait_for_inputs();
   const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
   const std::int64_t i = at / width;
   if (i >= count) return;
@@ -71,9 +68,9 @@ void CudaBackend::put_rows(const Tensor& x, const Tensor& ids, const Tensor& tab
   const auto launch = [&](auto type, std::int64_t pack) {
     using T = typename decltype(type)::type;
     const std::int64_t width = table.width() / pack;
-    launch_early(stream(), put_rows_kernel<T>, blocks_for(ids.size() * width, kThreads), kThreads, pointer<T>(x),
-                 x.row_stride() / pack, pointer<std::int32_t>(ids), ids.size(), table.rows(), static_cast<int>(width),
-                 pointer<T>(table));
+    put_rows_kernel<T><<<blocks_for(ids.size() * width, kThreads), kThreads, 0, stream()>>>(
+        pointer<T>(x), x.row_stride() / pack, pointer<std::int32_t>(ids), ids.size(), table.rows(),
+        static_cast<int>(width), pointer<T>(table));
   };
   const auto pack = static_cast<std::int64_t>(16 / bytes_of(x.dtype()));
   if (table.width() % pack == 0 && rows_aligned16(x) && aligned16(table))
@@ -102,10 +99,10 @@ void CudaBackend::embedding(const Tensor& ids, const Tensor& table, float scale,
                             .scale = scale};
     const bool wide = args.width % kPack<T> == 0 && aligned16(table) && aligned16(positions) && aligned16(y);
     if (wide)
-      launch_early(stream(), embedding_kernel<T, kPack<T>>, blocks_for(args.count * (args.width / kPack<T>), kThreads),
-                   kThreads, args);
+      embedding_kernel<T, kPack<T>>
+          <<<blocks_for(args.count * (args.width / kPack<T>), kThreads), kThreads, 0, stream()>>>(args);
     else
-      launch_early(stream(), embedding_kernel<T, 1>, blocks_for(args.count * args.width, kThreads), kThreads, args);
+      embedding_kernel<T, 1><<<blocks_for(args.count * args.width, kThreads), kThreads, 0, stream()>>>(args);
   });
   launch_check("embedding");
 }

@@ -30,10 +30,6 @@ __device__ __forceinline__ void finish(const Problem<T>& p, int column, float su
   p.c[column] = from_float<T>(value[0]);
 }
 
-// How many elements a cache line has. b is mostly weights, so its lines are called for before the inputs are there.
-template <class T>
-constexpr int kLine = 128 / static_cast<int>(sizeof(T));
-
 // b is [n, k]: a block takes four rows of b and all its threads split k, so that every load of a short row is in flight
 // at once: at k = 3,072 a thread has twelve.
 constexpr int kRowThreads = 128, kRowsEach = 4;
@@ -43,11 +39,6 @@ __global__ void __launch_bounds__(kRowThreads) gemv_rows(Problem<T> p) {
   constexpr int N = kPack<T>, kWarps = kRowThreads / kWarp;
   __shared__ float sums[kWarps][kRowsEach];
   const int first = blockIdx.x * kRowsEach;
-#pragma unroll
-  for (int e = 0; e < kRowsEach; ++e)
-    for (int k = threadIdx.x * kLine<T>; k < p.k; k += kRowThreads * kLine<T>)
-      prefetch(p.b + min(first + e, p.n - 1) * p.ldb + k);
-  wait_for_inputs();
   float sum[kRowsEach] = {};
 #pragma unroll 3
   for (int k = threadIdx.x * N; k < p.k; k += kRowThreads * N) {
@@ -74,22 +65,19 @@ __global__ void __launch_bounds__(kRowThreads) gemv_rows(Problem<T> p) {
   finish(p, first + e, total);
 }
 
-// b is [k, n]: a block takes one or two packs of columns, all its threads split k, and their sums meet in shared
-// memory. Two packs are a whole 32-byte sector; one gives narrow products twice the blocks (96 at 768 columns).
-constexpr int kColumnThreads = 512, kMaxColumns = 8192, kNarrow = 1024;
+// b is [k, n]: a block takes two packs of columns, all its threads split k, and their sums meet in shared memory. Two
+// packs are a whole 32-byte sector, and 768 columns still give 48 blocks.
+constexpr int kColumnThreads = 512, kAcross = 2, kMaxColumns = 8192;
 
-template <class T, int kAcross>
+template <class T>
 __global__ void __launch_bounds__(kColumnThreads) gemv_columns(Problem<T> p) {
   constexpr int N = kPack<T>, kDown = kColumnThreads / kAcross, kWarps = kColumnThreads / kWarp;
   __shared__ float sums[kWarps][kAcross * N];
   const int across = threadIdx.x % kAcross, down = threadIdx.x / kAcross;
   const int column = (blockIdx.x * kAcross + across) * N;
-  if (across == 0 && column < p.n)
-    for (int k = down; k < p.k; k += kDown) prefetch(p.b + k * p.ldb + column);
-  wait_for_inputs();
   float sum[N] = {};
   if (column < p.n) {
-#pragma unroll 6
+#pragma unroll 4
     for (int k = down; k < p.k; k += kDown) {
       float b[N];
       load_once(p.b + k * p.ldb + column, b);
@@ -114,11 +102,6 @@ __global__ void __launch_bounds__(kColumnThreads) gemv_columns(Problem<T> p) {
   finish(p, at, total);
 }
 
-template <class T, int kAcross>
-void launch_columns(cudaStream_t stream, const Problem<T>& problem) {
-  launch_early(stream, gemv_columns<T, kAcross>, blocks_for(problem.n, kAcross * kPack<T>), kColumnThreads, problem);
-}
-
 }  // namespace
 
 bool gemv(const CudaBackend& backend, const Gemm& gemm, Activation activation) {
@@ -141,11 +124,9 @@ bool gemv(const CudaBackend& backend, const Gemm& gemm, Activation activation) {
                                 .beta = gemm.beta,
                                 .activation = activation};
     if (gemm.transpose_b)
-      launch_early(backend.stream(), gemv_rows<T>, blocks_for(gemm.n, kRowsEach), kRowThreads, problem);
-    else if (gemm.n <= kNarrow)
-      launch_columns<T, 1>(backend.stream(), problem);
+      gemv_rows<T><<<blocks_for(gemm.n, kRowsEach), kRowThreads, 0, backend.stream()>>>(problem);
     else
-      launch_columns<T, 2>(backend.stream(), problem);
+      gemv_columns<T><<<blocks_for(gemm.n, kAcross * kPack<T>), kColumnThreads, 0, backend.stream()>>>(problem);
   });
   launch_check("gemv");
   return true;

@@ -46,23 +46,6 @@ inline bool rows_aligned16(const Tensor& x) {
   return !x.defined() || (aligned16(x.raw()) && (x.rows() <= 1 || x.row_stride() * bytes_of(x.dtype()) % 16 == 0));
 }
 
-// Launches a kernel that may start while the one before it still runs (programmatic dependent launch, sm_90): its
-// blocks are in place, and its weights on their way, when their input is ready. The kernel must call wait_for_inputs()
-// in every thread before it reads or writes what another kernel writes or reads. Chains of small kernels, as a decoding
-// step is, gain about a microsecond a kernel.
-template <class... Parameters, class... Arguments>
-void launch_early(cudaStream_t stream, void (*kernel)(Parameters...), unsigned blocks, int threads,
-                  Arguments&&... arguments) {
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(blocks), config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.stream = stream;
-  config.attrs = &early, config.numAttrs = 1;
-  cuda_check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), "cudaLaunchKernelEx");
-}
-
 inline std::size_t round_up_256(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace attend::cuda

@@ -1,5 +1,4 @@
 // Copies between two walks over the same extents: permute, slice, concatenate, and their backward passes.
-#include "attend/cuda/block.cuh"
 #include "attend/cuda/launch.cuh"
 
 namespace attend {
@@ -94,7 +93,6 @@ __global__ void add_kernel(const T* from, T* to, Plan plan) {
 }
 
 __global__ void add_ints_kernel(const std::int32_t* from, std::int32_t* to, Plan plan) {
-  wait_for_inputs();
   const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
   if (i >= plan.size) return;
   std::int64_t x, y;
@@ -130,8 +128,8 @@ void CudaBackend::strided_copy(const Walk& from, const Walk& to, const Shape& ex
   Plan plan = merge_axes(from, to, extent);
   int pack = widest_pack(plan, source, target, bytes);
   if (accumulate && dtype == DType::i32) {
-    launch_early(stream(), add_ints_kernel, blocks_for(plan.size, kThreads), kThreads,
-                 reinterpret_cast<const std::int32_t*>(source), reinterpret_cast<std::int32_t*>(target), plan);
+    add_ints_kernel<<<blocks_for(plan.size, kThreads), kThreads, 0, stream()>>>(
+        reinterpret_cast<const std::int32_t*>(source), reinterpret_cast<std::int32_t*>(target), plan);
   } else if (accumulate) {
     with_float(dtype, "strided_copy", [&](auto type) {
       using T = typename decltype(type)::type;

@@ -9,14 +9,12 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 
 namespace attend::data {
 
 namespace {
-
-using nlohmann::json;
 
 constexpr std::initializer_list<const char*> kTextNames = {"text",      "sentence", "content",  "sentence1",
                                                            "question1", "premise",  "question", "#1 String"};
@@ -66,7 +64,7 @@ class Columns {
 };
 
 // A cell as text: strings as they are, numbers as they are written.
-std::optional<std::string> text_in(const json& cells, const std::string& column) {
+std::optional<std::string> text_in(const Json& cells, const std::string& column) {
   const auto found = cells.find(column);
   if (found == cells.end()) return std::nullopt;
   if (found->is_string()) return found->get<std::string>();
@@ -74,11 +72,11 @@ std::optional<std::string> text_in(const json& cells, const std::string& column)
   return std::nullopt;
 }
 
-std::optional<std::vector<std::string>> list_in(const json& cells, const std::string& column) {
+std::optional<std::vector<std::string>> list_in(const Json& cells, const std::string& column) {
   const auto found = cells.find(column);
   if (found == cells.end() || !found->is_array()) return std::nullopt;
   std::vector<std::string> list;
-  for (const json& item : *found) {
+  for (const Json& item : *found) {
     if (!item.is_string() && !item.is_number_integer()) return std::nullopt;
     list.push_back(item.is_string() ? item.get<std::string>() : item.dump());
   }
@@ -128,31 +126,31 @@ void read_words(const Table& table, const LabelledOptions& options, LabelledFile
 }
 
 // {"text": [..], "answer_start": [..]}, a list of {"text", "answer_start"}, or a text with the column answer_start.
-std::vector<LabelledText::Answer> answers_in(const json& cells, const std::string& column) {
+std::vector<LabelledText::Answer> answers_in(const Json& cells, const std::string& column) {
   std::vector<LabelledText::Answer> answers;
-  const auto add = [&](const json& text, const json& begin) {
+  const auto add = [&](const Json& text, const Json& begin) {
     if (!text.is_string()) return;
     std::int64_t at = begin.is_number_integer() ? begin.get<std::int64_t>() : -1;
     if (begin.is_string()) {
-      const auto& digits = begin.get_ref<const std::string&>();
+      const auto& digits = begin.text();
       const bool number =
           !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == digits.npos;
       at = number ? std::stoll(digits) : -1;
     }
     answers.push_back({text.get<std::string>(), at});
   };
-  const json none, &given = cells.at(column);
-  const auto member = [&](const json& object, const char* key) -> const json& {
+  const Json none, &given = cells.at(column);
+  const auto member = [&](const Json& object, const char* key) -> const Json& {
     const auto found = object.find(key);
     return found == object.end() ? none : *found;
   };
   if (given.is_string()) {
     add(given, member(cells, "answer_start"));
   } else if (given.is_array()) {
-    for (const json& one : given)
+    for (const Json& one : given)
       if (one.is_object()) add(member(one, "text"), member(one, "answer_start"));
   } else if (given.is_object()) {
-    const json &texts = member(given, "text"), &begins = member(given, "answer_start");
+    const Json &texts = member(given, "text"), &begins = member(given, "answer_start");
     for (std::size_t i = 0; texts.is_array() && i < texts.size(); ++i)
       add(texts[i], begins.is_array() && i < begins.size() ? begins[i] : none);
   }

@@ -1,23 +1,21 @@
 // SQuAD's JSON (Rajpurkar et al. 2016): {"data": [{"paragraphs": [{"context", "qas": [{"question", "answers"}]}]}]}.
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/data/labelled_text.h"
 
 namespace attend::data {
 
 namespace {
 
-using nlohmann::json;
-
 // The list under a key; an empty one when there is none.
-const json& list_in(const json& object, const char* key) {
-  static const json none = json::array();
+const Json& list_in(const Json& object, const char* key) {
+  static const Json none = Json::array();
   if (!object.is_object()) return none;
   const auto found = object.find(key);
   return found != object.end() && found->is_array() ? *found : none;
 }
 
-std::string text_in(const json& object, const char* key) {
+std::string text_in(const Json& object, const char* key) {
   if (!object.is_object()) return "";
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -26,16 +24,16 @@ std::string text_in(const json& object, const char* key) {
 }  // namespace
 
 void parse_squad(std::string_view text, LabelledFile& file) {
-  const json root = parse_strict_json(text, file.path);
+  const Json root = parse_json(text, file.path);
   check(root.is_object() && root.contains("data"), "{}: has no 'data', as SQuAD's files have; is it jsonl?", file.path);
   std::int64_t number = 0;
-  for (const json& article : list_in(root, "data"))
-    for (const json& paragraph : list_in(article, "paragraphs")) {
+  for (const Json& article : list_in(root, "data"))
+    for (const Json& paragraph : list_in(article, "paragraphs")) {
       const std::string context = text_in(paragraph, "context");
-      for (const json& asked : list_in(paragraph, "qas")) {
+      for (const Json& asked : list_in(paragraph, "qas")) {
         LabelledText one;
         one.line = ++number, one.text = text_in(asked, "question"), one.pair = context, one.has_pair = true;
-        for (const json& answer : list_in(asked, "answers")) {
+        for (const Json& answer : list_in(asked, "answers")) {
           const bool placed =
               answer.is_object() && answer.contains("answer_start") && answer["answer_start"].is_number_integer();
           const LabelledText::Answer found{text_in(answer, "text"),

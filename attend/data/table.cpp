@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 
 namespace attend::data {
@@ -114,7 +114,7 @@ void read_jsonl(std::string_view text, Table& table) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (one.find_first_not_of(" \t\r") == one.npos) continue;
     try {
-      Row row{line, parse_strict_json(one, table.path)};
+      Row row{line, parse_json(one, table.path)};
       if (row.cells.is_object())
         table.rows.push_back(std::move(row));
       else
@@ -158,7 +158,7 @@ void read_records(Records& records, const TableOptions& options, Table& table) {
       table.bad.add(line, kNotUtf8);
       continue;
     }
-    Row row{line, nlohmann::json::object()};
+    Row row{line, Json::object()};
     for (std::size_t i = 0; i < cells.size(); ++i) row.cells[table.columns[i]] = std::move(cells[i]);
     table.rows.push_back(std::move(row));
   }

@@ -4,16 +4,17 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "attend/base/json.h"
 
 namespace attend::data {
 
 struct Row {
   std::int64_t line = 0;  // its first, counted from 1
-  nlohmann::json cells;   // an object; of CSV and TSV all strings
+  Json cells;             // an object; of CSV and TSV all strings
 };
 
 // Rows left out, by reason.

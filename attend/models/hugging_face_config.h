@@ -2,7 +2,6 @@
 // activations, and the labels of classifiers.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

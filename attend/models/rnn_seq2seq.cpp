@@ -1,7 +1,6 @@
 #include "attend/models/rnn_seq2seq.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"

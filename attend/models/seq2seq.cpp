@@ -1,8 +1,7 @@
 #include "attend/models/seq2seq.h"
 
-#include <nlohmann/json.hpp>
-
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/models/transformer.h"
 #include "attend/ops/arithmetic.h"

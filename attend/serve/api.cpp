@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/serve/inspection_json.h"
 #include "attend/serve/web_files.h"
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "attend/base/base64.h"
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/serve/web_files.h"
 
 namespace attend::serve {
@@ -21,7 +21,7 @@ void replace(std::string& text, std::string_view what, std::string_view by) {
 
 // JSON inside <script>: nothing in it may end the element.
 std::string script_json(const Json& json) {
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace), result;
+  std::string text = json.dump(), result;
   for (const char c : text) {
     if (c == '<')
       result += "\\u003c";

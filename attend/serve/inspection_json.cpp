@@ -1,8 +1,8 @@
 #include "attend/serve/inspection_json.h"
+#include "attend/base/json.h"
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace attend::serve {
 
@@ -59,7 +59,7 @@ Json step_json(const tasks::InspectedStep& step) {
 
 }  // namespace
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dumped(const Json& json) { return json.dump(); }
 
 Json place_json(const tasks::AttentionPlace& place, std::int64_t heads) {
   return {{"stack", place.stack}, {"kind", place.kind}, {"layer", place.layer}, {"heads", heads}};

@@ -1,9 +1,10 @@
 #include "attend/serve/run_reader.h"
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
+
+#include "attend/base/json.h"
 
 namespace attend::serve {
 

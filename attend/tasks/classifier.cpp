@@ -1,7 +1,6 @@
 #include "attend/tasks/classifier.h"
 
-#include <nlohmann/json.hpp>
-
+#include "attend/base/json.h"
 #include "attend/models/hugging_face_config.h"
 
 namespace attend::tasks {

@@ -1,9 +1,9 @@
 #include "attend/tasks/head.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/models/gpt2.h"
 
 namespace attend::tasks {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/tasks/answerer.h"
 #include "attend/tasks/tagger.h"

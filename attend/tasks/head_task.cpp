@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/base/random.h"
 #include "attend/base/unicode.h"
 #include "attend/tasks/training_examples.h"

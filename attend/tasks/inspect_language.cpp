@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
 #include "attend/models/gpt2_decoder.h"

@@ -1,7 +1,5 @@
 #include "attend/tasks/language_recipe.h"
 
-#include <nlohmann/json.hpp>
-
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 

@@ -1,10 +1,10 @@
 #include "attend/tasks/marian.h"
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 
 namespace attend::tasks {
 
@@ -16,7 +16,7 @@ T value_of(const Json& config, const char* key, std::string_view what) {
   check(found != config.end(), "{}: '{}' is missing", what, key);
   try {
     return found->get<T>();
-  } catch (const Json::exception&) {
+  } catch (const Error&) {
     fail("{}: '{}' has the wrong type: {}", what, key, found->dump());
   }
 }

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/reduce.h"
 #include "attend/tasks/training_examples.h"

@@ -1,6 +1,6 @@
 // Which inspector a folder needs: its config.json says.
-#include <nlohmann/json.hpp>
 
+#include "attend/base/json.h"
 #include "attend/tasks/inspect.h"
 #include "attend/tasks/inspect_encoder.h"
 #include "attend/tasks/inspect_language.h"

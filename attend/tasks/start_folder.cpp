@@ -1,10 +1,10 @@
 #include "attend/tasks/start_folder.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/text/bpe_trainer.h"
@@ -22,12 +22,12 @@ constexpr const char* kRobertaTokens[] = {"<s>", "<pad>", "</s>", "<unk>", "<mas
 
 // Byte-level BPE with RoBERTa's tokens around the text; a mask takes the space before it along, as a word does.
 std::string roberta_tokenizer(const TrainedBpe& trained) {
-  nlohmann::json json = nlohmann::json::parse(to_tokenizer_json(trained));
+  Json json = Json::parse(to_tokenizer_json(trained));
   for (auto& token : json["added_tokens"])
     if (token["content"] == "<mask>") token["lstrip"] = true;
   json["post_processor"] = {{"type", "RobertaProcessing"},
-                            {"sep", nlohmann::json::array({"</s>", 2})},
-                            {"cls", nlohmann::json::array({"<s>", 0})},
+                            {"sep", Json::array({"</s>", 2})},
+                            {"cls", Json::array({"<s>", 0})},
                             {"trim_offsets", true},
                             {"add_prefix_space", false}};
   return json.dump(1) + "\n";

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/base/fields.h"
 #include "attend/base/files.h"
 #include "attend/base/progress.h"

@@ -1,7 +1,6 @@
 // From a text file to a GPT-2 folder that attend generate and Hugging Face's transformers read.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "attend/base/error.h"

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "attend/base/base64.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/decode/beam_search.h"
 #include "attend/models/gpt2_decoder.h"

@@ -32,7 +32,7 @@ void Bpe::read_merges(const JsonView& json) {
     std::string_view a, b;
     const auto& merge = merges[rank];
     if (merge.is_string()) {
-      const std::string_view line = merge.get_ref<const std::string&>();
+      const std::string_view line = merge.text();
       if (rank == 0 && line.starts_with("#version")) continue;
       const std::size_t space = line.find(' ');
       if (space != line.npos) a = line.substr(0, space), b = line.substr(space + 1);
@@ -41,7 +41,7 @@ void Bpe::read_merges(const JsonView& json) {
     } else {
       if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string())
         json.complain("[{}] must be two tokens", rank);
-      a = merge[0].get_ref<const std::string&>(), b = merge[1].get_ref<const std::string&>();
+      a = merge[0].text(), b = merge[1].text();
     }
     const auto token = [&](std::string_view text) {
       const auto id = vocabulary_.find(text);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,17 +12,17 @@
 #include <fmt/format.h>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 
 namespace attend {
 
 class JsonView {
  public:
   // what is the file's name; path is empty for the whole of it.
-  JsonView(const nlohmann::json& value, std::string what, std::string path = {})
+  JsonView(const Json& value, std::string what, std::string path = {})
       : value_(&value), what_(std::move(what)), path_(std::move(path)) {}
 
-  const nlohmann::json& value() const { return *value_; }
+  const Json& value() const { return *value_; }
   bool is_null() const { return value_->is_null(); }
   bool is_string() const { return value_->is_string(); }
   bool is_array() const { return value_->is_array(); }
@@ -48,7 +47,7 @@ class JsonView {
 
   const std::string& text() const {
     if (!value_->is_string()) complain("must be a string");
-    return value_->get_ref<const std::string&>();
+    return value_->text();
   }
   bool boolean() const {
     if (!value_->is_boolean()) complain("must be true or false");
@@ -81,7 +80,7 @@ class JsonView {
   }
 
  private:
-  const nlohmann::json* value_;
+  const Json* value_;
   std::string what_, path_;
 };
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/text/aligned_text.h"
 #include "attend/text/pattern.h"

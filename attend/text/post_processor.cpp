@@ -109,8 +109,7 @@ class Template : public PostProcessor {
   explicit Template(const JsonView& json) {
     const JsonView specials = json["special_tokens"];
     if (!specials.value().is_object()) specials.complain("must be an object");
-    for (auto it = specials.value().begin(); it != specials.value().end(); ++it)
-      read_special(specials[it.key()], it.key());
+    for (const auto& [name, special] : specials.value().items()) read_special(specials[name], name);
     single_ = read_pieces(json["single"], 1);
     pair_ = read_pieces(json["pair"], 2);
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/text/hashing.h"
 #include "attend/text/sentencepiece.h"

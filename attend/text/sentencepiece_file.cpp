@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 
 namespace attend {

@@ -5,7 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/text/json_view.h"
 
@@ -68,7 +68,7 @@ SplitText part_of(const SplitText& whole, std::size_t begin, std::size_t length)
 }  // namespace
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& what) {
-  const nlohmann::json value = parse_strict_json(json, what);
+  const Json value = parse_json(json, what);
   return Tokenizer(JsonView(value, what));
 }
 

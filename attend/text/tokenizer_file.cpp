@@ -1,15 +1,14 @@
 // A trained vocabulary as a tokenizer.json, laid out as Hugging Face's tokenizers writes it.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "attend/base/json.h"
 #include "attend/text/bpe_trainer.h"
 
 namespace attend {
 
 namespace {
 
-std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+std::string quoted(const std::string& text) { return Json(text).dump(); }
 
 }  // namespace
 

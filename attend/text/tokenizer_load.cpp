@@ -1,9 +1,8 @@
 // Which tokenizer a file or a folder holds.
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/text/json_view.h"
 #include "attend/text/marian.h"
 #include "attend/text/sentencepiece.h"
@@ -50,9 +49,9 @@ Tokenizer Tokenizer::load_marian(const fs::path& folder) {
     check(fs::exists(folder / name), "{}: has source.spm but no {}", folder.string(), name);
   Tokenizer tokenizer = parse_sentencepiece(read_file(folder / "source.spm"), (folder / "source.spm").string());
   const std::string target = (folder / "target.spm").string(), vocabulary = (folder / "vocab.json").string();
-  const nlohmann::json ids = parse_strict_json(read_file(vocabulary), vocabulary);
+  const Json ids = parse_json(read_file(vocabulary), vocabulary);
   Vocabulary tokens = read_vocabulary(JsonView(ids, vocabulary));
-  nlohmann::json added = nlohmann::json::array();
+  Json added = Json::array();
   for (const char* token : kMarianSpecialTokens) {
     check(tokens.find(token).has_value(), "{}: has no token {}", vocabulary, token);
     added.push_back({{"content", token}, {"id", *tokens.find(token)}, {"special", true}});
@@ -62,7 +61,7 @@ Tokenizer Tokenizer::load_marian(const fs::path& folder) {
     if (token.starts_with(">>") && token.ends_with("<<"))
       added.push_back({{"content", token}, {"id", id}, {"normalized", false}});
   const TokenId end = *tokens.find("</s>");
-  const nlohmann::json post = {
+  const Json post = {
       {"type", "TemplateProcessing"},
       {"single", {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, {{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}}}},
       {"pair",
@@ -80,7 +79,7 @@ Tokenizer Tokenizer::load_marian(const fs::path& folder) {
 }
 
 Tokenizer Tokenizer::load(const fs::path& path) {
-  const auto from_json = [](const nlohmann::json& json, const fs::path& file) {
+  const auto from_json = [](const Json& json, const fs::path& file) {
     return Tokenizer(JsonView(json, file.string()));
   };
   if (fs::is_directory(path)) {

@@ -47,7 +47,7 @@ void Unigram::read_scores(const JsonView& json) {
     scores_.push_back(entry[1].get<double>());
     if (!std::isfinite(scores_.back())) json.complain("[{}] has a score that is not a number", id);
     try {
-      vocabulary_.add(entry[0].get_ref<const std::string&>(), static_cast<TokenId>(id));
+      vocabulary_.add(entry[0].text(), static_cast<TokenId>(id));
     } catch (const Error& error) {
       json.complain("is not usable: {}", error.what());
     }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/text/hashing.h"
 #include "attend/text/json_view.h"
 
@@ -54,11 +54,10 @@ Vocabulary read_vocabulary(const JsonView& json) {
   if (!json.value().is_object()) json.complain("must be an object");
   // In the order of the ids, so that a gap is judged by what is before it.
   std::vector<std::pair<TokenId, const std::string*>> tokens;
-  for (auto it = json.value().begin(); it != json.value().end(); ++it) {
-    const auto& id = it.value();
+  for (const auto& [token, id] : json.value().items()) {
     if (!id.is_number_unsigned() || id.get<std::uint64_t>() > kLargestTokenId)
-      json.complain("has no valid id for {}", shown(it.key()));
-    tokens.emplace_back(id.get<TokenId>(), &it.key());
+      json.complain("has no valid id for {}", shown(token));
+    tokens.emplace_back(id.get<TokenId>(), &token);
   }
   std::ranges::sort(tokens, {}, &std::pair<TokenId, const std::string*>::first);
   Vocabulary vocabulary;

@@ -1,6 +1,5 @@
 #include "attend/text/vocabulary_files.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/base/strict_json.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/text/json_view.h"
 
@@ -18,10 +17,9 @@ namespace attend {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 Json read_object(const fs::path& path) {
-  Json json = parse_strict_json(read_file(path), path.string());
+  Json json = parse_json(read_file(path), path.string());
   check(json.is_object(), "{}: must be an object", path.string());
   return json;
 }

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
+
+#include "attend/base/json.h"
 
 namespace attend {
 
 // Byte-level BPE: a vocabulary in JSON and a list of merges, one a line. config.json or tokenizer_config.json beside
 // them may say that it is RoBERTa's, which puts <s> and </s> around the text.
-nlohmann::json read_gpt2_files(const std::filesystem::path& vocabulary, const std::filesystem::path& merges);
+Json read_gpt2_files(const std::filesystem::path& vocabulary, const std::filesystem::path& merges);
 
 // BERT's vocab.txt, one token a line. tokenizer_config.json beside it may hold do_lower_case (true unless it says
 // otherwise), strip_accents and tokenize_chinese_chars.
-nlohmann::json read_bert_vocabulary(const std::filesystem::path& path);
+Json read_bert_vocabulary(const std::filesystem::path& path);
 
 }  // namespace attend

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/text/json_view.h"
 #include "attend/text/normalizer.h"
@@ -21,7 +21,7 @@ constexpr const char* kSpecialTokens[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[
 constexpr std::string_view kContinues = "##";
 constexpr std::size_t kLongestWord = 100;  // in characters: longer ones are unknown anyway
 
-nlohmann::json normalizer_json(bool lowercase) {
+Json normalizer_json(bool lowercase) {
   return {{"type", "BertNormalizer"},
           {"clean_text", true},
           {"handle_chinese_chars", true},
@@ -29,21 +29,20 @@ nlohmann::json normalizer_json(bool lowercase) {
           {"lowercase", lowercase}};
 }
 
-nlohmann::json pre_tokenizer_json() { return {{"type", "BertPreTokenizer"}}; }
+Json pre_tokenizer_json() { return {{"type", "BertPreTokenizer"}}; }
 
 // [CLS] A [SEP], and [CLS] A [SEP] B [SEP] with the second type for B and what ends it.
-nlohmann::json template_json() {
-  using nlohmann::json;
-  const auto text = [](const char* id, int type) { return json{{"Sequence", {{"id", id}, {"type_id", type}}}}; };
-  const auto token = [](const char* id, int type) { return json{{"SpecialToken", {{"id", id}, {"type_id", type}}}}; };
-  json special = json::object();
+Json template_json() {
+  const auto text = [](const char* id, int type) { return Json{{"Sequence", {{"id", id}, {"type_id", type}}}}; };
+  const auto token = [](const char* id, int type) { return Json{{"SpecialToken", {{"id", id}, {"type_id", type}}}}; };
+  Json special = Json::object();
   for (int id : {2, 3}) {
     const std::string name = kSpecialTokens[id];
-    special[name] = {{"id", name}, {"ids", json::array({id})}, {"tokens", json::array({name})}};
+    special[name] = {{"id", name}, {"ids", Json::array({id})}, {"tokens", Json::array({name})}};
   }
   return {{"type", "TemplateProcessing"},
-          {"single", json::array({token("[CLS]", 0), text("A", 0), token("[SEP]", 0)})},
-          {"pair", json::array({token("[CLS]", 0), text("A", 0), token("[SEP]", 0), text("B", 1), token("[SEP]", 1)})},
+          {"single", Json::array({token("[CLS]", 0), text("A", 0), token("[SEP]", 0)})},
+          {"pair", Json::array({token("[CLS]", 0), text("A", 0), token("[SEP]", 0), text("B", 1), token("[SEP]", 1)})},
           {"special_tokens", special}};
 }
 
@@ -146,8 +145,8 @@ std::vector<std::string> WordPieceTrainer::pieces() {
 
 std::string WordPieceTrainer::train() {
   const std::vector<std::string> tokens = pieces();
-  nlohmann::ordered_json json = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
-  json["added_tokens"] = nlohmann::json::array();
+  Json json = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
+  json["added_tokens"] = Json::array();
   for (std::size_t id = 0; id < std::size(kSpecialTokens); ++id)
     json["added_tokens"].push_back({{"id", id},
                                     {"content", tokens[id]},
@@ -166,7 +165,7 @@ std::string WordPieceTrainer::train() {
   text += ",\n  \"model\": {\n    \"type\": \"WordPiece\",\n    \"unk_token\": \"[UNK]\",\n";
   text += "    \"continuing_subword_prefix\": \"##\",\n    \"max_input_chars_per_word\": 100,\n    \"vocab\": {";
   for (std::size_t id = 0; id < tokens.size(); ++id)
-    text += fmt::format("{}\n      {}: {}", id == 0 ? "" : ",", nlohmann::json(tokens[id]).dump(), id);
+    text += fmt::format("{}\n      {}: {}", id == 0 ? "" : ",", Json(tokens[id]).dump(), id);
   return text += "\n    }\n  }\n}\n";
 }
 

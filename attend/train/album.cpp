@@ -1,8 +1,8 @@
 #include "attend/train/album.h"
+#include "attend/base/json.h"
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 namespace attend::train {
 

@@ -50,7 +50,7 @@ RunState load_state(const std::filesystem::path& folder, nn::Parameters& paramet
     json.at("validations_since_best").get_to(state.validations_since_best);
     json.at("checkpoints").get_to(state.checkpoints);
     state.position = json.at("position");
-  } catch (const Json::exception&) {
+  } catch (const Error&) {
     fail("{}: the counters of the run are damaged", path);
   }
   for_each_buffer(parameters, optimizer, [&](const char* name, const Tensor& flat) {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "attend/base/json.h"

@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <functional>
 #include <iosfwd>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

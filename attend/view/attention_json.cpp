@@ -1,10 +1,10 @@
 #include "attend/view/attention_json.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 
 namespace attend::view {
 

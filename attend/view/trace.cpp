@@ -1,9 +1,9 @@
 #include "attend/view/trace.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 
 namespace attend::view {
 

@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "attend/base/error.h"
@@ -115,10 +114,8 @@ TEST_F(FilesTest, MappingsMove) {
 TEST_F(FilesTest, JsonErrorsSayWhere) {
   write_file(folder_ / "good.json", R"({"b": 1, "a": [2, 3]})");
   const Json json = read_json(folder_ / "good.json");
-  EXPECT_EQ(json.begin().key(), "b");  // keys stay in file order
   EXPECT_EQ(json["a"][1].get<int>(), 3);
-  EXPECT_EQ(message_of([] { parse_json("{\"a\": }", "config.json"); }),
-            "'config.json' is not JSON: wrong at byte 7 of 7");
+  EXPECT_EQ(message_of([] { parse_json("{\"a\": }", "config.json"); }), "config.json: not valid JSON at byte 7 of 7");
 }
 
 }  // namespace

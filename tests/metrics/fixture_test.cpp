@@ -1,7 +1,6 @@
 // Every score that sacreBLEU 2.6 gave to the fixture's corpora, to 1e-6.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -36,7 +35,9 @@ void for_each_case(Run run) {
   int number = 0;
   for (const Json& item : file.at("cases")) {
     SCOPED_TRACE(testing::Message() << "case " << number++);
-    run(Corpus{item.at("hypotheses"), item.at("references")}, item.at("scores"));
+    run(Corpus{item.at("hypotheses").get<std::vector<std::string>>(),
+               item.at("references").get<std::vector<std::vector<std::string>>>()},
+        item.at("scores"));
   }
   EXPECT_EQ(number, 8);
 }

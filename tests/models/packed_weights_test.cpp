@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
 #include "attend/models/bert_heads.h"

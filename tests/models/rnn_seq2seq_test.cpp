@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 #include <tuple>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/decode/beam_search.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
@@ -345,7 +345,7 @@ INSTANTIATE_TEST_SUITE_P(All, RnnModel,
 TEST(RnnConfigs, ComeBackAsTheyWere) {
   const RnnConfig config{.vocabulary = 30, .hidden = 16, .layers = 3, .cell = "lstm", .attention = false};
   Json json = RnnSeq2Seq(config).config();
-  EXPECT_EQ(json.begin().key(), "model_type");
+  EXPECT_EQ(json.name_of(json.begin()), "model_type");
   EXPECT_EQ(json["model_type"], "rnn");
   EXPECT_EQ(models::make_seq2seq(json, "config.json")->config(), json);
   EXPECT_EQ(RnnSeq2Seq(config).alignment_label(), "");

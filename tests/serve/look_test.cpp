@@ -8,10 +8,10 @@
 
 #include <atomic>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "attend/base/error.h"

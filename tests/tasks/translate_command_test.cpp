@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "attend/base/json.h"
 #include "attend/cli/program.h"
 #include "tests/tasks/translator_fixture.h"
 
@@ -81,7 +81,7 @@ TEST(TranslateCommand, ShowsAttentionInEveryForm) {
   const std::vector<std::string> lines = lines_of(result.out);
   EXPECT_NE(lines.at(0).find("\t"), std::string::npos) << result.out;
   EXPECT_NE(result.out.find("student."), std::string::npos) << result.out;
-  const nlohmann::json json = nlohmann::json::parse(read_file(folder.path() / "a.json"));
+  const Json json = Json::parse(read_file(folder.path() / "a.json"));
   ASSERT_EQ(json.size(), 3u);
   EXPECT_EQ(json[1]["line"], 3);
   EXPECT_EQ(json[0]["source"], (std::vector<std::string>{"I", "am", "a", "student.", "</s>"}));

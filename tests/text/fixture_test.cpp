@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <vector>

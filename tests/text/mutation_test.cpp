@@ -4,12 +4,12 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/base/random.h"
 #include "attend/text/tokenizer.h"
 #include "tests/text/random_text.h"
@@ -105,9 +105,9 @@ TEST(MutatedTokenizer, SentencePieceFiles) {
 }
 
 // A value of the tree, any of them as likely; objects of the vocabulary are entered less often.
-nlohmann::json* pick(nlohmann::json& root, Dice& dice) {
-  nlohmann::json* at = &root;
-  while (at->is_structured() && !at->empty()) {
+Json* pick(Json& root, Dice& dice) {
+  Json* at = &root;
+  while (!at->empty()) {
     if (at != &root && dice.roll(4) == 0) break;
     auto it = at->begin();
     std::advance(it, dice.roll(std::min<std::size_t>(at->size(), 50)));
@@ -116,7 +116,7 @@ nlohmann::json* pick(nlohmann::json& root, Dice& dice) {
   return at;
 }
 
-nlohmann::json hostile_value(nlohmann::json& root, Dice& dice) {
+Json hostile_value(Json& root, Dice& dice) {
   switch (dice.roll(14)) {
     case 0:
       return nullptr;
@@ -135,9 +135,9 @@ nlohmann::json hostile_value(nlohmann::json& root, Dice& dice) {
     case 7:
       return std::string(5000, 'a');
     case 8:
-      return nlohmann::json::array();
+      return Json::array();
     case 9:
-      return nlohmann::json::object();
+      return Json::object();
     case 10:
       return true;
     case 11:
@@ -153,7 +153,7 @@ TEST(MutatedTokenizer, TokenizerJson) {
   for (const char* name :
        {"bytelevel_bpe_roberta", "classic_bpe", "llama_style_bpe", "unigram_metaspace", "wordpiece_cased"}) {
     const std::string text = read_file(std::string(kFolder) + name + ".tokenizer.json");
-    const auto whole = nlohmann::json::parse(text);
+    const auto whole = Json::parse(text);
     int refused = 0;
     for (std::uint32_t seed = 0; seed < 120; ++seed) {
       SCOPED_TRACE(std::string(name) + " " + std::to_string(seed));
@@ -162,12 +162,12 @@ TEST(MutatedTokenizer, TokenizerJson) {
       if (seed % 4 == 0) {
         break_bytes(bytes, dice);
       } else {
-        nlohmann::json json = whole;
+        Json json = whole;
         for (std::uint32_t i = 0; i <= dice.roll(2); ++i) {
-          const nlohmann::json value = hostile_value(json, dice);
+          const Json value = hostile_value(json, dice);
           *pick(json, dice) = value;
         }
-        bytes = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        bytes = json.dump();
       }
       try {
         use(Tokenizer::parse(bytes, "x.json"), seed);

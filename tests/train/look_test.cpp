@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/cli/program.h"
 #include "attend/serve/api.h"

@@ -1,9 +1,8 @@
 // Pictures of attention: words from pieces, escaping, layout.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_map.h"
 #include "attend/view/attention_svg.h"

@@ -1,0 +1,16 @@
+# ninja fuzz: fuzz/*.cpp as libFuzzer programs, build/fuzz/<name>, in a build by clang with ATTEND_SANITIZE=fuzzer.
+if(NOT ATTEND_SANITIZE STREQUAL "fuzzer")
+  return()
+endif()
+add_custom_target(fuzz)
+foreach(name safetensors tokenizer config)
+  add_executable(fuzz_${name} EXCLUDE_FROM_ALL fuzz/${name}.cpp)
+  attend_configure(fuzz_${name})
+  set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz OUTPUT_NAME ${name})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzz fuzz_${name})
+endforeach()
+target_link_libraries(fuzz_safetensors PRIVATE attend_checkpoint)
+target_link_libraries(fuzz_tokenizer PRIVATE attend_text)
+target_sources(fuzz_config PRIVATE attend/tasks/marian.cpp)  # alone: its folder would bring the whole library
+target_link_libraries(fuzz_config PRIVATE attend_models attend_checkpoint)
