@@ -66,7 +66,7 @@ void run(const Options& options) {
     models::GPT2Decoder decoder(model.body(), pass, prompts, 1);
     std::vector<std::int32_t> last(static_cast<std::size_t>(options.rows), 0), written;
     start = std::chrono::steady_clock::now();
-    const nn::StepModel::Scores first = decoder.step(last);
+    const nn::StepModel::Scores first = decoder.step(last, 0);
     if (rep >= 0) report["prefill"].push_back(seconds_since(start));
     if (rep == 0 && !options.logits.empty()) {
       SafetensorsWriter writer;
