@@ -6,9 +6,9 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/json.h"
 #include "attend/base/fields.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/hugging_face_config.h"
