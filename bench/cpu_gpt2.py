@@ -15,14 +15,16 @@ needs is the megabytes of weights times the tokens a second.
     cmake -B build -DCMAKE_BUILD_TYPE=Release -DLLAMA_CURL=OFF && cmake --build build --target llama
 """
 import argparse
+import ctypes
 import json
 import math
 import pathlib
 import statistics
 import struct
 import subprocess
+import time
 
-import numpy as np
+import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
 F32, F16, Q8_0, BF16 = 0, 1, 8, 30  # types of ggml
@@ -35,23 +37,27 @@ def read_safetensors(path):
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
     header.pop("__metadata__", None)
-    return {name: np.frombuffer(data, np.float32, math.prod(entry["shape"]), 8 + size + entry["data_offsets"][0])
-            .reshape(entry["shape"]) for name, entry in header.items()}
+    return {name: torch.frombuffer(bytearray(data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]]),
+                                   dtype=torch.float32).reshape(entry["shape"]) for name, entry in header.items()}
+
+
+def bytes_of(tensor):
+    tensor = tensor.contiguous()
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
 def encoded(array, kind):
     """The bytes of an array in a type of ggml."""
     if kind == F16:
-        return array.astype(np.float16).tobytes()
+        return bytes_of(array.half())
     if kind == BF16:
-        bits = array.astype(np.float32).view(np.uint32)
-        return ((bits + 0x7fff + ((bits >> 16) & 1)) >> 16).astype(np.uint16).tobytes()
+        return bytes_of(array.bfloat16())
     if kind == Q8_0:  # blocks of 32 with an f16 scale
         blocks = array.reshape(-1, 32)
-        scale = (np.abs(blocks).max(1) / 127).astype(np.float32)
-        whole = np.rint(blocks / np.maximum(scale, 1e-30)[:, None]).astype(np.int8)
-        return np.concatenate([scale.astype(np.float16).view(np.int8).reshape(-1, 2), whole], 1).tobytes()
-    return array.astype(np.float32).tobytes()
+        scale = blocks.abs().amax(1, keepdim=True) / 127
+        whole = (blocks / scale.clamp(min=1e-30)).round().to(torch.int8)
+        return bytes_of(torch.cat([scale.half().view(torch.int8), whole], 1))
+    return bytes_of(array)
 
 
 def write_gguf(folder, path, kind):
@@ -63,11 +69,11 @@ def write_gguf(folder, path, kind):
             _, layer, rest = name.split(".", 2)
             module, what = rest.rsplit(".", 1)
             name = f"blk.{layer}.{NAMES[module]}.{what}"
-            array = array.T if array.ndim == 2 else array
+            array = array.t() if array.ndim == 2 else array
         else:
             name = name.replace("wte", "token_embd").replace("wpe", "position_embd").replace("ln_f", "output_norm")
         plain = array.ndim == 1 or name.startswith("position")
-        tensors.append((name, array.shape, F32 if plain else kind, encoded(np.ascontiguousarray(array), F32 if plain else kind)))
+        tensors.append((name, array.shape, F32 if plain else kind, encoded(array.contiguous(), F32 if plain else kind)))
 
     def text(value):
         return struct.pack("<Q", len(value)) + value.encode()
@@ -130,17 +136,15 @@ class Torch:
     name = "torch f32"
 
     def __init__(self, options):
-        import torch
-        self.torch = torch
         torch.set_num_threads(options.threads)
         torch.set_grad_enabled(False)
         raw = read_safetensors(options.folder / "model.safetensors")
-        self.weights = {name.removeprefix("transformer."): torch.tensor(array) for name, array in raw.items()}
+        self.weights = {name.removeprefix("transformer."): array for name, array in raw.items()}
         self.layers = 1 + max(int(name.split(".")[1]) for name in self.weights if name.startswith("h."))
         self.heads = json.loads((options.folder / "config.json").read_text())["n_head"]
 
     def forward(self, ids, cache):
-        torch, F, w = self.torch, self.torch.nn.functional, self.weights
+        F, w = torch.nn.functional, self.weights
         past = cache[0][0].shape[1] if cache else 0
         x = w["wte.weight"][ids] + w["wpe.weight"][past:past + len(ids)]
         width = x.shape[-1]
@@ -165,11 +169,10 @@ class Torch:
         return F.linear(norm("ln_f", x[-1:]), w["wte.weight"])[0]
 
     def run(self, prompt, tokens):
-        import time
-        cache, torch = [], self.torch
+        cache = []
         start = time.perf_counter()
         logits = self.forward(torch.tensor(prompt), cache)
-        result = {"prefill": [time.perf_counter() - start], "logits": logits.numpy()}
+        result = {"prefill": [time.perf_counter() - start], "logits": logits}
         start = time.perf_counter()
         for _ in range(tokens):
             logits = self.forward(logits.argmax().reshape(1), cache)
@@ -215,15 +218,15 @@ def main():
         first = json.loads(subprocess.run([str(options.program), "--model", str(options.folder), "--prompt", str(length),
                                            "--tokens", "0", "--reps", "1"], check=True, capture_output=True, text=True).stdout)
         results = measure(options, first["prompt"], options.tokens, runners)
-        exact = np.array(results[runners[0].name][0]["logits"], np.float64)
+        exact = torch.as_tensor(results[runners[0].name][0]["logits"])
         print(f"prompt {length}, {options.tokens} tokens after it, {options.threads} threads, {options.rounds} rounds")
 
         def rates(name, part, count):
             return [count / result[part][0] for result in results[name]]
         for ours, peers in pairs:
             for runner in (ours, *peers):
-                logits = np.array(results[runner.name][0]["logits"], np.float64)
-                error = np.abs(logits - exact).max() / np.abs(exact).max()
+                logits = torch.as_tensor(results[runner.name][0]["logits"])
+                error = float((logits - exact).abs().max() / exact.abs().max())
                 line = f"  {runner.name:16} error {error:7.1e}"
                 for part, count in (("prefill", length), ("decode", options.tokens)):
                     rate = rates(runner.name, part, count)
