@@ -1,7 +1,7 @@
 #include "attend/nn/step_runner.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "attend/base/error.h"
 #include "attend/ops/softmax.h"
@@ -109,9 +109,12 @@ void StepRunner::read_answer() {
   --under_way_;
   const std::int32_t* values = received + (best_ == 1 ? rows : 0);
   const std::int32_t* ids = best_ == 1 ? received : values + count + rows;
-  values_.resize(count), log_sums_.resize(rows);
-  std::memcpy(values_.data(), values, count * sizeof(float));
-  std::memcpy(log_sums_.data(), values + count, rows * sizeof(float));
+  const auto floats = [](const std::int32_t* words, std::size_t number, std::vector<float>& into) {
+    into.clear();
+    for (std::size_t i = 0; i < number; ++i) into.push_back(std::bit_cast<float>(words[i]));
+  };
+  floats(values, count, values_);
+  floats(values + count, rows, log_sums_);
   ids_.assign(ids, ids + count);
   if (best_ == 0) all_ = download(logits_);
 }

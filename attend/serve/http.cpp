@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -211,7 +212,10 @@ void HttpServer::work(const std::function<bool()>& stop) const {
     pollfd waiting{listener_, POLLIN, 0};
     if (::poll(&waiting, 1, 100) != 1) continue;
     const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connection >= 0) answer(connection);  // else another worker had it
+    if (connection >= 0)
+      answer(connection);
+    else if (errno != EAGAIN && errno != EWOULDBLOCK)  // no descriptor or memory left; else another worker had it
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 

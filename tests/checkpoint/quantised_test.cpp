@@ -68,9 +68,10 @@ TEST_F(QuantisedFile, HostileScales) {
 }
 
 TEST_F(QuantisedFile, OnlyMatrices) {
+  const std::vector<float> ones = {1, 1, 1};
   const Safetensors file = write([&](SafetensorsWriter& writer) {
     writer.add("v", StoredType::i8, {3}, std::as_bytes(std::span(numbers_)).first(3));
-    writer.add("v.scale", {1, 3}, std::vector<float>{1, 1, 1});
+    writer.add("v.scale", {1, 3}, ones);
   });
   EXPECT_THROW(file.floats("v"), Error);
   EXPECT_TRUE(is_scale(file, "v.scale"));
