@@ -3,16 +3,15 @@
 // Prints the sum of the absolute states of the first text, then the milliseconds of each repetition.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
-#include <exception>
 
 #include "attend/backends.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/bert.h"
 #include "attend/nn/parameters.h"
+#include "bench/support/bench_main.h"
 
 namespace {
 
@@ -71,12 +70,5 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", options.dtype, "bf16 or f32");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--reps", options.reps, "how often");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bert_encoding: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return bench_main(app, argc, argv, [&] { run(options); });
 }

@@ -6,9 +6,7 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 
 #include "attend/backends.h"
@@ -18,6 +16,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/models/bert_heads.h"
+#include "bench/support/bench_main.h"
 
 namespace {
 
@@ -94,12 +93,6 @@ int main(int argc, char** argv) {
   app.add_option("--length", options.length, "tokens of each");
   app.add_option("--reps", options.reps, "timed repetitions");
   app.add_option("--states", options.states, "where the states go, a safetensors file");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    options.write.empty() ? run(options) : write_model(options.write, options.threads);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "cpu_bert: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return bench_main(app, argc, argv,
+                    [&] { options.write.empty() ? run(options) : write_model(options.write, options.threads); });
 }

@@ -8,10 +8,8 @@
 #include <fmt/core.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 
 #include "attend/backends.h"
@@ -21,6 +19,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/models/gpt2_decoder.h"
+#include "bench/support/bench_main.h"
 
 namespace {
 
@@ -107,12 +106,6 @@ int main(int argc, char** argv) {
   app.add_option("--rows", options.rows, "prompts at once");
   app.add_option("--reps", options.reps, "timed repetitions");
   app.add_option("--logits", options.logits, "where the logits after the prompt go, a safetensors file");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    options.write.empty() ? run(options) : write_model(options.write, options.threads);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "cpu_gpt2: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return bench_main(app, argc, argv,
+                    [&] { options.write.empty() ? run(options) : write_model(options.write, options.threads); });
 }

@@ -5,9 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
-#include <exception>
 
 #include "attend/backends.h"
 #include "attend/base/json.h"
@@ -15,6 +13,7 @@
 #include "attend/decode/sample.h"
 #include "attend/models/gpt2_decoder.h"
 #include "attend/nn/parameters.h"
+#include "bench/support/bench_main.h"
 
 namespace {
 
@@ -75,12 +74,5 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", options.dtype, "bf16 or f32");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--reps", options.reps, "how often");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gpt2_generation: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return bench_main(app, argc, argv, [&] { run(options); });
 }

@@ -4,9 +4,7 @@
 // Prints the loss of the first step, then the milliseconds of each repetition.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
-#include <exception>
 
 #include "attend/backends.h"
 #include "attend/base/json.h"
@@ -15,6 +13,7 @@
 #include "attend/nn/parameters.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
+#include "bench/support/bench_main.h"
 
 namespace {
 
@@ -88,12 +87,5 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", options.dtype, "bf16 or f32");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--reps", options.reps, "timed steps");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gpt2_training: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return bench_main(app, argc, argv, [&] { run(options); });
 }

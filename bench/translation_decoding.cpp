@@ -5,15 +5,14 @@
 // used once); with --texts also what came out, and how many tokens each translation has, its end among them.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
-#include <exception>
 #include <fstream>
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/tasks/translator.h"
+#include "bench/support/bench_main.h"
 
 namespace {
 
@@ -82,12 +81,5 @@ int main(int argc, char** argv) {
   app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
   app.add_flag("--texts", options.texts, "print the translations too");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "translation_decoding: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return bench_main(app, argc, argv, [&] { run(options); });
 }

@@ -8,6 +8,7 @@
 
 #include "attend/data/pair_batches.h"
 #include "attend/models/seq2seq.h"
+#include "attend/tasks/list_memory.h"
 
 namespace attend::tasks {
 
@@ -22,7 +23,7 @@ class DeviceBatches {
 
  private:
   struct Place {
-    Tensor memory;  // i32, everything below one after another
+    ListMemory memory;
     models::PairBatch batch;
   };
   Place make(const data::HostPairBatch& batch) const;

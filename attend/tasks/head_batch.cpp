@@ -60,16 +60,13 @@ void pad_up(const EncoderReader& reader, HostHeadBatch& batch) {
   batch.key = data::shape_key(padded.longest, static_cast<std::int64_t>(batch.lengths.size()));
 }
 
-template <class Fn>
-void for_each_list(const HostHeadBatch& batch, Fn fn) {
-  for (const auto* list : {&batch.texts.ids, &batch.texts.types, &batch.texts.positions, &batch.texts.offsets,
-                           &batch.lengths, &batch.targets, &batch.last})
-    fn(*list);
+auto lists_of(const HostHeadBatch& batch) {
+  return [&batch](auto fn) {
+    for (const auto* list : {&batch.texts.ids, &batch.texts.types, &batch.texts.positions, &batch.texts.offsets,
+                             &batch.lengths, &batch.targets, &batch.last})
+      fn(*list);
+  };
 }
-
-// Lists start on 256-byte boundaries.
-constexpr std::size_t kAlign = 64;
-std::size_t aligned(std::size_t count) { return (count + kAlign - 1) / kAlign * kAlign; }
 
 }  // namespace
 
@@ -110,19 +107,11 @@ HeadBatch pack_once(const EncoderReader& reader, std::span<const EncoderText* co
 }
 
 HeadBatches::Place HeadBatches::make(const HostHeadBatch& batch) const {
-  std::size_t total = 0;
-  for_each_list(batch, [&](const std::vector<std::int32_t>& list) { total += aligned(list.size()); });
-  Place place{make_tensor(backend_, {static_cast<std::int64_t>(total)}, DType::i32), {}};
-  std::int64_t at = 0;
+  Place place{ListMemory(backend_, lists_of(batch)), {}};
   const bool padded = kind_ == TargetKind::span;
   const auto rows = static_cast<std::int64_t>(batch.texts.ids.size());
   const Shape texts = padded ? Shape{rows / batch.texts.longest, batch.texts.longest} : Shape{rows};
-  const auto take = [&](const std::vector<std::int32_t>& list, const Shape& shape) {
-    const auto count = static_cast<std::int64_t>(list.size());
-    const Tensor part = place.memory.slice_first(at, count);
-    at += static_cast<std::int64_t>(aligned(list.size()));
-    return count == 0 ? Tensor() : part.reshape(shape);
-  };
+  const auto take = [&](const auto& list, const Shape& shape) { return place.memory.take(list, shape); };
   const auto size = [](const std::vector<std::int32_t>& list) { return Shape{static_cast<std::int64_t>(list.size())}; };
   models::BertInput& input = place.batch.input;
   input.texts.ids = take(batch.texts.ids, texts);
@@ -145,13 +134,7 @@ HeadBatches::Place HeadBatches::make(const HostHeadBatch& batch) const {
 const HeadBatch& HeadBatches::put(const HostHeadBatch& batch) {
   auto found = places_.find(batch.key);
   if (found == places_.end()) found = places_.emplace(batch.key, make(batch)).first;
-  staged_.assign(static_cast<std::size_t>(found->second.memory.size()), 0);
-  std::size_t at = 0;
-  for_each_list(batch, [&](const std::vector<std::int32_t>& list) {
-    std::copy(list.begin(), list.end(), staged_.begin() + static_cast<std::ptrdiff_t>(at));
-    at += aligned(list.size());
-  });
-  upload(found->second.memory, staged_);
+  found->second.memory.put(lists_of(batch), staged_);
   return found->second.batch;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attend/tasks/encoder_model.h"
+#include "attend/tasks/list_memory.h"
 
 namespace attend::tasks {
 
@@ -59,7 +60,7 @@ class HeadBatches {
 
  private:
   struct Place {
-    Tensor memory;  // i32, everything below one after another
+    ListMemory memory;
     HeadBatch batch;
   };
   Place make(const HostHeadBatch& batch) const;

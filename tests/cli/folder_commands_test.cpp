@@ -8,24 +8,12 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
-#include "attend/cli/program.h"
+#include "tests/cli/run_attend.h"
 
 namespace attend::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome attend(const std::vector<std::string>& args) {
-  std::istringstream in;
-  std::ostringstream out, err;
-  const int code = run_program(args, {.in = in, .out = out, .err = err});
-  return {code, out.str(), err.str()};
-}
 
 constexpr const char* kFixture = "tests/fixtures/data/gpt2";
 
@@ -33,7 +21,7 @@ TEST(Info, CountsWhatTheFileHolds) {
   const Safetensors file = Safetensors::open(std::string(kFixture) + "/model.safetensors");
   std::int64_t numbers = 0;
   for (const StoredTensor& tensor : file.tensors()) numbers += tensor.shape.size();
-  const Outcome outcome = attend({"info", kFixture, "--json"});
+  const Outcome outcome = run_attend({"info", kFixture, "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["parameters"], numbers);
@@ -41,14 +29,14 @@ TEST(Info, CountsWhatTheFileHolds) {
   std::int64_t parts = 0;
   for (const Json& part : json["parts"]) parts += part["parameters"].get<std::int64_t>();
   EXPECT_EQ(parts, numbers);
-  EXPECT_EQ(attend({"info", "no/such/folder"}).code, 1);
+  EXPECT_EQ(run_attend({"info", "no/such/folder"}).code, 1);
 }
 
 TEST(Convert, HalvesAndComesBackRounded) {
   const fs::path folder = fs::temp_directory_path() / ("attend_convert_" + std::to_string(getpid()));
   const std::string half = (folder / "half").string(), back = (folder / "back").string();
-  ASSERT_EQ(attend({"convert", kFixture, "--dtype", "bf16", "--out", half}).code, 0);
-  ASSERT_EQ(attend({"convert", half, "--dtype", "f32", "--out", back}).code, 0);
+  ASSERT_EQ(run_attend({"convert", kFixture, "--dtype", "bf16", "--out", half}).code, 0);
+  ASSERT_EQ(run_attend({"convert", half, "--dtype", "f32", "--out", back}).code, 0);
   const Safetensors before = Safetensors::open(std::string(kFixture) + "/model.safetensors");
   const Safetensors after = Safetensors::open(back + "/model.safetensors");
   ASSERT_EQ(before.tensors().size(), after.tensors().size());
@@ -57,8 +45,8 @@ TEST(Convert, HalvesAndComesBackRounded) {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], std::abs(a[i]) / 256) << tensor.name;
   }
-  EXPECT_EQ(attend({"convert", kFixture, "--out", half}).code, 1);  // there is a model already
-  EXPECT_EQ(attend({"convert", half, "--out", half, "--overwrite"}).code, 1);
+  EXPECT_EQ(run_attend({"convert", kFixture, "--out", half}).code, 1);  // there is a model already
+  EXPECT_EQ(run_attend({"convert", half, "--out", half, "--overwrite"}).code, 1);
   fs::remove_all(folder);
 }
 
@@ -66,8 +54,8 @@ TEST(Convert, HalvesAndComesBackRounded) {
 TEST(Convert, ToWholeNumbersAndBack) {
   const fs::path folder = fs::temp_directory_path() / ("attend_convert_i8_" + std::to_string(getpid()));
   const std::string small = (folder / "small").string(), back = (folder / "back").string();
-  ASSERT_EQ(attend({"convert", kFixture, "--dtype", "int8", "--out", small}).code, 0);
-  ASSERT_EQ(attend({"convert", small, "--dtype", "f32", "--out", back}).code, 0);
+  ASSERT_EQ(run_attend({"convert", kFixture, "--dtype", "int8", "--out", small}).code, 0);
+  ASSERT_EQ(run_attend({"convert", small, "--dtype", "f32", "--out", back}).code, 0);
   const Safetensors before = Safetensors::open(std::string(kFixture) + "/model.safetensors");
   const Safetensors after = Safetensors::open(back + "/model.safetensors");
   ASSERT_EQ(before.tensors().size(), after.tensors().size());
@@ -78,15 +66,15 @@ TEST(Convert, ToWholeNumbersAndBack) {
     for (float value : a) largest = std::max(largest, std::abs(value));
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], largest / 127 * 0.51f) << tensor.name;
   }
-  const Json plain = Json::parse(attend({"info", kFixture, "--json"}).out);
-  const Json info = Json::parse(attend({"info", small, "--json"}).out);
+  const Json plain = Json::parse(run_attend({"info", kFixture, "--json"}).out);
+  const Json info = Json::parse(run_attend({"info", small, "--json"}).out);
   EXPECT_EQ(info["parameters"], plain["parameters"]);
   EXPECT_LT(info["bytes"].get<double>(), 0.5 * plain["bytes"].get<double>());
   // Against what transformers computed from the weights before they were rounded.
   fs::copy_file(std::string(kFixture) + "/expected.safetensors", small + "/expected.safetensors",
                 fs::copy_options::overwrite_existing);
   for (const char* weights : {"f32", "int8"}) {
-    const Outcome outcome = attend({"verify", small, "--weights", weights, "--tolerance", "0.1"});
+    const Outcome outcome = run_attend({"verify", small, "--weights", weights, "--tolerance", "0.1"});
     const std::size_t logits = outcome.out.find("\nlogits ");
     ASSERT_NE(logits, std::string::npos) << outcome.err;
     const std::string line = outcome.out.substr(logits + 1, outcome.out.find('\n', logits + 1) - logits);
@@ -98,8 +86,8 @@ TEST(Convert, ToWholeNumbersAndBack) {
 
 // The same outputs, packed exactly: with every form of weights, whatever the file wants of a model that is run.
 TEST(Verify, PackedWeights) {
-  EXPECT_EQ(attend({"verify", kFixture, "--weights", "f32"}).code, 0);
-  EXPECT_EQ(attend({"verify", "tests/fixtures/data/bert_masked_lm", "--weights", "f32"}).code, 0);
+  EXPECT_EQ(run_attend({"verify", kFixture, "--weights", "f32"}).code, 0);
+  EXPECT_EQ(run_attend({"verify", "tests/fixtures/data/bert_masked_lm", "--weights", "f32"}).code, 0);
 }
 
 // A folder from before safetensors: every command that wants its weights says how to get them.
@@ -136,7 +124,7 @@ TEST(Pickle, EveryCommandSaysHowToConvertIt) {
     std::vector<std::string> words = item.words;
     for (std::string& word : words)
       if (word.starts_with("FOLDER")) word = folder.string() + word.substr(6);
-    const Outcome outcome = attend(words);
+    const Outcome outcome = run_attend(words);
     EXPECT_EQ(outcome.code, 1) << words[0];
     EXPECT_NE(outcome.err.find("safetensors.torch"), std::string::npos) << words[0] << ": " << outcome.err;
   }

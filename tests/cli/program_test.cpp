@@ -10,27 +10,16 @@
 #include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/cli/command.h"
+#include "tests/cli/run_attend.h"
 
 namespace attend {
 namespace {
-
-struct Result {
-  int code;
-  std::string out, err;
-};
-
-Result attend_with(const std::vector<std::string>& args) {
-  std::istringstream in;
-  std::ostringstream out, err;
-  const int code = run_program(args, {.in = in, .out = out, .err = err});
-  return {code, out.str(), err.str()};
-}
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(Program, HelpListsCommandsAndExamples) {
   for (const auto& args : std::vector<std::vector<std::string>>{{"--help"}, {"-h"}, {}}) {
-    const Result result = attend_with(args);
+    const test::Outcome result = test::run_attend(args);
     EXPECT_EQ(result.code, 0);
     EXPECT_EQ(result.err, "");
     EXPECT_TRUE(has(result.out, "devices")) << result.out;
@@ -40,14 +29,14 @@ TEST(Program, HelpListsCommandsAndExamples) {
 }
 
 TEST(Program, VersionSaysWhatItIs) {
-  const Result result = attend_with({"--version"});
+  const test::Outcome result = test::run_attend({"--version"});
   EXPECT_EQ(result.code, 0);
   EXPECT_TRUE(has(result.out, "attend 0.")) << result.out;
   EXPECT_TRUE(has(result.out, built_with_cuda() ? "CUDA" : "no CUDA"));
 }
 
 TEST(Program, DevicesShowsTheCpu) {
-  const Result result = attend_with({"devices"});
+  const test::Outcome result = test::run_attend({"devices"});
   EXPECT_EQ(result.code, 0) << result.err;
   for (const char* word : {"cpu", "features", "threads", "memory", "cuda", "build"})
     EXPECT_TRUE(has(result.out, word)) << result.out;
@@ -56,7 +45,7 @@ TEST(Program, DevicesShowsTheCpu) {
 TEST(Program, BadUsageIsOneLineAndExitCodeOne) {
   for (const auto& args : std::vector<std::vector<std::string>>{
            {"nonsense"}, {"--nonsense"}, {"devices", "extra"}, {"devices", "--nonsense"}, {"devices", "demo"}}) {
-    const Result result = attend_with(args);
+    const test::Outcome result = test::run_attend(args);
     EXPECT_EQ(result.code, 1) << args[0];
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(result.err.find("attend: "), 0u) << result.err;

@@ -11,15 +11,12 @@
 
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/cli/program.h"
+#include "tests/cli/run_attend.h"
 
 namespace attend {
 namespace {
 
-struct Result {
-  int code;
-  std::string out, err;
-};
+using test::Outcome;
 
 class Score : public testing::Test {
  protected:
@@ -31,15 +28,12 @@ class Score : public testing::Test {
     return (folder_ / name).string();
   }
 
-  static Result score(std::vector<std::string> args, const std::string& input = "") {
+  static Outcome score(std::vector<std::string> args, const std::string& input = "") {
     args.insert(args.begin(), "score");
-    std::istringstream in(input);
-    std::ostringstream out, err;
-    const int code = run_program(args, {.in = in, .out = out, .err = err});
-    return {code, out.str(), err.str()};
+    return test::run_attend(args, input);
   }
 
-  static void expect_error(const Result& result, const std::string& part) {
+  static void expect_error(const Outcome& result, const std::string& part) {
     EXPECT_EQ(result.code, 1);
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(result.err.find("attend: "), 0u) << result.err;
@@ -53,7 +47,7 @@ class Score : public testing::Test {
 TEST_F(Score, PrintsTheSignatureLine) {
   const std::string h = file("h", "The cat sat on the mat.\nHello world\n");
   const std::string r = file("r", "The cat sat on a mat.\nHello, world!\n");
-  const Result result = score({"--hypotheses", h, "--references", r});
+  const Outcome result = score({"--hypotheses", h, "--references", r});
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(result.out,
             "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 38.0 88.9/57.1/40.0/25.0 "
@@ -63,7 +57,7 @@ TEST_F(Score, PrintsTheSignatureLine) {
 
 TEST_F(Score, ReadsStandardInputAndSeveralReferencesAndMetrics) {
   const std::string r = file("r", "a b c d\n"), s = file("s", "a b c x\n");
-  const Result result = score(
+  const Outcome result = score(
       {"--hypotheses", "-", "--references", r, s, "--metric", "bleu", "chrf", "ter", "--width", "3"}, "a b c d\n");
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.out,
@@ -75,14 +69,14 @@ TEST_F(Score, ReadsStandardInputAndSeveralReferencesAndMetrics) {
 
 TEST_F(Score, JsonHasTheWholeScore) {
   const std::string h = file("h", "a b c d e\n"), r = file("r", "A b x d y\n");
-  const Result result = score({"--hypotheses", h, "--references", r, "--lowercase", "--tokenize", "intl", "--json"});
+  const Outcome result = score({"--hypotheses", h, "--references", r, "--lowercase", "--tokenize", "intl", "--json"});
   const Json json = parse_json(result.out, "output");
   EXPECT_EQ(json.at("name"), "BLEU");
   EXPECT_NEAR(json.at("score").get<double>(), 23.643540225079395, 1e-9);
   EXPECT_EQ(json.at("signature"), "nrefs:1|case:lc|eff:no|tok:intl|smooth:exp|version:2.6.0");
   EXPECT_EQ(json.at("tok"), "intl");
   EXPECT_TRUE(json.contains("verbose_score"));
-  const Result list =
+  const Outcome list =
       score({"--hypotheses", h, "--references", r, "--metric", "ter", "chrf", "--json", "--width", "1"});
   const Json both = parse_json(list.out, "output");
   EXPECT_EQ(both.size(), 2u);
@@ -92,9 +86,9 @@ TEST_F(Score, JsonHasTheWholeScore) {
 
 TEST_F(Score, SentenceLevelIsALineEach) {
   const std::string h = file("h", "a b\n\nx\n"), r = file("r", "a b\nc\nx\n");
-  const Result result = score({"--hypotheses", h, "--references", r, "--sentence-level", "--score-only"});
+  const Outcome result = score({"--hypotheses", h, "--references", r, "--sentence-level", "--score-only"});
   EXPECT_EQ(result.out, "100.0\n0.0\n100.0\n");
-  const Result full = score({"--hypotheses", h, "--references", r, "--sentence-level"});
+  const Outcome full = score({"--hypotheses", h, "--references", r, "--sentence-level"});
   EXPECT_EQ(full.out.find("BLEU|nrefs:1|case:mixed|eff:yes|"), 0u) << full.out;
   expect_error(score({"--hypotheses", h, "--references", r, "--sentence-level", "--metric", "bleu", "ter"}),
                "one metric");
@@ -106,7 +100,7 @@ TEST_F(Score, LineEndsDoNotMatter) {
   for (const std::string& h : {unix_lines, dos, spaced})
     for (const char* metric : {"bleu", "chrf", "ter"})
       for (const std::string& r : {unix_lines, dos, spaced}) {
-        const Result result =
+        const Outcome result =
             score({"--hypotheses", h, "--references", r, "--metric", metric, "--score-only", "--chrf-whitespace"});
         EXPECT_EQ(result.out, std::string(metric) == "ter" ? "0.0\n" : "100.0\n") << h << r << metric << result.err;
       }
@@ -142,7 +136,7 @@ TEST_F(Score, WarnsOfTokenizedText) {
   std::string tokenized;
   for (int i = 0; i < 100; ++i) tokenized += "a b .\n";
   const std::string h = file("h", tokenized);
-  const Result result = score({"--hypotheses", h, "--references", h, "--score-only"});
+  const Outcome result = score({"--hypotheses", h, "--references", h, "--score-only"});
   EXPECT_EQ(result.code, 0);
   EXPECT_NE(result.err.find("100 lines"), std::string::npos);
   EXPECT_EQ(score({"--hypotheses", h, "--references", h, "--metric", "ter"}).err, "");

@@ -5,23 +5,15 @@
 #include <sstream>
 
 #include "attend/base/json.h"
-#include "attend/cli/program.h"
+#include "tests/cli/run_attend.h"
 #include "tests/tasks/translator_fixture.h"
 
 namespace attend::test {
 namespace {
 
-struct Result {
-  int code;
-  std::string out, err;
-};
-
-Result translate(std::vector<std::string> args, const std::string& input) {
+Outcome translate(std::vector<std::string> args, const std::string& input) {
   args.insert(args.begin(), "translate");
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int code = run_program(args, {.in = in, .out = out, .err = err});
-  return {code, out.str(), err.str()};
+  return run_attend(args, input);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -36,7 +28,7 @@ constexpr const char* kInput = "I am a student.\n\nthe house is blue & green\r\n
 TEST(TranslateCommand, KeepsLinesInOrder) {
   const ModelFolder folder;
   const std::string model = folder.path().string();
-  const Result plain = translate({"--model", model, "--threads", "1"}, kInput);
+  const Outcome plain = translate({"--model", model, "--threads", "1"}, kInput);
   EXPECT_EQ(plain.code, 0) << plain.err;
   EXPECT_EQ(plain.err, "");
   const std::vector<std::string> lines = lines_of(plain.out);
@@ -48,7 +40,7 @@ TEST(TranslateCommand, KeepsLinesInOrder) {
   // The same from two files, into a third.
   write_file(folder.path() / "a.txt", "I am a student.\n\n");
   write_file(folder.path() / "b.txt", "the house is blue & green\nHe");
-  const Result files =
+  const Outcome files =
       translate({"--model", model, folder / "a.txt", folder / "b.txt", "--output", folder / "out.txt"}, "not read");
   EXPECT_EQ(files.code, 0) << files.err;
   EXPECT_EQ(files.out, "");
@@ -58,7 +50,7 @@ TEST(TranslateCommand, KeepsLinesInOrder) {
 
 TEST(TranslateCommand, ListsTheBest) {
   const ModelFolder folder;
-  const Result result = translate({"--model", folder.path().string(), "--n-best", "3", "--beams", "3"}, kInput);
+  const Outcome result = translate({"--model", folder.path().string(), "--n-best", "3", "--beams", "3"}, kInput);
   EXPECT_EQ(result.code, 0) << result.err;
   const std::vector<std::string> lines = lines_of(result.out);
   ASSERT_EQ(lines.size(), 9u) << "three a line, none for the empty one";
@@ -74,9 +66,9 @@ TEST(TranslateCommand, ListsTheBest) {
 
 TEST(TranslateCommand, ShowsAttentionInEveryForm) {
   const ModelFolder folder;
-  const Result result = translate({"--model", folder.path().string(), "--alignments", "--show-attention", "--attention",
-                                   folder / "a.json", "--attention-svg", folder / "a.svg"},
-                                  kInput);
+  const Outcome result = translate({"--model", folder.path().string(), "--alignments", "--show-attention",
+                                    "--attention", folder / "a.json", "--attention-svg", folder / "a.svg"},
+                                   kInput);
   EXPECT_EQ(result.code, 0) << result.err;
   const std::vector<std::string> lines = lines_of(result.out);
   EXPECT_NE(lines.at(0).find("\t"), std::string::npos) << result.out;
@@ -114,12 +106,12 @@ TEST(TranslateCommand, SaysWhatIsWrong) {
            {{"--model", model, "--n-best", "9"}, "9"},
            {{"--model", model, "--top-k", "3"}, "--sample"},
            {{"--model", model, "--device", "abacus"}, "abacus"}}) {
-    const Result result = translate(args, "a\n");
+    const Outcome result = translate(args, "a\n");
     EXPECT_EQ(result.code, 1) << part;
     EXPECT_EQ(result.err.rfind("attend: ", 0), 0u) << result.err;
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
   }
-  const Result help = translate({"--help"}, "");
+  const Outcome help = translate({"--help"}, "");
   EXPECT_EQ(help.code, 0);
   EXPECT_NE(help.out.find("Examples:"), std::string::npos);
 }

@@ -10,25 +10,13 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
-#include "attend/cli/program.h"
+#include "tests/cli/run_attend.h"
 #include "tests/train/toy_corpus.h"
 
 namespace attend::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome attend(const std::vector<std::string>& args, const std::string& input = "") {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int code = run_program(args, {.in = in, .out = out, .err = err});
-  return {code, out.str(), err.str()};
-}
 
 class TrainCommand : public testing::Test {
  protected:
@@ -53,7 +41,7 @@ class TrainCommand : public testing::Test {
     return found;
   }
   void expect_error(const std::vector<std::string>& args, const std::string& part) const {
-    const Outcome outcome = attend(args);
+    const Outcome outcome = run_attend(args);
     EXPECT_EQ(outcome.code, 1);
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   }
@@ -62,15 +50,15 @@ class TrainCommand : public testing::Test {
 };
 
 TEST_F(TrainCommand, LearnsAToyLanguageAndTranslatesIt) {
-  const Outcome trained =
-      attend(toy({"--steps", "800", "--validate-every", "200", "--dropout", "0", "--tokens", "512", "--average", "2"}));
+  const Outcome trained = run_attend(
+      toy({"--steps", "800", "--validate-every", "200", "--dropout", "0", "--tokens", "512", "--average", "2"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.out.find("attend translate --model"), std::string::npos) << trained.out;
   EXPECT_GT(logged("validation").back()["validation"]["bleu"].get<double>(), 90);
   for (const char* file : {"config.json", "model.safetensors", "tokenizer.json", "recipe.json", "state.safetensors"})
     EXPECT_TRUE(fs::exists(folder_ / "model" / file)) << file;
   const Outcome translated =
-      attend({"translate", "--model", (folder_ / "model").string()}, "one two three\n\nfour five\n");
+      run_attend({"translate", "--model", (folder_ / "model").string()}, "one two three\n\nfour five\n");
   EXPECT_EQ(translated.code, 0) << translated.err;
   EXPECT_EQ(translated.out, "trois deux un\n\ncinq quatre\n");
 }
@@ -78,22 +66,24 @@ TEST_F(TrainCommand, LearnsAToyLanguageAndTranslatesIt) {
 TEST_F(TrainCommand, GradientAccumulationIsOneLargerBatch) {
   // Two half batches a step, without dropout, follow the same path as whole ones to rounding: the same pairs, only
   // weighted by half batch instead of by token, so the losses stay close and the runs converge alike.
-  ASSERT_EQ(attend(toy({"--steps", "40", "--accumulate", "2", "--log-every", "40", "--dropout", "0"})).code, 0);
+  ASSERT_EQ(run_attend(toy({"--steps", "40", "--accumulate", "2", "--log-every", "40", "--dropout", "0"})).code, 0);
   const double accumulated = logged("loss").back()["loss"].get<double>();
   ASSERT_EQ(
-      attend(toy({"--steps", "40", "--tokens", "256", "--log-every", "40", "--dropout", "0", "--overwrite"})).code, 0);
+      run_attend(toy({"--steps", "40", "--tokens", "256", "--log-every", "40", "--dropout", "0", "--overwrite"})).code,
+      0);
   EXPECT_NEAR(accumulated, logged("loss").back()["loss"].get<double>(), 0.35);
 }
 
 TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
-  const Outcome outcome = attend(toy({"--steps", "1000", "--validate-every", "5", "--patience", "2", "--select", "loss",
-                                      "--learning-rate", "1e-12", "--bleu-sentences", "0", "--average", "1"}));
+  const Outcome outcome =
+      run_attend(toy({"--steps", "1000", "--validate-every", "5", "--patience", "2", "--select", "loss",
+                      "--learning-rate", "1e-12", "--bleu-sentences", "0", "--average", "1"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("Stopped early"), std::string::npos) << outcome.out;
 }
 
 TEST_F(TrainCommand, StopsWhenTheLossIsNotANumber) {
-  ASSERT_EQ(attend(toy({"--steps", "20", "--validate-every", "10"})).code, 0);
+  ASSERT_EQ(run_attend(toy({"--steps", "20", "--validate-every", "10"})).code, 0);
   const std::string good = read_file(folder_ / "model/model.safetensors");
   const std::string state = read_file(folder_ / "model/state.safetensors");
   expect_error(toy({"--resume", "--steps", "40", "--validate-every", "10", "--learning-rate", "1e30", "--clip-norm",
@@ -113,7 +103,7 @@ TEST_F(TrainCommand, FlagsWinOverTheRecipeWhichIsSaved) {
                    (part.ends_with("source") ? ".en" : ".fr"));
   }
   args.insert(args.end(), {"--out", (folder_ / "model").string()});
-  const Outcome outcome = attend(args);
+  const Outcome outcome = run_attend(args);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json saved = read_json(folder_ / "model/recipe.json");
   EXPECT_EQ(saved["width"], 32);
@@ -144,15 +134,15 @@ TEST_F(TrainCommand, MistakesGetClearErrors) {
 }
 
 TEST_F(TrainCommand, ARunIsNotOverwrittenByAccident) {
-  ASSERT_EQ(attend(toy({"--steps", "3"})).code, 0);
+  ASSERT_EQ(run_attend(toy({"--steps", "3"})).code, 0);
   expect_error(toy({"--steps", "3"}), "--resume goes on with it");
-  EXPECT_EQ(attend(toy({"--steps", "3", "--overwrite"})).code, 0);
+  EXPECT_EQ(run_attend(toy({"--steps", "3", "--overwrite"})).code, 0);
   // Resuming with another model than the run's is refused, and the state stays.
   expect_error(toy({"--steps", "6", "--resume", "--final-norm"}), "another model");
 }
 
 TEST_F(TrainCommand, DamagedStatesAreRefused) {
-  ASSERT_EQ(attend(toy({"--steps", "3"})).code, 0);
+  ASSERT_EQ(run_attend(toy({"--steps", "3"})).code, 0);
   const std::string state = read_file(folder_ / "model/state.safetensors");
   write_file(folder_ / "model/state.safetensors", state.substr(0, state.size() / 2));
   expect_error(toy({"--steps", "6", "--resume"}), "state.safetensors");
@@ -161,21 +151,21 @@ TEST_F(TrainCommand, DamagedStatesAreRefused) {
 TEST_F(TrainCommand, LearnsToWrite) {
   std::vector<std::string> args = toy_language_training(folder_, folder_ / "model");
   args.insert(args.end(), {"--steps", "300", "--validate-every", "100", "--dropout", "0"});
-  const Outcome trained = attend(args);
+  const Outcome trained = run_attend(args);
   ASSERT_EQ(trained.code, 0) << trained.err;
   // Eight words of three to five letters, drawn evenly: about 0.6 nats a character once the words are known.
   EXPECT_LT(logged("validation").back()["validation"]["loss"].get<double>(), 0.9);
   const Outcome written =
-      attend({"generate", "--model", (folder_ / "model").string(), "--greedy", "--max-tokens", "8", "one two thr"});
+      run_attend({"generate", "--model", (folder_ / "model").string(), "--greedy", "--max-tokens", "8", "one two thr"});
   EXPECT_EQ(written.code, 0) << written.err;
   EXPECT_TRUE(written.out.starts_with("one two three")) << written.out;
 }
 
 TEST_F(TrainCommand, RecurrentModelsTrainWithTheSameCommand) {
   for (const std::string model : {"rnn-attention", "rnn-plain"}) {
-    const Outcome outcome = attend(toy({"--steps", "30", "--overwrite"}, model));
+    const Outcome outcome = run_attend(toy({"--steps", "30", "--overwrite"}, model));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(attend({"translate", "--model", (folder_ / "model").string()}, "one two\n").code, 0) << model;
+    EXPECT_EQ(run_attend({"translate", "--model", (folder_ / "model").string()}, "one two\n").code, 0) << model;
   }
 }
 

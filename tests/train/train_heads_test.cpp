@@ -11,25 +11,13 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
-#include "attend/cli/program.h"
+#include "tests/cli/run_attend.h"
 #include "tests/train/toy_labels.h"
 
 namespace attend::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome attend(const std::vector<std::string>& args, const std::string& input = "") {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int code = run_program(args, {.in = in, .out = out, .err = err});
-  return {code, out.str(), err.str()};
-}
 
 class TrainHeads : public testing::Test {
  protected:
@@ -38,7 +26,7 @@ class TrainHeads : public testing::Test {
     write_toy_labels(folder_, 400);
     std::vector<std::string> args = toy_masked_training(folder_, folder_ / "bert");
     args.insert(args.end(), {"--steps", "1500", "--validate-every", "500", "--dropout", "0"});
-    pretrained_ = attend(args);
+    pretrained_ = run_attend(args);
   }
   static void TearDownTestSuite() { fs::remove_all(folder_); }
 
@@ -58,7 +46,7 @@ class TrainHeads : public testing::Test {
   }
   static std::string path(const std::string& name) { return (folder_ / name).string(); }
   static void expect_error(const std::vector<std::string>& args, const std::string& part) {
-    const Outcome outcome = attend(args);
+    const Outcome outcome = run_attend(args);
     EXPECT_EQ(outcome.code, 1);
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   }
@@ -72,7 +60,7 @@ TEST_F(TrainHeads, HiddenWordsFollowFromTheirNeighbours) {
   EXPECT_NE(pretrained_.out.find("attend fill --model"), std::string::npos) << pretrained_.out;
   // Chance is one in eight; what is hidden at the end of a line cannot always be known.
   EXPECT_GT(last_validation("bert")["accuracy"].get<double>(), 0.6);
-  const Outcome filled = attend({"fill", "--model", path("bert")}, "three four [MASK] six seven\n");
+  const Outcome filled = run_attend({"fill", "--model", path("bert")}, "three four [MASK] six seven\n");
   ASSERT_EQ(filled.code, 0) << filled.err;
   EXPECT_NE(filled.out.find("five"), std::string::npos) << filled.out;
   // The folder is one of Hugging Face's: their names, one tensor each for query, key and value.
@@ -85,13 +73,13 @@ TEST_F(TrainHeads, HiddenWordsFollowFromTheirNeighbours) {
 }
 
 TEST_F(TrainHeads, LabelsAreLearnedAndNamed) {
-  const Outcome tuned = attend(tune("classify", ".tsv", {"--steps", "120", "--dropout", "0"}));
+  const Outcome tuned = run_attend(tune("classify", ".tsv", {"--steps", "120", "--dropout", "0"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_NE(tuned.out.find("attend classify --model"), std::string::npos) << tuned.out;
   EXPECT_NE(tuned.err.find("2 labels: high, low"), std::string::npos) << tuned.err;
   EXPECT_GT(last_validation("classify")["accuracy"].get<double>(), 0.95);
   EXPECT_GT(last_validation("classify")["macro_f1"].get<double>(), 0.95);
-  const Outcome used = attend({"classify", "--model", path("classify")}, "one two three\nseven eight one two\n");
+  const Outcome used = run_attend({"classify", "--model", path("classify")}, "one two three\nseven eight one two\n");
   ASSERT_EQ(used.code, 0) << used.err;
   EXPECT_LT(used.out.find("low"), used.out.find("high")) << used.out;
   const Json config = read_json(path("classify/config.json"));
@@ -101,31 +89,31 @@ TEST_F(TrainHeads, LabelsAreLearnedAndNamed) {
   std::vector<std::string> more =
       toy_head_training(folder_, "classify", ".tsv", folder_ / "classify", folder_ / "more");
   more.insert(more.end(), {"--steps", "3", "--label-names", "H", "--label-names", "L"});
-  ASSERT_EQ(attend(more).code, 0);
+  ASSERT_EQ(run_attend(more).code, 0);
   EXPECT_EQ(read_json(path("more/config.json"))["id2label"]["1"], "L");
 }
 
 TEST_F(TrainHeads, NumbersAreMet) {
-  const Outcome tuned = attend(tune("classify", ".csv", {"--regression", "--steps", "300", "--dropout", "0"}));
+  const Outcome tuned = run_attend(tune("classify", ".csv", {"--regression", "--steps", "300", "--dropout", "0"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(last_validation("classify")["pearson"].get<double>(), 0.9);
-  const Outcome used = attend({"classify", "--model", path("classify")}, "one two three\neight one two\n");
+  const Outcome used = run_attend({"classify", "--model", path("classify")}, "one two three\neight one two\n");
   ASSERT_EQ(used.code, 0) << used.err;
 }
 
 TEST_F(TrainHeads, WordsAreTagged) {
   const Outcome tuned =
-      attend(tune("tag", ".conll", {"--steps", "120", "--dropout", "0", "--test", path("train.conll").c_str()}));
+      run_attend(tune("tag", ".conll", {"--steps", "120", "--dropout", "0", "--test", path("train.conll").c_str()}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(read_json(path("tag/test.json"))["f1"].get<double>(), 0.95);
   EXPECT_GT(last_validation("tag")["f1"].get<double>(), 0.95);
-  const Outcome used = attend({"tag", "--model", path("tag")}, "four five\n");
+  const Outcome used = run_attend({"tag", "--model", path("tag")}, "four five\n");
   ASSERT_EQ(used.code, 0) << used.err;
   EXPECT_NE(used.out.find("B-ODD"), std::string::npos) << used.out;
 }
 
 TEST_F(TrainHeads, AnswersAreFound) {
-  const Outcome tuned = attend(tune("answer", ".jsonl", {"--steps", "600", "--dropout", "0"}));
+  const Outcome tuned = run_attend(tune("answer", ".jsonl", {"--steps", "600", "--dropout", "0"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(last_validation("answer")["f1"].get<double>(), 0.8);
 }
@@ -134,15 +122,15 @@ TEST_F(TrainHeads, RobertaIsPreTrainedAlike) {
   std::vector<std::string> args = toy_masked_training(folder_, folder_ / "roberta");
   args.insert(args.end(),
               {"--model", "roberta", "--vocabulary-size", "320", "--steps", "30", "--text", path("valid.txt")});
-  const Outcome outcome = attend(args);
+  const Outcome outcome = run_attend(args);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(attend({"fill", "--model", path("roberta")}, "three <mask> five\n").code, 0);
+  EXPECT_EQ(run_attend({"fill", "--model", path("roberta")}, "three <mask> five\n").code, 0);
   std::vector<std::string> head = toy_head_training(folder_, "tag", ".conll", folder_ / "roberta", folder_ / "tagged");
   head.insert(head.end(), {"--steps", "10"});
-  EXPECT_EQ(attend(head).code, 0);
+  EXPECT_EQ(run_attend(head).code, 0);
   head = toy_head_training(folder_, "answer", ".jsonl", folder_ / "roberta", folder_ / "answered");
   head.insert(head.end(), {"--steps", "10"});
-  EXPECT_EQ(attend(head).code, 0);
+  EXPECT_EQ(run_attend(head).code, 0);
   // Pre-training goes on from a folder. In a recipe one text need not be a list.
   write_file(folder_ / "further.json", Json({{"task", "masked-lm"},
                                              {"text", path("train.txt")},
@@ -152,7 +140,7 @@ TEST_F(TrainHeads, RobertaIsPreTrainedAlike) {
                                              {"batch", 4}})
                                            .dump());
   args = {"train", path("further.json"), "--out", path("further"), "--steps", "3", "--threads", "1"};
-  const Outcome further = attend(args);
+  const Outcome further = run_attend(args);
   EXPECT_EQ(further.code, 0) << further.err;
 }
 
@@ -160,15 +148,15 @@ TEST_F(TrainHeads, Gpt2IsTunedToLabels) {
   std::vector<std::string> args = {"train", "--task", "language-model", "--out", path("gpt")};
   args.insert(args.end(), {"--text", path("train.txt"), "--valid-text", path("valid.txt"), "--width", "32", "--layers",
                            "1", "--heads", "2", "--block", "48", "--batch", "4", "--steps", "20", "--threads", "1"});
-  const Outcome written = attend(args);
+  const Outcome written = run_attend(args);
   ASSERT_EQ(written.code, 0) << written.err;
   args = toy_head_training(folder_, "classify", ".tsv", folder_ / "gpt", folder_ / "gpt-labels");
   args.insert(args.end(), {"--steps", "200", "--dropout", "0"});
-  const Outcome tuned = attend(args);
+  const Outcome tuned = run_attend(args);
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(last_validation("gpt-labels")["accuracy"].get<double>(), 0.8);
   EXPECT_EQ(read_json(path("gpt-labels/config.json"))["architectures"][0], "GPT2ForSequenceClassification");
-  const Outcome used = attend({"classify", "--model", path("gpt-labels")}, "one two three\n\n");
+  const Outcome used = run_attend({"classify", "--model", path("gpt-labels")}, "one two three\n\n");
   ASSERT_EQ(used.code, 0) << used.err;
   EXPECT_TRUE(used.out.starts_with("low\t")) << used.out;
   args = toy_head_training(folder_, "tag", ".conll", folder_ / "gpt", folder_ / "gpt-tags");
