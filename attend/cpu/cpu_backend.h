@@ -47,6 +47,7 @@ class CpuBackend final : public Backend {
   void fill(const Tensor& x, float value) override;
   void random(const Tensor& x, const RandomFill& fill) override;
   void scale(const Tensor& x, float alpha, const Grad& y) override;
+  void scale_by(const Tensor& x, const Tensor& factor) override;
   void strided_copy(const Walk& from, const Walk& to, const Shape& extent, bool accumulate) override;
 
   void add(const Tensor& a, const Tensor& b, const Tensor& y) override;
@@ -86,6 +87,9 @@ class CpuBackend final : public Backend {
   void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,
                               std::int32_t ignore, const Tensor& lse, const Tensor& total,
                               const Grad& dlogits) override;
+  void cross_entropy_gradient(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
+                              const Tensor& total, const Tensor& losses, const Tensor& lse) override;
+  void mean_loss(const Tensor& losses, const Tensor& targets, std::int32_t ignore, const Tensor& total) override;
 
   void consistency(const Tensor& logits, const Tensor& moments, const Tensor& mean) override;
   void consistency_backward(const Tensor& dmean, const Tensor& logits, const Tensor& moments,

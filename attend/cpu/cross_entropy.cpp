@@ -4,8 +4,10 @@
 
 namespace attend {
 
-void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
-                               const Tensor& losses, const Tensor& lse, const Tensor& total) {
+namespace {
+
+cpu::CrossEntropyRows rows_of(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
+                              const Tensor& lse) {
   cpu::CrossEntropyRows rows;
   rows.logits = logits.raw();
   rows.targets = targets.data<std::int32_t>();
@@ -13,20 +15,19 @@ void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& targets, floa
   rows.smoothing = smoothing;
   rows.ignore = ignore;
   rows.lse = lse.data<float>();
+  return rows;
+}
+
+}  // namespace
+
+void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
+                               const Tensor& losses, const Tensor& lse, const Tensor& total) {
+  cpu::CrossEntropyRows rows = rows_of(logits, targets, smoothing, ignore, lse);
   rows.losses = losses.data<float>();
   cpu::for_rows(pool_, logits.rows(), 4 * rows.width, [&](std::int64_t begin, std::int64_t end) {
     rows_.cross_entropy[cpu::kind_of(logits)](rows, begin, end);
   });
-  double sum = 0;
-  std::int64_t counted = 0;
-  for (std::int64_t row = 0; row < logits.rows(); ++row) {
-    if (rows.targets[row] == ignore) continue;
-    sum += static_cast<double>(rows.losses[row]);
-    ++counted;
-  }
-  float* mean = total.data<float>();
-  mean[0] = counted > 0 ? static_cast<float>(sum / static_cast<double>(counted)) : 0.0f;
-  mean[1] = static_cast<float>(counted);
+  mean_loss(losses, targets, ignore, total);
 }
 
 void CpuBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
@@ -34,18 +35,45 @@ void CpuBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logit
                                         const Grad& dlogits) {
   if (!dlogits) return;
   const float counted = total.data<float>()[1];
-  cpu::CrossEntropyRows rows;
-  rows.logits = logits.raw();
-  rows.targets = targets.data<std::int32_t>();
-  rows.width = logits.width();
-  rows.smoothing = smoothing;
-  rows.ignore = ignore;
-  rows.lse = lse.data<float>();
+  cpu::CrossEntropyRows rows = rows_of(logits, targets, smoothing, ignore, lse);
   rows.scale = counted > 0 ? dloss.data<float>()[0] / counted : 0.0f;
   rows.dlogits = cpu::out_of(dlogits);
   cpu::for_rows(pool_, logits.rows(), 4 * rows.width, [&](std::int64_t begin, std::int64_t end) {
     rows_.cross_entropy_backward[cpu::kind_of(logits)](rows, begin, end);
   });
+}
+
+// Row by row, while it is in the cache.
+void CpuBackend::cross_entropy_gradient(const Tensor& logits, const Tensor& targets, float smoothing,
+                                        std::int32_t ignore, const Tensor& total, const Tensor& losses,
+                                        const Tensor& lse) {
+  const float counted = total.data<float>()[1];
+  cpu::CrossEntropyRows rows = rows_of(logits, targets, smoothing, ignore, lse);
+  rows.losses = losses.data<float>();
+  rows.scale = counted > 0 ? 1 / counted : 0.0f;
+  rows.dlogits = cpu::out_of(Grad{logits});
+  const auto kind = cpu::kind_of(logits);
+  cpu::for_rows(pool_, logits.rows(), 8 * rows.width, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      rows_.cross_entropy[kind](rows, row, row + 1);
+      rows_.cross_entropy_backward[kind](rows, row, row + 1);
+    }
+  });
+}
+
+void CpuBackend::mean_loss(const Tensor& losses, const Tensor& targets, std::int32_t ignore, const Tensor& total) {
+  const auto* wanted = targets.data<std::int32_t>();
+  const auto* each = losses.defined() ? losses.data<float>() : nullptr;
+  double sum = 0;
+  std::int64_t counted = 0;
+  for (std::int64_t row = 0; row < targets.size(); ++row) {
+    if (wanted[row] == ignore) continue;
+    if (each) sum += static_cast<double>(each[row]);
+    ++counted;
+  }
+  float* mean = total.data<float>();
+  mean[0] = counted > 0 ? static_cast<float>(sum / static_cast<double>(counted)) : 0.0f;
+  mean[1] = static_cast<float>(counted);
 }
 
 }  // namespace attend

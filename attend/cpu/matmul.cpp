@@ -16,8 +16,13 @@ std::int64_t batch_stride(const Tensor& x) { return x.rank() == 3 ? x.dim(1) * x
 
 }  // namespace
 
-void CpuBackend::matmul(const MatMul& product, const Grad& c) {
+void CpuBackend::matmul(const MatMul& product, const Grad& target) {
+  Grad c = target;
   if (!c || c.into.size() == 0) return;
+  if (product.residual.defined()) {
+    scale(product.residual, 1, c);
+    c.accumulate = true;
+  }
   if (const cpu::CpuPackedWeight* packed = cpu::packed_weight_of(product.b)) return packed->multiply(product, c, pool_);
   cpu::Gemm gemm;
   gemm.m = c.into.dim(-2);

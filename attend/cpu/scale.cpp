@@ -20,4 +20,9 @@ void CpuBackend::scale(const Tensor& x, float alpha, const Grad& y) {
   });
 }
 
+void CpuBackend::scale_by(const Tensor& x, const Tensor& factor) {
+  const float alpha = factor.data<float>()[0];
+  if (alpha != 1) scale(x, alpha, {x});
+}
+
 }  // namespace attend

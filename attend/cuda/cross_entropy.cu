@@ -2,6 +2,7 @@
 // The forward pass reads the logits once (a running maximum, as in Milakov & Gimelshein 2018); the backward pass reads
 // them once more and may write over them. The probabilities never stand in memory.
 #include "attend/cuda/block.cuh"
+#include "attend/cuda/cross_entropy.cuh"
 #include "attend/cuda/launch.cuh"
 
 namespace attend {
@@ -12,57 +13,6 @@ constexpr int kBlock = 512;
 // The backward pass may write over what it reads, so loads cannot run ahead of stores: it needs all the threads a
 // multiprocessor can hold, with 32 registers each (3.20 ms against 3.76 at 65,536 x 50,304 with 512 and 52).
 constexpr int kBackwardBlock = 1024;
-constexpr std::int64_t kWarpWidth = 1024;
-constexpr float kLog2E = 1.4426950408889634f;
-
-__device__ __forceinline__ float power_of_two(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-// Calls single(c) for the entries of a row before the first 16-byte boundary and after the last, and packs(c) for a
-// pack that begins at c; each thread of Threads takes its share.
-template <class T, int Threads, class Packs, class Single>
-__device__ __forceinline__ void walk_row(const T* row, std::int64_t width, Packs&& packs, Single&& single) {
-  constexpr int N = kPack<T>;
-  const int misaligned = static_cast<int>(reinterpret_cast<std::uintptr_t>(row) / sizeof(T) % N);
-  const std::int64_t head = min(width, static_cast<std::int64_t>((N - misaligned) % N));
-  const std::int64_t body = (width - head) / N, tail = head + body * N;
-#pragma unroll 4
-  for (std::int64_t p = threadIdx.x; p < body; p += Threads) packs(head + p * N);
-  if (threadIdx.x < head) single(threadIdx.x);
-  for (std::int64_t c = tail + threadIdx.x; c < width; c += Threads) single(c);
-}
-
-// The running maximum is kept in units of log 2: e^x = 2^(x log2 e) is one multiply-add and one instruction.
-struct Running {
-  float max = -INFINITY, sum = 0, total = 0;
-
-  template <int N>
-  __device__ __forceinline__ void take(const float (&x)[N]) {
-    float top = x[0];
-#pragma unroll
-    for (int j = 1; j < N; ++j) top = fmaxf(top, x[j]);
-    if (top > max) {
-      sum *= power_of_two((max - top) * kLog2E);
-      max = top;
-    }
-    const float shift = max == -INFINITY ? 0.0f : max * kLog2E;
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-      sum += power_of_two(x[j] * kLog2E - shift);
-      total += x[j];
-    }
-  }
-};
-
-struct Targets {
-  const std::int32_t* at;
-  std::int32_t ignore;
-  float smoothing;
-};
-
 // blockDim = (Threads, rows a block).
 template <class T, int Threads>
 __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads)
@@ -113,7 +63,7 @@ __global__ void __launch_bounds__(kMeanThreads)
   float sum = 0, count = 0;
 #pragma unroll 8
   for (std::int64_t row = threadIdx.x; row < rows; row += kMeanThreads) {
-    sum += losses[row];
+    if (losses) sum += losses[row];
     count += targets.at[row] != targets.ignore ? 1.0f : 0.0f;
   }
   sum = block_sum<kMeanThreads>(sum, shared);
@@ -123,7 +73,7 @@ __global__ void __launch_bounds__(kMeanThreads)
 
 template <class T>
 struct Backward {
-  const float* dloss;
+  const float* dloss;  // null: 1
   const T* logits;
   Targets targets;
   const float* lse;
@@ -138,14 +88,6 @@ __device__ __forceinline__ void put(T* to, float x, bool accumulate) {
   *to = from_float<T>(accumulate ? to_float(*to) + x : x);
 }
 
-// What a row's entries become: d = scale · (e^(x - lse) - floor), less scale · hit at the target.
-struct RowGradient {
-  float scale, shift, offset;
-  __device__ __forceinline__ float operator()(float x) const {
-    return scale * power_of_two(x * kLog2E - shift) - offset;
-  }
-};
-
 template <class T, int Threads>
 __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads, Threads == kWarp ? 8 : 2)
     cross_entropy_backward_kernel(Backward<T> args) {
@@ -157,7 +99,7 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads, Threads == k
   const std::int32_t target = args.targets.at[row];
   const bool ignored = target == args.targets.ignore;
   if (ignored && args.accumulate) return;
-  const float scale = ignored ? 0.0f : args.dloss[0] / args.total[1];
+  const float scale = ignored ? 0.0f : (args.dloss ? args.dloss[0] : 1.0f) / args.total[1];
   const RowGradient gradient = {
       .scale = scale, .shift = args.lse[row] * kLog2E, .offset = scale * args.targets.smoothing / args.width};
   const float hit = scale * (1 - args.targets.smoothing);
@@ -214,9 +156,15 @@ void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& targets, flo
             pointer<T>(logits), wanted, pointer<float>(losses), pointer<float>(lse), rows, width);
     });
   launch_check("cross_entropy");
-  mean_loss_kernel<<<1, kMeanThreads, 0, stream()>>>(pointer<float>(losses), wanted, logits.size() > 0 ? rows : 0,
-                                                     pointer<float>(total));
-  launch_check("cross_entropy mean");
+  mean_loss(losses, targets, ignore, total);
+}
+
+void CudaBackend::mean_loss(const Tensor& losses, const Tensor& targets, std::int32_t ignore, const Tensor& total) {
+  using namespace cuda;
+  mean_loss_kernel<<<1, kMeanThreads, 0, stream()>>>(pointer<float>(losses),
+                                                     Targets{pointer<std::int32_t>(targets), ignore, 0.0f},
+                                                     targets.size(), pointer<float>(total));
+  launch_check("mean_loss");
 }
 
 void CudaBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,

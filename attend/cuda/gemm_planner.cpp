@@ -30,6 +30,11 @@ std::uint32_t alignment_of(const void* data, std::int64_t stride, std::int64_t b
   return 1u << std::countr_zero(bits);
 }
 
+std::uint32_t alignment_of_c(const Gemm& gemm) {
+  const std::uint32_t c = alignment_of(gemm.c, gemm.ldc, gemm.batch_c, gemm.out);
+  return gemm.added ? std::min(c, alignment_of(gemm.added, gemm.ldc, gemm.batch_c, gemm.out)) : c;
+}
+
 // Problems of nearly the same size share one choice: packed batches have another number of rows every step. From 512 on
 // the sizes of a bucket differ by at most a quarter.
 std::int64_t bucket(std::int64_t size) {
@@ -58,11 +63,11 @@ struct Sizes {
 };
 
 std::string key_of(const Gemm& gemm, const Sizes& sizes) {
-  return fmt::format(
-      "{}x{}x{}x{}:{}{}:{}-{}:{}{}{}:a{}:b{}:c{}", sizes.m, sizes.n, sizes.k, gemm.batch, gemm.transpose_a ? 't' : 'n',
-      gemm.transpose_b ? 't' : 'n', name_of(gemm.in), name_of(gemm.out), static_cast<int>(epilogue_of(gemm)),
-      gemm.beta != 0 ? "+" : "", gemm.alpha != 1 ? "*" : "", alignment_of(gemm.a, gemm.lda, gemm.batch_a, gemm.in),
-      alignment_of(gemm.b, gemm.ldb, gemm.batch_b, gemm.in), alignment_of(gemm.c, gemm.ldc, gemm.batch_c, gemm.out));
+  return fmt::format("{}x{}x{}x{}:{}{}:{}-{}:{}{}{}:a{}:b{}:c{}", sizes.m, sizes.n, sizes.k, gemm.batch,
+                     gemm.transpose_a ? 't' : 'n', gemm.transpose_b ? 't' : 'n', name_of(gemm.in), name_of(gemm.out),
+                     static_cast<int>(epilogue_of(gemm)), gemm.beta != 0 ? "+" : "", gemm.alpha != 1 ? "*" : "",
+                     alignment_of(gemm.a, gemm.lda, gemm.batch_a, gemm.in),
+                     alignment_of(gemm.b, gemm.ldb, gemm.batch_b, gemm.in), alignment_of_c(gemm));
 }
 
 std::string device_name(int device) {
@@ -186,7 +191,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlanner::candidates(const Gemm&
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   const std::uint32_t a = alignment_of(gemm.b, gemm.ldb, gemm.batch_b, gemm.in);
   const std::uint32_t b = alignment_of(gemm.a, gemm.lda, gemm.batch_a, gemm.in);
-  const std::uint32_t c = alignment_of(gemm.c, gemm.ldc, gemm.batch_c, gemm.out);
+  const std::uint32_t c = alignment_of_c(gemm);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, a);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c);
@@ -211,7 +216,7 @@ GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& de
   if (candidates.size() == 1) return candidates.front().algo;
   Gemm trial = gemm;
   void* spare = nullptr;
-  if (gemm.beta != 0) {  // running it twice would add twice
+  if (gemm.beta != 0 && !gemm.added) {  // running it twice would add twice
     const std::size_t bytes =
         static_cast<std::size_t>(gemm.batch > 1 ? gemm.batch_c * gemm.batch : gemm.ldc * gemm.m) * bytes_of(gemm.out);
     if (cudaMalloc(&spare, bytes) != cudaSuccess) {
@@ -269,8 +274,8 @@ GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& de
 cublasStatus_t GemmPlanner::launch(const Gemm& gemm, const Description& description,
                                    const cublasLtMatmulAlgo_t& algorithm) const {
   return cublasLtMatmul(handle_, description.operation, &gemm.alpha, gemm.b, description.a, gemm.a, description.b,
-                        &gemm.beta, gemm.c, description.c, gemm.c, description.c, &algorithm, workspace_,
-                        kWorkspaceBytes, backend_.stream());
+                        &gemm.beta, gemm.added ? gemm.added : gemm.c, description.c, gemm.c, description.c, &algorithm,
+                        workspace_, kWorkspaceBytes, backend_.stream());
 }
 
 }  // namespace attend

@@ -16,7 +16,7 @@ namespace attend {
 
 class CudaBackend;
 
-// c = alpha · op(a) op(b) + beta · c, row-major, with what cuBLASLt can do to c on the way out.
+// c = alpha · op(a) op(b) + beta · added, row-major, with what cuBLASLt can do to c on the way out.
 struct Gemm {
   enum Ending : std::uint8_t { plain, relu, gelu_tanh };
 
@@ -24,6 +24,7 @@ struct Gemm {
   const void* a = nullptr;
   const void* b = nullptr;
   void* c = nullptr;
+  const void* added = nullptr;                         // null: c itself; else another of the same layout
   std::int64_t lda = 0, ldb = 0, ldc = 0;              // elements from row to row
   std::int64_t batch_a = 0, batch_b = 0, batch_c = 0;  // elements from matrix to matrix
   bool transpose_a = false, transpose_b = false;

@@ -4,30 +4,43 @@
 #include "attend/cuda/block.cuh"
 #include "attend/cuda/launch.cuh"
 
-namespace attend::cuda {
+namespace attend {
+namespace cuda {
 namespace {
 
 template <class T>
 struct Problem {
-  const T* a;
-  const T* b;
-  T* c;
-  const T* bias;
-  T* pre;
-  std::int64_t ldb;
-  int n, k;
-  float alpha, beta;
-  Activation activation;
+  const T* a = nullptr;
+  const T* b = nullptr;
+  T* c = nullptr;
+  const T* bias = nullptr;
+  T* pre = nullptr;
+  const T* added = nullptr;  // times beta; c itself, or another row
+  std::int64_t ldb = 0;
+  int n = 0, k = 0;
+  float alpha = 1, beta = 0;
+  Activation activation = Activation::none;
+  // norm_linear only: what norms a, and where the columns from `kept` on go.
+  const T* norm_weight = nullptr;
+  const T* norm_bias = nullptr;
+  float eps = 0;
+  T* cache = nullptr;
+  const std::int32_t* slot = nullptr;
+  int kept = 0;
 };
 
 template <class T>
 __device__ __forceinline__ void finish(const Problem<T>& p, int column, float sum) {
   float value[1] = {p.alpha * sum};
   if (p.bias) value[0] += to_float(p.bias[column]);
-  if (p.beta != 0.0f) value[0] += p.beta * to_float(p.c[column]);
+  if (p.beta != 0.0f) value[0] += p.beta * to_float(p.added[column]);
   if (p.pre) p.pre[column] = from_float<T>(value[0]);
   activate(p.activation, value);
-  p.c[column] = from_float<T>(value[0]);
+  const T result = from_float<T>(value[0]);
+  if (column < p.kept)
+    p.c[column] = result;
+  else
+    p.cache[static_cast<std::int64_t>(*p.slot) * (p.n - p.kept) + column - p.kept] = result;
 }
 
 // b is [n, k]: a block takes four rows of b and all its threads split k, so that every load of a short row is in flight
@@ -69,23 +82,52 @@ __global__ void __launch_bounds__(kRowThreads) gemv_rows(Problem<T> p) {
 // packs are a whole 32-byte sector, and 768 columns still give 48 blocks.
 constexpr int kColumnThreads = 512, kAcross = 2, kMaxColumns = 8192;
 
+constexpr int kMaxNormed = 4096;  // a row that is normed first lies in shared memory, as f32
+
+// norm(a) into `normed`, by all threads of the block.
 template <class T>
-__global__ void __launch_bounds__(kColumnThreads) gemv_columns(Problem<T> p) {
-  constexpr int N = kPack<T>, kDown = kColumnThreads / kAcross, kWarps = kColumnThreads / kWarp;
-  __shared__ float sums[kWarps][kAcross * N];
-  const int across = threadIdx.x % kAcross, down = threadIdx.x / kAcross;
-  const int column = (blockIdx.x * kAcross + across) * N;
-  float sum[N] = {};
-  if (column < p.n) {
-#pragma unroll 4
-    for (int k = down; k < p.k; k += kDown) {
-      float b[N];
-      load_once(p.b + k * p.ldb + column, b);
-      const float a = to_float(p.a[k]);
-#pragma unroll
-      for (int j = 0; j < N; ++j) sum[j] += a * b[j];
-    }
+__device__ __forceinline__ void norm_row(const Problem<T>& p, float* normed, float* shared) {
+  float sum = 0;
+  for (int k = threadIdx.x; k < p.k; k += kColumnThreads) sum += normed[k] = to_float(p.a[k]);
+  const float mean = block_sum<kColumnThreads>(sum, shared) / p.k;
+  sum = 0;
+  for (int k = threadIdx.x; k < p.k; k += kColumnThreads) sum += (normed[k] - mean) * (normed[k] - mean);
+  const float rstd = rsqrtf(block_sum<kColumnThreads>(sum, shared) / p.k + p.eps);
+  for (int k = threadIdx.x; k < p.k; k += kColumnThreads) {
+    const float y = (normed[k] - mean) * rstd * to_float(p.norm_weight[k]);
+    // As it would be read back from memory: one row and many give the same.
+    normed[k] = rounded<T>(p.norm_bias ? y + to_float(p.norm_bias[k]) : y);
   }
+  __syncthreads();
+}
+
+template <class T, bool kNorm>
+__global__ void __launch_bounds__(kColumnThreads) gemv_columns(Problem<T> p) {
+  constexpr int N = kPack<T>, kDown = kColumnThreads / kAcross, kWarps = kColumnThreads / kWarp, kAhead = 4;
+  __shared__ float sums[kWarps][kAcross * N];
+  __shared__ float normed[kNorm ? kMaxNormed : 1];
+  const int across = threadIdx.x % kAcross, down = threadIdx.x / kAcross;
+  const int column = min((blockIdx.x * kAcross + across) * N, p.n - N);  // what is beyond the end is thrown away
+  const T* b = p.b + down * p.ldb + column;
+  // The first rows of b are on their way while a is normed.
+  uint4 ahead[kAhead];
+#pragma unroll
+  for (int i = 0; i < kAhead; ++i)
+    if (down + i * kDown < p.k) ahead[i] = __ldcs(reinterpret_cast<const uint4*>(b + i * kDown * p.ldb));
+  if constexpr (kNorm) norm_row(p, normed, &sums[0][0]);
+  float sum[N] = {};
+  const auto take = [&](int k, const uint4& bits) {
+    const T* row = reinterpret_cast<const T*>(&bits);
+    const float a = kNorm ? normed[k] : to_float(p.a[k]);
+#pragma unroll
+    for (int j = 0; j < N; ++j) sum[j] += a * to_float(row[j]);
+  };
+#pragma unroll
+  for (int i = 0; i < kAhead; ++i)
+    if (down + i * kDown < p.k) take(down + i * kDown, ahead[i]);
+#pragma unroll 4
+  for (int k = down + kAhead * kDown; k < p.k; k += kDown)
+    take(k, __ldcs(reinterpret_cast<const uint4*>(p.b + k * p.ldb + column)));
   const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
 #pragma unroll
   for (int j = 0; j < N; ++j) {
@@ -100,6 +142,16 @@ __global__ void __launch_bounds__(kColumnThreads) gemv_columns(Problem<T> p) {
 #pragma unroll
   for (int w = 0; w < kWarps; ++w) total += sums[w][threadIdx.x];
   finish(p, at, total);
+}
+
+template <class T>
+void launch_columns(const CudaBackend& backend, const Problem<T>& problem) {
+  const unsigned blocks = blocks_for(problem.n, kAcross * kPack<T>);
+  if (problem.norm_weight)
+    gemv_columns<T, true><<<blocks, kColumnThreads, 0, backend.stream()>>>(problem);
+  else
+    gemv_columns<T, false><<<blocks, kColumnThreads, 0, backend.stream()>>>(problem);
+  launch_check("gemv");
 }
 
 }  // namespace
@@ -117,19 +169,47 @@ bool gemv(const CudaBackend& backend, const Gemm& gemm, Activation activation) {
                                 .c = static_cast<T*>(gemm.c),
                                 .bias = static_cast<const T*>(gemm.bias),
                                 .pre = static_cast<T*>(gemm.pre),
+                                .added = static_cast<const T*>(gemm.added ? gemm.added : gemm.c),
                                 .ldb = gemm.ldb,
                                 .n = static_cast<int>(gemm.n),
                                 .k = static_cast<int>(gemm.k),
                                 .alpha = gemm.alpha,
                                 .beta = gemm.beta,
-                                .activation = activation};
-    if (gemm.transpose_b)
-      gemv_rows<T><<<blocks_for(gemm.n, kRowsEach), kRowThreads, 0, backend.stream()>>>(problem);
-    else
-      gemv_columns<T><<<blocks_for(gemm.n, kAcross * kPack<T>), kColumnThreads, 0, backend.stream()>>>(problem);
+                                .activation = activation,
+                                .kept = static_cast<int>(gemm.n)};
+    if (!gemm.transpose_b) return launch_columns(backend, problem);
+    gemv_rows<T><<<blocks_for(gemm.n, kRowsEach), kRowThreads, 0, backend.stream()>>>(problem);
+    launch_check("gemv");
   });
-  launch_check("gemv");
   return true;
 }
 
-}  // namespace attend::cuda
+}  // namespace cuda
+
+bool CudaBackend::norm_linear(const NormLinear& args, const Tensor& y) {
+  using namespace cuda;
+  const std::int64_t n = args.weight.dim(1), k = args.weight.dim(0), bytes = bytes_of(args.weight.dtype());
+  const bool fits = args.x.rows() == 1 && n <= kMaxColumns && k <= kMaxNormed && n * bytes % 16 == 0 &&
+                    args.weight.row_stride() * bytes % 16 == 0 && aligned16(args.weight);
+  if (!fits) return false;
+  with_float(y.dtype(), "norm_linear", [&](auto type) {
+    using T = typename decltype(type)::type;
+    launch_columns<T>(*this, {.a = pointer<T>(args.x),
+                              .b = pointer<T>(args.weight),
+                              .c = pointer<T>(y),
+                              .bias = pointer<T>(args.bias),
+                              .ldb = args.weight.row_stride(),
+                              .n = static_cast<int>(n),
+                              .k = static_cast<int>(k),
+                              .activation = args.activation,
+                              .norm_weight = pointer<T>(args.norm_weight),
+                              .norm_bias = pointer<T>(args.norm_bias),
+                              .eps = args.eps,
+                              .cache = pointer<T>(args.cache),
+                              .slot = pointer<std::int32_t>(args.slot),
+                              .kept = static_cast<int>(args.cache.defined() ? n - args.cache.width() : n)});
+  });
+  return true;
+}
+
+}  // namespace attend

@@ -113,12 +113,25 @@ void CudaBackend::matmul(const MatMul& product, const Grad& c) {
   const Tensor &bias = product.bias, &pre = product.pre;
   check(!c.accumulate || (kind == Activation::none && !pre.defined()),
         "matmul: cuda: the result of an activation cannot be added to what is there");
+  const Tensor& residual = product.residual;
+  check(!residual.defined() || (kind == Activation::none && !pre.defined() && !c.accumulate),
+        "matmul: cuda: a residual is added to a plain product only");
   check(!bias.defined() || bias.dtype() == c.into.dtype(), "matmul: cuda: bias is {} and c is {}",
         bias.defined() ? bias.dtype() : DType::f32, c.into.dtype());
-  const Gemm gemm = describe(product, c);
+  Gemm gemm = describe(product, c);
   if (gemm.m == 0 || gemm.n == 0 || gemm.batch == 0) return;
+  if (residual.defined()) {
+    gemm.beta = 1;
+    if (gemm.m == 1 || residual.row_stride() == c.into.row_stride())
+      gemm.added = residual.raw();
+    else
+      scale(residual, 1, c);
+  }
   if (gemm.k == 0) {
-    if (!c.accumulate) fill(c.into, 0);
+    if (residual.defined())
+      scale(residual, 1, c);
+    else if (!c.accumulate)
+      fill(c.into, 0);
     if (bias.defined() || kind != Activation::none || pre.defined()) finish(*this, c.into, bias, pre, kind, c.into);
     return;
   }

@@ -55,6 +55,17 @@ void scale(const CudaBackend& backend, const Tensor& x, const Grad& y, const Ext
   launch_check("scale");
 }
 
+template <class T>
+__global__ void scale_by_kernel(T* x, const float* factor, std::int64_t size) {
+  constexpr int N = kPack<T>;
+  const float alpha = *factor;
+  if (alpha == 1.0f) return;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads * N;
+  for (std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x) * N; i < size; i += step) {
+    for (std::int64_t j = i; j < min(i + N, size); ++j) x[j] = from_float<T>(alpha * to_float(x[j]));
+  }
+}
+
 }  // namespace
 }  // namespace cuda
 
@@ -79,6 +90,19 @@ void CudaBackend::scale(const Tensor& x, float alpha, const Grad& y) {
       cuda::scale<X, Y>(*this, x, y, extents, alpha);
     });
   });
+}
+
+void CudaBackend::scale_by(const Tensor& x, const Tensor& factor) {
+  using namespace cuda;
+  if (x.size() == 0) return;
+  with_float(x.dtype(), "scale_by", [&](auto type) {
+    using T = typename decltype(type)::type;
+    // A few blocks for every multiprocessor: most often there is nothing to do.
+    constexpr std::int64_t kBlocks = 1024;
+    const auto blocks = static_cast<unsigned>(std::min(divide_up(x.size(), kThreads * kPack<T>), kBlocks));
+    scale_by_kernel<T><<<blocks, kThreads, 0, stream()>>>(pointer<T>(x), pointer<float>(factor), x.size());
+  });
+  launch_check("scale_by");
 }
 
 }  // namespace attend

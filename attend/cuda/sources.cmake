@@ -8,6 +8,7 @@ set(ATTEND_CUDA_SOURCES
   attend/cuda/column_sums.cu
   attend/cuda/consistency.cu
   attend/cuda/cross_entropy.cu
+  attend/cuda/cross_entropy_gradient.cu
   attend/cuda/cuda_backend.cpp
   attend/cuda/cuda_devices.cpp
   attend/cuda/cuda_graph.cpp

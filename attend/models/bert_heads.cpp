@@ -48,13 +48,17 @@ TokenPredictor::TokenPredictor(const BertConfig& config)
                                                  : hugging_face_activation(config.activation, name_of(family_))) {}
 
 Tensor TokenPredictor::operator()(const Tensor& states, const nn::Embedding& tokens) const {
-  return tokens.logits(norm_(dense_(states, activation_)), bias_);
+  return tokens.logits(transformed(states), bias_);
+}
+
+ops::Loss TokenPredictor::loss(const Tensor& states, const nn::Embedding& tokens, const Tensor& labels) const {
+  return tokens.loss(transformed(states), bias_, labels);
 }
 
 Json MaskedLanguageModel::config() const { return json_of(body_.config(), "MaskedLM"); }
 
 ops::Loss MaskedLanguageModel::loss(const BertInput& input, const Tensor& labels, const Tensor& rows) const {
-  return ops::cross_entropy(logits(chosen_rows(body_.states(input), rows)), labels);
+  return predictor_.loss(chosen_rows(body_.states(input), rows), body_.tokens(), labels);
 }
 
 BertPretraining::BertPretraining(const BertConfig& config)
@@ -67,7 +71,7 @@ Json BertPretraining::config() const { return json_of(body_.config(), "PreTraini
 BertPretraining::Loss BertPretraining::loss(const BertInput& input, const Tensor& labels, const Tensor& next_sentence,
                                             const Tensor& rows) const {
   const Tensor states = body_.states(input);
-  Loss loss{.tokens = ops::cross_entropy(token_logits(chosen_rows(states, rows)), labels),
+  Loss loss{.tokens = predictor_.loss(chosen_rows(states, rows), body_.tokens(), labels),
             .next_sentence = ops::cross_entropy(next_sentence_logits(states, input.texts), next_sentence)};
   loss.sum = ops::add(loss.tokens.mean, loss.next_sentence.mean);
   return loss;

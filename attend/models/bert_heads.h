@@ -16,6 +16,7 @@ class TokenPredictor {
  public:
   explicit TokenPredictor(const BertConfig& config);
   Tensor operator()(const Tensor& states, const nn::Embedding& tokens) const;  // [.., C] -> [.., V]
+  ops::Loss loss(const Tensor& states, const nn::Embedding& tokens, const Tensor& labels) const;
   template <class Visitor>
   void visit(Visitor&& v) {
     constexpr const char* kDense[] = {"cls.predictions.transform.dense", "lm_head.dense", "vocab_transform"};
@@ -26,6 +27,8 @@ class TokenPredictor {
   }
 
  private:
+  Tensor transformed(const Tensor& states) const { return norm_(dense_(states, activation_)); }
+
   BertFamily family_;
   nn::Linear dense_;
   nn::LayerNorm norm_;

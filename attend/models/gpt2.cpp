@@ -90,9 +90,9 @@ void GPT2Block::start(nn::Residual& stream, nn::KvCache& cache) const {
   feed_forward(stream);
 }
 
-void GPT2Block::step(nn::Residual& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const {
-  stream.leave(norm1_, attention_.step(stream.enter(norm1_), cache, places));
-  feed_forward(stream);
+Tensor GPT2Block::step(const Tensor& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const {
+  const Tensor x = attention_.step(norm1_, stream, cache, places);
+  return contract_.added_to(x, expand_.of_norm(norm2_, x, activation_));
 }
 
 void GPT2Block::feed_forward(nn::Residual& stream) const {

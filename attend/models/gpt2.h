@@ -64,7 +64,7 @@ class GPT2Block {
   void operator()(nn::Residual& stream, const AttentionMask& mask) const;
   // The same into a cache: for the beginning of the texts at once, and then for one more position of each.
   void start(nn::Residual& stream, nn::KvCache& cache) const;
-  void step(nn::Residual& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const;
+  Tensor step(const Tensor& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("ln_1", norm1_), attention_.visit(v, "attn.c_attn", "attn.c_proj");
@@ -91,10 +91,12 @@ class GPT2 {
   Tensor states(const nn::Sequences& texts, std::vector<Tensor>* hidden = nullptr) const;
   // What may come next: the table of tokens against the states.
   Tensor logits(const Tensor& states) const { return tokens_.logits(states); }
+  ops::Loss loss(const Tensor& states, const Tensor& labels) const { return tokens_.loss(states, {}, labels); }
 
   const std::vector<GPT2Block>& blocks() const { return blocks_; }
   nn::Residual stream(const Tensor& x) const { return {x, {.pre_norm = true, .dropout = config_.dropout}}; }
   Tensor finish(nn::Residual& stream) const { return stream.finish(norm_); }
+  const nn::LayerNorm& norm() const { return norm_; }  // the last
   const Tensor& token_table() const { return tokens_.table(); }
   // Under which a probe sees the attention of a layer.
   static std::string attention_label(std::int64_t layer);
@@ -123,7 +125,7 @@ class GPT2LanguageModel {
   Tensor logits(const nn::Sequences& texts) const { return body_.logits(body_.states(texts)); }
   // labels i32, like the ids: what each position should answer (next_tokens()); -100 counts for nothing.
   ops::Loss loss(const nn::Sequences& texts, const Tensor& labels) const {
-    return ops::cross_entropy(logits(texts), labels);
+    return body_.loss(body_.states(texts), labels);
   }
   template <class Visitor>
   void visit(Visitor&& v) {

@@ -36,9 +36,9 @@ Tensor GPT2Decoder::read_prompts() {
 }
 
 Tensor GPT2Decoder::read_tokens(const nn::StepRunner::Newest& newest) const {
-  nn::Residual stream = model_.stream(model_.embed({.ids = newest.tokens, .positions = newest.positions}));
-  for (std::size_t i = 0; i < caches_.size(); ++i) model_.blocks()[i].step(stream, caches_[i], newest.places);
-  return model_.logits(model_.finish(stream)).flat_rows();
+  Tensor stream = model_.embed({.ids = newest.tokens, .positions = newest.positions});
+  for (std::size_t i = 0; i < caches_.size(); ++i) stream = model_.blocks()[i].step(stream, caches_[i], newest.places);
+  return model_.logits(model_.norm()(stream)).flat_rows();
 }
 
 nn::StepModel::Scores GPT2Decoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {

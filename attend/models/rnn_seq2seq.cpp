@@ -149,17 +149,17 @@ nn::BidirectionalRnn::Result RnnSeq2Seq::encode(const nn::Sequences& source) con
   return encoder_(embed(source.ids), source.lengths);
 }
 
-Tensor RnnSeq2Seq::logits(const nn::Sequences& source, const nn::Sequences& target) const {
+Tensor RnnSeq2Seq::readouts(const nn::Sequences& source, const nn::Sequences& target) const {
   check(!target.packed() && target.ids.rank() == 2 && target.ids.dim(0) == source.ids.dim(0),
         "rnn: targets must be padded, [B, T], one for each of the {} sources", source.ids.dim(0));
   check(target.ids.dim(1) > 0, "rnn: the targets are empty");
   const auto encoded = encode(source);
   const auto memory = decoder_.read(encoded, source.lengths);
-  return logits(decoder_(embed(target.ids), memory, decoder_.start(encoded, 1)));
+  return decoder_(embed(target.ids), memory, decoder_.start(encoded, 1));
 }
 
 ops::Loss RnnSeq2Seq::loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const {
-  return loss_of(logits(batch.source, batch.target), batch.labels, options);
+  return loss_of(readouts(batch.source, batch.target), embedding_, {}, batch.labels, options);
 }
 
 std::unique_ptr<nn::StepModel> RnnSeq2Seq::start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {

@@ -119,8 +119,11 @@ class RnnSeq2Seq : public Seq2Seq {
   nn::BidirectionalRnn::Result encode(const nn::Sequences& source) const;
   const RnnDecoderLayer& decoder() const { return decoder_; }
   Tensor logits(const Tensor& readouts) const { return embedding_.logits(readouts); }  // [.., W] -> [.., V]
-  // Teacher forcing, [B, T, V].
-  Tensor logits(const nn::Sequences& source, const nn::Sequences& target) const;
+  // Teacher forcing, [B, T, W].
+  Tensor readouts(const nn::Sequences& source, const nn::Sequences& target) const;
+  Tensor logits(const nn::Sequences& source, const nn::Sequences& target) const {
+    return logits(readouts(source, target));
+  }
 
   template <class Visitor>
   void visit(Visitor&& v) {

@@ -9,11 +9,14 @@
 
 namespace attend::models {
 
-ops::Loss loss_of(const Tensor& logits, const Tensor& labels, const Seq2SeqLossOptions& options) {
-  ops::Loss loss = ops::cross_entropy(logits, labels, {.smoothing = options.smoothing, .ignore = options.ignore});
+ops::Loss loss_of(const Tensor& states, const nn::Embedding& table, const Tensor& bias, const Tensor& labels,
+                  const Seq2SeqLossOptions& options) {
+  const ops::CrossEntropyOptions judged = {.smoothing = options.smoothing, .ignore = options.ignore};
+  if (options.consistency == 0) return table.loss(states, bias, labels, judged);
+  const Tensor logits = table.logits(states, bias);
+  ops::Loss loss = ops::cross_entropy(logits, labels, judged);
   // The paper adds both cross entropies to alpha / 2 of the divergences; the mean over both halves is half of that.
-  if (options.consistency > 0)
-    loss.mean = ops::add(loss.mean, ops::scale(ops::consistency(logits), options.consistency / 4));
+  loss.mean = ops::add(loss.mean, ops::scale(ops::consistency(logits), options.consistency / 4));
   return loss;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/nn/layers.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/sequences.h"
 #include "attend/nn/step_model.h"
@@ -31,8 +32,9 @@ struct Seq2SeqLossOptions {
   float consistency = 0;
 };
 
-// The loss every such model ends in. logits and labels are like the target.
-ops::Loss loss_of(const Tensor& logits, const Tensor& labels, const Seq2SeqLossOptions& options);
+// The loss every such model ends in: states [.., C] against the table of the output layer. Labels are like the target.
+ops::Loss loss_of(const Tensor& states, const nn::Embedding& table, const Tensor& bias, const Tensor& labels,
+                  const Seq2SeqLossOptions& options);
 
 class Seq2Seq {
  public:

@@ -142,9 +142,10 @@ Tensor Transformer::embed(const nn::Sequences& sequences, Side side) const {
   return ops::dropout(table(sequences.ids, options), config_.dropout);
 }
 
-Tensor Transformer::logits(const Tensor& decoded) const {
-  const nn::Embedding& table = config_.shared_embeddings ? embedding_ : output_;
-  return table.logits(decoded, output_bias_);
+Tensor Transformer::logits(const Tensor& decoded) const { return output_table().logits(decoded, output_bias_); }
+
+ops::Loss Transformer::loss(const Tensor& decoded, const Tensor& labels, const Seq2SeqLossOptions& options) const {
+  return loss_of(decoded, output_table(), output_bias_, labels, options);
 }
 
 Tensor Transformer::decoded(const nn::Sequences& source, const nn::Sequences& target) const {
@@ -153,7 +154,7 @@ Tensor Transformer::decoded(const nn::Sequences& source, const nn::Sequences& ta
 }
 
 ops::Loss Transformer::loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const {
-  return loss_of(logits(decoded(batch.source, batch.target)), batch.labels, options);
+  return loss(decoded(batch.source, batch.target), batch.labels, options);
 }
 
 std::unique_ptr<nn::StepModel> Transformer::start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {

@@ -146,6 +146,7 @@ class Transformer : public Seq2Seq {
   enum class Side : std::uint8_t { source, target };
   Tensor embed(const nn::Sequences& sequences, Side side) const;
   Tensor logits(const Tensor& decoded) const;
+  ops::Loss loss(const Tensor& decoded, const Tensor& labels, const Seq2SeqLossOptions& options) const;
   // Embeds, encodes and decodes: the decoder's states, like batch.target.
   Tensor decoded(const nn::Sequences& source, const nn::Sequences& target) const;
 
@@ -176,6 +177,8 @@ class Transformer : public Seq2Seq {
   }
 
  private:
+  const nn::Embedding& output_table() const { return config_.shared_embeddings ? embedding_ : output_; }
+
   TransformerConfig config_;
   nn::Embedding embedding_;  // of both sides and the output, unless they are separate
   nn::Embedding target_embedding_, output_;

@@ -40,8 +40,14 @@ class SelfAttention {
   Tensor step(const Tensor& x, const KvCache& cache, const CachePlaces& places) const {
     const Tensor all = project(x).flat_rows();  // [B, 3·C]
     cache.put(all.columns(config_.width, 2 * config_.width), places.slots);
-    const Tensor q = all.columns(0, config_.width).reshape(x.shape());
-    return output_(ops::attention(q, cache.keys(), cache.values(), options({.key_lengths = places.lengths})));
+    return output_(read(all.columns(0, config_.width).reshape(x.shape()), cache, places));
+  }
+  // The same as a whole pre-norm sublayer: x + step(norm(x)).
+  Tensor step(const LayerNorm& norm, const Tensor& x, const KvCache& cache, const CachePlaces& places) const {
+    const Tensor q =
+        ops::norm_linear(x, norm.weights(), weight_, bias_,
+                         {.input_major = config_.input.input_major, .cache = cache.positions(), .slots = places.slots});
+    return output_.added_to(x, read(q, cache, places));
   }
   // The beginning of sequences at once, x [B, T, C], into an empty cache of B rows or B groups of equal ones.
   Tensor start(const Tensor& x, KvCache& cache) const {
@@ -63,6 +69,9 @@ class SelfAttention {
  private:
   Tensor project(const Tensor& x) const {
     return ops::linear(x, weight_, bias_, {.input_major = config_.input.input_major});
+  }
+  Tensor read(const Tensor& q, const KvCache& cache, const CachePlaces& places) const {
+    return ops::attention(q, cache.keys(), cache.values(), options({.key_lengths = places.lengths}));
   }
   ops::AttentionOptions options(const AttentionMask& mask) const {
     return {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label};

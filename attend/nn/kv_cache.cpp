@@ -32,7 +32,7 @@ void KvCache::put(const Tensor& keys_values, const Tensor& slots) const {
   check(keys_values.shape() == Shape{rows_, both} && slots.size() == rows_,
         "kv_cache: {} put into {} slots of a cache of {} rows and width {}", keys_values.shape(), slots.size(), rows_,
         width_);
-  memory_.backend().put_rows(keys_values, slots, memory_.reshape({-1, both}));
+  memory_.backend().put_rows(keys_values, slots, positions());
 }
 
 void KvCache::append_sequences(const Tensor& keys_values) {

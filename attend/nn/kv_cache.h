@@ -38,6 +38,8 @@ class KvCache {
   // follow by itself: a replayed step runs no code of ours. advance() says that it was done.
   void put(const Tensor& keys_values, const Tensor& slots) const;
   void advance(std::int64_t positions) { length_ += positions; }
+  // All rows · capacity positions, [.., 2·C]: what the slots count.
+  Tensor positions() const { return memory_.reshape({-1, 2 * width_}); }
   // keys_values [B, T, 2·C] (rows may have gaps) become the next T positions; B divides rows, and sequence b goes to
   // all rows of group b.
   void append_sequences(const Tensor& keys_values);

@@ -18,6 +18,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
         weight.shape(), out, bias.defined() ? bias.shape() : Shape{});
 
   const Activation activation = options.activation;
+  const Tensor& residual = options.residual;
+  check_floats("linear", {x, residual});
+  check(!residual.defined() || residual.shape() == x.shape().with_last(out),
+        "linear: the result is {}, so the residual must be, not {}", x.shape().with_last(out), residual.shape());
+  check(!residual.defined() || activation == Activation::none, "linear: a residual and an activation");
   // relu's slope can be read off its result; the others need what went in.
   const bool keep = activation != Activation::none && activation != Activation::relu && recorded({x, weight, bias});
   Tensor y = like(lead({&x, &weight}), x.shape().with_last(out));
@@ -27,30 +32,34 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
                       .transpose_b = !input_major,
                       .bias = bias,
                       .activation = activation,
-                      .pre = keep ? pre.flat_rows() : Tensor()},
+                      .pre = keep ? pre.flat_rows() : Tensor(),
+                      .residual = residual.defined() ? residual.flat_rows() : Tensor()},
                      {y.flat_rows()});
   const Tensor kept = activation == Activation::relu ? y : pre;
-  return record(y, {x, weight, bias}, [x, weight, bias, kept, activation, input_major](const Tensor& dy, Grads& grad) {
-    Backend& backend = dy.backend();
-    const Grad dbias = grad(bias);
-    Tensor d = dy;  // the gradient before the activation
-    if (activation != Activation::none) {
-      d = like(dy);
-      backend.activation_backward(dy, kept, activation, {d}, dbias);
-    } else if (dbias) {
-      backend.reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}),
-                     {dbias.into.reshape({1, dy.width()}), dbias.accumulate}, {});
-    }
-    const Tensor rows = d.flat_rows(), inputs = x.flat_rows();
-    if (Grad dx = grad(x))
-      backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});
-    if (Grad dweight = grad(weight)) {
-      if (input_major)
-        backend.matmul({.a = inputs, .b = rows, .transpose_a = true}, dweight);
-      else
-        backend.matmul({.a = rows, .b = inputs, .transpose_a = true}, dweight);
-    }
-  });
+  return record(
+      y, {x, weight, bias, residual},
+      [x, weight, bias, residual, kept, activation, input_major](const Tensor& dy, Grads& grad) {
+        Backend& backend = dy.backend();
+        if (residual.defined()) grad.give(residual, dy);
+        const Grad dbias = grad(bias);
+        Tensor d = dy;  // the gradient before the activation
+        if (activation != Activation::none) {
+          d = like(dy);
+          backend.activation_backward(dy, kept, activation, {d}, dbias);
+        } else if (dbias) {
+          backend.reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}),
+                         {dbias.into.reshape({1, dy.width()}), dbias.accumulate}, {});
+        }
+        const Tensor rows = d.flat_rows(), inputs = x.flat_rows();
+        if (Grad dx = grad(x))
+          backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});
+        if (Grad dweight = grad(weight)) {
+          if (input_major)
+            backend.matmul({.a = inputs, .b = rows, .transpose_a = true}, dweight);
+          else
+            backend.matmul({.a = rows, .b = inputs, .transpose_a = true}, dweight);
+        }
+      });
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {

@@ -9,6 +9,7 @@ namespace attend::ops {
 struct LinearOptions {
   Activation activation = Activation::none;
   bool input_major = false;  // weight is [in, out], as GPT-2's files store it, instead of [out, in]
+  Tensor residual = {};      // like the result, and added to it; not with an activation
 };
 
 //   x [.., I]   weight [O, I]   bias [O] or undefined   ->   [.., O]

@@ -60,7 +60,7 @@ void put_gradients(VerifyCase& verified, const models::Transformer& model, nn::P
                            pass.variable(embedded(verified, model, target, Side::target))};
   const Tensor memory = model.encode(inputs[0], mask_between(read, read));
   const Tensor states = model.decode(inputs[1], memory, causal_mask(written), mask_between(written, read));
-  pass.backward(models::loss_of(model.logits(states), pass.input(labels), {}).mean);
+  pass.backward(model.loss(states, pass.input(labels), {}).mean);
   parameters.finish_gradients();
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
     std::vector<float> whole = download(gradient_of(entry.parameter->value));

@@ -31,6 +31,7 @@ struct Dropout {
 // c = activation(alpha · op(a) op(b) + bias), and pre = the same before the activation.
 //   a [M, K], b [K, N], c [M, N] after transposition, strided; or all three with one leading batch axis
 //   bias [N]; pre like c, kept for the backward pass; c may be f32 where a and b are bf16 (weight gradients)
+//   residual like c, not batched: added to a product without activation; not when c accumulates
 struct MatMul {
   Tensor a, b;
   bool transpose_a = false, transpose_b = false;
@@ -38,6 +39,18 @@ struct MatMul {
   Tensor bias = {};
   Activation activation = Activation::none;
   Tensor pre = {};
+  Tensor residual = {};
+};
+
+// The front of a pre-norm sublayer for one row x [1, C]: y = activation(norm(x) weight + bias), weight [C, N]. With a
+// cache [rows, D], the last D columns go to its row slot[0] (i32) and not to y.
+struct NormLinear {
+  Tensor x;
+  Tensor norm_weight, norm_bias;  // [C]; the bias may be undefined
+  float eps = 1e-5f;
+  Tensor weight, bias;
+  Activation activation = Activation::none;
+  Tensor cache = {}, slot = {};
 };
 
 // Who may look at whom. Dense: q is [B, T, H·D] and k, v are [B, S, H·D]. Packed: q is [rows, H·D], k and v
@@ -155,6 +168,8 @@ class Backend {
   virtual void random(const Tensor& x, const RandomFill& fill) = 0;
   // y = alpha·x, strided on both sides, converting between float dtypes: copy, cast, scale and accumulate.
   virtual void scale(const Tensor& x, float alpha, const Grad& y) = 0;
+  // x *= factor[0], f32, which only the device knows; a factor of 1 costs nothing.
+  virtual void scale_by(const Tensor& x, const Tensor& factor) = 0;
   // Any dtype; what accumulates is floats or i32.
   virtual void strided_copy(const Walk& from, const Walk& to, const Shape& extent, bool accumulate) = 0;
 
@@ -169,6 +184,8 @@ class Backend {
 
   // Products. b may be a packed weight, whole, where a and c have two axes.
   virtual void matmul(const MatMul& product, const Grad& c) = 0;
+  // False where the device has no single kernel for this; then nothing was done.
+  virtual bool norm_linear(const NormLinear&, const Tensor& /*y*/) { return false; }
   // Null where the device multiplies by plain tensors as fast.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightToPack&) { return nullptr; }
 
@@ -215,6 +232,13 @@ class Backend {
   virtual void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,
                                       std::int32_t ignore, const Tensor& lse, const Tensor& total,
                                       const Grad& dlogits) = 0;
+
+  // Both at once, where nobody else reads the logits: losses as above, and the gradient of their mean over total[1]
+  // rows takes the logits' place. lse f32 [rows] is scratch.
+  virtual void cross_entropy_gradient(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
+                                      const Tensor& total, const Tensor& losses, const Tensor& lse) = 0;
+  // total as of cross_entropy, from its losses; before there are any (undefined) only the number of rows that count.
+  virtual void mean_loss(const Tensor& losses, const Tensor& targets, std::int32_t ignore, const Tensor& total) = 0;
 
   // How far two predictions are apart: logits [2·N, V], p and q the softmax of row r and of row N + r.
   // mean f32 [1] of Σ (p - q)(a - b) over r. moments f32 [N, 4]: both log-sum-exps, and the means of a - b under p and

@@ -74,6 +74,26 @@ Case window_case(std::int64_t rows, std::int64_t in, std::int64_t out) {
   };
 }
 
+// The product is added to a stream that goes around it.
+Case residual_case(std::int64_t rows, std::int64_t in, std::int64_t out, bool input_major) {
+  const LinearSpec spec = {.x = {rows, in}, .out = out, .input_major = input_major};
+  return {
+      .name = fmt::format("linear_added_{}_{}_to_{}{}", rows, in, out, input_major ? "_input_major" : ""),
+      .inputs = {reals(spec.x), weights(input_major ? Shape{in, out} : Shape{out, in}), weights({out}),
+                 reals({rows, out})},
+      .run =
+          [input_major](std::span<const Tensor> in) {
+            return Tensors{ops::linear(in[0], in[1], in[2], {.input_major = input_major, .residual = in[3]})};
+          },
+      .reference =
+          [spec](std::span<const Array> in) {
+            Array y = linear_reference(spec, in[0], in[1], &in[2]);
+            for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] += in[3].values[i];
+            return Arrays{std::move(y)};
+          },
+  };
+}
+
 void add_bench(std::vector<Case>& cases, const char* name, Case::Size size, const LinearSpec& spec) {
   Case one = linear_case(spec);
   one.name = name;
@@ -96,6 +116,11 @@ void add_linear_cases(std::vector<Case>& cases) {
     cases.push_back(linear_case({.x = {19, 24}, .out = 20, .bias = false, .activation = activation}));
   }
   cases.push_back(linear_case({.x = {35, 40}, .out = 72, .activation = Activation::gelu_tanh, .input_major = true}));
+  for (bool input_major : {false, true}) {
+    cases.push_back(residual_case(1, 40, 24, input_major));
+    cases.push_back(residual_case(19, 24, 33, input_major));
+    cases.push_back(residual_case(64, 128, 96, input_major));
+  }
   // One of everything; nothing at all; a vector; one row (decode); one column.
   cases.push_back(linear_case({.x = {1, 1}, .out = 1}));
   cases.push_back(linear_case({.x = {0, 17}, .out = 5}));

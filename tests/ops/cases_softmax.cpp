@@ -6,6 +6,7 @@
 
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/consistency.h"
+#include "attend/ops/linear_cross_entropy.h"
 #include "attend/ops/softmax.h"
 #include "tests/ops/cases.h"
 
@@ -97,6 +98,35 @@ Case loss_case(const LossSpec& spec) {
   };
 }
 
+// The same from the states before the output layer; logits says how many rows and classes there are.
+Case output_case(const LossSpec& spec, std::int64_t width, bool bias, std::int64_t chunk_bytes = 1 << 30) {
+  const std::int64_t rows = spec.logits[0], classes = spec.logits[1];
+  Case one{
+      .name = "linear_cross_entropy_" + spec.name,
+      .inputs = {reals({rows, width}, -2, 2), weights({classes, width}),
+                 spec.targets.empty() ? ids({rows}, classes) : ints(spec.targets)},
+      .run =
+          [=](std::span<const Tensor> in) {
+            const auto loss =
+                ops::linear_cross_entropy(in[0], in[1], bias ? in[3] : Tensor(), in[2], spec.options, chunk_bytes);
+            return Tensors{loss.mean, loss.losses, loss.total};
+          },
+      .reference =
+          [=](std::span<const Array> in) {
+            Array logits({rows, classes});
+            for (std::int64_t r = 0; r < rows; ++r)
+              for (std::int64_t c = 0; c < classes; ++c) {
+                logits(r, c) = bias ? in[3](c) : 0;
+                for (std::int64_t i = 0; i < width; ++i) logits(r, c) += in[0](r, i) * in[1](c, i);
+              }
+            return loss_reference(spec, logits, in[2]);
+          },
+      .differentiable = 1,
+  };
+  if (bias) one.inputs.push_back(weights({classes}));
+  return one;
+}
+
 // KL(p, q) + KL(q, p) from its definition.
 Case consistency_case(std::int64_t rows, std::int64_t classes) {
   return {
@@ -158,6 +188,16 @@ void add_softmax_cases(std::vector<Case>& cases) {
                              .options = {.smoothing = 0.2f},
                              .targets = {-100, 5, 69, -100},
                              .through_scale = true}));
+
+  cases.push_back(output_case({.name = "3_17", .logits = {3, 17}}, 8, false));
+  cases.push_back(
+      output_case({.name = "smoothing_bias", .logits = {10, 33}, .options = {.smoothing = 0.1f}}, 24, true));
+  cases.push_back(output_case({.name = "ignore", .logits = {5, 19}, .targets = {3, -100, 18, 0, -100}}, 9, true));
+  cases.push_back(output_case({.name = "all_ignored", .logits = {2, 7}, .targets = {-100, -100}}, 8, true));
+  cases.push_back(output_case({.name = "no_rows", .logits = {0, 9}}, 8, true));
+  cases.push_back(output_case({.name = "wide", .logits = {3, 1037}, .options = {.smoothing = 0.1f}}, 8, false));
+  // 128 rows at a time, and a rest.
+  cases.push_back(output_case({.name = "chunks", .logits = {300, 5}}, 4, true, 1024));
 
   cases.push_back(consistency_case(3, 17));
   cases.push_back(consistency_case(1, 2));

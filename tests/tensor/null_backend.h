@@ -37,6 +37,7 @@ class NullBackend final : public Backend {
   void fill(const Tensor&, float) override {}
   void random(const Tensor&, const RandomFill&) override {}
   void scale(const Tensor&, float, const Grad&) override {}
+  void scale_by(const Tensor&, const Tensor&) override {}
   void strided_copy(const Walk&, const Walk&, const Shape&, bool) override {}
   void add(const Tensor&, const Tensor&, const Tensor&) override {}
   void multiply(const Tensor&, const Tensor&, const Grad&) override {}
@@ -64,6 +65,9 @@ class NullBackend final : public Backend {
                      const Tensor&) override {}
   void cross_entropy_backward(const Tensor&, const Tensor&, const Tensor&, float, std::int32_t, const Tensor&,
                               const Tensor&, const Grad&) override {}
+  void cross_entropy_gradient(const Tensor&, const Tensor&, float, std::int32_t, const Tensor&, const Tensor&,
+                              const Tensor&) override {}
+  void mean_loss(const Tensor&, const Tensor&, std::int32_t, const Tensor&) override {}
   void consistency(const Tensor&, const Tensor&, const Tensor&) override {}
   void consistency_backward(const Tensor&, const Tensor&, const Tensor&, const Grad&) override {}
   void reduce(Reduction, const Tensor&, const Grad&, const Tensor&) override {}

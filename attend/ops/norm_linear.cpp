@@ -1,0 +1,60 @@
+#include "attend/ops/norm_linear.h"
+
+#include "attend/base/error.h"
+#include "attend/ops/checks.h"
+#include "attend/ops/linear.h"
+#include "attend/ops/norm.h"
+#include "attend/tensor/backend.h"
+
+namespace attend::ops {
+
+namespace {
+
+// In one kernel, if the device has it; undefined if not.
+Tensor at_once(const Tensor& x, const NormWeights& norm, const Tensor& weight, const Tensor& bias,
+               const NormLinearOptions& options) {
+  if (x.rows() != 1 || !options.input_major || recorded({x, norm.weight, norm.bias, weight, bias})) return {};
+  const std::int64_t kept = weight.dim(1) - (options.cache.defined() ? options.cache.width() : 0);
+  const Tensor y = like(lead({&x, &weight}), x.shape().with_last(kept));
+  const bool done = x.backend().norm_linear({.x = x,
+                                             .norm_weight = norm.weight,
+                                             .norm_bias = norm.bias,
+                                             .eps = norm.eps,
+                                             .weight = weight,
+                                             .bias = bias,
+                                             .activation = options.activation,
+                                             .cache = options.cache,
+                                             .slot = options.slots},
+                                            y);
+  return done ? y : Tensor();
+}
+
+}  // namespace
+
+Tensor norm_linear(const Tensor& x, const NormWeights& norm, const Tensor& weight, const Tensor& bias,
+                   const NormLinearOptions& options) {
+  const auto& [activation, input_major, cache, slots] = options;
+  check_floats("norm_linear", {x, norm.weight, norm.bias, weight, bias, cache});
+  check(norm.weight.defined() && norm.weight.shape() == Shape{x.width()} && weight.rank() == 2 &&
+            weight.dim(input_major ? 0 : 1) == x.width(),
+        "norm_linear: x is {}, so neither a norm of {} nor a weight {} may differ from its width", x.shape(),
+        norm.weight.defined() ? norm.weight.shape() : Shape{}, weight.shape());
+  const std::int64_t out = weight.dim(input_major ? 1 : 0);
+  if (cache.defined()) {
+    check_ints("norm_linear", slots, x);
+    check_contiguous("norm_linear", {cache});
+    check(cache.rank() == 2 && cache.width() <= out && slots.size() == x.rows(),
+          "norm_linear: {} columns and {} rows go to {} slots of a cache {}", out, x.rows(), slots.size(),
+          cache.shape());
+  }
+  if (const Tensor y = at_once(x, norm, weight, bias, options); y.defined()) return y;
+  const Tensor y = linear(layer_norm(x, norm.weight, norm.bias, norm.eps), weight, bias,
+                          {.activation = activation, .input_major = input_major});
+  if (!cache.defined()) return y;
+  const std::int64_t kept = out - cache.width();
+  const Tensor rows = y.flat_rows();
+  x.backend().put_rows(rows.columns(kept, cache.width()), slots, cache);
+  return rows.columns(0, kept).reshape(x.shape().with_last(kept));
+}
+
+}  // namespace attend::ops
