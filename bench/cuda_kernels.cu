@@ -169,6 +169,8 @@ void losses(CudaBackend& backend, Bench& bench, std::int64_t width) {
   bench.bytes("cross_entropy_backward" + size, 4 * n, [&] {
     backend.cross_entropy_backward(dloss, logits, targets, 0.1f, -100, lse, total, {gradient, false});
   });
+  bench.bytes("cross_entropy_gradient" + size, 4 * n,
+              [&] { backend.cross_entropy_gradient(logits, targets, 0.1f, -100, total, losses, lse); });
 }
 
 void embeddings(CudaBackend& backend, Bench& bench) {

@@ -15,12 +15,13 @@ import statistics
 import subprocess
 import tempfile
 import threading
-import time
 
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import nn
+
+from gpu_steps import print_table, torch_times
 
 VOCABULARY, WIDTH, HEADS, LAYERS = 50304, 768, 12, 12
 
@@ -100,17 +101,6 @@ def torch_step(folder, options, compiled):
     return step
 
 
-def torch_times(step, reps):
-    times = []
-    for _ in range(reps):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        step()
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start))
-    return times
-
-
 def memory_used():
     query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
     return int(subprocess.run(query, capture_output=True, text=True).stdout.split()[0])
@@ -156,13 +146,12 @@ def main():
             times["ours"].append(statistics.median(measured))
             for name, step in steps.items():
                 times[name].append(statistics.median(torch_times(step, 10)))
-    tokens, middle = options.batch * options.length, statistics.median(times["ours"])
+    tokens = options.batch * options.length
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; medians over {options.rounds} rounds of 10 steps")
     print("losses of the first step: " + ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items()))
     print(f"memory: ours {memory:.1f} GiB in all, torch {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB allocated")
-    for name, values in times.items():
-        value = statistics.median(values)
-        print(f"{name:>15}: {value:7.2f} ms  {tokens / value:6.0f}k tokens/s  spread {min(values):.2f} to {max(values):.2f}  ours is {value / middle:.2f}x")
+    products = 12 * LAYERS * WIDTH**2 + VOCABULARY * WIDTH  # weights that every token meets
+    print_table(times, tokens, 6 * tokens * (products + LAYERS * WIDTH * options.length))
     worst = max(abs(loss - losses["ours"]) for loss in losses.values())
     if not worst < 0.02 * math.log(VOCABULARY):
         raise SystemExit(f"the losses differ by {worst:.4f}: the two sides do not compute the same")

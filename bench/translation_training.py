@@ -11,11 +11,12 @@ import argparse
 import math
 import statistics
 import subprocess
-import time
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+from gpu_steps import print_table, torch_times
 
 WIDTH, HEADS, HIDDEN, LAYERS, VOCABULARY = 512, 8, 2048, 6, 37000
 SENTENCES, LENGTH = 800, 32
@@ -92,17 +93,6 @@ def torch_step(compiled):
     return step
 
 
-def torch_times(step, reps):
-    times = []
-    for _ in range(reps):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        step()
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start))
-    return times
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -123,12 +113,9 @@ def main():
                 times[name].append(statistics.median(map(float, output.split())))
             else:
                 times[name].append(statistics.median(torch_times(step, 15)))
-    tokens = 2 * SENTENCES * LENGTH
-    ours = statistics.median(times["ours"])
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; medians over {options.rounds} rounds")
-    for name, values in times.items():
-        middle = statistics.median(values)
-        print(f"{name:>15}: {middle:7.2f} ms  {tokens / middle / 1e3:6.2f} M tokens/s  spread {min(values):.2f} to {max(values):.2f}  ours is {middle / ours:.2f}x")
+    side = SENTENCES * LENGTH  # tokens; an encoder layer has 12 C^2 weights in products, a decoder layer 16
+    print_table(times, 2 * side, 6 * side * (LAYERS * (12 + 16) * WIDTH**2 + VOCABULARY * WIDTH))
 
 
 if __name__ == "__main__":

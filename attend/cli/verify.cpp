@@ -76,7 +76,10 @@ void add_verify_command(Flags& program, const Streams& streams) {
       {.name = "verify", .help = "Whether a model computes here what it computed elsewhere.", .examples = kExamples},
       [](Flags& flags, VerifyCommand& options) {
         flags.add("folder", options.folder, "a model with expected.safetensors beside it").required();
-        flags.add("--tolerance", options.tolerance, "of each tensor's largest value; integers exactly")
+        flags
+            .add("--tolerance", options.tolerance,
+                 "of each tensor's largest value; tokens of a search exactly, but where numbers or weights are bf16 or "
+                 "int8 up to that share")
             .shown_as("0.0001");
         add_device_flags(flags, options.device);
         add_weights_flag(flags, options.device);

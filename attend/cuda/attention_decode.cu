@@ -3,6 +3,7 @@
 // the end. One block for each query of a head: 512 threads hold 256 keys of width 64 at a time.
 #include "attend/cuda/attention_mask.cuh"
 #include "attend/cuda/block.cuh"
+#include "attend/cuda/early_launch.cuh"
 #include "attend/cuda/element.cuh"
 #include "attend/cuda/launch.cuh"
 
@@ -54,6 +55,8 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
   constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / kWarp;
   __shared__ float maxima[kWarps], sums[kWarps];
   __shared__ float columns[kWarps][kLanes * 8 + 1];
+  wait_for_kernel_before();
+  let_next_kernel_start();
   const int t = blockIdx.x % p.queries, head = blockIdx.x / p.queries, b = head / p.heads, h = head % p.heads;
   const AttentionSpan span = span_of(p, b);
   if (t >= span.queries) return;
@@ -138,14 +141,11 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
 template <class T>
 void launch(const AttentionParams& p, cudaStream_t stream) {
   const int blocks = p.queries * p.batch * p.heads;
-  if (p.width <= 32)
-    attention_decode<T, 4><<<blocks, kThreads, 0, stream>>>(p);
-  else if (p.width <= 64)
-    attention_decode<T, 8><<<blocks, kThreads, 0, stream>>>(p);
-  else if (p.width <= 128)
-    attention_decode<T, 16><<<blocks, kThreads, 0, stream>>>(p);
-  else
-    attention_decode<T, 32><<<blocks, kThreads, 0, stream>>>(p);
+  const auto kernel = p.width <= 32    ? attention_decode<T, 4>
+                      : p.width <= 64  ? attention_decode<T, 8>
+                      : p.width <= 128 ? attention_decode<T, 16>
+                                       : attention_decode<T, 32>;
+  launch_early(true, kernel, static_cast<unsigned>(blocks), kThreads, stream, p);
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct Gemm {
   std::int64_t lda = 0, ldb = 0, ldc = 0;              // elements from row to row
   std::int64_t batch_a = 0, batch_b = 0, batch_c = 0;  // elements from matrix to matrix
   bool transpose_a = false, transpose_b = false;
+  bool settled_b = false;  // as in MatMul
   DType in = DType::f32, out = DType::f32;
   float alpha = 1, beta = 0;
   const void* bias = nullptr;  // [n], of the dtype of c

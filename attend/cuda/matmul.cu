@@ -73,6 +73,7 @@ Gemm describe(const MatMul& product, const Grad& c) {
                .ldc = c.into.row_stride(),
                .transpose_a = product.transpose_a,
                .transpose_b = product.transpose_b,
+               .settled_b = product.settled_b,
                .in = a.dtype(),
                .out = c.into.dtype(),
                .alpha = product.alpha,

@@ -33,7 +33,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
                       .bias = bias,
                       .activation = activation,
                       .pre = keep ? pre.flat_rows() : Tensor(),
-                      .residual = residual.defined() ? residual.flat_rows() : Tensor()},
+                      .residual = residual.defined() ? residual.flat_rows() : Tensor(),
+                      .settled_b = residual.defined() && !recorded({x, weight, bias})},
                      {y.flat_rows()});
   const Tensor kept = activation == Activation::relu ? y : pre;
   return record(

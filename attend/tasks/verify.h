@@ -16,7 +16,9 @@
 namespace attend::tasks {
 
 struct VerifyOptions {
-  double tolerance = 1e-4;  // of a tensor's largest value; integers must be equal
+  // Of a tensor's largest value. What a search finds must be equal in f32; with numbers or weights of fewer bits two
+  // tokens that are nearly as likely change places, and so great a share of all may be others.
+  double tolerance = 1e-4;
   DType dtype = DType::f32;
   // Packed ones cannot be trained: then losses and gradients are left out.
   nn::WeightForm weights = nn::WeightForm::plain;

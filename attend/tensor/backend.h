@@ -32,6 +32,7 @@ struct Dropout {
 //   a [M, K], b [K, N], c [M, N] after transposition, strided; or all three with one leading batch axis
 //   bias [N]; pre like c, kept for the backward pass; c may be f32 where a and b are bf16 (weight gradients)
 //   residual like c, not batched: added to a product without activation; not when c accumulates
+//   settled_b: nothing that was launched lately writes b, so it may be read before the kernel in front is done
 struct MatMul {
   Tensor a, b;
   bool transpose_a = false, transpose_b = false;
@@ -40,6 +41,7 @@ struct MatMul {
   Activation activation = Activation::none;
   Tensor pre = {};
   Tensor residual = {};
+  bool settled_b = false;
 };
 
 // The front of a pre-norm sublayer for one row x [1, C]: y = activation(norm(x) weight + bias), weight [C, N]. With a

@@ -1,0 +1,33 @@
+"""What the comparisons of training steps share: timing torch's side, the machine's matrix rate, and the table."""
+import statistics
+import time
+
+import torch
+
+
+def torch_times(step, reps):
+    times = []
+    for _ in range(reps):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - start))
+    return times
+
+
+def matrix_rate():
+    """FLOP/s of a bf16 product of 8192 x 8192 x 8192 when the machine is warm: the roof of a training step."""
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    times = torch_times(lambda: a @ b, 60)
+    return 2 * 8192**3 / (1e-3 * statistics.median(times[20:]))
+
+
+def print_table(times, tokens, flops):
+    """times: name -> medians of the rounds in ms, "ours" among them; tokens and FLOPs of a step."""
+    roof, ours = matrix_rate(), statistics.median(times["ours"])
+    print(f"the roof: {1e-12 * roof:.0f} TFLOP/s (8192 x 8192 x 8192, bf16); a step does {1e-12 * flops:.1f} TFLOP")
+    for name, values in times.items():
+        middle = statistics.median(values)
+        print(f"{name:>15}: {middle:7.2f} ms  {1e-3 * tokens / middle:6.3f} M tokens/s  {100 * flops / (1e-3 * middle) / roof:3.0f} % of the roof  "
+              f"spread {min(values):.2f} to {max(values):.2f}  ours is {middle / ours:.2f}x")
