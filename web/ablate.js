@@ -1,6 +1,7 @@
 // Ablate: switch off or scale heads, layers and source tokens, and compare.
 import { exported, find, inspect, labels, matrix, model, set, state, telling, titleOf } from "look/state";
-import { figure, h, matrixPicture, shown } from "look/draw";
+import { figure, h, shown } from "look/draw";
+import { matrixPicture } from "look/pictures";
 
 // In the address: heads "decoder cross 0 1=0.5;..", layers "encoder 1;..", masked "2;3".
 const list = text => text ? text.split(";") : [];

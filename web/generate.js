@@ -1,6 +1,7 @@
 // Generate (Fill, Answer): the answer step by step, the candidates of each step, and another way at any of them.
 import { exported, find, inspect, labels, matrix, model, set, state, telling } from "look/state";
-import { figure, h, matrixPicture, shown } from "look/draw";
+import { figure, h, shown } from "look/draw";
+import { matrixPicture } from "look/pictures";
 import { treePicture } from "look/tree";
 
 const notes = {

@@ -35,27 +35,41 @@ function answer(result) {
   return [result.text];
 }
 
-let turn = 0;
+const tabs = Object.fromEntries(Object.entries(views).map(([name, [title]]) =>
+  [name, h("a", { href: "#", onclick: event => { event.preventDefault(); set({ view: name }); } }, title)]));
+$("tabs").append(...Object.values(tabs));
+let open = "";
+function showTab() {
+  if (open === state.view) return;
+  tabs[open]?.removeAttribute("aria-current");
+  const tab = tabs[open = state.view];
+  tab.setAttribute("aria-current", "page");
+  $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
+}
+
+// Only what has changed is put into the page: a head by key has to fit between two frames.
+let turn = 0, answered = null;
 async function draw() {
   const mine = ++turn;
   if (!views[state.view]) state.view = Object.keys(views)[0];
-  $("tabs").replaceChildren(...Object.entries(views).map(([name, [title]]) =>
-    h("a", { href: "#", "aria-current": name === state.view ? "page" : null, onclick: event => { event.preventDefault(); set({ view: name }); } }, title)));
-  const tab = $("tabs").querySelector("[aria-current]");
-  $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
-  if ($("text") !== document.activeElement) $("text").value = state.text;
+  showTab();
+  if ($("text") !== document.activeElement && $("text").value !== state.text) $("text").value = state.text;
   try {
     const result = alone ? null : await inspect({ text: state.text });
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
-    if (result) $("translation").replaceChildren(...answer(result));
+    if (result && result !== answered) $("translation").replaceChildren(...answer(answered = result));
     if ($("view").firstChild !== view) $("view").replaceChildren(view);
-    document.title = `${result ? result.text || state.text : model.name} · attend look`;
+    const title = `${result ? result.text || state.text : model.name} · attend look`;
+    if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
   } catch (error) {
     if (mine === turn) fail(error);
   }
 }
+// However many keys were pressed since, once a frame.
+let waiting = 0;
+onChange(() => { waiting ||= requestAnimationFrame(() => { waiting = 0; draw(); }); });
 
 // Digits choose a view, arrows go through layers and heads of the attention at hand, or through the steps of an answer;
 // [ and ] go through tokens, / goes to the sentence.
@@ -99,5 +113,4 @@ function start() {
   draw();
 }
 addEventListener("hashchange", start);
-onChange(draw);
 start();

@@ -1,7 +1,8 @@
 // Training: the curves of a run, what it makes of fixed inputs, and their attention from noise to alignment, with a
 // slider over the steps. While the run goes on, new lines are asked for every second.
 import { ask, labels, matrix, remember, state, titleOf } from "look/state";
-import { choice, figure, h, matrixPicture, paint, saves, thumbnailsPicture } from "look/draw";
+import { choice, figure, h, paint, saves, thumbnailsPicture } from "look/draw";
+import { matrixPicture } from "look/pictures";
 import { chart } from "look/charts";
 
 const run = { log: [], look: [], steps: 0 };
@@ -78,7 +79,10 @@ function pictures() {
   const drawLarge = () => {
     const place = here(), head = Math.min(state.head, place.heads - 1);
     title.textContent = titleOf(place) + (places().length > 1 ? `, layer ${place.layer + 1}, ` + (head < 0 ? "all heads averaged" : `head ${head + 1}`) : "");
-    large.replaceChildren(figure("attention", matrixPicture({ ...labels(one(), place), weights: matrix(unpack(place), head) })));
+    const words = labels(one(), place), key = JSON.stringify([words, document.documentElement.dataset.theme]), weights = matrix(unpack(place), head);
+    if (large.key === key) return large.picture.update(weights);
+    large.key = key, large.picture = matrixPicture({ ...words, weights });
+    large.replaceChildren(figure("attention", large.picture));
   };
   const show = () => {
     const now = picture(), last = run.look.length - 1, at = state.at < 0 ? last : Math.min(state.at, last);

@@ -27,6 +27,7 @@ export const state = { ...defaults };
 
 // Returns what is wrong with the address, if anything.
 export function readAddress() {
+  clearTimeout(writer), writer = 0;
   Object.assign(state, defaults);
   const words = new URLSearchParams(location.hash.slice(1)), meant = words.get("model");
   for (const [name, value] of words)
@@ -43,14 +44,23 @@ function address() {
 
 let draw = () => {};
 export function onChange(callback) { draw = callback; }
-// Into the address, without drawing anew.
+// Into the address, without drawing anew; while keys are held, four times a second, because browsers stop listening to
+// pages that write there more often.
+let written = -1e9, writer = 0;
+function write() {
+  clearTimeout(writer);
+  writer = 0, written = performance.now();
+  history.replaceState(null, "", address());
+}
+addEventListener("pagehide", () => { if (writer) write(); });
 export function remember(changes) {
   Object.assign(state, changes);
-  history.replaceState(null, "", address());
+  if (performance.now() - written > 250) write();
+  else writer ||= setTimeout(write, 250);
 }
 export function set(changes) {
   remember(changes);
-  return draw();
+  draw();
 }
 
 // Answers by request, so that going back and forth costs nothing.

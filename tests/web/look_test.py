@@ -20,9 +20,13 @@ def ask(address, path, body):
     return json.load(urllib.request.urlopen(request))
 
 
-def check(condition, what):
+def check_quietly(condition, what):
     if not condition:
         raise AssertionError(what)
+
+
+def check(condition, what):
+    check_quietly(condition, what)
     print("ok:", what)
 
 
@@ -38,9 +42,15 @@ def text_of(browser, name):
 
 
 def cells(browser):
-    """The numbers of the last matrix on the page."""
-    return browser.js("""[...[...document.querySelectorAll('svg[aria-label="attention matrix"]')].pop().querySelectorAll('.row')]
-        .map(row => [...row.querySelectorAll('rect')].map(cell => Number(cell.dataset.weight)))""")
+    """The numbers of the last matrix on the page; its pixels have their colours."""
+    numbers, wrong = browser.js("""import('look/draw').then(draw => {
+      const canvas = [...document.querySelectorAll('canvas[aria-label="attention matrix"]')].pop();
+      const seen = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, wrong = [];
+      canvas.weights.flat().forEach((w, i) => { if (`rgb(${seen.slice(4 * i, 4 * i + 3)})` !== draw.weightColor(w)) wrong.push(i); });
+      return [canvas.weights, wrong.length + Math.abs(canvas.weights.flat().length - canvas.width * canvas.height)];
+    })""")
+    check_quietly(wrong == 0, f"{wrong} cells have another colour than their number")
+    return numbers
 
 
 def test_page(browser, address):
@@ -63,8 +73,13 @@ def test_page(browser, address):
     browser.js("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))")
     browser.until("document.querySelector('[aria-label=head] .on').textContent === '4'")
     check(cells(browser) == layer["weights"][3], "an arrow key goes to the next head")
-    svg = browser.js("import('look/draw').then(draw => draw.svgText(document.querySelector('.figure svg')))")
-    check(svg.startswith("<svg") and "var(" not in svg, "a picture stands alone as SVG")
+    svg = browser.js("import('look/draw').then(draw => draw.svgText([...document.querySelectorAll('.figure .picture')].pop()))")
+    check(svg.startswith("<svg") and "var(" not in svg and svg.count("<rect") > len(layer["weights"][3]) * len(layer["weights"][3][0]),
+          "a picture stands alone as SVG, with its cells")
+    # What a token under the mouse looks at is said in words.
+    browser.js("""const box = [...document.querySelectorAll('.picture')].pop(), cell = box.querySelector('canvas').getBoundingClientRect();
+      box.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: cell.left + 1, clientY: cell.bottom - 1}))""")
+    check(f"{layer['weights'][3][-1][0]:.4f}" in browser.js("document.querySelector('.card > .quiet').textContent"), "pointing at a cell says its number")
 
 
 def test_steps(browser, address):
