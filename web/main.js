@@ -5,13 +5,13 @@ import { mapView } from "look/map";
 import { headsView } from "look/heads";
 import { stepsView } from "look/steps";
 import { positionsView } from "look/positions";
-import { generateView } from "look/generate";
+import { answeredText, generateView, percent, taggedText } from "look/generate";
 import { ablateView } from "look/ablate";
 import { runView } from "look/run";
 
 const alone = model.kind === "run";
 const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
-  classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], encoder: [null, "Read"] }[model.kind] || [];
+  classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], answering: ["Answer", "Answer"], encoder: [null, "Read"] }[model.kind] || [];
 const views = {
   ...(model.run ? { run: ["Training", runView] } : {}),
   ...(alone ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
@@ -28,10 +28,13 @@ function fail(error) {
   setTimeout(() => { $("error").hidden = true; }, 6000);
 }
 
-// The answer over the views: a translation, a text that goes on, a text whose masks are filled, a label.
+// The answer over the views: a translation, a text that goes on, a text whose masks are filled, a label, a text with its
+// tags or with what answers the question.
 function answer(result) {
   if (model.kind === "language-model") return [state.text, h("mark", {}, result.text)];
   if (model.kind === "masked-lm" && !result.steps.length) return [h("span", { class: "quiet" }, `Write ${model.mask} where the model shall guess.`)];
+  if (model.kind === "tagging") return taggedText(state.text, result.steps);
+  if (model.kind === "answering" && result.steps.length) return [...answeredText(state.text, result.steps[0].span), h("span", { class: "quiet" }, percent(result.steps[0].probability))];
   return [result.text];
 }
 

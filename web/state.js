@@ -109,7 +109,7 @@ export function labels(result, place) {
     const all = place.stack === "encoder" ? source : [...source, ...target];
     return { rows: all, columns: all };
   }
-  const inputs = ["<s>", ...target.slice(0, -1)];
+  const inputs = [model.start || "<s>", ...target.slice(0, -1)];
   return {
     rows: place.stack === "encoder" ? source : place.kind === "self" ? inputs : target,
     columns: place.stack === "encoder" || place.kind === "cross" ? source : inputs,

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from urllib.parse import quote_plus
 
 from browser import Browser, find_chromium, look
 from model_folders import make_bert, make_gpt2
@@ -157,6 +158,25 @@ def test_encoder(browser, attend, folder):
         check(cells(browser) == answer["attention"][0]["weights"][1], "with its attention")
 
 
+def test_heads_of_an_encoder(browser, attend, tagger, answerer):
+    with look(attend, "--model", tagger) as address:
+        text = "a w\u00f6rd of the book"
+        steps = ask(address, "api/inspect", {"text": text})["steps"]
+        browser.open(f"{address}#view=generate&step=1&text={quote_plus(text)}")
+        check(browser.js("[...document.querySelectorAll('.tokens .tag')].map(tag => tag.textContent)") ==
+              [step["candidates"][0]["text"] for step in steps], "a tag stands under every word")
+        check(browser.js("[...document.querySelectorAll('#translation ruby')].map(word => word.firstChild.data)") ==
+              text.split(), "over the views too, with words as they were written")
+    with look(attend, "--model", answerer) as address:
+        text = "where is the b\u00f6ok? the man reads a book of the house"
+        answer = ask(address, "api/inspect", {"text": text})["steps"][0]["candidates"]
+        browser.open(f"{address}#view=generate&text={quote_plus(text)}")
+        check(browser.js("document.querySelector('#translation .answer').textContent") == answer[0]["text"], "the answer is marked in the text")
+        click(browser, ".candidates tr:nth-child(3) button")
+        marked = browser.js("document.querySelector('.passage .answer').textContent")
+        check(marked == answer[2]["text"] == text[slice(*answer[2]["span"])], "and so is another one")
+
+
 def training(attend, folder, steps, *flags):
     """The words of an `attend train --look` that learns eight words."""
     for name, line in (("a", "one two three four five six seven eight"), ("b", "un deux trois quatre cinq six sept huit")):
@@ -254,6 +274,8 @@ def main():
             folder = pathlib.Path(name)
             test_language_model(browser, attend, make_gpt2(folder / "gpt2"))
             test_encoder(browser, attend, make_bert(folder / "bert"))
+            test_heads_of_an_encoder(browser, attend, make_bert(folder / "tagger", head="TokenClassification"),
+                                     make_bert(folder / "answerer", head="QuestionAnswering"))
             test_live(browser, attend, folder)
             test_run(browser, attend, folder)
         check(not browser.problems, f"no script failed {browser.problems}")
