@@ -38,6 +38,11 @@ def click(browser, selector):
     browser.until(f"document.body.dataset.ready !== {json.dumps(before)}")
 
 
+def link(browser, words):
+    """The address, once it says so: it is written a moment after the page."""
+    return browser.until(f"location.hash.includes({json.dumps(words)}) && location.href")
+
+
 def text_of(browser, name):
     return browser.js(f"document.getElementById('{name}').textContent")
 
@@ -68,8 +73,7 @@ def test_page(browser, address):
     click(browser, '[data-head="decoder cross 1 2"]')
     layer = next(a for a in answer["attention"] if (a["stack"], a["kind"], a["layer"]) == ("decoder", "cross", 1))
     check(cells(browser) == layer["weights"][2], "the numbers of a head are the engine's")
-    link = browser.js("location.href")
-    browser.open(link)
+    browser.open(link(browser, "view=heads"))
     check(cells(browser) == layer["weights"][2], "a link restores the view")
     browser.js("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))")
     browser.until("document.querySelector('[aria-label=head] .on').textContent === '4'")
@@ -215,8 +219,7 @@ def test_run(browser, attend, folder):
         check(text_of(browser, "sample") in (lines["look"][0]["examples"][0]["text"], "—"), "with what it wrote then")
         sums = [sum(row) for row in cells(browser)]
         check(all(abs(total - 1) < 0.05 for total in sums), "and where it looked")
-        link = browser.js("location.href")
-        browser.open(link)
+        browser.open(link(browser, "at=0"))
         check(text_of(browser, "at") == "step 0", "a link restores the step")
         browser.open(f"{address}#view=map&text=one+two")
         check(browser.js("document.querySelectorAll('[data-head]').length") == 1, "its model, an RNN, has one attention")
