@@ -88,7 +88,7 @@ export async function generateView(plain) {
     prefix ? h("button", { onclick: () => set({ prefix: "", step: at }) }, "the model's own") : null) : prefix ? h("button", { onclick: () => set({ prefix: "" }) }, "the model's own") : null;
   const score = ` (score ${result.score.toFixed(3)}, ${model.kind === "translation" ? "beam search" : "by itself it"} had ${plain.score.toFixed(3)})`;
   const steps = h("div", { class: "card" }, h("h2", {}, names[model.kind]), h("p", { class: "note" }, notes[model.kind]),
-    h("div", { class: "tokens" }, ...tokens(result, at)), controls,
+    model.kind === "classification" ? null : h("div", { class: "tokens" }, ...tokens(result, at)), controls,
     h("h3", { style: "margin-top:14px" }, model.kind === "tagging" ? `what “${part(state.text, result.steps[at].span)}” may be` : count > 1 ? `candidates of step ${at + 1}` : "candidates"), candidates(result, at),
     prefix ? h("p", {}, h("span", { class: "quiet" }, "now: "), h("mark", { id: "continued" }, result.text), h("span", { class: "quiet" }, score)) : null);
   let looked = null;

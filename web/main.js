@@ -47,6 +47,7 @@ function showTab() {
   tabs[open]?.removeAttribute("aria-current");
   const tab = tabs[open = state.view];
   tab.setAttribute("aria-current", "page");
+  $("form").hidden = $("translation").hidden = open === "run";  // its inputs are those it was recorded with
   $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
 }
 
@@ -101,8 +102,7 @@ preferred.addEventListener("change", () => { theme(preferred.matches ? "dark" : 
 $("theme").addEventListener("click", () => { theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); draw(); });
 
 const size = model.parameters >= 1e6 ? `${(model.parameters / 1e6).toFixed(1)} M` : `${Math.round(model.parameters / 1e3)} k`;
-$("model").textContent = alone ? `${model.name} · training` : `${model.name} · ${model.config.model_type} · ${size} parameters` + (exported ? " · exported" : "");
-if (alone) $("form").hidden = $("translation").hidden = true;
+$("model").textContent = alone ? `${model.name} · training` : [model.name, ...(model.config.model_type === model.name ? [] : [model.config.model_type]), `${size} parameters`, ...(exported ? ["exported"] : [])].join(" · ");
 $("go").textContent = answers[1] || "";
 $("form").addEventListener("submit", event => {
   event.preventDefault();

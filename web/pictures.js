@@ -5,7 +5,8 @@ import { accent, h, paint, short, weightColor, widthOf } from "look/draw";
 
 function overlaid(size, canvas, place, words) {
   canvas.style.cssText = `left:${100 * place.x / size.width}%; top:${100 * place.y / size.height}%; width:${100 * place.width / size.width}%; height:${100 * place.height / size.height}%`;
-  return h("div", { class: "picture", style: `width:${size.width}px` }, canvas, words);
+  // Narrower than half of it nobody could read the words: it is scrolled then.
+  return h("div", { class: "picture", style: `width:${size.width}px; min-width:${0.55 * size.width}px` }, canvas, words);
 }
 
 // Calls back with what is under the mouse, once a change; find(x, y) has the picture's own units.

@@ -90,6 +90,8 @@ EncoderInspector::EncoderInspector(const std::filesystem::path& folder, Backend&
            .max_tokens = encoder_->reader().longest() - 2,
            .positions = "learned",
            .example = "The animal did not cross the street because it was too tired."};
+  if (std::ranges::find(config.labels, "positive") != config.labels.end())
+    card_.example = "A warm, funny and quietly moving film.";
   if (card_.kind == "answering")
     card_.example = "What did the animal not cross? The animal did not cross the street because it was too tired.";
   if (card_.kind != "masked-lm") return;
