@@ -1,6 +1,7 @@
 // Ablate: switch off or scale heads, layers and source tokens, and compare.
 import { exported, find, inspect, labels, matrix, model, set, state, telling, titleOf } from "look/state";
-import { figure, h, matrixPicture, shown } from "look/draw";
+import { figure, h, shown } from "look/draw";
+import { matrixPicture } from "look/pictures";
 
 // In the address: heads "decoder cross 0 1=0.5;..", layers "encoder 1;..", masked "2;3".
 const list = text => text ? text.split(";") : [];
@@ -26,11 +27,11 @@ function toggled(text, item) {
 function headButton(a, i) {
   const name = `${a.stack} ${a.kind} ${a.layer} ${i}`, scale = heads().get(name) ?? 1;
   const next = { 1: 0, 0: 0.5, 0.5: 2, 2: 1 }[scale] ?? 1;
-  return h("button", { class: scale === 1 ? "" : "on", "data-head": name, title: `head ${i + 1}: times ${scale}`, onclick: () => {
+  return h("button", { class: scale === 1 ? "" : scale === 0 ? "off" : "on", "data-head": name, title: `head ${i + 1}: times ${scale}`, onclick: () => {
     const all = heads();
     if (next === 1) all.delete(name); else all.set(name, next);
     set({ heads: [...all].map(([key, value]) => `${key}=${value}`).join(";") });
-  } }, scale === 1 ? `${i + 1}` : `${i + 1} ×${scale}`);
+  } }, scale === 1 || scale === 0 ? `${i + 1}` : `${i + 1} ×${scale}`);
 }
 
 function switches() {
@@ -63,6 +64,7 @@ export async function ablateView(plain) {
       any ? h("button", { onclick: () => set({ heads: "", layers: "", masked: "", order: 1 }) }, "everything back") : null),
     model.layers ? switches() : null),
     h("div", {},
-      card("as it is", "original", plain), card(any ? "changed" : "unchanged", "ablated", result),
+      card("as it is", "original", plain),
+      any ? card("changed", "ablated", result) : h("p", { class: "note", id: "ablated", style: "margin:16px 4px" }, "Switch something off, and what changes is shown here, beside the original."),
       last ? h("div", { class: "card" }, h("h3", {}, "where it looked: as it is" + (any ? ", then changed" : "")), map(plain, "original"), any ? map(result, "ablated") : null) : null));
 }

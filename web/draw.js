@@ -36,10 +36,16 @@ export function signedColor(x, most) {
   return `rgb(${middle.map((a, k) => Math.round(a + (end[k] - a) * t))})`;
 }
 
+// The accent of the theme as [r, g, b].
+export function accent() {
+  const name = getComputedStyle(document.documentElement).getPropertyValue("--accent").trim();
+  return [1, 3, 5].map(at => parseInt(name.slice(at, at + 2), 16));
+}
+
 export const shown = piece => piece.replace(/^\s+|\s+$/g, "").replace(/[\n\t]/g, " ") || (piece.includes("\n") ? "⏎" : "␣");
 export const short = (piece, most = 14) => { const s = shown(piece); return s.length > most ? s.slice(0, most - 1) + "…" : s; };
 // Room that a word takes at 14 pixels; Chinese, Japanese and Korean take twice as much.
-const widthOf = text => [...text].reduce((sum, c) => sum + (c > "\u2e7f" && c < "\ud7ff" ? 15 : "ijl.,'|:;!".includes(c) ? 5 : "mwMW<>@%".includes(c) ? 12.5 : c < "a" ? 10 : 9), 4);
+export const widthOf = text => [...text].reduce((sum, c) => sum + (c > "\u2e7f" && c < "\ud7ff" ? 15 : "ijl.,'|:;!".includes(c) ? 5 : "mwMW<>@%".includes(c) ? 12.5 : c < "a" ? 10 : 9), 4);
 
 // The colours of 256 weights as pixels: a page of heads has 200,000 cells.
 const tables = new Map();
@@ -52,86 +58,16 @@ function pixels() {
   return tables.get(stops);
 }
 
-export function paint(canvas, weights) {
+// One pixel a weight; rows from count on stay empty.
+export function paint(canvas, weights, count = weights.length) {
   const rows = weights.length, columns = weights[0].length, colors = pixels(), cells = new Uint32Array(rows * columns);
-  for (let r = 0, i = 0; r < rows; ++r)
+  for (let r = 0, i = 0; r < count; ++r)
     for (let c = 0; c < columns; ++c) cells[i++] = colors[Math.min(255, Math.round(255 * weights[r][c]))];
   if (canvas.width !== columns || canvas.height !== rows) canvas.width = columns, canvas.height = rows;
   canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(cells.buffer), columns, rows), 0, 0);
   return canvas;
 }
 export const thumbnail = weights => paint(h("canvas", { width: weights[0].length, height: weights.length }), weights);
-
-// A matrix with its tokens. count: how many rows are there yet (Generate draws a growing one); onrow hears which row is
-// pointed at, onpick which is clicked.
-export function matrixPicture({ rows, columns, weights, count = weights.length, active = -1, onrow = () => {}, onpick = onrow }) {
-  const down = rows.map(piece => short(piece)), across = columns.map(piece => short(piece));
-  const left = 14 + Math.max(30, ...down.map(widthOf)), top = 16 + 0.72 * Math.max(30, ...across.map(widthOf));
-  const cell = Math.max(16, Math.min(34, 560 / Math.max(columns.length, 1)));
-  const width = Math.max(left + cell * columns.length + 50, left + 160), height = top + cell * rows.length + 30, below = height - 16;
-  const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 14, role: "img", "aria-label": "attention matrix" });
-  picture.append(h("g", { class: "scale", "font-size": 11, "fill-opacity": 0.7 }, h("text", { x: left, y: below + 10 }, "0"), h("text", { x: left + 118, y: below + 10 }, "1"),
-    ...Array.from({ length: 10 }, (_, i) => h("rect", { x: left + 12 + 10 * i, y: below, width: 10.3, height: 10, fill: weightColor(i / 9), "fill-opacity": 1 }))));
-  across.forEach((word, c) => {
-    const x = left + (c + 0.6) * cell, y = top - 8;
-    picture.append(h("text", { x, y, transform: `rotate(-45 ${x} ${y})` }, word));
-  });
-  rows.forEach((_, r) => {
-    const line = h("g", { class: "row", "data-row": r, "shape-rendering": "crispEdges" });
-    // As text, which the browser reads five times as fast as it makes elements: a sentence of 40 has 1600 cells.
-    if (r < count) line.innerHTML = weights[r].map((w, c) =>
-      `<rect x="${left + c * cell}" y="${top + r * cell}" width="${cell + 0.3}" height="${cell + 0.3}" fill="${weightColor(w)}" data-weight="${w}" data-column="${c}"/>`).join("");
-    line.prepend(h("text", { x: left - 8, y: top + (r + 0.5) * cell + 5, "text-anchor": "end", "font-weight": r === active ? 700 : 400 },
-      r < count ? down[r] : ""));
-    picture.append(line);
-  });
-  if (active >= 0) picture.append(h("rect", { x: left, y: top + active * cell, width: cell * columns.length, height: cell, fill: "none", stroke: "var(--accent)", "stroke-width": 2, "pointer-events": "none" }));
-  picture.append(h("rect", { x: left, y: top, width: cell * columns.length, height: cell * rows.length, fill: "none", stroke: "var(--line)", "pointer-events": "none" }));
-  const rowOf = event => Number(event.target.closest?.(".row")?.dataset.row ?? -1);
-  picture.addEventListener("mouseover", event => {
-    const r = rowOf(event), c = event.target.dataset?.column;
-    picture.setAttribute("data-tip", r >= 0 && c !== undefined ? `${shown(rows[r])} → ${shown(columns[c])}: ${weights[r][c].toFixed(4)}` : "");
-    if (r >= 0) onrow(r, c === undefined ? -1 : Number(c));
-  });
-  picture.addEventListener("click", event => { const r = rowOf(event); if (r >= 0) onpick(r); });
-  // Other weights of the same tokens: only cells that change are touched.
-  picture.update = others => {
-    picture.querySelectorAll(".row").forEach((line, r) => line.querySelectorAll("rect").forEach((rect, c) => {
-      if (weights[r][c] === others[r][c]) return;
-      rect.setAttribute("fill", weightColor(others[r][c]));
-      rect.setAttribute("data-weight", others[r][c]);
-    }));
-    weights = others;
-  };
-  return picture;
-}
-
-// Tokens in two columns and lines between them, as thick as the weight. show(row) points at one; -1: all of them. Only
-// what changes is touched: this runs at every move of the mouse.
-export function linesPicture({ rows, columns, weights, onrow = () => {}, onpick = onrow }) {
-  const step = rows.length > 24 || columns.length > 24 ? 22 : 30;
-  const x1 = 16 + Math.max(60, ...rows.map(p => widthOf(short(p)))), x2 = x1 + 190;
-  const width = x2 + 16 + Math.max(60, ...columns.map(p => widthOf(short(p)))), height = step * Math.max(rows.length, columns.length) + 16;
-  const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": step > 24 ? 15 : 13, role: "img", "aria-label": "attention lines" });
-  const y = i => 24 + i * step;
-  const fans = rows.map(() => h("g", { stroke: "var(--accent)", "stroke-linecap": "round" }));
-  const fill = (fan, r) => { fan.innerHTML = weights[r].map((w, c) => w < 0.02 ? "" :
-    `<line x1="${x1 + 6}" y1="${y(r) - 5}" x2="${x2 - 6}" y2="${y(c) - 5}" stroke-width="${(1 + 4 * w).toFixed(2)}" stroke-opacity="${(0.05 + 0.85 * w).toFixed(3)}"/>`).join(""); };
-  fans.forEach(fill);
-  const left = rows.map((piece, r) => h("text", { x: x1, y: y(r), "text-anchor": "end", style: "cursor:pointer", "data-row": r }, short(piece)));
-  const right = columns.map((piece, c) => h("text", { x: x2, y: y(c) }, short(piece)));
-  picture.append(...fans, ...left, ...right);
-  const rowOf = event => Number(event.target.dataset?.row ?? -1);
-  picture.addEventListener("mouseover", event => { if (rowOf(event) >= 0) onrow(rowOf(event)); });
-  picture.addEventListener("click", event => { if (rowOf(event) >= 0) onpick(rowOf(event)); });
-  picture.update = others => { weights = others; fans.forEach(fill); };
-  picture.show = active => {
-    fans.forEach((fan, r) => fan.setAttribute("display", active < 0 || r === active ? "inline" : "none"));
-    left.forEach((word, r) => word.setAttribute("font-weight", r === active ? 700 : 400));
-    right.forEach((word, c) => word.setAttribute("fill-opacity", active < 0 ? 1 : (0.35 + 0.65 * Math.min(1, 2 * weights[active][c])).toFixed(3)));
-  };
-  return picture;
-}
 
 // A vector or matrix as a strip of coloured cells, one pixel a number.
 export function strip(values, columns, most) {
@@ -161,9 +97,9 @@ function download(name, blob) {
 }
 
 // The picture as a file of its own: colours that the page's style gives are written into it.
+const wholeOf = picture => picture.whole ? picture.whole() : picture;
 export function svgText(picture) {
-  const copy = picture.cloneNode(true), style = getComputedStyle(document.documentElement);
-  copy.removeAttribute("data-tip");
+  const copy = wholeOf(picture).cloneNode(true), style = getComputedStyle(document.documentElement);
   copy.setAttribute("font-family", "Helvetica, Arial, 'DejaVu Sans', sans-serif");
   copy.prepend(h("rect", { width: "100%", height: "100%", fill: style.getPropertyValue("--card").trim() }));
   for (const text of copy.querySelectorAll("text")) if (!text.hasAttribute("fill")) text.setAttribute("fill", style.getPropertyValue("--ink").trim());
@@ -174,7 +110,7 @@ async function savePng(name, picture) {
   const image = new Image();
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svgText(picture));
   await image.decode();
-  const box = picture.viewBox.baseVal, canvas = h("canvas", { width: 2 * box.width, height: 2 * box.height });
+  const box = wholeOf(picture).viewBox.baseVal, canvas = h("canvas", { width: 2 * box.width, height: 2 * box.height });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob(blob => download(name + ".png", blob));
 }
@@ -188,8 +124,25 @@ export function saves(name, picture) {
 }
 export const figure = (name, picture) => h("div", {}, h("div", { class: "figure" }, picture), saves(name, picture));
 
-// A row of small buttons of which one is on.
+// A row of small buttons of which one is on; show(value) says which.
 export function choice(name, values, now, pick) {
-  return h("div", { class: "group", role: "group", "aria-label": name }, ...values.map(([value, text]) =>
-    h("button", { type: "button", class: value === now ? "on" : "", "aria-pressed": String(value === now), onclick: () => pick(value) }, text)));
+  const buttons = values.map(([value, text]) => h("button", { type: "button", onclick: () => pick(value) }, text));
+  const group = h("div", { class: "group", role: "group", "aria-label": name }, ...buttons);
+  let on = null;
+  const mark = (button, pressed) => { button.className = pressed ? "on" : ""; button.setAttribute("aria-pressed", String(pressed)); };
+  buttons.forEach(button => mark(button, false));
+  group.show = value => {
+    const next = buttons[values.findIndex(([one]) => one === value)] || null;
+    if (next === on) return;
+    if (on) mark(on, false);
+    if (next) mark(next, true);
+    on = next;
+  };
+  group.show(now);
+  return group;
+}
+
+// Text that is there already is not put there again: that would lay the page out anew.
+export function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
 }

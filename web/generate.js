@@ -1,6 +1,7 @@
 // Generate (Fill, Answer): the answer step by step, the candidates of each step, and another way at any of them.
 import { exported, find, inspect, labels, matrix, model, set, state, telling } from "look/state";
-import { figure, h, matrixPicture, shown } from "look/draw";
+import { figure, h, shown } from "look/draw";
+import { matrixPicture } from "look/pictures";
 import { treePicture } from "look/tree";
 
 const notes = {
@@ -8,32 +9,51 @@ const notes = {
   "language-model": "Pick a step; click another candidate and the model goes on from there, taking the likeliest each time.",
   "masked-lm": "Pick a mask; click another candidate and the model reads the text again with that word in it.",
   classification: "What the model's last layer makes of the first token, as probabilities.",
-  tagging: "Pick a token to see what else it could have been.",
+  tagging: "Pick a word to see what else it could have been.",
+  answering: "Parts of the text by the probability that the answer begins and ends there; pick another to see where it stands.",
 };
+
+export const percent = p => ` ${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`;
+
+// Spans count characters, not the halves that JavaScript's strings have.
+const part = (text, [begin, end]) => [...text].slice(begin, end).join("");
+export const answeredText = (text, span) => [part(text, [0, span[0]]), h("mark", { class: "answer" }, part(text, span)), part(text, [span[1]])];
+export function taggedText(text, steps) {
+  let at = 0;
+  const parts = steps.flatMap(step => {
+    const between = part(text, [at, step.span[0]]), word = part(text, step.span), tag = step.candidates[0].text;
+    at = step.span[1];
+    return [between, tag === "O" ? word : h("ruby", {}, word, h("rt", {}, tag))];
+  });
+  return [...parts, part(text, [at])];
+}
 
 // The tokens to pick from: what was written, or the text with its masks and tags.
 function tokens(result, at) {
-  const button = (text, i) => h("button", { class: i === at ? "on" : "", title: `probability ${result.steps[i].probability}`, onclick: () => set({ step: i }) }, text);
+  const button = (text, i, below = null) => h("button", { class: i === at ? "on" : "", title: `probability ${result.steps[i].probability}`, onclick: () => set({ step: i }) }, text, below);
   const quiet = piece => h("span", { class: "box" }, shown(piece));
   if (model.kind === "language-model") return [...result.source.pieces.map(quiet), ...result.target.pieces.map((piece, i) => button(shown(piece), i))];
   if (model.kind === "masked-lm" || model.kind === "tagging") {
-    const byPlace = new Map(result.steps.map((step, i) => [step.place, i]));
-    return result.source.pieces.map((piece, place) => byPlace.has(place)
-      ? button(model.kind === "tagging" ? `${shown(piece)} ${result.target.pieces[byPlace.get(place)]}` : shown(result.target.pieces[byPlace.get(place)]), byPlace.get(place))
-      : quiet(piece));
+    const byPlace = new Map(result.steps.map((step, i) => [step.place, i])), tag = i => h("small", { class: "tag" }, result.target.pieces[i]);
+    return result.source.pieces.map((piece, place) => !byPlace.has(place) ? quiet(piece)
+      : model.kind === "tagging" ? button(shown(piece), byPlace.get(place), tag(byPlace.get(place))) : button(shown(result.target.pieces[byPlace.get(place)]), byPlace.get(place)));
   }
+  if (model.kind === "answering") return [h("p", { class: "passage" }, ...answeredText(state.text, result.steps[0].candidates[picked(result)].span))];
   return result.target.pieces.map((piece, i) => button(shown(piece), i));
 }
 
+// Of a question there is one step, and its candidates are gone through.
+const picked = result => Math.max(0, Math.min(state.step, result.steps[0].candidates.length - 1));
+
 function candidates(result, at) {
   const step = result.steps[at], most = Math.max(...step.candidates.map(c => c.probability), 1e-9);
-  const fixed = exported || model.kind === "classification" || model.kind === "tagging";
-  return h("table", { class: "candidates" }, ...step.candidates.map(candidate => {
+  const answering = model.kind === "answering", fixed = (exported && !answering) || model.kind === "classification" || model.kind === "tagging";
+  return h("table", { class: answering ? "candidates long" : "candidates" }, ...step.candidates.map((candidate, i) => {
     const bar = h("div", { class: "meter" });
     bar.style.width = 100 * candidate.probability / most + "%";
-    return h("tr", {}, h("td", {}, h("button", { class: candidate.id === step.chosen ? "on" : "", disabled: fixed ? "" : null,
-      onclick: () => set({ prefix: [...result.target.ids.slice(0, at), candidate.id].join(","), step: at }) }, shown(candidate.text))),
-    h("td", { class: "number" }, candidate.probability.toFixed(4)), h("td", { style: "width:60%" }, bar));
+    return h("tr", {}, h("td", {}, h("button", { class: (answering ? i === picked(result) : candidate.id === step.chosen) ? "on" : "", disabled: fixed ? "" : null,
+      onclick: () => set(answering ? { step: i } : { prefix: [...result.target.ids.slice(0, at), candidate.id].join(","), step: at }) }, shown(candidate.text))),
+    h("td", { class: "number" }, candidate.probability.toFixed(4)), h("td", { style: answering ? "width:35%" : "width:60%" }, bar));
   }));
 }
 
@@ -54,7 +74,7 @@ function play(count) {
   }, 450);
 }
 
-const names = { translation: "Written so far", "language-model": "Written so far", "masked-lm": "What the masks hide", classification: "The label", tagging: "A label for every token" };
+const names = { translation: "Written so far", "language-model": "Written so far", "masked-lm": "What the masks hide", classification: "The label", tagging: "A label for every word", answering: "Where the answer stands" };
 
 export async function generateView(plain) {
   const prefix = state.prefix ? state.prefix.split(",").map(Number) : null;
@@ -68,8 +88,8 @@ export async function generateView(plain) {
     prefix ? h("button", { onclick: () => set({ prefix: "", step: at }) }, "the model's own") : null) : prefix ? h("button", { onclick: () => set({ prefix: "" }) }, "the model's own") : null;
   const score = ` (score ${result.score.toFixed(3)}, ${model.kind === "translation" ? "beam search" : "by itself it"} had ${plain.score.toFixed(3)})`;
   const steps = h("div", { class: "card" }, h("h2", {}, names[model.kind]), h("p", { class: "note" }, notes[model.kind]),
-    h("div", { class: "tokens" }, ...tokens(result, at)), controls,
-    h("h3", { style: "margin-top:14px" }, count > 1 ? `candidates of step ${at + 1}` : "candidates"), candidates(result, at),
+    model.kind === "classification" ? null : h("div", { class: "tokens" }, ...tokens(result, at)), controls,
+    h("h3", { style: "margin-top:14px" }, model.kind === "tagging" ? `what “${part(state.text, result.steps[at].span)}” may be` : count > 1 ? `candidates of step ${at + 1}` : "candidates"), candidates(result, at),
     prefix ? h("p", {}, h("span", { class: "quiet" }, "now: "), h("mark", { id: "continued" }, result.text), h("span", { class: "quiet" }, score)) : null);
   let looked = null;
   if (last) {

@@ -1,6 +1,7 @@
 // Heads: one attention as lines and as a matrix, alone or beside another head.
 import { find, labels, matrix, model, remember, set, state, titleOf } from "look/state";
-import { choice, figure, h, linesPicture, matrixPicture, shown } from "look/draw";
+import { choice, figure, h, say, shown } from "look/draw";
+import { linesPicture, matrixPicture } from "look/pictures";
 
 export function place() {
   const there = model.attention.filter(a => a.stack === state.stack && a.kind === state.kind);
@@ -9,17 +10,19 @@ export function place() {
 
 const kindOf = a => a.stack + " " + a.kind;
 
+// Which attention, layer and head; show(place) marks those of another place with the same choices.
 export function placeControls(now, { average = true } = {}) {
   const kinds = [...new Map(model.attention.map(a => [kindOf(a), [kindOf(a), titleOf(a)]])).values()];
   const layers = model.attention.filter(a => kindOf(a) === kindOf(now)).map(a => [a.layer, String(a.layer + 1)]);
   const heads = Array.from({ length: now.heads }, (_, i) => [i, String(i + 1)]);
-  if (!model.layers) return [];  // one attention with one head: nothing to choose
+  if (!model.layers) return { nodes: [], show() {} };  // one attention with one head: nothing to choose
   if (average) heads.unshift([-1, "average"]);
-  return [
+  const head = at => Math.max(average ? -1 : 0, Math.min(state.head, at.heads - 1));
+  const layer = choice("layer", layers, now.layer, layer => set({ layer })), which = choice("head", heads, head(now), head => set({ head }));
+  return { nodes: [
     choice("kind", kinds, kindOf(now), kind => { const [stack, name] = kind.split(" "); set({ stack, kind: name }); }),
-    h("label", {}, "layer", choice("layer", layers, now.layer, layer => set({ layer }))),
-    h("label", {}, "head", choice("head", heads, Math.max(average ? -1 : 0, Math.min(state.head, now.heads - 1)), head => set({ head }))),
-  ];
+    h("label", {}, "layer", layer), h("label", {}, "head", which),
+  ], show(at) { layer.show(at.layer), which.show(head(at)); } };
 }
 
 const nameOf = (now, head) => `${now.stack}-${now.kind}-layer${now.layer + 1}-` + (head < 0 ? "average" : `head${head + 1}`);
@@ -30,38 +33,40 @@ function pair(result, rows, columns) {
   let weights = rows.map(() => columns.map(() => 0)), name = "";
   const words = h("p", { class: "quiet" }), title = h("h3");
   const onrow = (row, column = -1) => {
-    lines.show(row);
+    lines.show(row, weights);
     const top = row < 0 ? [] : weights[row].map((w, c) => [w, c]).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    words.textContent = row < 0 ? "Point at a token to see where it looks; a click keeps it."
+    say(words, row < 0 ? "Point at a token to see where it looks; a click keeps it."
       : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}`
-        : `${shown(rows[row])} looks at ` + top.map(([w, c]) => `${shown(columns[c])} ${w.toFixed(2)}`).join(", ");
+        : `${shown(rows[row])} looks at ` + top.map(([w, c]) => `${shown(columns[c])} ${w.toFixed(2)}`).join(", "));
   };
   const focus = () => onrow(Math.min(state.focus, rows.length - 1));
   const onpick = row => { remember({ focus: row === state.focus ? -1 : row }); focus(); };
   const lines = linesPicture({ rows, columns, weights, onrow, onpick }), cells = matrixPicture({ rows, columns, weights, onrow, onpick });
   const box = h("div", { class: "card", onmouseleave: focus }, title,
-    h("div", { class: "columns" }, figure(() => name + "-lines", lines), figure(() => name, cells)), words);
+    h("div", { class: "pair" }, figure(() => name + "-lines", lines), figure(() => name, cells)), words);
   return { box, show(now, head) {
     weights = matrix(find(result, now), head), name = nameOf(now, head);
-    title.textContent = !model.layers ? "the attention" : head < 0 ? "all heads averaged" : `head ${head + 1}`;
-    lines.update(weights), cells.update(weights);
+    say(title, !model.layers ? "the attention" : head < 0 ? "all heads averaged" : `head ${head + 1}`);
+    cells.update(weights);
     focus();
   } };
 }
 
-// Going from head to head keeps the pictures and changes their colours: ten heads a second at 60 frames.
+// Going from head to head keeps all elements and changes what differs: ten heads a second at 60 frames.
 let drawn = { key: "" };
 export function headsView(result) {
   const now = place(), head = Math.min(state.head, now.heads - 1), others = state.compare > -2 && now.heads > 1;
   const key = [now.stack, now.kind, others, document.documentElement.dataset.theme].join(" ");
   if (drawn.key !== key || drawn.result !== result) {
     const { rows, columns } = labels(result, now), pairs = Array.from({ length: others ? 2 : 1 }, () => pair(result, rows, columns));
-    const controls = h("div", { class: "controls" }), note = h("p", { class: "note" });
-    drawn = { key, result, pairs, controls, note, root: h("div", {}, controls, note, h("div", { class: "columns" }, ...pairs.map(p => p.box))) };
+    const second = [[-2, "none"], [-1, "average"], ...Array.from({ length: now.heads }, (_, i) => [i, String(i + 1)])];
+    const controls = placeControls(now), compare = choice("compare", second, state.compare, compare => set({ compare })), note = h("p", { class: "note" });
+    drawn = { key, result, pairs, controls, compare, note, root: h("div", {},
+      h("div", { class: "controls" }, ...controls.nodes, now.heads > 1 ? h("label", {}, "beside it", compare) : null),
+      note, h("div", { class: "columns" }, ...pairs.map(p => p.box))) };
   }
-  const second = [[-2, "none"], [-1, "average"], ...Array.from({ length: now.heads }, (_, i) => [i, String(i + 1)])];
-  drawn.controls.replaceChildren(...placeControls(now), ...(now.heads > 1 ? [h("label", {}, "beside it", choice("compare", second, state.compare, compare => set({ compare })))] : []));
-  drawn.note.textContent = model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.` : "Each word that is written (left) looks at the words that were read. Keys: [ ] tokens.";
+  drawn.controls.show(now), drawn.compare.show(state.compare);
+  say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.` : "Each word that is written (left) looks at the words that were read. Keys: [ ] tokens.");
   drawn.pairs[0].show(now, head);
   if (others) drawn.pairs[1].show(now, Math.min(state.compare, now.heads - 1));
   return drawn.root;

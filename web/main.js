@@ -5,13 +5,13 @@ import { mapView } from "look/map";
 import { headsView } from "look/heads";
 import { stepsView } from "look/steps";
 import { positionsView } from "look/positions";
-import { generateView } from "look/generate";
+import { answeredText, generateView, percent, taggedText } from "look/generate";
 import { ablateView } from "look/ablate";
 import { runView } from "look/run";
 
 const alone = model.kind === "run";
 const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
-  classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], encoder: [null, "Read"] }[model.kind] || [];
+  classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], answering: ["Answer", "Answer"], encoder: [null, "Read"] }[model.kind] || [];
 const views = {
   ...(model.run ? { run: ["Training", runView] } : {}),
   ...(alone ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
@@ -28,34 +28,52 @@ function fail(error) {
   setTimeout(() => { $("error").hidden = true; }, 6000);
 }
 
-// The answer over the views: a translation, a text that goes on, a text whose masks are filled, a label.
+// The answer over the views: a translation, a text that goes on, a text whose masks are filled, a label, a text with its
+// tags or with what answers the question.
 function answer(result) {
   if (model.kind === "language-model") return [state.text, h("mark", {}, result.text)];
   if (model.kind === "masked-lm" && !result.steps.length) return [h("span", { class: "quiet" }, `Write ${model.mask} where the model shall guess.`)];
+  if (model.kind === "tagging") return taggedText(state.text, result.steps);
+  if (model.kind === "answering" && result.steps.length) return [...answeredText(state.text, result.steps[0].span), h("span", { class: "quiet" }, percent(result.steps[0].probability))];
   return [result.text];
 }
 
-let turn = 0;
+const tabs = Object.fromEntries(Object.entries(views).map(([name, [title]]) =>
+  [name, h("a", { href: "#", onclick: event => { event.preventDefault(); set({ view: name }); } }, title)]));
+$("tabs").append(...Object.values(tabs));
+let open = "";
+function showTab() {
+  if (open === state.view) return;
+  tabs[open]?.removeAttribute("aria-current");
+  const tab = tabs[open = state.view];
+  tab.setAttribute("aria-current", "page");
+  $("form").hidden = $("translation").hidden = open === "run";  // its inputs are those it was recorded with
+  $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
+}
+
+// Only what has changed is put into the page: a head by key has to fit between two frames.
+let turn = 0, answered = null;
 async function draw() {
   const mine = ++turn;
   if (!views[state.view]) state.view = Object.keys(views)[0];
-  $("tabs").replaceChildren(...Object.entries(views).map(([name, [title]]) =>
-    h("a", { href: "#", "aria-current": name === state.view ? "page" : null, onclick: event => { event.preventDefault(); set({ view: name }); } }, title)));
-  const tab = $("tabs").querySelector("[aria-current]");
-  $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
-  if ($("text") !== document.activeElement) $("text").value = state.text;
+  showTab();
+  if ($("text") !== document.activeElement && $("text").value !== state.text) $("text").value = state.text;
   try {
     const result = alone ? null : await inspect({ text: state.text });
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
-    if (result) $("translation").replaceChildren(...answer(result));
+    if (result && result !== answered) $("translation").replaceChildren(...answer(answered = result));
     if ($("view").firstChild !== view) $("view").replaceChildren(view);
-    document.title = `${result ? result.text || state.text : model.name} · attend look`;
+    const title = `${result ? result.text || state.text : model.name} · attend look`;
+    if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
   } catch (error) {
     if (mine === turn) fail(error);
   }
 }
+// However many keys were pressed since, once a frame.
+let waiting = 0;
+onChange(() => { waiting ||= requestAnimationFrame(() => { waiting = 0; draw(); }); });
 
 // Digits choose a view, arrows go through layers and heads of the attention at hand, or through the steps of an answer;
 // [ and ] go through tokens, / goes to the sentence.
@@ -84,8 +102,7 @@ preferred.addEventListener("change", () => { theme(preferred.matches ? "dark" : 
 $("theme").addEventListener("click", () => { theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); draw(); });
 
 const size = model.parameters >= 1e6 ? `${(model.parameters / 1e6).toFixed(1)} M` : `${Math.round(model.parameters / 1e3)} k`;
-$("model").textContent = alone ? `${model.name} · training` : `${model.name} · ${model.config.model_type} · ${size} parameters` + (exported ? " · exported" : "");
-if (alone) $("form").hidden = $("translation").hidden = true;
+$("model").textContent = alone ? `${model.name} · training` : [model.name, ...(model.config.model_type === model.name ? [] : [model.config.model_type]), `${size} parameters`, ...(exported ? ["exported"] : [])].join(" · ");
 $("go").textContent = answers[1] || "";
 $("form").addEventListener("submit", event => {
   event.preventDefault();
@@ -99,5 +116,4 @@ function start() {
   draw();
 }
 addEventListener("hashchange", start);
-onChange(draw);
 start();

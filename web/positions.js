@@ -1,6 +1,7 @@
 // Positions: what is added to the tokens for their places, the rotation that shifts sinusoids, and the model without any.
 import { exported, inspect, model, positions, state } from "look/state";
-import { figure, h, matrixPicture, signedColor } from "look/draw";
+import { figure, h, signedColor } from "look/draw";
+import { matrixPicture } from "look/pictures";
 
 const learned = model.positions === "learned", halves = model.positions === "sinusoidal-halves";
 

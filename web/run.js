@@ -1,7 +1,8 @@
 // Training: the curves of a run, what it makes of fixed inputs, and their attention from noise to alignment, with a
 // slider over the steps. While the run goes on, new lines are asked for every second.
-import { ask, labels, matrix, remember, state, titleOf } from "look/state";
-import { choice, figure, h, matrixPicture, paint, saves, thumbnailsPicture } from "look/draw";
+import { ask, labels, matrix, model, remember, state, titleOf } from "look/state";
+import { choice, figure, h, paint, saves, short, thumbnailsPicture } from "look/draw";
+import { matrixPicture } from "look/pictures";
 import { chart } from "look/charts";
 
 const run = { log: [], look: [], steps: 0 };
@@ -47,7 +48,7 @@ function charts() {
 function status() {
   const newest = run.log[run.log.length - 1], step = reached();
   if (!newest) return "The run has just begun.";
-  const seconds = Math.round(newest.seconds || 0), time = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+  const seconds = Math.round(Math.max(0, ...run.log.map(line => line.seconds || 0))), time = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
   return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time}.`;
 }
 
@@ -78,7 +79,10 @@ function pictures() {
   const drawLarge = () => {
     const place = here(), head = Math.min(state.head, place.heads - 1);
     title.textContent = titleOf(place) + (places().length > 1 ? `, layer ${place.layer + 1}, ` + (head < 0 ? "all heads averaged" : `head ${head + 1}`) : "");
-    large.replaceChildren(figure("attention", matrixPicture({ ...labels(one(), place), weights: matrix(unpack(place), head) })));
+    const words = labels(one(), place), key = JSON.stringify([words, document.documentElement.dataset.theme]), weights = matrix(unpack(place), head);
+    if (large.key === key) return large.picture.update(weights);
+    large.key = key, large.picture = matrixPicture({ ...words, weights });
+    large.replaceChildren(figure("attention", large.picture));
   };
   const show = () => {
     const now = picture(), last = run.look.length - 1, at = state.at < 0 ? last : Math.min(state.at, last);
@@ -99,7 +103,7 @@ function pictures() {
         thumbs.push({ canvas, index, head, name: `${place.stack} ${place.kind} ${place.layer + 1}.${head + 1}` });
         return h("button", { title: name, "aria-label": name, onclick: () => { remember({ stack: place.stack, kind: place.kind, layer: place.layer, head }); show(); } }, canvas);
       }))));
-    const examples = picture().examples.map((example, i) => [i, whole(example.source).slice(0, 28)]);
+    const examples = picture().examples.map((example, i) => [i, short(whole(example.source), 28)]);
     box.replaceChildren(h("div", { class: "controls" }, button, slider, label), h("div", { class: "controls" }, choice("example", examples, Math.min(state.example, examples.length - 1), example => pick({ example }))),
       h("div", { class: "columns" }, h("div", { class: "card" }, words, title, large), !rows.length ? null :
         h("div", { class: "card" }, h("h3", {}, "every head; click one"), ...rows, saves("heads", () => thumbnailsPicture(thumbs.map(t => [t.name, t.canvas]), Math.max(...places().map(a => a.heads)))))));
@@ -109,9 +113,12 @@ function pictures() {
   return { box, show };
 }
 
+const readable = ["translation", "language-model", "classification", "tagging"];  // others have more than words in them
 let live = 0;
 export async function runView() {
   await update();
+  // What the other views begin with: a text of the kind the model knows.
+  if (state.text === model.example && run.look.length && readable.includes(model.kind)) state.text = whole(run.look[0].examples[0].source);
   clearInterval(live);
   const head = h("p", { class: "note", id: "status" }, status()), curves = h("div", {}, charts()), below = h("div");
   let album = run.look.length ? pictures() : null;

@@ -27,6 +27,7 @@ export const state = { ...defaults };
 
 // Returns what is wrong with the address, if anything.
 export function readAddress() {
+  clearTimeout(writer), writer = 0;
   Object.assign(state, defaults);
   const words = new URLSearchParams(location.hash.slice(1)), meant = words.get("model");
   for (const [name, value] of words)
@@ -43,19 +44,29 @@ function address() {
 
 let draw = () => {};
 export function onChange(callback) { draw = callback; }
-// Into the address, without drawing anew.
+// Into the address, without drawing anew; while keys are held, four times a second, because browsers stop listening to
+// pages that write there more often.
+let written = -1e9, writer = 0;
+function write() {
+  clearTimeout(writer);
+  writer = 0, written = performance.now();
+  history.replaceState(null, "", address());
+}
+addEventListener("pagehide", () => { if (writer) write(); });
 export function remember(changes) {
   Object.assign(state, changes);
-  history.replaceState(null, "", address());
+  if (performance.now() - written > 250) write();
+  else writer ||= setTimeout(write, 250);
 }
 export function set(changes) {
   remember(changes);
-  return draw();
+  draw();
 }
 
 // Answers by request, so that going back and forth costs nothing.
-const kept = new Map();
+const kept = new Map(), letters = model.kind === "language-model" && model.vocabulary < 512;  // it writes letters: more of them
 export function inspect(request) {
+  if (letters) request = { tokens: 32, ...request };
   if (exported) {
     const plain = !request.prefix && !request.ablation && request.text === exported.text;
     if (plain) return Promise.resolve(exported.result);
@@ -99,7 +110,7 @@ export function labels(result, place) {
     const all = place.stack === "encoder" ? source : [...source, ...target];
     return { rows: all, columns: all };
   }
-  const inputs = ["<s>", ...target.slice(0, -1)];
+  const inputs = [model.start || "<s>", ...target.slice(0, -1)];
   return {
     rows: place.stack === "encoder" ? source : place.kind === "self" ? inputs : target,
     columns: place.stack === "encoder" || place.kind === "cross" ? source : inputs,

@@ -44,7 +44,7 @@ export async function stepsView(result) {
   const walk = await trace(where);
   const tokens = exported ? [] : [h("div", { class: "controls" }, h("label", {}, "token", h("div", { class: "tokens" }, ...rows.map((piece, i) =>
     h("button", { class: i === token ? "on" : "", onclick: () => set({ token: i }) }, shown(piece))))))];
-  return h("div", {}, exported ? null : h("div", { class: "controls" }, ...placeControls(now, { average: false })), ...tokens,
+  return h("div", {}, exported ? null : h("div", { class: "controls" }, ...placeControls(now, { average: false }).nodes), ...tokens,
     h("p", { class: "note" }, `How “${shown(walk.queries[walk.token])}” passes head ${walk.head + 1} of ${walk.heads}. Blue is below zero, orange above; each strip has its own scale.`),
     h("div", { class: "card" }, ...walk.steps.map(step => h("section", { class: "step", "data-step": step.name },
       h("div", {}, h("h2", {}, step.name), h("div", { class: "formula" }, step.formula),

@@ -1,5 +1,6 @@
 // Beam search as a tree: a column a step, a lane for each beginning that led somewhere, the winner on top.
 import { h, short } from "look/draw";
+import { model } from "look/state";
 
 // Which nodes the answer consists of, by its ids.
 function winner(beam, ids) {
@@ -30,7 +31,7 @@ export function treePicture(result, at) {
   const column = 98, row = 27, left = 62, width = left + column * (lastStep + 1) + 60, height = row * (lanes + 1) + 20;
   const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 13, role: "img", "aria-label": "beam search" });
   const x = i => left + column * beam[i].step, y = i => 22 + row * lane[i];
-  picture.append(h("text", { x: 6, y: 27, "fill-opacity": 0.6 }, "<s>"));
+  picture.append(h("text", { x: 6, y: 27, "fill-opacity": 0.6 }, model.start));
   beam.forEach((node, i) => {
     if (node.step > now) return;
     const fromX = node.parent < 0 ? 34 : x(node.parent) + 6 + Math.min(78, (won.has(node.parent) ? 8.9 : 8) * short(beam[node.parent].text, 9).length), fromY = node.parent < 0 ? 22 : y(node.parent);

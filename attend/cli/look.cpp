@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   attend look                                                the model that comes with attend, at http://127.0.0.1:8080
   attend look --model runs/en-de --port 0                    your own, at any free port
-  attend look --model gpt2                                   GPT-2, BERT, RoBERTa and DistilBERT from Hugging Face folders
+  attend look --model gpt2                                   GPT-2, BERT, RoBERTa, DistilBERT, Marian: Hugging Face folders
   attend look --run runs/en-de                               a training run: its curves, and how attention took shape
   attend look --text "I am a student." --export student.html one file for a slide or an e-mail
   attend look --text "I am a student." --png heads.png       every head as one picture, without a browser

@@ -28,6 +28,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   echo "I am a student." | attend translate                     with the model that comes with attend
   attend translate --model runs/en-de test.en > test.de         lines in, lines out, in order
+  attend translate --model opus-mt-en-fr < test.en              Marian's models, from Hugging Face folders
   attend translate --show-attention                             type lines; see where the model looked
   attend translate --attention-svg figure.svg < line.txt        the figure of Bahdanau et al. 2015
   attend translate --n-best 4 --beams 8 < test.en               "3 ||| -0.4137 ||| text": line from 1, score, text

@@ -120,6 +120,7 @@ Json Api::model() const {
                {"parameters", card.parameters},
                {"positions", card.positions},
                {"mask", card.mask},
+               {"start", card.start},
                {"example", card.example},
                {"layers", anatomy.has_layers()},
                {"attention", std::move(places)},

@@ -46,14 +46,21 @@ void append_attention(std::string& text, const tasks::SeenAttention& seen) {
   text += "]}";
 }
 
+void put_span(Json& json, const Span& span) {
+  if (span.begin < span.end) json["span"] = {span.begin, span.end};
+}
+
 Json step_json(const tasks::InspectedStep& step) {
   Json candidates = Json::array();
-  for (const tasks::Candidate& candidate : step.candidates)
+  for (const tasks::Candidate& candidate : step.candidates) {
     candidates.push_back(
         {{"id", candidate.id}, {"text", candidate.text}, {"probability", rounded(candidate.probability)}});
+    put_span(candidates.back(), candidate.span);
+  }
   Json json = {
       {"chosen", step.chosen}, {"probability", rounded(step.probability)}, {"candidates", std::move(candidates)}};
   if (step.place >= 0) json["place"] = step.place;
+  put_span(json, step.span);
   return json;
 }
 

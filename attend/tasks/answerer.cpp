@@ -12,17 +12,7 @@ namespace {
 
 constexpr std::string_view kHeads[] = {"ForQuestionAnswering"};
 
-// What the model says of the context's tokens of one window.
-struct WindowLogits {
-  std::vector<float> starts, ends;
-};
-
-struct Candidate {
-  float logit;
-  Span span;
-};
-
-double log_sum(const std::vector<WindowLogits>& windows, std::vector<float> WindowLogits::*side) {
+double log_sum(std::span<const WindowLogits> windows, std::vector<float> WindowLogits::*side) {
   double most = -INFINITY, sum = 0;
   for (const WindowLogits& window : windows)
     for (float value : window.*side) most = std::max(most, static_cast<double>(value));
@@ -32,6 +22,28 @@ double log_sum(const std::vector<WindowLogits>& windows, std::vector<float> Wind
 }
 
 }  // namespace
+
+std::vector<FoundSpan> spans_of(std::span<const WindowLogits> windows, std::int64_t max_tokens) {
+  const double all = log_sum(windows, &WindowLogits::starts) + log_sum(windows, &WindowLogits::ends);
+  struct Scored {
+    float logit;
+    FoundSpan span;
+  };
+  std::vector<Scored> scored;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const auto& [starts, ends] = windows[i];
+    for (std::size_t first = 0; first < starts.size(); ++first)
+      for (std::size_t last = first; last < std::min(ends.size(), first + static_cast<std::size_t>(max_tokens)); ++last)
+        scored.push_back({starts[first] + ends[last], {i, first, last}});
+  }
+  std::ranges::stable_sort(scored, std::ranges::greater(), &Scored::logit);
+  std::vector<FoundSpan> found;
+  for (Scored& one : scored) {
+    one.span.probability = static_cast<float>(std::exp(static_cast<double>(one.logit) - all));
+    found.push_back(one.span);
+  }
+  return found;
+}
 
 Answerer::Answerer(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : encoder_(folder, "answer", kHeads, backend, format) {}
@@ -74,23 +86,14 @@ std::vector<Answer> Answerer::answer(std::string_view question, std::string_view
       found[indices[i]] = {{logits.begin() + from, logits.begin() + to}, {ends + from, ends + to}};
     }
   });
-  const double all = texts.empty() ? 0 : log_sum(found, &WindowLogits::starts) + log_sum(found, &WindowLogits::ends);
-  std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    for (std::size_t start = 0; start < found[i].starts.size(); ++start)
-      for (std::size_t end = start;
-           end < std::min(found[i].ends.size(), start + static_cast<std::size_t>(options.max_tokens)); ++end)
-        candidates.push_back({found[i].starts[start] + found[i].ends[end],
-                              {texts[i].offsets[texts[i].second.begin + start].begin,
-                               texts[i].offsets[texts[i].second.begin + end].end}});
-  std::ranges::stable_sort(candidates, std::ranges::greater(), &Candidate::logit);
   std::vector<Answer> answers;
-  for (const Candidate& candidate : candidates) {
+  for (const FoundSpan& one : spans_of(found, options.max_tokens)) {
     if (static_cast<std::int64_t>(answers.size()) == options.top_k) break;
+    const EncoderText& text = texts[one.window];
+    const Span span{text.offsets[text.second.begin + one.first].begin, text.offsets[text.second.begin + one.last].end};
     // Two windows may see the same answer: the surer one counts.
-    if (std::ranges::find(answers, candidate.span, &Answer::span) != answers.end()) continue;
-    answers.push_back({characters_of(context, candidate.span), candidate.span,
-                       static_cast<float>(std::exp(static_cast<double>(candidate.logit) - all))});
+    if (std::ranges::find(answers, span, &Answer::span) == answers.end())
+      answers.push_back({characters_of(context, span), span, one.probability});
   }
   return answers;
 }

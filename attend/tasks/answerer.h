@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,19 @@ struct Answer {
   Span span;
   float score = 0;  // the probability of the beginning times that of the end, among all tokens of the context
 };
+
+// What the model says of the context's tokens of one window.
+struct WindowLogits {
+  std::vector<float> starts, ends;
+};
+
+// Tokens first to last of one window's context, and the probability among all of all windows.
+struct FoundSpan {
+  std::size_t window = 0, first = 0, last = 0;
+  float probability = 0;
+};
+// All answers of at most so many tokens, likeliest first.
+std::vector<FoundSpan> spans_of(std::span<const WindowLogits> windows, std::int64_t max_tokens);
 
 // A context cut into windows, each behind the question. Throws Error when the question leaves no room for the context.
 std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string_view question,

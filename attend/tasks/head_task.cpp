@@ -9,6 +9,7 @@
 #include "attend/base/json.h"
 #include "attend/base/random.h"
 #include "attend/base/unicode.h"
+#include "attend/tasks/answerer.h"
 #include "attend/tasks/training_examples.h"
 
 namespace attend::tasks {
@@ -119,7 +120,52 @@ train::Validation HeadTask::judge(const std::vector<HeadExample>& examples,
   return result;
 }
 
-// The first short texts of the validation file, with what the head says of them as a whole.
+// The words with a tag other than O, of those that the model has tokens for.
+std::string HeadTask::tagged(const HeadExample& example,
+                             const std::function<std::string(std::size_t word)>& tag) const {
+  std::string line;
+  for (std::size_t word = 0; word < example.words.size(); ++word)
+    if (example.words[word] >= 0 && tag(word) != "O")
+      line += fmt::format("{}{} {}", line.empty() ? "" : " · ", parts_.validation_texts[example.source].words[word],
+                          tag(word));
+  return line.empty() ? "all O" : line;
+}
+
+HeadTask::Said HeadTask::said_of(const HeadExample& example, const Tensor& found) const {
+  const std::vector<float> logits = download(found);
+  const std::vector<std::string>& labels = parts_.reader.config().labels;
+  const data::LabelledText& truth = parts_.validation_texts[example.source];
+  const auto label_at = [&](std::size_t row) -> const std::string& {
+    const auto first = logits.begin() + static_cast<std::ptrdiff_t>(row * labels.size());
+    const auto end = first + static_cast<std::ptrdiff_t>(labels.size());
+    return labels.at(static_cast<std::size_t>(std::max_element(first, end) - first));
+  };
+  switch (parts_.kind) {
+    case TargetKind::number:
+      return {fmt::format("{:.3f}", logits[0]), truth.label};
+    case TargetKind::label:
+      return {label_at(0), labels.at(static_cast<std::size_t>(example.targets.at(0)))};
+    case TargetKind::tags:
+      return {tagged(example, [&](std::size_t i) { return label_at(static_cast<std::size_t>(example.words[i])); }),
+              tagged(example, [&](std::size_t i) { return truth.tags[i]; })};
+    case TargetKind::span:
+      break;
+  }
+  // [2, 1, T]: of the context's tokens.
+  const auto [begin, end] = example.text.second;
+  const auto context = [&](std::int64_t side) {
+    const auto first = logits.begin() + side * found.width();
+    return std::vector<float>(first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end));
+  };
+  const WindowLogits window{context(0), context(1)};
+  const std::vector<FoundSpan> spans = spans_of(std::span(&window, 1), AnswerOptions{}.max_tokens);
+  if (spans.empty()) return {};
+  const Span answer{example.text.offsets[begin + spans[0].first].begin,
+                    example.text.offsets[begin + spans[0].last].end};
+  return {characters_of(truth.pair, answer), truth.answers.front().text};
+}
+
+// The first short texts of the validation file, with what the head says of them.
 Json HeadTask::examples() {
   if (parts_.head.name() == "gpt2") return Json::array();  // its parts have other names than BERT's
   const models::BertConfig& config = parts_.reader.config();
@@ -139,23 +185,14 @@ Json HeadTask::examples() {
     const HeadBatch batch = parts_.kind == TargetKind::span
                                 ? batches.put(make_head_batch(parts_.reader, parts_.kind, alone))
                                 : pack_once(parts_.reader, text, parts_.backend);
-    const std::vector<float> logits = download(parts_.head.logits(batch.in(pass)));
-    std::string said, should;
-    if (parts_.kind == TargetKind::number) said = fmt::format("{:.3f}", logits[0]);
-    if (parts_.kind == TargetKind::label) {
-      // Texts behind this one are filling.
-      const auto end = logits.begin() + static_cast<std::ptrdiff_t>(config.labels.size());
-      const auto best = std::max_element(logits.begin(), end) - logits.begin();
-      said = config.labels.at(static_cast<std::size_t>(best));
-      should = config.labels.at(static_cast<std::size_t>(example.targets.at(0)));
-    }
+    const auto [said, should] = said_of(example, parts_.head.logits(batch.in(pass)));
     std::vector<std::string> pieces;
     for (const std::int32_t id : example.text.ids) pieces.push_back(token_name(parts_.reader.tokenizer(), id));
     list.push_back(
         {{"source",
           {{"pieces", pieces}, {"text", replace_invalid_utf8(parts_.reader.tokenizer().decode(example.text.ids))}}},
-         {"target", {{"pieces", Json::array()}, {"text", should}}},
-         {"text", said},
+         {"target", {{"pieces", Json::array()}, {"text", replace_invalid_utf8(should)}}},
+         {"text", replace_invalid_utf8(said)},
          {"attention", packed_attention(anatomy, collector, {.rows = length, .columns = length})}});
   }
   return list;

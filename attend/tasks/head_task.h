@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,12 @@ class HeadTask : public train::Task {
   using Prefetch = data::Prefetch<HostHeadBatch, std::uint64_t>;
   void start_prefetch();
   HostHeadBatch make(std::uint64_t batch);
+  // What the head says of a text of the validation file and what it should, for a person.
+  struct Said {
+    std::string said, should;
+  };
+  Said said_of(const HeadExample& example, const Tensor& found) const;
+  std::string tagged(const HeadExample& example, const std::function<std::string(std::size_t word)>& tag) const;
   void judge_batch(std::span<const HeadExample* const> examples, std::size_t count, Judge& judge);
 
   Parts parts_;

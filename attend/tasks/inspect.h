@@ -19,6 +19,7 @@
 #include "attend/decode/beam_search.h"
 #include "attend/nn/parameters.h"
 #include "attend/tasks/anatomy.h"
+#include "attend/text/aligned_text.h"
 #include "attend/view/trace.h"
 
 namespace attend::tasks {
@@ -53,6 +54,7 @@ struct Candidate {
   std::int32_t id = 0;
   std::string text;
   float probability = 0;
+  Span span = {};  // an answer: characters of the text
 };
 
 struct InspectedStep {
@@ -60,6 +62,7 @@ struct InspectedStep {
   float probability = 0;
   std::vector<Candidate> candidates = {};  // likeliest first
   std::int64_t place = -1;                 // which source token it is about: a mask, a tagged word; -1: none
+  Span span = {};                          // a tagged word, an answer: characters of the text
 };
 
 // Weights of all heads, [H, rows, columns]; those of masked tokens are 0.
@@ -80,7 +83,7 @@ struct Inspection {
   // What was read: a sentence with its end token, a prompt, a text with what the tokenizer puts around it.
   std::vector<std::int32_t> source_ids;
   // What was written: a translation (with the end token when it is finished), what follows the prompt, what the masks
-  // hide, labels.
+  // hide, labels, 0 for an answer.
   std::vector<std::int32_t> target_ids;
   std::vector<std::string> source, target;  // their pieces of text
   std::string text;                         // the answer, for a person
@@ -93,12 +96,13 @@ struct Inspection {
 
 // What a page needs to know before the first sentence.
 struct ModelCard {
-  std::string kind;  // translation, language-model, masked-lm, classification, tagging, encoder
+  std::string kind;  // translation, language-model, masked-lm, classification, tagging, answering, encoder
   Json config = {};
   std::int64_t vocabulary = 0, parameters = 0;
   std::int64_t max_tokens = 0;  // longest text it takes, without what is put around it
   std::string positions = {};   // sinusoidal, sinusoidal-halves, learned; empty: it has none
   std::string mask = {};        // the token to be guessed, of a masked language model
+  std::string start = {};       // what a translator's decoder reads first
   std::string example = {};     // a text to begin with
 };
 

@@ -7,11 +7,14 @@
 #include <type_traits>
 
 #include "attend/base/error.h"
+#include "attend/base/unicode.h"
 #include "attend/ops/embedding.h"
+#include "attend/tasks/answerer.h"
 #include "attend/tasks/embedder.h"
 #include "attend/tasks/inspect_parts.h"
 #include "attend/tasks/inspect_trace.h"
 #include "attend/tasks/inspect_weights.h"
+#include "attend/tasks/tagger.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -30,6 +33,7 @@ class EncoderOf : public InspectedEncoder {
     if constexpr (std::is_same_v<Model, models::MaskedLanguageModel>) return "masked-lm";
     if constexpr (std::is_same_v<Model, models::SequenceClassifier>) return "classification";
     if constexpr (std::is_same_v<Model, models::TokenTagger>) return "tagging";
+    if constexpr (std::is_same_v<Model, models::QuestionAnswerer>) return "answering";
     return "encoder";
   }
   std::string prefix() const override {
@@ -38,6 +42,8 @@ class EncoderOf : public InspectedEncoder {
   Tensor answer(const Tensor& states, const nn::Sequences& texts, const Tensor& rows) const override {
     if constexpr (std::is_same_v<Model, models::SequenceClassifier>)
       return encoder_.model().logits(states, texts);
+    else if constexpr (std::is_same_v<Model, models::QuestionAnswerer>)
+      return encoder_.model().logits(ops::gather(states.flat_rows(), rows).reshape({1, -1, states.width()}));
     else if constexpr (!std::is_same_v<Model, EncoderBody>)
       return encoder_.model().logits(ops::gather(states.flat_rows(), rows));  // [M, C] -> [M, choices]
     return {};
@@ -56,7 +62,19 @@ std::unique_ptr<InspectedEncoder> open(const std::filesystem::path& folder, Back
   if (ends("ForSequenceClassification"))
     return std::make_unique<EncoderOf<models::SequenceClassifier>>(folder, backend, dtype);
   if (ends("ForTokenClassification")) return std::make_unique<EncoderOf<models::TokenTagger>>(folder, backend, dtype);
+  if (ends("ForQuestionAnswering"))
+    return std::make_unique<EncoderOf<models::QuestionAnswerer>>(folder, backend, dtype);
   return std::make_unique<EncoderOf<EncoderBody>>(folder, backend, dtype);
+}
+
+// Where the question ends: behind the first question mark.
+std::size_t end_of_question(const std::string& text) {
+  std::size_t end = std::string::npos;
+  for (const std::string_view mark : {"?", "\uFF1F"})
+    if (const std::size_t at = text.find(mark); at != std::string::npos) end = std::min(end, at + mark.size());
+  check(end != std::string::npos, "write a question that ends with a question mark, and behind it the text to look in");
+  while (end < text.size() && text[end] == ' ') ++end;
+  return end;
 }
 
 }  // namespace
@@ -72,6 +90,10 @@ EncoderInspector::EncoderInspector(const std::filesystem::path& folder, Backend&
            .max_tokens = encoder_->reader().longest() - 2,
            .positions = "learned",
            .example = "The animal did not cross the street because it was too tired."};
+  if (std::ranges::find(config.labels, "positive") != config.labels.end())
+    card_.example = "A warm, funny and quietly moving film.";
+  if (card_.kind == "answering")
+    card_.example = "What did the animal not cross? The animal did not cross the street because it was too tired.";
   if (card_.kind != "masked-lm") return;
   for (const char* name : {"[MASK]", "<mask>"})
     if (const auto id = encoder_->reader().tokenizer().token_to_id(name); id && card_.mask.empty())
@@ -82,7 +104,15 @@ EncoderInspector::EncoderInspector(const std::filesystem::path& folder, Backend&
 
 EncoderText EncoderInspector::encode(const std::string& text) const {
   check_text(text);
-  EncoderText read = encoder_->reader().read_all(text);
+  const bool pair = card_.kind == "answering";
+  const std::size_t second = pair ? end_of_question(text) : text.size();
+  const std::string_view whole = text;
+  EncoderText read = pair ? encoder_->reader().read_all(whole.substr(0, second), whole.substr(second))
+                          : encoder_->reader().read_all(text);
+  const auto before = static_cast<std::uint32_t>(count_characters(whole.substr(0, second)));
+  for (std::size_t i = read.second.begin; i < read.second.end; ++i)
+    read.offsets[i].begin += before, read.offsets[i].end += before;
+  check(!pair || read.second.size() > 0, "behind the question there is no text to look in");
   check(static_cast<std::int64_t>(read.ids.size()) <= encoder_->reader().longest(),
         "the text has {} tokens, the model reads only {}", read.ids.size(), encoder_->reader().longest());
   check(!read.ids.empty(), "there is no text");
@@ -90,10 +120,7 @@ EncoderText EncoderInspector::encode(const std::string& text) const {
 }
 
 EncoderInspector::Read EncoderInspector::reduced(const EncoderText& text, const Ablation& ablation) {
-  Read read{.text = {},
-            .kept = kept_tokens(text.ids.size(), ablation.masked),
-            .words = text.first,
-            .positions = ablation.positions};
+  Read read{.text = {}, .kept = kept_tokens(text.ids.size(), ablation.masked), .positions = ablation.positions};
   for (const std::size_t i : read.kept) read.text.ids.push_back(text.ids[i]), read.text.types.push_back(text.types[i]);
   return read;
 }
@@ -112,14 +139,18 @@ models::BertInput EncoderInspector::input_of(const Read& read) const {
   return input;
 }
 
-std::vector<std::int32_t> EncoderInspector::asked(const Read& read) const {
-  std::vector<std::int32_t> rows;
+std::vector<std::int32_t> EncoderInspector::asked(const Read& read, const EncoderText& whole) const {
   if (card_.kind == "classification") return {0};
-  for (std::size_t i = 0; i < read.text.ids.size(); ++i) {
-    const bool word = read.kept[i] >= read.words.begin && read.kept[i] < read.words.end;
-    if ((card_.kind == "tagging" && word) || (card_.kind == "masked-lm" && read.text.ids[i] == mask_id_))
-      rows.push_back(static_cast<std::int32_t>(i));
-  }
+  const models::BertFamily family = encoder_->reader().config().family;
+  const auto within = [](const EncoderText::Range& range, std::size_t i) { return i >= range.begin && i < range.end; };
+  const auto wanted = [&](std::size_t i) {
+    if (card_.kind == "tagging") return within(whole.first, i) && !continues_word(whole, i, family);
+    if (card_.kind == "answering") return within(whole.second, i);
+    return card_.kind == "masked-lm" && whole.ids[i] == mask_id_;
+  };
+  std::vector<std::int32_t> rows;
+  for (std::size_t i = 0; i < read.kept.size(); ++i)
+    if (wanted(read.kept[i])) rows.push_back(static_cast<std::int32_t>(i));
   return rows;
 }
 
@@ -158,8 +189,9 @@ InspectedStep EncoderInspector::step_of(std::span<const float> logits, std::size
 std::vector<std::string> EncoderInspector::labels(const std::string& text, const EncoderText& read) const {
   std::vector<std::string> result = read.tokens;
   if (encoder_->reader().config().family != models::BertFamily::roberta) return result;
-  for (std::size_t i = read.first.begin; i < read.first.end; ++i)
-    result[i] = read.offsets[i].begin < read.offsets[i].end ? characters_of(text, read.offsets[i]) : " ";
+  for (const auto& [begin, end] : {read.first, read.second})
+    for (std::size_t i = begin; i < end; ++i)
+      result[i] = read.offsets[i].begin < read.offsets[i].end ? characters_of(text, read.offsets[i]) : " ";
   return result;
 }
 
@@ -168,7 +200,7 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
   const EncoderText whole = encode(text);
   result.source_ids = whole.ids, result.source = labels(text, whole);
   Read read = reduced(whole, options.ablation);
-  const std::vector<std::int32_t> rows = asked(read);
+  const std::vector<std::int32_t> rows = asked(read, whole);
   const std::vector<std::int32_t> fixed = options.prefix.value_or(std::vector<std::int32_t>{});
   check(fixed.empty() || (card_.kind == "masked-lm" && fixed.size() <= rows.size()), "there is no mask {}",
         fixed.size());
@@ -183,6 +215,12 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
     const std::size_t end = last ? rows.size() : i + 1;
     if (encoder_->reader().config().regression && !logits.empty()) {
       result.text = fmt::format("{:.4f}", logits[0]);
+      break;
+    }
+    if (card_.kind == "answering") {
+      std::vector<std::size_t> places;
+      for (const std::int32_t row : rows) places.push_back(read.kept[static_cast<std::size_t>(row)]);
+      find_answer(text, whole, places, logits, options.candidates, result);
       break;
     }
     for (std::size_t row = i; row < end; ++row) {
@@ -203,7 +241,14 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
       result.steps.push_back(std::move(step));
     }
   }
-  describe(result);
+  if (card_.kind == "tagging")
+    for (InspectedStep& step : result.steps) {
+      auto last = static_cast<std::size_t>(step.place);
+      step.span = whole.offsets[last];
+      while (++last < whole.first.end && continues_word(whole, last, encoder_->reader().config().family))
+        step.span.end = whole.offsets[last].end;
+    }
+  describe(text, result);
   for (const Anatomy::Attention& attention : anatomy_.attention)
     result.attention.push_back(spread(
         attention, collector,
@@ -211,9 +256,30 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
   return result;
 }
 
-// The answer for a person: the text with its masks filled, the label, the words with their tags.
-void EncoderInspector::describe(Inspection& result) const {
-  if (card_.kind == "classification" && !result.steps.empty())
+void EncoderInspector::find_answer(const std::string& text, const EncoderText& whole,
+                                   std::span<const std::size_t> places, std::span<const float> logits,
+                                   std::size_t candidates, Inspection& result) const {
+  if (places.empty()) return;  // all that could answer is hidden
+  const auto middle = logits.begin() + static_cast<std::ptrdiff_t>(places.size());
+  const WindowLogits window{{logits.begin(), middle}, {middle, logits.end()}};
+  InspectedStep step;
+  for (const FoundSpan& one : spans_of(std::span(&window, 1), AnswerOptions{}.max_tokens)) {
+    if (step.candidates.size() == candidates) break;
+    const Span span{whole.offsets[places[one.first]].begin, whole.offsets[places[one.last]].end};
+    if (step.candidates.empty()) step.place = static_cast<std::int64_t>(places[one.first]);
+    step.candidates.push_back(
+        {static_cast<std::int32_t>(step.candidates.size()), characters_of(text, span), one.probability, span});
+  }
+  const Candidate& best = step.candidates.front();
+  step.probability = best.probability, step.span = best.span;
+  result.score = std::log(step.probability);
+  result.target_ids = {best.id}, result.target = {best.text};
+  result.steps.push_back(std::move(step));
+}
+
+// The answer for a person: the text with its masks filled, the label, the words with their tags, the part that answers.
+void EncoderInspector::describe(const std::string& text, Inspection& result) const {
+  if ((card_.kind == "classification" || card_.kind == "answering") && !result.steps.empty())
     result.text = fmt::format("{} {:.0f} %", result.target[0], 100 * result.steps[0].probability);
   if (card_.kind == "masked-lm") {
     std::vector<std::int32_t> ids = result.source_ids;
@@ -222,9 +288,8 @@ void EncoderInspector::describe(Inspection& result) const {
   }
   if (card_.kind == "tagging")
     for (const InspectedStep& step : result.steps)
-      if (const std::string& tag = name_of_choice(step.chosen); tag != "O")
-        result.text += fmt::format("{}{} {}", result.text.empty() ? "" : " · ",
-                                   result.source[static_cast<std::size_t>(step.place)], tag);
+      if (const std::string tag = name_of_choice(step.chosen); tag != "O")
+        result.text += fmt::format("{}{} {}", result.text.empty() ? "" : " · ", characters_of(text, step.span), tag);
 }
 
 view::Trace EncoderInspector::trace(const TraceRequest& request) {

@@ -1,4 +1,6 @@
-// A model of BERT's family looked at: what its masks hide, its label, its tags, or its attention alone.
+// A model of BERT's family looked at: what its masks hide, its label, its tags, its answer to a question, or its
+// attention alone. A question and the text that answers it come as one text: the question ends with the first question
+// mark.
 #pragma once
 
 #include <cstdint>
@@ -40,18 +42,22 @@ class EncoderInspector : public Inspector {
   struct Read {  // what is left of a text
     EncoderText text;
     std::vector<std::size_t> kept;  // which of the whole text's tokens these are
-    EncoderText::Range words = {};  // of the whole text's tokens: without what the tokenizer puts around them
     bool positions = true;
   };
+  // Offsets are in characters of the text as it was given.
   EncoderText encode(const std::string& text) const;
   static Read reduced(const EncoderText& text, const Ablation& ablation);
   models::BertInput input_of(const Read& read) const;
-  // Which of its tokens the head is asked about: the masks, the words, or the first for the text as a whole.
-  std::vector<std::int32_t> asked(const Read& read) const;
+  // Which of its tokens the head is asked about: the masks, the first of each word, those that may hold the answer, or
+  // the first for the text as a whole.
+  std::vector<std::int32_t> asked(const Read& read, const EncoderText& whole) const;
   // What the head says about these, [rows, choices]; the probe, if any, sees the attention.
   std::vector<float> ask(const Read& read, const std::vector<std::int32_t>& rows, Probe* probe) const;
   InspectedStep step_of(std::span<const float> logits, std::size_t candidates) const;
-  void describe(Inspection& result) const;
+  // The best answers by their logits, [2, rows].
+  void find_answer(const std::string& text, const EncoderText& whole, std::span<const std::size_t> places,
+                   std::span<const float> logits, std::size_t candidates, Inspection& result) const;
+  void describe(const std::string& text, Inspection& result) const;
   std::string name_of_choice(std::int32_t id) const;
   std::vector<std::string> labels(const std::string& text, const EncoderText& read) const;
 

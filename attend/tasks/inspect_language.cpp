@@ -34,7 +34,7 @@ LanguageInspector::LanguageInspector(const std::filesystem::path& folder, Backen
            .parameters = generator_.parameters().count(),
            .max_tokens = config.max_length - 1,
            .positions = "learned",
-           .example = "The animal did not cross the street because"};
+           .example = config.vocabulary < 512 ? "The king is" : "The animal did not cross the street because"};
 }
 
 std::vector<std::int32_t> LanguageInspector::encode(const std::string& text) const {

@@ -41,9 +41,7 @@ std::vector<std::int32_t> shifted(std::int32_t start, const std::vector<std::int
 
 TranslationInspector::TranslationInspector(std::unique_ptr<LoadedTranslator> loaded, Backend& backend)
     : loaded_(std::move(loaded)), backend_(backend), banned_(static_cast<std::size_t>(loaded_->model->vocabulary())) {
-  // The translator has checked that these are there.
-  start_ = loaded_->tokenizer.token_to_id(kStartToken).value();
-  end_ = loaded_->tokenizer.token_to_id(kEndToken).value();
+  start_ = loaded_->translator.start(), end_ = loaded_->translator.end();
   for (const std::int32_t id : loaded_->translator.banned()) banned_[static_cast<std::size_t>(id)] = 1;
   anatomy_ = anatomy_of(*loaded_->model);
   card_ = {.kind = "translation",
@@ -51,6 +49,7 @@ TranslationInspector::TranslationInspector(std::unique_ptr<LoadedTranslator> loa
            .vocabulary = loaded_->model->vocabulary(),
            .parameters = loaded_->parameters.count(),
            .max_tokens = loaded_->model->max_length() - 1,
+           .start = std::string(loaded_->tokenizer.id_to_token(start_).value_or(kStartToken)),
            .example = "I am a student of music."};
   if (const auto* transformer = dynamic_cast<const models::Transformer*>(loaded_->model.get()))
     card_.positions = transformer->settings().positions;
@@ -184,7 +183,7 @@ void TranslationInspector::look(const Source& source, Inspection& result) const 
 std::vector<std::string> TranslationInspector::labels(std::vector<std::int32_t> ids, bool with_end) const {
   ids.erase(with_end ? ids.end() - 1 : ids.begin());
   std::vector<std::string> pieces = pieces_of(loaded_->tokenizer, ids);
-  pieces.insert(with_end ? pieces.end() : pieces.begin(), with_end ? fmt::format(" {}", kEndToken) : kStartToken);
+  pieces.insert(with_end ? pieces.end() : pieces.begin(), with_end ? fmt::format(" {}", kEndToken) : card_.start);
   return pieces;
 }
 

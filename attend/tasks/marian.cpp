@@ -38,6 +38,11 @@ std::string part_name(bool decoder, std::string_view part) {
 
 }  // namespace
 
+bool is_marian(const Json& config) {
+  const auto found = config.is_object() ? config.find("model_type") : config.end();
+  return found != config.end() && *found == "marian";
+}
+
 std::vector<std::string> marian_names(const nn::Parameters::Entry& entry) {
   const std::string& name = entry.name;
   if (name == "embedding.weight") return {"model.shared.weight"};
@@ -100,6 +105,18 @@ void load_marian_weights(const Safetensors& file, nn::Parameters& parameters) {
           entry.parameter->shape);
     parameters.write(entry, values);
   }
+}
+
+std::int32_t marian_start(const Json& config, const Tokenizer& tokenizer, std::string_view what) {
+  const auto agree = [&](const char* key, const char* token) {
+    const auto id = value_of<std::int64_t>(config, key, what);
+    const auto known = tokenizer.token_to_id(token);
+    check(known && *known == id, "{}: {} is {}, but the tokenizer's {} is {}", what, key, id, token,
+          known ? std::to_string(*known) : "missing");
+    return *known;
+  };
+  agree("eos_token_id", "</s>");
+  return agree("decoder_start_token_id", "<pad>");
 }
 
 }  // namespace attend::tasks

@@ -9,8 +9,11 @@
 #include "attend/checkpoint/safetensors.h"
 #include "attend/models/transformer.h"
 #include "attend/nn/parameters.h"
+#include "attend/text/tokenizer.h"
 
 namespace attend::tasks {
+
+bool is_marian(const Json& config);
 
 // From a config.json whose model_type is "marian". Throws Error for what the Transformer here cannot be.
 models::TransformerConfig marian_config(const Json& config, std::string_view what);
@@ -20,5 +23,8 @@ std::vector<std::string> marian_names(const nn::Parameters::Entry& entry);
 
 // Fills the parameters of a Transformer made from marian_config().
 void load_marian_weights(const Safetensors& file, nn::Parameters& parameters);
+
+// What the decoder begins with: the token of padding. Throws Error when config and tokenizer disagree.
+std::int32_t marian_start(const Json& config, const Tokenizer& tokenizer, std::string_view what);
 
 }  // namespace attend::tasks

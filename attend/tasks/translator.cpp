@@ -13,6 +13,8 @@
 #include "attend/checkpoint/pickle.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
+#include "attend/models/transformer.h"
+#include "attend/tasks/marian.h"
 #include "attend/tasks/pieces.h"
 #include "attend/view/collector.h"
 
@@ -67,14 +69,20 @@ void check_options(const TranslateOptions& options) {
   check(options.alpha >= 0 && options.alpha <= 10, "translate: alpha must be 0 to 10, not {}", options.alpha);
 }
 
+std::unique_ptr<models::Seq2Seq> make_model(const Json& config, const std::string& what) {
+  if (is_marian(config)) return std::make_unique<models::Transformer>(marian_config(config, what));
+  return models::make_seq2seq(config, what);
+}
+
 }  // namespace
 
-Translator::Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend)
+Translator::Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend,
+                       std::optional<std::int32_t> start)
     : model_(model),
       tokenizer_(tokenizer),
       backend_(backend),
       pad_(special(tokenizer, kPadToken)),
-      start_(special(tokenizer, kStartToken)),
+      start_(start ? *start : special(tokenizer, kStartToken)),
       end_(special(tokenizer, kEndToken)),
       banned_{pad_, start_} {
   check(tokenizer.id_limit() <= model.vocabulary(),
@@ -239,19 +247,32 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
 }
 
 LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : tokenizer(Tokenizer::load(folder / "tokenizer.json")),
-      model(models::make_seq2seq(read_json(folder / "config.json"), (folder / "config.json").string())),
+    : LoadedTranslator(folder, read_json(folder / "config.json"), backend, format) {}
+
+LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const Json& config, Backend& backend,
+                                   const nn::ModelFormat& format)
+    : tokenizer(Tokenizer::load(is_marian(config) ? folder : folder / "tokenizer.json")),
+      model(make_model(config, (folder / "config.json").string())),
       parameters(backend, model->parameters(), run_options(folder, format)),
-      translator(*model, tokenizer, backend) {
-  load_weights(Safetensors::open((folder / "model.safetensors").string()), parameters);
+      translator(*model, tokenizer, backend,
+                 is_marian(config) ? std::optional(marian_start(config, tokenizer, (folder / "config.json").string()))
+                                   : std::nullopt) {
+  const Safetensors file = Safetensors::open((folder / "model.safetensors").string());
+  if (is_marian(config))
+    load_marian_weights(file, parameters);
+  else
+    load_weights(file, parameters);
   model->place(backend, format.dtype);
 }
 
 std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,
                                                   const nn::ModelFormat& format) {
-  for (const char* file : {"config.json", "tokenizer.json"})
+  const auto has = [&](const char* file) {
     check(std::filesystem::exists(folder / file), "model: {} is not a translator's folder: it has no {}",
           folder.string(), file);
+  };
+  has("config.json");
+  if (!is_marian(read_json(folder / "config.json"))) has("tokenizer.json");
   if (!std::filesystem::exists(folder / "model.safetensors")) fail_without_weights(folder);
   return std::make_unique<LoadedTranslator>(folder, backend, format);
 }

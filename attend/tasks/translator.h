@@ -12,11 +12,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attend/base/json.h"
 #include "attend/decode/hypothesis.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
@@ -71,8 +73,10 @@ struct SelfAttention {
 
 class Translator {
  public:
-  // All three must outlive it. Throws Error when the tokenizer lacks a special token or knows more than the model.
-  Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend);
+  // All three must outlive it. start: what a translation begins with, if it is not <s>. Throws Error when the tokenizer
+  // lacks a special token or knows more than the model.
+  Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend,
+             std::optional<std::int32_t> start = {});
 
   // One result a line. Batches are made of lines of similar length among those given: a stream is handed over in
   // windows of a few batches.
@@ -81,7 +85,9 @@ class Translator {
   // Every head of every layer of the encoder, in order; none for a model whose encoder has no attention.
   std::vector<SelfAttention> self_attention(const std::string& line) const;
 
-  // For whoever searches by hand (inspect_translation.h): what a translation never contains.
+  // For whoever searches by hand (inspect_translation.h): what a translation begins and ends with, and never contains.
+  std::int32_t start() const { return start_; }
+  std::int32_t end() const { return end_; }
   const std::vector<std::int32_t>& banned() const { return banned_; }
 
  private:
@@ -103,7 +109,8 @@ class Translator {
   std::vector<std::int32_t> banned_;
 };
 
-// A translator with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json.
+// A translator with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json; of
+// Marian (OPUS-MT) also source.spm, target.spm and vocab.json.
 struct LoadedTranslator {
   LoadedTranslator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format);
 
@@ -111,6 +118,10 @@ struct LoadedTranslator {
   std::unique_ptr<models::Seq2Seq> model;
   nn::Parameters parameters;
   Translator translator;
+
+ private:
+  LoadedTranslator(const std::filesystem::path& folder, const Json& config, Backend& backend,
+                   const nn::ModelFormat& format);
 };
 // Throws Error naming the file that is missing or wrong. backend must outlive the result.
 std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,

@@ -14,12 +14,14 @@
 #include "attend/models/gpt2.h"
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
+#include "attend/tasks/answerer.h"
 #include "attend/tasks/classifier.h"
 #include "attend/tasks/encoder_model.h"
 #include "attend/tasks/fill.h"
 #include "attend/tasks/generator.h"
 #include "attend/tasks/inspect.h"
 #include "attend/tasks/source_lines.h"
+#include "attend/tasks/tagger.h"
 #include "attend/text/bpe_trainer.h"
 #include "tests/tasks/translator_fixture.h"
 #include "tests/tensor/tensors.h"
@@ -38,6 +40,7 @@ class LookModels : public testing::Test {
     save<models::MaskedLanguageModel>("bert", config);
     config.labels = {"bad", "fair", "good"};
     save<models::TokenTagger>("tagger", config);
+    save<models::QuestionAnswerer>("answerer", config);
     config.family = models::BertFamily::distilbert;
     save<models::SequenceClassifier>("distilbert", config);
     models::BertConfig roberta{.family = models::BertFamily::roberta, .vocabulary = 2000, .max_length = 66, .types = 1};
@@ -224,6 +227,42 @@ TEST_F(LookModels, AClassifierSaysWhatClassifySays) {
   }
 }
 
+TEST_F(LookModels, ATaggerSaysWhatTagSays) {
+  const auto inspector = open("tagger");
+  const tasks::Tagger tagger(folder_ / "tagger", cpu());
+  const std::vector<std::string> lines = {"The quick br\u00f6wn fox in Z\u00fcrich!"};
+  const tasks::TaggedLine expected = tagger.tag(lines)[0];
+  const tasks::Inspection seen = inspector->inspect(lines[0]);
+  ASSERT_EQ(seen.steps.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(seen.target[i], expected[i].label);
+    EXPECT_EQ(seen.steps[i].span, expected[i].span);
+    EXPECT_NEAR(seen.steps[i].probability, expected[i].probability, 1e-5);
+    EXPECT_NE(seen.text.find(expected[i].word + " " + expected[i].label), std::string::npos) << seen.text;
+  }
+}
+
+TEST_F(LookModels, AnAnswererSaysWhatAnswerSays) {
+  const auto inspector = open("answerer");
+  const tasks::Answerer answerer(folder_ / "answerer", cpu());
+  const std::string question = "Where is Z\u00fcrich?", context = "The fox is in Z\u00fcrich, the dog is not.";
+  const std::vector<tasks::Answer> expected = answerer.answer(question, context, {.top_k = 8});
+  const tasks::Inspection seen = inspector->inspect(question + " " + context);
+  ASSERT_EQ(seen.steps.size(), 1u);
+  const std::vector<tasks::Candidate>& found = seen.steps[0].candidates;
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(found[i].text, expected[i].text);
+    EXPECT_NEAR(found[i].probability, expected[i].score, 1e-6);
+    EXPECT_EQ(found[i].span.begin, expected[i].span.begin + 17);  // characters of the question and the space
+  }
+  // What is hidden answers nothing.
+  tasks::InspectOptions options;
+  const auto place = seen.steps[0].place;
+  options.ablation.masked = {place};
+  EXPECT_NE(inspector->inspect(question + " " + context, options).steps[0].place, place);
+}
+
 // Without positions an encoder cannot tell one order from another (permutation equivariance).
 TEST_F(LookModels, WithoutPositionsOrderDoesNotMatterToAnEncoder) {
   const tasks::InspectOptions options{.ablation = {.positions = false}};
@@ -251,9 +290,9 @@ TEST_F(LookModels, ThePageKnowsWhatItLooksAt) {
     EXPECT_EQ(positions.at("rows").at(1).size(), 32u);
     EXPECT_NE(exported_page(api, "the house").find(kind), std::string::npos);
   }
-  // Words are tagged, [CLS] and [SEP] are not.
+  // Words are tagged, [CLS] and [SEP] and what goes on with a word are not.
   const tasks::Inspection tagged = open("tagger")->inspect("the house is");
-  EXPECT_EQ(tagged.steps.size(), tagged.source.size() - 2);
+  EXPECT_EQ(tagged.steps.size(), 3u);
   EXPECT_EQ(tagged.steps.front().place, 1);
 }
 

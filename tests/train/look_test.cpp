@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -14,6 +15,9 @@
 #include "attend/cli/program.h"
 #include "attend/serve/api.h"
 #include "attend/serve/run_reader.h"
+#include "attend/tasks/answerer.h"
+#include "attend/tasks/tagger.h"
+#include "tests/tensor/tensors.h"
 #include "tests/train/toy_corpus.h"
 #include "tests/train/toy_labels.h"
 
@@ -21,6 +25,12 @@ namespace attend::test {
 namespace {
 
 namespace fs = std::filesystem;
+
+void run_toy(const std::vector<std::string>& args) {
+  std::istringstream in;
+  std::ostringstream said, err;
+  ASSERT_EQ(run_program(args, {.in = in, .out = said, .err = err}), 0) << err.str();
+}
 
 class TrainLook : public testing::TestWithParam<const char*> {
  protected:
@@ -35,11 +45,6 @@ class TrainLook : public testing::TestWithParam<const char*> {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  void run_toy(std::vector<std::string> args) const {
-    std::istringstream in;
-    std::ostringstream said, err;
-    ASSERT_EQ(run_program(args, {.in = in, .out = said, .err = err}), 0) << err.str();
-  }
   void train(const std::string& out, std::initializer_list<const char*> more) const {
     std::vector<std::string> args = toy_training(folder_, folder_ / out, GetParam());
     if (GetParam() == std::string("language-model")) args = toy_language_training(folder_, folder_ / out);
@@ -108,6 +113,53 @@ TEST_P(TrainLook, IsReadWhileItGrows) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(parse_json(answer.body, "answer")["logs"], logs);
   EXPECT_EQ(api.handle({"POST", "/api/run", "localhost", "application/json", R"({"log": "x"})"}).status, 400);
+}
+
+// The last picture of a run has the answers of the model that the run left.
+TEST(TrainLookHeads, SayWhatTheirCommandsSay) {
+  const fs::path folder = fs::temp_directory_path() / ("attend_train_look_heads_" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  write_toy_labels(folder, 60);
+  std::vector<std::string> start = toy_masked_training(folder, folder / "start");
+  start.insert(start.end(), {"--steps", "2"});
+  run_toy(start);
+  const auto last = [&](const char* task, const char* kind) {
+    std::vector<std::string> args = toy_head_training(folder, task, kind, folder / "start", folder / task);
+    args.insert(args.end(), {"--steps", "6", "--average", "1", "--look", "--port", "0"});
+    run_toy(args);
+    const Json pictures = serve::RunReader(folder / task).lines({})["look"];
+    return pictures.empty() ? Json::array() : pictures.back()["examples"];
+  };
+  const Json tagged = last("tag", ".conll");
+  ASSERT_EQ(tagged.size(), 3u);
+  const tasks::Tagger tagger(folder / "tag", cpu());
+  for (const Json& example : tagged) {
+    const std::vector<std::string> lines = {example["source"]["text"].get<std::string>()};
+    std::string expected, truth;
+    const tasks::TaggedLine words = tagger.tag(lines)[0];
+    const auto add = [](std::string& to, const std::string& word, const std::string& label) {
+      to += (to.empty() ? "" : " · ") + word + " " + label;
+    };
+    for (const auto& [word, span, label, probability] : words) {
+      if (label != "O") add(expected, word, label);
+      if ((std::ranges::find(number_words(), word) - number_words().begin()) % 2 == 0) add(truth, word, "B-ODD");
+    }
+    EXPECT_EQ(example["text"], expected.empty() ? "all O" : expected);
+    EXPECT_EQ(example["target"]["text"], truth);
+  }
+  const Json answered = last("answer", ".jsonl");
+  ASSERT_EQ(answered.size(), 3u);
+  const tasks::Answerer answerer(folder / "answer", cpu());
+  std::istringstream valid(read_file(folder / "valid.jsonl"));
+  std::string line;
+  for (const Json& example : answered) {
+    ASSERT_TRUE(std::getline(valid, line));
+    const Json asked = parse_json(line, "valid.jsonl");
+    EXPECT_EQ(example["text"],
+              answerer.answer(asked["question"].get<std::string>(), asked["context"].get<std::string>())[0].text);
+    EXPECT_EQ(example["target"]["text"], asked["answers"]["text"][0]);
+  }
+  fs::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, TrainLook,

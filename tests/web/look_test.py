@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from urllib.parse import quote_plus
 
 from browser import Browser, find_chromium, look
 from model_folders import make_bert, make_gpt2
@@ -20,9 +21,13 @@ def ask(address, path, body):
     return json.load(urllib.request.urlopen(request))
 
 
-def check(condition, what):
+def check_quietly(condition, what):
     if not condition:
         raise AssertionError(what)
+
+
+def check(condition, what):
+    check_quietly(condition, what)
     print("ok:", what)
 
 
@@ -33,14 +38,25 @@ def click(browser, selector):
     browser.until(f"document.body.dataset.ready !== {json.dumps(before)}")
 
 
+def link(browser, words):
+    """The address, once it says so: it is written a moment after the page."""
+    return browser.until(f"location.hash.includes({json.dumps(words)}) && location.href")
+
+
 def text_of(browser, name):
     return browser.js(f"document.getElementById('{name}').textContent")
 
 
 def cells(browser):
-    """The numbers of the last matrix on the page."""
-    return browser.js("""[...[...document.querySelectorAll('svg[aria-label="attention matrix"]')].pop().querySelectorAll('.row')]
-        .map(row => [...row.querySelectorAll('rect')].map(cell => Number(cell.dataset.weight)))""")
+    """The numbers of the last matrix on the page; its pixels have their colours."""
+    numbers, wrong = browser.js("""import('look/draw').then(draw => {
+      const canvas = [...document.querySelectorAll('canvas[aria-label="attention matrix"]')].pop();
+      const seen = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, wrong = [];
+      canvas.weights.flat().forEach((w, i) => { if (`rgb(${seen.slice(4 * i, 4 * i + 3)})` !== draw.weightColor(w)) wrong.push(i); });
+      return [canvas.weights, wrong.length + Math.abs(canvas.weights.flat().length - canvas.width * canvas.height)];
+    })""")
+    check_quietly(wrong == 0, f"{wrong} cells have another colour than their number")
+    return numbers
 
 
 def test_page(browser, address):
@@ -57,14 +73,18 @@ def test_page(browser, address):
     click(browser, '[data-head="decoder cross 1 2"]')
     layer = next(a for a in answer["attention"] if (a["stack"], a["kind"], a["layer"]) == ("decoder", "cross", 1))
     check(cells(browser) == layer["weights"][2], "the numbers of a head are the engine's")
-    link = browser.js("location.href")
-    browser.open(link)
+    browser.open(link(browser, "view=heads"))
     check(cells(browser) == layer["weights"][2], "a link restores the view")
     browser.js("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))")
     browser.until("document.querySelector('[aria-label=head] .on').textContent === '4'")
     check(cells(browser) == layer["weights"][3], "an arrow key goes to the next head")
-    svg = browser.js("import('look/draw').then(draw => draw.svgText(document.querySelector('.figure svg')))")
-    check(svg.startswith("<svg") and "var(" not in svg, "a picture stands alone as SVG")
+    svg = browser.js("import('look/draw').then(draw => draw.svgText([...document.querySelectorAll('.figure .picture')].pop()))")
+    check(svg.startswith("<svg") and "var(" not in svg and svg.count("<rect") > len(layer["weights"][3]) * len(layer["weights"][3][0]),
+          "a picture stands alone as SVG, with its cells")
+    # What a token under the mouse looks at is said in words.
+    browser.js("""const box = [...document.querySelectorAll('.picture')].pop(), cell = box.querySelector('canvas').getBoundingClientRect();
+      box.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: cell.left + 1, clientY: cell.bottom - 1}))""")
+    check(f"{layer['weights'][3][-1][0]:.4f}" in browser.js("document.querySelector('.card > .quiet').textContent"), "pointing at a cell says its number")
 
 
 def test_steps(browser, address):
@@ -142,6 +162,25 @@ def test_encoder(browser, attend, folder):
         check(cells(browser) == answer["attention"][0]["weights"][1], "with its attention")
 
 
+def test_heads_of_an_encoder(browser, attend, tagger, answerer):
+    with look(attend, "--model", tagger) as address:
+        text = "a w\u00f6rd of the book"
+        steps = ask(address, "api/inspect", {"text": text})["steps"]
+        browser.open(f"{address}#view=generate&step=1&text={quote_plus(text)}")
+        check(browser.js("[...document.querySelectorAll('.tokens .tag')].map(tag => tag.textContent)") ==
+              [step["candidates"][0]["text"] for step in steps], "a tag stands under every word")
+        check(browser.js("[...document.querySelectorAll('#translation ruby')].map(word => word.firstChild.data)") ==
+              text.split(), "over the views too, with words as they were written")
+    with look(attend, "--model", answerer) as address:
+        text = "where is the b\u00f6ok? the man reads a book of the house"
+        answer = ask(address, "api/inspect", {"text": text})["steps"][0]["candidates"]
+        browser.open(f"{address}#view=generate&text={quote_plus(text)}")
+        check(browser.js("document.querySelector('#translation .answer').textContent") == answer[0]["text"], "the answer is marked in the text")
+        click(browser, ".candidates tr:nth-child(3) button")
+        marked = browser.js("document.querySelector('.passage .answer').textContent")
+        check(marked == answer[2]["text"] == text[slice(*answer[2]["span"])], "and so is another one")
+
+
 def training(attend, folder, steps, *flags):
     """The words of an `attend train --look` that learns eight words."""
     for name, line in (("a", "one two three four five six seven eight"), ("b", "un deux trois quatre cinq six sept huit")):
@@ -180,8 +219,7 @@ def test_run(browser, attend, folder):
         check(text_of(browser, "sample") in (lines["look"][0]["examples"][0]["text"], "—"), "with what it wrote then")
         sums = [sum(row) for row in cells(browser)]
         check(all(abs(total - 1) < 0.05 for total in sums), "and where it looked")
-        link = browser.js("location.href")
-        browser.open(link)
+        browser.open(link(browser, "at=0"))
         check(text_of(browser, "at") == "step 0", "a link restores the step")
         browser.open(f"{address}#view=map&text=one+two")
         check(browser.js("document.querySelectorAll('[data-head]').length") == 1, "its model, an RNN, has one attention")
@@ -239,6 +277,8 @@ def main():
             folder = pathlib.Path(name)
             test_language_model(browser, attend, make_gpt2(folder / "gpt2"))
             test_encoder(browser, attend, make_bert(folder / "bert"))
+            test_heads_of_an_encoder(browser, attend, make_bert(folder / "tagger", head="TokenClassification"),
+                                     make_bert(folder / "answerer", head="QuestionAnswering"))
             test_live(browser, attend, folder)
             test_run(browser, attend, folder)
         check(not browser.problems, f"no script failed {browser.problems}")

@@ -55,7 +55,7 @@ def make_gpt2(folder, width=32, layers=3, heads=4):
 
 
 def make_bert(folder, kind="bert", head="MaskedLM", width=32, layers=3, heads=4):
-    """kind: bert or roberta; head: MaskedLM, SequenceClassification or TokenClassification."""
+    """kind: bert or roberta; head: MaskedLM, SequenceClassification, TokenClassification or QuestionAnswering."""
     folder.mkdir(parents=True)
     roberta = kind == "roberta"
     tokenizer = "bytelevel_bpe_roberta" if roberta else "wordpiece_cased"
@@ -86,7 +86,7 @@ def make_bert(folder, kind="bert", head="MaskedLM", width=32, layers=3, heads=4)
     else:
         if head == "SequenceClassification":
             shapes |= linear("bert.pooler.dense", width, width)
-        shapes |= linear("classifier", 3, width)
+        shapes |= linear("qa_outputs", 2, width) if head == "QuestionAnswering" else linear("classifier", 3, width)
     (folder / "config.json").write_text(json.dumps(config))
     write_safetensors(folder / "model.safetensors", shapes, 2)
     return folder
