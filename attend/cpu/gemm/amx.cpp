@@ -199,6 +199,10 @@ ATTEND_AMX void multiply_split(const TileProduct& t) {
   constexpr std::int64_t kLow = 16 * kPitch;
   for (std::int64_t k = t.k; k > 0; k -= 32) {
     fetch.next();
+    if constexpr (M == 1) {
+#pragma GCC unroll 64
+      for (int i = 0; i < 64; ++i) _mm_prefetch(reinterpret_cast<const char*>(b + kStream + 64 * i), _MM_HINT_T0);
+    }
     // lo * hi
     _tile_loadd(4, a + a_low, 64);
     _tile_loadd(6, b, kPitch);
@@ -239,6 +243,7 @@ void multiply(const TileProduct& t) {
 }
 
 void multiply_planes(const TileProduct& t) {
+  if (t.panels == kStreams) return multiply_split_row<2>(t, 0), multiply_split_row<2>(t, 2);
   if (t.rows > 16)
     t.cols > 16 ? multiply_split<2, 2>(t) : multiply_split<2, 1>(t);
   else
@@ -299,7 +304,9 @@ constexpr Kernel kSplit{.name = "amx split",
                         .multiply = multiply_planes,
                         .write = write_amx,
                         .begin = begin_tiles,
-                        .end = end_tiles};
+                        .end = end_tiles,
+                        .streams = kStreams,
+                        .stream_rows = 1};
 
 constexpr Kernel kInt8{.name = "amx int8",
                        .element = DType::i8,
