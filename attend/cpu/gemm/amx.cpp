@@ -236,6 +236,7 @@ void stream_tiles(const TileProduct& t) {
 template <class Tiles>
 void multiply(const TileProduct& t) {
   if (t.panels == kStreams) return stream_tiles<Tiles>(t);
+  if (t.rows == 1 && t.a_row == 64) return multiply_amx_row<typename Tiles::Rows, 1>(t, 0, 0);
   if (t.rows > 16)
     t.cols > 16 ? multiply_tiles<Tiles, 2, 2>(t) : multiply_tiles<Tiles, 2, 1>(t);
   else
