@@ -1,74 +1,97 @@
-// BERT reading texts of one length, timed; bench/bert_encoding.py runs it beside torch, from the same weights.
-//   bert_encoding --model FOLDER [--batch 64] [--length 128] [--device cuda] [--dtype bf16] [--threads N] [--reps 30]
-// Prints the sum of the absolute states of the first text, then the milliseconds of each repetition.
+// BERT reading a batch of texts of one length, timed; bench/bert_encoding.py runs it beside its peers.
+//   bert_encoding --write DIR                 random weights of BERT-base (110 M), as a model's folder
+//   bert_encoding --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1] [--length 128]
+//                 [--reps 10] [--states FILE]
+// Prints a JSON object: seconds a repetition, how long loading took, megabytes of weights and the largest memory of the
+// process. --states: those of the last layer, f32 [batch, length, 768], and the ids.
 #include <fmt/core.h>
 
-#include <chrono>
-#include <cmath>
+#include <filesystem>
 
 #include "attend/backends.h"
+#include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/random.h"
 #include "attend/checkpoint/hugging_face.h"
-#include "attend/models/bert.h"
-#include "attend/nn/parameters.h"
+#include "attend/checkpoint/safetensors_writer.h"
+#include "attend/models/bert_heads.h"
 #include "bench/support/bench_main.h"
+#include "bench/support/measure.h"
 
 namespace {
 
 using namespace attend;
 
 struct Options {
-  std::int64_t batch = 64, length = 128;
-  int threads = 0, reps = 30;
-  std::string model, dtype = "bf16", device = "cuda";
+  std::string write, model, device = "cpu", dtype = "f32", weights = "stored", states;
+  std::int64_t batch = 1, length = 128;
+  int threads = 2, reps = 10;
 };
 
-Tensor ids_of(Backend& backend, const Options& options, std::int64_t vocabulary) {
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < options.batch * options.length; ++i)
-    ids.push_back(static_cast<std::int32_t>(i * i % 1'000'003 * 31 % vocabulary));
-  const Tensor tensor = make_tensor(backend, {options.batch, options.length}, DType::i32);
-  upload(tensor, ids);
-  return tensor;
+void write_model(const Options& options) {
+  const auto backend = open_backend("cpu", {.threads = options.threads});
+  models::MaskedLanguageModel model(models::BertConfig{});
+  const nn::Parameters parameters(*backend, model, {.seed = 1, .trained = false});
+  std::filesystem::create_directories(options.write);
+  save_hugging_face(options.write, parameters, model.config());
+}
+
+void save_states(const std::string& file, const Tensor& states, const Tensor& ids,
+                 std::span<const std::int64_t> words) {
+  SafetensorsWriter writer;
+  const std::vector<float> values = download(states);
+  writer.add("states", states.shape(), values);
+  writer.add("ids", ids.shape(), words);
+  writer.write(file);
 }
 
 void run(const Options& options) {
   const auto backend = open_backend(options.device, {.threads = options.threads});
-  const std::filesystem::path folder = options.model;
-  models::Bert model(models::bert_config(read_json(folder / "config.json"), "config.json"),
-                     models::Bert::Pooler::without);
-  nn::Parameters parameters(
-      *backend, model,
-      {.dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32, .trained = false, .initialized = false});
-  load_hugging_face(TensorFiles::open(folder), parameters, {});
-  const models::BertInput input{nn::Sequences{ids_of(*backend, options, model.config().vocabulary)}};
+  const std::filesystem::path folder(options.model);
+  const auto started = BenchClock::now();
+  models::MaskedLanguageModel model(
+      models::bert_config(read_json(folder / "config.json"), (folder / "config.json").string()));
+  const nn::ModelFormat format(options.dtype == "bf16" ? DType::bf16 : DType::f32,
+                               nn::weight_form_named(options.weights));
+  nn::Parameters parameters(*backend, model, run_options(folder, format));
+  load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = "bert"});
+  Json report = {{"load", seconds_since(started)}, {"seconds", Json::array()}};
+
+  const auto vocabulary = static_cast<std::uint32_t>(model.body().config().vocabulary);
+  std::vector<std::int64_t> words;
+  for (std::int64_t i = 0; i < options.batch * options.length; ++i)
+    words.push_back(random_word(1, 0, static_cast<std::uint64_t>(i)) % vocabulary);
+  const Tensor ids = make_tensor(*backend, {options.batch, options.length}, DType::i32);
+  upload(ids, std::vector<std::int32_t>(words.begin(), words.end()));
   Pass pass(*backend);
-  for (int rep = -5; rep < options.reps; ++rep) {
+  for (int rep = -5; rep < options.reps; ++rep) {  // the first five are not counted
     backend->synchronize();
-    const auto start = std::chrono::steady_clock::now();
-    pass.begin({.plan = 0});
-    const Tensor states = model.states(input.in(pass));
+    const auto start = BenchClock::now();
+    pass.begin({.plan = 1});
+    const Tensor states = model.body().states({.texts = {.ids = pass.input(ids)}});
     backend->synchronize();
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    if (rep >= 0) fmt::print("{:.4f}\n", took.count());
-    if (rep > -5) continue;
-    double sum = 0;
-    for (float x : download(states.slice_first(0, 1))) sum += std::abs(static_cast<double>(x));
-    fmt::print("{:.3f}\n", sum);
+    if (rep >= 0) report["seconds"].push_back(seconds_since(start));
+    if (rep == -5 && !options.states.empty()) save_states(options.states, states, ids, words);
   }
+  report["weights_mb"] = static_cast<double>(parameters.bytes()) / 1e6;
+  report["peak_mb"] = peak_memory_mb();
+  fmt::print("{}\n", report.dump());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("BERT reading texts, timed.");
-  app.add_option("--model", options.model, "a Hugging Face folder")->required();
-  app.add_option("--batch", options.batch, "texts");
-  app.add_option("--length", options.length, "tokens in each");
+  CLI::App app("BERT over a batch of texts, timed.");
+  app.add_option("--write", options.write, "make this folder with random weights instead");
+  app.add_option("--model", options.model, "a model's folder");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
-  app.add_option("--dtype", options.dtype, "bf16 or f32");
+  app.add_option("--dtype", options.dtype, "what is computed in, f32 or bf16");
+  app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
-  app.add_option("--reps", options.reps, "how often");
-  return bench_main(app, argc, argv, [&] { run(options); });
+  app.add_option("--batch", options.batch, "texts at once");
+  app.add_option("--length", options.length, "tokens of each");
+  app.add_option("--reps", options.reps, "timed repetitions");
+  app.add_option("--states", options.states, "where the states go, a safetensors file");
+  return bench_main(app, argc, argv, [&] { options.write.empty() ? run(options) : write_model(options); });
 }

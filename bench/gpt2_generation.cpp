@@ -1,78 +1,138 @@
-// GPT-2 writing greedily after prompts, timed; bench/gpt2_generation.py runs it beside Hugging Face's generate, from
-// the same weights and prompts.
-//   gpt2_generation --model FOLDER [--batch 1] [--prompt 16] [--tokens 128] [--device cuda] [--dtype bf16] [--reps 5]
-// Prints the tokens a second of each repetition, then the ids that the first text got.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+// GPT-2 on a prompt and then token by token, greedily, timed; bench/gpt2_generation.py runs it beside its peers.
+//   gpt2_generation --write DIR [--deviation 0.02]    random weights of GPT-2's smallest size (124 M), as a model's
+//   folder gpt2_generation --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1]
+//   [--prompt 512]
+//                   [--tokens 128] [--reps 3] [--search] [--logits FILE]
+// Prints a JSON object: seconds a repetition for the prompt and for the tokens after it (with --search: for a whole
+// greedy search, as `attend generate` does it), the prompts, the tokens of the first, how long loading took, megabytes
+// of weights and the largest memory of the process. --logits: what the first prompt leads to, f32 [V].
+#include <fmt/core.h>
 
-#include <chrono>
+#include <algorithm>
+#include <filesystem>
 
 #include "attend/backends.h"
+#include "attend/base/error.h"
+#include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/random.h"
 #include "attend/checkpoint/hugging_face.h"
+#include "attend/checkpoint/safetensors_writer.h"
 #include "attend/decode/sample.h"
 #include "attend/models/gpt2_decoder.h"
-#include "attend/nn/parameters.h"
 #include "bench/support/bench_main.h"
+#include "bench/support/measure.h"
 
 namespace {
 
 using namespace attend;
 
 struct Options {
-  std::int64_t batch = 1, prompt = 16, tokens = 128;
-  int threads = 0, reps = 5;
-  std::string model, dtype = "bf16", device = "cuda";
+  std::string write, model, device = "cpu", dtype = "f32", weights = "stored", logits;
+  std::int64_t batch = 1, prompt = 512, tokens = 128;
+  int threads = 2, reps = 3;
+  float deviation = 0.02f;
+  bool search = false;
 };
 
-// The formula of the script, too.
-Tensor prompts(Backend& backend, const Options& options, std::int64_t vocabulary) {
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < options.batch * options.prompt; ++i)
-    ids.push_back(static_cast<std::int32_t>((i + 1) * (i + 1) % 1'000'003 * 31 % vocabulary));
-  const Tensor tensor = make_tensor(backend, {options.batch, options.prompt}, DType::i32);
-  upload(tensor, ids);
-  return tensor;
+void write_model(const Options& options) {
+  const auto backend = open_backend("cpu", {.threads = options.threads});
+  models::GPT2LanguageModel model(models::GPT2Config{.init_deviation = options.deviation});
+  const nn::Parameters parameters(*backend, model, {.seed = 1, .trained = false});
+  std::filesystem::create_directories(options.write);
+  save_hugging_face(options.write, parameters, model.config());
+}
+
+void save_logits(const std::string& file, std::span<const float> logits) {
+  SafetensorsWriter writer;
+  writer.add("logits", {static_cast<std::int64_t>(logits.size())}, logits);
+  writer.write(file);
+}
+
+// Prompt and tokens apart.
+void run_steps(const Options& options, models::GPT2Decoder& decoder, bool counted, Json& report) {
+  const auto rows = static_cast<std::size_t>(options.batch),
+             vocabulary = static_cast<std::size_t>(decoder.vocabulary());
+  std::vector<std::int32_t> last(rows, 0), written;
+  auto start = BenchClock::now();
+  const nn::StepModel::Scores first = decoder.step(last, 0);
+  if (counted) report["prefill"].push_back(seconds_since(start));
+  if (!options.logits.empty()) save_logits(options.logits, first.logits.first(vocabulary));
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto logits = first.logits.subspan(row * vocabulary, vocabulary);
+    last[row] = static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  }
+  start = BenchClock::now();
+  for (std::int64_t i = 0; i < options.tokens; ++i) {
+    written.push_back(last[0]);
+    const nn::StepModel::Scores next = decoder.step(last, 1);
+    last.assign(next.ids.begin(), next.ids.end());
+  }
+  if (counted) report["decode"].push_back(seconds_since(start));
+  report["tokens"] = written;
+}
+
+void run_search(const Options& options, models::GPT2Decoder& decoder, Json& report) {
+  const std::vector<std::int64_t> lengths(static_cast<std::size_t>(options.batch), options.tokens);
+  const auto written = decode::sample(decoder, {.top_k = 1, .end = -1, .max_lengths = lengths});
+  report["tokens"] = written[0][0].tokens;
 }
 
 void run(const Options& options) {
   const auto backend = open_backend(options.device, {.threads = options.threads});
-  const std::filesystem::path folder = options.model;
-  models::GPT2LanguageModel model(models::gpt2_config(read_json(folder / "config.json"), "config.json"));
-  nn::Parameters parameters(
-      *backend, model,
-      {.dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32, .trained = false, .initialized = false});
+  const std::filesystem::path folder(options.model);
+  const auto started = BenchClock::now();
+  models::GPT2LanguageModel model(
+      models::gpt2_config(read_json(folder / "config.json"), (folder / "config.json").string()));
+  const nn::ModelFormat format(options.dtype == "bf16" ? DType::bf16 : DType::f32,
+                               nn::weight_form_named(options.weights));
+  nn::Parameters parameters(*backend, model, run_options(folder, format));
   load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
-  const Tensor texts = prompts(*backend, options, model.body().config().vocabulary);
+  Json report = {{"load", seconds_since(started)}, {"prefill", Json::array()}, {"decode", Json::array()}};
+  report["search"] = Json::array();
 
-  std::vector<std::vector<decode::Hypothesis>> written;
-  for (int rep = -1; rep < options.reps; ++rep) {
+  const auto vocabulary = static_cast<std::uint32_t>(model.body().config().vocabulary);
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < options.batch * options.prompt; ++i)
+    ids.push_back(static_cast<std::int32_t>(random_word(1, 0, static_cast<std::uint64_t>(i)) % vocabulary));
+  const Tensor prompts = make_tensor(*backend, {options.batch, options.prompt}, DType::i32);
+  upload(prompts, ids);
+  report["prompt"] = ids;
+  for (int rep = -1; rep < options.reps; ++rep) {  // the first is not counted
     backend->synchronize();
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = BenchClock::now();
     Pass pass(*backend);
-    models::GPT2Decoder decoder(model.body(), pass, texts, 1, options.tokens);
-    written = decode::sample(
-        decoder,
-        {.top_k = 1, .end = -1, .max_lengths = std::vector(static_cast<std::size_t>(options.batch), options.tokens)});
+    models::GPT2Decoder decoder(model.body(), pass, prompts, 1, options.tokens);
+    if (!options.search) {
+      run_steps(options, decoder, rep >= 0, report);
+      continue;
+    }
+    run_search(options, decoder, report);
     backend->synchronize();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    if (rep >= 0) fmt::print("{:.1f}\n", static_cast<double>(options.batch * options.tokens) / took.count());
+    if (rep >= 0) report["search"].push_back(seconds_since(start));
   }
-  fmt::print("{}\n", fmt::join(written[0][0].tokens, " "));
+  report["weights_mb"] = static_cast<double>(parameters.bytes()) / 1e6;
+  report["peak_mb"] = peak_memory_mb();
+  fmt::print("{}\n", report.dump());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("GPT-2 writing greedily, timed.");
-  app.add_option("--model", options.model, "a Hugging Face folder")->required();
-  app.add_option("--batch", options.batch, "texts at once");
-  app.add_option("--prompt", options.prompt, "tokens of each prompt");
-  app.add_option("--tokens", options.tokens, "written after each");
+  CLI::App app("GPT-2 on a prompt and token by token, timed.");
+  app.add_option("--write", options.write, "make this folder with random weights instead");
+  app.add_option("--deviation", options.deviation, "of those weights");
+  app.add_option("--model", options.model, "a model's folder");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
-  app.add_option("--dtype", options.dtype, "bf16 or f32");
+  app.add_option("--dtype", options.dtype, "what is computed in, f32 or bf16");
+  app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
-  app.add_option("--reps", options.reps, "how often");
-  return bench_main(app, argc, argv, [&] { run(options); });
+  app.add_option("--batch", options.batch, "prompts at once");
+  app.add_option("--prompt", options.prompt, "tokens of each prompt");
+  app.add_option("--tokens", options.tokens, "tokens after it");
+  app.add_option("--reps", options.reps, "timed repetitions");
+  app.add_flag("--search", options.search, "time a greedy search as a whole");
+  app.add_option("--logits", options.logits, "where the logits after the first prompt go, a safetensors file");
+  return bench_main(app, argc, argv, [&] { options.write.empty() ? run(options) : write_model(options); });
 }

@@ -14,8 +14,8 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
   const int kind = cpu::kind_of(args.q);
   // A matrix unit takes bf16 as it is, and f32 in two pieces when the caller allows that.
   const bool tiles = rows_.attention_tiles[kind] && (kind == 1 || precision_ == cpu::Precision::split);
-  // A multiply-add is a sixteenth of an element of streaming work.
-  const std::int64_t work = std::min(heads.most_queries(), step) * heads.most_keys() * D / 8;
+  // Keys and values are read once, and a multiply-add is a sixteenth of an element of that.
+  const std::int64_t work = (2 + std::min(heads.most_queries(), step) / 8) * heads.most_keys() * D;
   cpu::for_rows(pool_, heads.sequences() * stretches * H, work, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t h = task % H, b = task / H / stretches, first = task / H % stretches * step;

@@ -139,7 +139,14 @@ ATTEND_AMX void multiply_tiles(const TileProduct& t) {
   finish<M, N>(t);
 }
 
-// Up to 16 rows by two panels of B at once (TileProduct::panels).
+// As many lines as a tile holds.
+ATTEND_AMX_INLINE void fetch_tile(const std::byte* from) {
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) _mm_prefetch(reinterpret_cast<const char*>(from + 64 * i), _MM_HINT_T0);
+}
+
+// Up to 16 rows by two panels of B at once (TileProduct::panels). Lines are fetched between the tile loads, a tile's
+// worth at a time: all of them at once kept the loads waiting (65 % of the bandwidth, and 85 % so).
 template <class Tiles>
 ATTEND_AMX void multiply_two_panels(const TileProduct& t) {
   const std::int64_t pitch = 4 * t.tile_stride, row = t.a_row, a_step = t.a_k, apart = t.b_panel;
@@ -158,20 +165,19 @@ ATTEND_AMX void multiply_two_panels(const TileProduct& t) {
   const std::byte* a = t.a;
   const std::byte* b = t.b;
   for (std::int64_t k = t.k; k > 0; k -= Tiles::kDepth) {
-#pragma GCC unroll 32
-    for (int i = 0; i < 32; ++i) {
-      _mm_prefetch(reinterpret_cast<const char*>(b + kStream + 64 * i), _MM_HINT_T0);
-      _mm_prefetch(reinterpret_cast<const char*>(b + apart + kStream + 64 * i), _MM_HINT_T0);
-    }
     _tile_loadd(4, a, row);
     _tile_loadd(6, b, kPitch);
     Tiles::product00();
+    fetch_tile(b + kStream);
     _tile_loadd(7, b + 64, kPitch);
     Tiles::product01();
+    fetch_tile(b + kStream + 1024);
     _tile_loadd(5, b + apart, kPitch);
     Tiles::second0();
+    fetch_tile(b + apart + kStream);
     _tile_loadd(6, b + apart + 64, kPitch);
     Tiles::second1();
+    fetch_tile(b + apart + kStream + 1024);
     a += a_step;
     b += 16 * kPitch;
   }
@@ -199,6 +205,10 @@ ATTEND_AMX void multiply_split(const TileProduct& t) {
   constexpr std::int64_t kLow = 16 * kPitch;
   for (std::int64_t k = t.k; k > 0; k -= 32) {
     fetch.next();
+    if constexpr (M == 1) {
+#pragma GCC unroll 64
+      for (int i = 0; i < 64; ++i) _mm_prefetch(reinterpret_cast<const char*>(b + kStream + 64 * i), _MM_HINT_T0);
+    }
     // lo * hi
     _tile_loadd(4, a + a_low, 64);
     _tile_loadd(6, b, kPitch);
@@ -232,6 +242,7 @@ void stream_tiles(const TileProduct& t) {
 template <class Tiles>
 void multiply(const TileProduct& t) {
   if (t.panels == kStreams) return stream_tiles<Tiles>(t);
+  if (t.rows == 1 && t.a_row == 64) return multiply_amx_row<typename Tiles::Rows, 1>(t, 0, 0);
   if (t.rows > 16)
     t.cols > 16 ? multiply_tiles<Tiles, 2, 2>(t) : multiply_tiles<Tiles, 2, 1>(t);
   else
@@ -239,6 +250,7 @@ void multiply(const TileProduct& t) {
 }
 
 void multiply_planes(const TileProduct& t) {
+  if (t.panels == kStreams) return multiply_split_row<2>(t, 0), multiply_split_row<2>(t, 2);
   if (t.rows > 16)
     t.cols > 16 ? multiply_split<2, 2>(t) : multiply_split<2, 1>(t);
   else
@@ -299,7 +311,9 @@ constexpr Kernel kSplit{.name = "amx split",
                         .multiply = multiply_planes,
                         .write = write_amx,
                         .begin = begin_tiles,
-                        .end = end_tiles};
+                        .end = end_tiles,
+                        .streams = kStreams,
+                        .stream_rows = 1};
 
 constexpr Kernel kInt8{.name = "amx int8",
                        .element = DType::i8,

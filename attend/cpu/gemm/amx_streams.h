@@ -114,6 +114,63 @@ ATTEND_AVX512 void multiply_amx_row(const TileProduct& t, int row, int first) {
       Rows::store(t.tile + (first + p) * t.tile_panel + row * t.tile_stride + 16 * v, Rows::less(total[p][v], offset));
 }
 
+// One row by Panels panels of f32 split into bf16 pieces, [k / 32][hi, lo][16 pairs][32][2]: lo*hi, hi*hi and hi*lo of
+// 32 k, each summed apart and then added, as the tiles add them.
+template <int Panels>
+ATTEND_AVX512 void multiply_split_row(const TileProduct& t, int first) {
+  using Rows = Bf16Rows;
+  __m512 total[Panels][2];
+  Rows::Sums low[Panels][2], high[Panels][2];
+#pragma GCC unroll 2
+  for (int p = 0; p < Panels; ++p)
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; ++v) {
+      total[p][v] = t.add ? Rows::load(t.tile + (first + p) * t.tile_panel + 16 * v) : Rows::zero();
+      Rows::clear(low[p][v]), Rows::clear(high[p][v]);
+    }
+  const std::int64_t apart = t.b_panel, a_low = t.a_k / 2;
+  const std::byte* b = t.b + first * t.b_panel;
+  const std::byte* a = t.a;
+  for (std::int64_t k = t.k; k > 0; k -= Rows::kDepth, a += t.a_k) {
+    for (int word = 0; word < 16; ++word, b += 128) {
+      const auto x = Rows::word(a + 4 * word), rest = Rows::word(a + a_low + 4 * word);
+#pragma GCC unroll 2
+      for (int p = 0; p < Panels; ++p)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) {
+          const std::byte* from = b + p * apart + 64 * v;
+          _mm_prefetch(reinterpret_cast<const char*>(from + 8192), _MM_HINT_T0);
+          const __m512i weights = _mm512_loadu_si512(from);
+          Rows::step(low[p][v], rest, weights);
+          Rows::step(high[p][v], x, weights);
+        }
+    }
+#pragma GCC unroll 2
+    for (int p = 0; p < Panels; ++p)
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) Rows::fold(total[p][v], low[p][v]), Rows::fold(total[p][v], high[p][v]);
+    for (int word = 0; word < 16; ++word, b += 128) {
+      const auto x = Rows::word(a + 4 * word);
+#pragma GCC unroll 2
+      for (int p = 0; p < Panels; ++p)
+#pragma GCC unroll 2
+        for (int v = 0; v < 2; ++v) {
+          const std::byte* from = b + p * apart + 64 * v;
+          _mm_prefetch(reinterpret_cast<const char*>(from + 8192), _MM_HINT_T0);
+          Rows::step(low[p][v], x, _mm512_loadu_si512(from));
+        }
+    }
+#pragma GCC unroll 2
+    for (int p = 0; p < Panels; ++p)
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) Rows::fold(total[p][v], low[p][v]);
+  }
+#pragma GCC unroll 2
+  for (int p = 0; p < Panels; ++p)
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; ++v) Rows::store(t.tile + (first + p) * t.tile_panel + 16 * v, total[p][v]);
+}
+
 }  // namespace attend::cpu::detail
 
 #endif

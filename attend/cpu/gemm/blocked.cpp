@@ -80,10 +80,11 @@ class Blocked {
                                 .panels_n = ceil_div(std::min(cols, job_.n), kernel_.nr),
                                 .most_wide = direct_ || job_.k <= kc_ ? ceil_div(job_.n, kernel_.nr)
                                                                       : ceil_div(kernel_.nc, kernel_.nr),
+                                .group = group(),
                                 .a_packed = a_in_place_,
                                 .b_packed = share_b_ || b_in_place_ || job_.b_panels != nullptr,
                                 .streamed = b_in_place_,
-                                .threads = pool_ != nullptr ? pool_->threads() : 1});
+                                .threads = threads()});
     for (k0_ = 0; k0_ == 0 || k0_ < job_.k; k0_ += depth) {
       k_ = std::min(depth, job_.k - k0_);
       for (n0_ = 0; n0_ < job_.n; n0_ += cols) {
@@ -95,6 +96,13 @@ class Blocked {
   }
 
  private:
+  int threads() const { return pool_ != nullptr ? pool_->threads() : 1; }
+
+  // Panels that a task of few rows takes at once, unless threads would go without.
+  std::int64_t group() const {
+    return streams_ && job_.n >= kernel_.nr * kernel_.streams * threads() ? kernel_.streams : 1;
+  }
+
   // Columns of B whose packed copy stays below kPackBytes, in even pieces of whole panels.
   std::int64_t most_columns(std::int64_t depth) const {
     const std::int64_t panel = kernel_.padded(depth) * kernel_.element_bytes() * kernel_.nr;

@@ -284,13 +284,14 @@ ATTEND_I8MM void multiply_int8_pairs(const TileProduct& t) {
 int pairs_of(const TileProduct& t, int planes) { return static_cast<int>(t.a_k / (16 * planes)); }
 
 void multiply_bf16(const TileProduct& t) {
-  if (t.panels == kStreams) return multiply_bf16_streams(t);
+  if (t.panels == kStreams) return multiply_bf16_streams<1>(t);
   static constexpr Multiply kByPairs[] = {multiply_bf16_pairs<1, 1>, multiply_bf16_pairs<2, 1>,
                                           multiply_bf16_pairs<3, 1>, multiply_bf16_full};
   kByPairs[pairs_of(t, 1) - 1](t);
 }
 
 void multiply_split(const TileProduct& t) {
+  if (t.panels == kStreams) return multiply_bf16_streams<2>(t);
   static constexpr Multiply kByPairs[] = {multiply_bf16_pairs<1, 2>, multiply_bf16_pairs<2, 2>,
                                           multiply_bf16_pairs<3, 2>, multiply_split_full};
   kByPairs[pairs_of(t, 2) - 1](t);
@@ -363,7 +364,9 @@ constexpr Kernel kSplit{.name = "neon split",
                         .pack_a = pack_bf16_fours<2>,
                         .pack_b = pack_bf16_fours<2>,
                         .multiply = multiply_split,
-                        .write = write_neon};
+                        .write = write_neon,
+                        .streams = kStreams,
+                        .stream_rows = kStreamRows};
 
 constexpr Kernel kInt8{.name = "neon int8",
                        .element = DType::i8,

@@ -83,7 +83,9 @@ void add_streams(const T* raw, const TileProduct& t) {
   for (int p = 0; p < kStreams; ++p, one.tile += t.tile_panel) add_blocks(raw + p * 24, one);
 }
 
-ATTEND_BF16 inline void multiply_bf16_streams(const TileProduct& t) {
+// kPlanes 2: f32 split into bf16 pieces, hi*hi + hi*lo + lo*hi.
+template <int kPlanes>
+ATTEND_BF16 void multiply_bf16_streams(const TileProduct& t) {
   float32x4_t acc[kStreams][6];
 #pragma GCC unroll 4
   for (int p = 0; p < kStreams; ++p)
@@ -91,15 +93,22 @@ ATTEND_BF16 inline void multiply_bf16_streams(const TileProduct& t) {
     for (int j = 0; j < 6; ++j) acc[p][j] = vdupq_n_f32(0);
   const std::byte* a = t.a;
   const std::byte* b = t.b;
-  for (std::int64_t k = t.k / 4; k > 0; --k, a += 16, b += 96) {
+  for (std::int64_t k = t.k / 4; k > 0; --k, a += 16 * kPlanes, b += 96 * kPlanes) {
     const bfloat16x8_t x = vld1q_bf16(reinterpret_cast<const bfloat16_t*>(a));
+    const bfloat16x8_t rest = vld1q_bf16(reinterpret_cast<const bfloat16_t*>(a + 16 * (kPlanes - 1)));
 #pragma GCC unroll 4
     for (int p = 0; p < kStreams; ++p) {
       const std::byte* from = b + p * t.b_panel;
       __builtin_prefetch(from + 1024);
 #pragma GCC unroll 6
-      for (int j = 0; j < 6; ++j)
-        acc[p][j] = vbfmmlaq_f32(acc[p][j], x, vld1q_bf16(reinterpret_cast<const bfloat16_t*>(from + 16 * j)));
+      for (int j = 0; j < 6; ++j) {
+        const bfloat16x8_t high = vld1q_bf16(reinterpret_cast<const bfloat16_t*>(from + 16 * j));
+        acc[p][j] = vbfmmlaq_f32(acc[p][j], x, high);
+        if constexpr (kPlanes == 2) {
+          acc[p][j] = vbfmmlaq_f32(acc[p][j], x, vld1q_bf16(reinterpret_cast<const bfloat16_t*>(from + 96 + 16 * j)));
+          acc[p][j] = vbfmmlaq_f32(acc[p][j], rest, high);
+        }
+      }
     }
   }
   alignas(16) float raw[kStreams * 24];

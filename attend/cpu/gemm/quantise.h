@@ -26,14 +26,25 @@ template <int Width>
   using F = typename Lanes<Width>::Float;
   using I = typename Lanes<Width>::Int;
   using Bytes = typename Lanes<Width>::Bytes;
-  F most{};
-  for (std::int64_t i = 0; i < k; i += Width) {
-    const F x = load_part<Width>(from + i, k - i);
+  using Loose = typename Lanes<Width>::Loose;
+  // Four maxima: one would wait for itself.
+  F most[4] = {};
+  std::int64_t at = 0;
+  for (; at + 4 * Width <= k; at += 4 * Width)
+#pragma GCC unroll 4
+    for (int part = 0; part < 4; ++part) {
+      const F x = *reinterpret_cast<const Loose*>(from + at + part * Width);
+      const F size = x < 0.0f ? -x : x;
+      most[part] = size > most[part] ? size : most[part];
+    }
+  for (; at < k; at += Width) {
+    const F x = load_part<Width>(from + at, k - at);
     const F size = x < 0.0f ? -x : x;
-    most = size > most ? size : most;
+    most[0] = size > most[0] ? size : most[0];
   }
   float largest = 0;
-  for (int i = 0; i < Width; ++i) largest = most[i] > largest ? most[i] : largest;
+  for (int part = 0; part < 4; ++part)
+    for (int i = 0; i < Width; ++i) largest = most[part][i] > largest ? most[part][i] : largest;
   const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
   for (std::int64_t i = 0; i < k; i += Width) {
     // 1.5 * 2^23: the low bits of the sum are the nearest integer.

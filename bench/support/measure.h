@@ -1,0 +1,26 @@
+// What bench programs read off the machine besides a kernel's work: time, and their largest memory.
+#pragma once
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+namespace attend {
+
+using BenchClock = std::chrono::steady_clock;
+
+inline double seconds_since(BenchClock::time_point start) {
+  return std::chrono::duration<double>(BenchClock::now() - start).count();
+}
+
+// The largest resident memory of this process in megabytes. Not getrusage's: a child's is never below what its parent
+// had when it started it, and a script with torch has more than we do.
+inline double peak_memory_mb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::strtod(line.c_str() + 6, nullptr) / 1e3;
+  return 0;
+}
+
+}  // namespace attend
