@@ -179,6 +179,9 @@ void run_train(const TrainOptions& options, const Streams& streams) {
       result.steps, duration_text(result.seconds),
       result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model", use,
       out);
+  if (result.activation_bytes > 0)
+    streams.out << fmt::format("Activations and gradients of a step took {:.1f} MB.\n",
+                               static_cast<double>(result.activation_bytes) / 1e6);
   if (options.look) streams.out << fmt::format("How it went: attend look --run {}\n", out);
 }
 

@@ -109,8 +109,12 @@ BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
       activation_(hugging_face_activation(config.activation, name_of(config.family))) {}
 
 void BertLayer::operator()(nn::Residual& stream, const AttentionMask& mask) const {
-  stream.leave(norm1_, attention_(stream.enter(norm1_), mask));
-  stream.leave(norm2_, contract_(expand_(stream.enter(norm2_), activation_)));
+  stream.through(Recompute::layer, [this, mask](nn::Residual& layer) {
+    layer.leave(norm1_, attention_(layer.enter(norm1_), mask));
+    layer.through(Recompute::feed_forward, [this](nn::Residual& feed) {
+      feed.leave(norm2_, contract_(expand_(feed.enter(norm2_), activation_)));
+    });
+  });
 }
 
 Bert::Bert(const BertConfig& config, Pooler pooler)

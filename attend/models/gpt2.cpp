@@ -81,8 +81,10 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
       activation_(hugging_face_activation(config.activation, kName)) {}
 
 void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask) const {
-  stream.leave(norm1_, attention_(stream.enter(norm1_), mask));
-  feed_forward(stream);
+  stream.through(Recompute::layer, [this, mask](nn::Residual& block) {
+    block.leave(norm1_, attention_(block.enter(norm1_), mask));
+    feed_forward(block);
+  });
 }
 
 void GPT2Block::start(nn::Residual& stream, nn::KvCache& cache) const {
@@ -96,7 +98,9 @@ Tensor GPT2Block::step(const Tensor& stream, const nn::KvCache& cache, const nn:
 }
 
 void GPT2Block::feed_forward(nn::Residual& stream) const {
-  stream.leave(norm2_, contract_(expand_(stream.enter(norm2_), activation_)));
+  stream.through(Recompute::feed_forward, [this](nn::Residual& feed) {
+    feed.leave(norm2_, contract_(expand_(feed.enter(norm2_), activation_)));
+  });
 }
 
 GPT2::GPT2(const GPT2Config& config)

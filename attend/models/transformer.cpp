@@ -64,8 +64,10 @@ EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
       norm2_(config.width) {}
 
 void EncoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask) const {
-  stream.leave(norm1_, self_attention_(stream.enter(norm1_), mask));
-  stream.leave(norm2_, feed_forward_(stream.enter(norm2_)));
+  stream.through(Recompute::layer, [this, mask](nn::Residual& layer) {
+    layer.leave(norm1_, self_attention_(layer.enter(norm1_), mask));
+    feed_forward_(layer, norm2_);
+  });
 }
 
 DecoderLayer::DecoderLayer(const TransformerConfig& config, int index)
@@ -78,9 +80,11 @@ DecoderLayer::DecoderLayer(const TransformerConfig& config, int index)
 
 void DecoderLayer::operator()(nn::Residual& stream, const Tensor& memory, const AttentionMask& mask,
                               const AttentionMask& memory_mask) const {
-  stream.leave(norm1_, self_attention_(stream.enter(norm1_), mask));
-  stream.leave(norm2_, cross_attention_(stream.enter(norm2_), memory, memory_mask));
-  stream.leave(norm3_, feed_forward_(stream.enter(norm3_)));
+  stream.through(Recompute::layer, [this, memory, mask, memory_mask](nn::Residual& layer) {
+    layer.leave(norm1_, self_attention_(layer.enter(norm1_), mask));
+    layer.leave(norm2_, cross_attention_(layer.enter(norm2_), memory, memory_mask));
+    feed_forward_(layer, norm3_);
+  });
 }
 
 DecoderLayer::Cache DecoderLayer::start(const Tensor& memory, std::int64_t rows) const {
@@ -95,7 +99,7 @@ void DecoderLayer::step(nn::Residual& stream, const Cache& cache, const nn::Cach
   const Tensor grouped = stream.enter(norm2_).reshape({cache.memory.dim(0), -1, x.width()});  // [B, R / B, C]
   stream.leave(norm2_,
                cross_attention_.read(grouped, cache.memory, {.key_lengths = source_lengths}).reshape(x.shape()));
-  stream.leave(norm3_, feed_forward_(stream.enter(norm3_)));
+  feed_forward_(stream, norm3_);
 }
 
 namespace {

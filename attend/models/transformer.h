@@ -60,7 +60,11 @@ class FeedForward {
  public:
   FeedForward(std::int64_t width, std::int64_t hidden, Activation activation)
       : expand_(width, hidden), contract_(hidden, width), activation_(activation) {}
-  Tensor operator()(const Tensor& x) const { return contract_(expand_(x, activation_)); }
+  void operator()(nn::Residual& stream, const nn::LayerNorm& norm) const {
+    stream.through(Recompute::feed_forward, [this, &norm](nn::Residual& feed) {
+      feed.leave(norm, contract_(expand_(feed.enter(norm), activation_)));
+    });
+  }
   template <class Visitor>
   void visit(Visitor&& v) {
     v("linear1", expand_), v("linear2", contract_);

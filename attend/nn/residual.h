@@ -5,10 +5,12 @@
 // until the next norm reads it.
 #pragma once
 
+#include <array>
 #include <utility>
 
 #include "attend/nn/layers.h"
 #include "attend/ops/arithmetic.h"
+#include "attend/tensor/tape.h"
 
 namespace attend::nn {
 
@@ -29,6 +31,19 @@ class Residual {
       waiting_ = std::move(branch);
     else
       stream_ = norm.add(stream_, branch, options_.dropout).norm;
+  }
+  // body(Residual&): sublayers, at least one of which adds to the stream. In a pass that recomputes pieces of this
+  // kind, only what enters them is kept; so body captures by value, but for what outlives the pass.
+  template <class Body>
+  void through(Recompute kind, Body body) {
+    Pass* pass = stream_.pass();
+    if (!pass || pass->recompute() != kind) return body(*this);
+    auto [stream, waiting] = recomputed(*pass, [entered = *this, body] {
+      Residual piece = entered;
+      body(piece);
+      return std::array<Tensor, 2>{piece.stream_, piece.waiting_};
+    });
+    stream_ = std::move(stream), waiting_ = std::move(waiting);
   }
   // The stream as it stands, for whoever looks at hidden states (dropout does not hit what still waits).
   Tensor value() const { return waiting_.defined() ? ops::add(stream_, waiting_) : stream_; }

@@ -23,8 +23,8 @@ Tensor dropout(const Tensor& x, float rate) {
   if (dropout.rate == 0) return x;
   Tensor y = like(x);
   x.backend().dropout(x, dropout, {y});
-  return record(y, {x}, [x, dropout](const Tensor& dy, Grads& grad) {
-    if (Grad dx = grad(x)) dy.backend().dropout(dy, dropout, dx);
+  return record(y, {x}, [to = Target(x), dropout](const Tensor& dy, Grads& grad) {
+    if (Grad dx = grad(to)) dy.backend().dropout(dy, dropout, dx);
   });
 }
 

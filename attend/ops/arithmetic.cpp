@@ -20,10 +20,10 @@ void check_suffix(const char* op, const Tensor& a, const Tensor& b) {
 }
 
 // d summed over the leading axes that b repeats along.
-void sum_to(const Tensor& d, const Tensor& b, const Grad& db) {
-  const std::int64_t repeats = b.size() ? d.size() / b.size() : 0;
-  d.backend().reduce(Reduction::sum, d.reshape(Shape{1, repeats, b.size()}),
-                     {db.into.reshape(Shape{1, b.size()}), db.accumulate}, {});
+void sum_to(const Tensor& d, const Grad& db) {
+  const std::int64_t size = db.into.size(), repeats = size ? d.size() / size : 0;
+  d.backend().reduce(Reduction::sum, d.reshape(Shape{1, repeats, size}),
+                     {db.into.reshape(Shape{1, size}), db.accumulate}, {});
 }
 
 }  // namespace
@@ -32,12 +32,12 @@ Tensor add(const Tensor& a, const Tensor& b) {
   check_suffix("add", a, b);
   Tensor y = like(lead({&a, &b}), a.shape());
   a.backend().add(a, b, y);
-  return record(y, {a, b}, [a, b](const Tensor& dy, Grads& grad) {
-    grad.give(a, dy);
-    if (a.shape() == b.shape())
-      grad.give(b, dy);
-    else if (Grad db = grad(b))
-      sum_to(dy, b, db);
+  return record(y, {a, b}, [to_a = Target(a), to_b = Target(b)](const Tensor& dy, Grads& grad) {
+    grad.give(to_a, dy);
+    if (to_a.shape() == to_b.shape())
+      grad.give(to_b, dy);
+    else if (Grad db = grad(to_b))
+      sum_to(dy, db);
   });
 }
 
@@ -51,7 +51,7 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
       if (a.shape() == b.shape() && db.into.dtype() == dy.dtype()) return dy.backend().multiply(dy, a, db);
       Tensor product = like(dy);
       dy.backend().multiply(dy, a, {product});
-      sum_to(product, b, db);
+      sum_to(product, db);
     }
   });
 }
@@ -60,8 +60,8 @@ Tensor scale(const Tensor& x, float alpha) {
   check_floats("scale", {x});
   Tensor y = like(x);
   x.backend().scale(x, alpha, {y});
-  return record(y, {x}, [x, alpha](const Tensor& dy, Grads& grad) {
-    if (Grad dx = grad(x)) dy.backend().scale(dy, alpha, dx);
+  return record(y, {x}, [to = Target(x), alpha](const Tensor& dy, Grads& grad) {
+    if (Grad dx = grad(to)) dy.backend().scale(dy, alpha, dx);
   });
 }
 
@@ -71,8 +71,8 @@ Tensor cast(const Tensor& x, DType dtype) {
   if (dtype == x.dtype()) return x;
   Tensor y = like(x, x.shape(), dtype);
   x.backend().scale(x, 1, {y});
-  return record(y, {x}, [x](const Tensor& dy, Grads& grad) {
-    if (Grad dx = grad(x)) dy.backend().scale(dy, 1, dx);
+  return record(y, {x}, [to = Target(x)](const Tensor& dy, Grads& grad) {
+    if (Grad dx = grad(to)) dy.backend().scale(dy, 1, dx);
   });
 }
 

@@ -11,7 +11,7 @@ namespace attend::ops {
 
 // write(Grad) with the gradient of x in dy's dtype; nothing when x wants none.
 template <class Write>
-void write_gradient(Grads& grads, const Tensor& x, const Tensor& dy, Write&& write) {
+void write_gradient(Grads& grads, const Target& x, const Tensor& dy, Write&& write) {
   const Grad dx = grads(x);
   if (!dx) return;
   if (dx.into.dtype() == dy.dtype()) return std::forward<Write>(write)(dx);

@@ -67,8 +67,8 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t count) 
   shape.set(at, count);
   Tensor y = like(x, shape);
   x.backend().strided_copy(advanced(walk(x), at, begin), walk(y), shape, false);
-  return record(y, {x}, [x, at, begin](const Tensor& dy, Grads& grad) {
-    Grad dx = grad(x);
+  return record(y, {x}, [to = Target(x), at, begin](const Tensor& dy, Grads& grad) {
+    Grad dx = grad(to);
     if (!dx) return;
     if (!dx.accumulate) dy.backend().fill(dx.into, 0);
     dy.backend().strided_copy(walk(dy), advanced(walk(dx.into), at, begin), dy.shape(), true);
@@ -100,15 +100,15 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     first.backend().strided_copy(walk(part), advanced(walk(y), at, begin), part.shape(), false);
     begin += part.dim(at);
   }
-  const std::vector<Tensor> kept(parts.begin(), parts.end());
-  const auto wanted = std::find_if(kept.begin(), kept.end(), [](const Tensor& part) { return Grads::wants(part); });
-  return record(y, {wanted == kept.end() ? kept.front() : *wanted}, [kept, at](const Tensor& dy, Grads& grad) {
+  const std::vector<Target> kept(parts.begin(), parts.end());
+  const auto wanted = std::find_if(parts.begin(), parts.end(), [](const Tensor& part) { return Grads::wants(part); });
+  return record(y, {wanted == parts.end() ? parts.front() : *wanted}, [kept, at](const Tensor& dy, Grads& grad) {
     std::int64_t from = 0;
-    for (const Tensor& part : kept) {
+    for (const Target& part : kept) {
       write_gradient(grad, part, dy, [&](const Grad& d) {
         dy.backend().strided_copy(advanced(walk(dy), at, from), walk(d.into), part.shape(), d.accumulate);
       });
-      from += part.dim(at);
+      from += part.shape()[at];
     }
   });
 }
@@ -135,8 +135,8 @@ Tensor permute(const Tensor& x, std::initializer_list<int> order) {
   Tensor y = like(x, shape);
   x.backend().strided_copy(permuted(x, axes), walk(y), shape, false);
   const std::array<int, Shape::kMaxRank> kept{axes[0], axes[1], axes[2], axes[3], axes[4], axes[5]};
-  return record(y, {x}, [x, kept, permuted](const Tensor& dy, Grads& grad) {
-    if (Grad dx = grad(x))
+  return record(y, {x}, [to = Target(x), kept, permuted](const Tensor& dy, Grads& grad) {
+    if (Grad dx = grad(to))
       dy.backend().strided_copy(walk(dy), permuted(dx.into, kept.data()), dy.shape(), dx.accumulate);
   });
 }

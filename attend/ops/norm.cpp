@@ -46,24 +46,26 @@ Summed add_norm(const Tensor& x, const Tensor& branch, const Tensor& weight, con
 
   AddNorm kept = args;
   kept.x = sum, kept.branch = {};
-  record_all(
-      {sum, y}, {x, branch, weight, bias}, [x, branch, kept, mean, rstd](std::span<const Tensor> dys, Grads& grad) {
-        const Tensor &dsum = dys[0], &dy = dys[1];
-        if (!dy.defined()) {  // the norm was not used: only the sum
-          grad.give(x, dsum);
-          if (kept.dropout.rate == 0)
-            grad.give(branch, dsum);
-          else if (Grad dbranch = grad(branch))
-            dsum.backend().dropout(dsum, kept.dropout, dbranch);
-          return;
-        }
-        // Without dropout both inputs have the same gradient: computed once, shared.
-        Tensor d = like(dy);
-        Grad dbranch = kept.dropout.rate == 0 ? Grad{} : grad(branch);
-        dy.backend().add_norm_backward(kept, dy, dsum, mean, rstd, {d}, dbranch, grad(kept.weight), grad(kept.bias));
-        grad.give(x, d);
-        if (kept.dropout.rate == 0) grad.give(branch, d);
-      });
+  // Of what was added only the sum is read again.
+  record_all({sum, y}, {x, branch, weight, bias},
+             [x = Target(x), branch = Target(branch), kept, mean, rstd](std::span<const Tensor> dys, Grads& grad) {
+               const Tensor &dsum = dys[0], &dy = dys[1];
+               if (!dy.defined()) {  // the norm was not used: only the sum
+                 grad.give(x, dsum);
+                 if (kept.dropout.rate == 0)
+                   grad.give(branch, dsum);
+                 else if (Grad dbranch = grad(branch))
+                   dsum.backend().dropout(dsum, kept.dropout, dbranch);
+                 return;
+               }
+               // Without dropout both inputs have the same gradient: computed once, shared.
+               Tensor d = like(dy);
+               Grad dbranch = kept.dropout.rate == 0 ? Grad{} : grad(branch);
+               dy.backend().add_norm_backward(kept, dy, dsum, mean, rstd, {d}, dbranch, grad(kept.weight),
+                                              grad(kept.bias));
+               grad.give(x, d);
+               if (kept.dropout.rate == 0) grad.give(branch, d);
+             });
   return {sum, y};
 }
 

@@ -25,8 +25,8 @@ Maximum reduce(const char* op, Reduction kind, const Tensor& x, int axis) {
   const Shape folded{before, x.dim(at), after}, rest{before, after};
   Tensor y = like(x, shape), index = kind == Reduction::max ? like(x, shape, DType::i32) : Tensor();
   x.backend().reduce(kind, x.reshape(folded), {y.reshape(rest)}, index.defined() ? index.reshape(rest) : index);
-  record(y, {x}, [x, kind, index, folded, rest](const Tensor& dy, Grads& grad) {
-    if (Grad dx = grad(x))
+  record(y, {x}, [to = Target(x), kind, index, folded, rest](const Tensor& dy, Grads& grad) {
+    if (Grad dx = grad(to))
       dy.backend().reduce_backward(kind, dy.reshape(rest), index.defined() ? index.reshape(rest) : index,
                                    {dx.into.reshape(folded), dx.accumulate});
   });

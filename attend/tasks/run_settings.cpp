@@ -21,6 +21,11 @@ std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std:
   return train::Cosine{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
 }
 
+Recompute recompute_of(const RunSettings& settings) {
+  if (settings.recompute == "layer") return Recompute::layer;
+  return settings.recompute == "feed-forward" ? Recompute::feed_forward : Recompute::none;
+}
+
 }  // namespace
 
 void check_one_of(std::string_view what, const char* key, const std::string& value,
@@ -36,6 +41,7 @@ void check_one_of(std::string_view what, const char* key, const std::string& val
 void check_settings(const RunSettings& settings, std::string_view what) {
   check_one_of(what, "schedule", settings.schedule, {"inverse-square-root", "cosine", "linear"});
   check_one_of(what, "dtype", settings.dtype, {"auto", "f32", "bf16"});
+  check_one_of(what, "recompute", settings.recompute, {"none", "feed-forward", "layer"});
   const std::pair<const char*, std::int64_t> positive[] = {
       {"accumulate", settings.accumulate}, {"steps", settings.steps},
       {"log_every", settings.log_every},   {"validate_every", settings.validate_every},
@@ -79,6 +85,7 @@ train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t 
           .patience = settings.patience,
           .average = settings.average,
           .resume = options.resume,
+          .recompute = recompute_of(settings),
           .look = options.look,
           .messages = &options.messages,
           .terminal = options.terminal};

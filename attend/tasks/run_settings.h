@@ -26,7 +26,7 @@ struct RunSettings {
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t patience = 0, average = 5;
   std::uint64_t seed = 1;
-  std::string device = "cpu", dtype = "auto";
+  std::string device = "cpu", dtype = "auto", recompute = "none";
   std::int64_t threads = 0;
 
   template <class Visitor>
@@ -48,6 +48,8 @@ struct RunSettings {
     v("seed", seed, "of weights, order and dropout");
     v("device", device, "cpu, cuda or cuda:N");
     v("dtype", dtype, "f32, bf16, or auto: bf16 on a GPU");
+    v("recompute", recompute,
+      "none, or for less memory and more time, with the same result: feed-forward, or layer (least memory)");
     v("threads", threads, "CPU threads, 0 for all cores");
   }
 };

@@ -30,8 +30,10 @@ Tensor gradient_window(Storage* storage, const Window& of) {
   return Tensor(storage->gradient, window);
 }
 
-bool covers_storage(const Tensor& x) {
-  return x.contiguous() && x.window().offset == 0 && x.size() == elements(x.storage(), x.dtype());
+bool covers_storage(const Target& x) {
+  const Window& w = x.window;
+  const bool contiguous = w.shape.rank() == 0 || w.row_stride == w.shape[-1] || w.shape.rows() <= 1;
+  return contiguous && w.offset == 0 && w.shape.size() == elements(x.slot.get(), w.dtype);
 }
 
 // Two results may have been given the same gradient; before one of them is added to, it gets its own copy.
@@ -45,32 +47,33 @@ void unshare(Storage* storage, DType dtype) {
 
 }  // namespace
 
-Grad Grads::operator()(const Tensor& x) {
+Grad Grads::operator()(const Target& x) {
   if (!wants(x)) return {};
-  Storage* storage = x.storage();
+  Storage* storage = x.slot.get();
+  const DType dtype = x.window.dtype;
   check(storage->whole || covers_storage(x),
         "backward: {} is only part of its storage; take parts with ops::split or ops::slice", x.shape());
   if (!storage->gradient) {
     Storage* whole = storage->whole.get();
-    if (whole && !whole->gradient) whole->gradient = allocate_gradient(whole, x.dtype());
-    storage->gradient = whole ? whole->gradient : allocate_gradient(storage, x.dtype());
+    if (whole && !whole->gradient) whole->gradient = allocate_gradient(whole, dtype);
+    storage->gradient = whole ? whole->gradient : allocate_gradient(storage, dtype);
   }
   const bool accumulate = std::exchange(storage->written, true);
-  if (accumulate) unshare(storage, x.dtype());
-  return {gradient_window(storage, x.window()), accumulate};
+  if (accumulate) unshare(storage, dtype);
+  return {gradient_window(storage, x.window), accumulate};
 }
 
-void Grads::give(const Tensor& x, const Tensor& dx) {
+void Grads::give(const Target& x, const Tensor& dx) {
   if (!wants(x)) return;
   check(x.shape() == dx.shape(), "backward: a gradient of shape {} for {}", dx.shape(), x.shape());
-  Storage* storage = x.storage();
+  Storage* storage = x.slot.get();
   const bool fits = !storage->gradient && !storage->whole && !storage->keeps_gradient && covers_storage(x) &&
-                    dx.contiguous() && dx.window().offset == 0 && dx.dtype() == x.dtype();
+                    dx.contiguous() && dx.window().offset == 0 && dx.dtype() == x.window.dtype;
   if (fits) {
     storage->gradient = dx.memory();
     storage->written = true;
   } else {
-    x.backend().scale(dx, 1, (*this)(x));
+    storage->backend->scale(dx, 1, (*this)(x));
   }
 }
 
@@ -185,7 +188,7 @@ void Pass::run(TapeNode& node) {
   }
   if (any) {
     Grads grads;
-    node.run(node.closure, std::span<const Tensor>(dys, static_cast<std::size_t>(node.outputs)), grads);
+    node.run(node.closure, std::span(dys, static_cast<std::size_t>(node.outputs)), grads);
   }
   node.destroy(node.closure);
   node.closure = nullptr;
@@ -208,13 +211,33 @@ void* Pass::tape_memory(std::size_t bytes) {
   return chunks_[chunk_].get() + std::exchange(used_, used_ + bytes);
 }
 
-void Pass::forget_tape() {
-  while (last_) {
+void Pass::forget_until(TapeNode* end) {
+  while (last_ != end) {
     TapeNode* node = std::exchange(last_, last_->before);
     if (node->closure) node->destroy(node->closure);
     node->~TapeNode();
   }
-  nodes_ = chunk_ = used_ = 0;
+}
+
+Pass::Replay::Replay(Pass& pass, std::uint32_t first_stream)
+    : pass_(pass),
+      end_(pass.last_),
+      chunk_(pass.chunk_),
+      used_(pass.used_),
+      nodes_(pass.nodes_),
+      stream_(std::exchange(pass.stream_, first_stream)) {
+  ++pass.replays_;
+}
+
+void Pass::Replay::backward() {
+  for (TapeNode* node = pass_.last_; node != end_; node = node->before) pass_.run(*node);
+}
+
+Pass::Replay::~Replay() {
+  pass_.forget_until(end_);
+  pass_.chunk_ = chunk_, pass_.used_ = used_, pass_.nodes_ = nodes_;
+  pass_.stream_ = stream_;
+  --pass_.replays_;
 }
 
 }  // namespace attend

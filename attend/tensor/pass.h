@@ -28,29 +28,36 @@ class Probe {
   virtual void attention(std::string_view label, const Tensor& weights) = 0;
 };
 
+// A tensor as its gradient sees it: where that goes, without the numbers. A backward that captures this instead of the
+// tensor does not keep its memory.
+struct Target {
+  Target() = default;
+  Target(const Tensor& x) : slot(x.storage()), window(x.window()) {}  // implicit: every tensor is one
+  const Shape& shape() const { return window.shape; }
+
+  Slot slot;
+  Window window;
+};
+
 // The gradients during the backward pass.
 class Grads {
  public:
   // Where to put the gradient of x; empty when x needs none.
-  Grad operator()(const Tensor& x);
+  Grad operator()(const Target& x);
   // Hands over a finished gradient of x without copying: it becomes x's, or is added to it. dx may be shared.
-  void give(const Tensor& x, const Tensor& dx);
-  static bool wants(const Tensor& x) { return x.defined() && x.storage()->differentiable; }
+  void give(const Target& x, const Tensor& dx);
+  static bool wants(const Target& x) { return x.slot && x.slot->differentiable; }
 };
 
 // One recorded op: what to run in the backward pass, and whose gradients it consumes.
 struct TapeNode {
   static constexpr int kMaxOutputs = 3;
-  struct Output {
-    Slot slot;
-    Window window;
-  };
   TapeNode* before = nullptr;
-  void (*run)(void* closure, std::span<const Tensor> dys, Grads& grads) = nullptr;
+  void (*run)(void* closure, std::span<Tensor> dys, Grads& grads) = nullptr;
   void (*destroy)(void* closure) = nullptr;
   void* closure = nullptr;  // null once it has run
   int outputs = 0;
-  Output output[kMaxOutputs];
+  Target output[kMaxOutputs];
 };
 
 // The records and memory of a pass. It outlives the pass for as long as tensors made by it are alive.
@@ -65,11 +72,18 @@ struct PassMemory {
   bool orphaned = false;
 };
 
+// What is not kept for the backward pass but computed again in it (Chen et al. 2016), for less memory and more time;
+// the numbers are the same, bit by bit.
+//   feed_forward   all inside the feed-forward layers: half of a Transformer's activations for a tenth of its products
+//   layer          all inside the layers: only what goes from one to the next is kept
+enum class Recompute : std::uint8_t { none, feed_forward, layer };
+
 class Pass {
  public:
   struct Options {
     bool recording = false;
     Probe* probe = nullptr;
+    Recompute recompute = Recompute::none;
   };
   struct Step {
     std::uint64_t plan = Arena::kNoPlan;  // the arena's plan: one key a batch shape
@@ -84,7 +98,8 @@ class Pass {
 
   Backend& backend() const { return backend_; }
   bool recording() const { return options_.recording; }
-  Probe* probe() const { return options_.probe; }
+  Recompute recompute() const { return options_.recompute; }
+  Probe* probe() const { return replaying() ? nullptr : options_.probe; }
   const Arena& arena() const { return memory_->arena; }
   std::size_t ops_recorded() const { return nodes_; }
 
@@ -110,9 +125,41 @@ class Pass {
   TapeNode* new_node(std::size_t closure_bytes);
   Memory alias(const Tensor& of);
 
+  // For recomputed() in tape.h. While one of these lives, ops mark their results as ever but leave no node.
+  class Pause {
+   public:
+    explicit Pause(Pass& pass) : pass_(pass) { ++pass.pauses_; }
+    ~Pause() { --pass_.pauses_; }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Pass& pass_;
+  };
+  bool taping() const { return options_.recording && pauses_ == 0; }
+  std::uint32_t next_stream() const { return stream_; }
+  // A piece of tape in the middle of the backward pass: ops since its beginning, with the dropout streams that they had
+  // the first time, run backwards and then forgotten.
+  class Replay {
+   public:
+    Replay(Pass& pass, std::uint32_t first_stream);
+    ~Replay();
+    Replay(const Replay&) = delete;
+    Replay& operator=(const Replay&) = delete;
+    void backward();
+
+   private:
+    Pass& pass_;
+    TapeNode* end_;
+    std::size_t chunk_, used_, nodes_;
+    std::uint32_t stream_;
+  };
+  bool replaying() const { return replays_ > 0; }
+
  private:
   void* tape_memory(std::size_t bytes);
-  void forget_tape();
+  void forget_tape() { forget_until(nullptr), nodes_ = chunk_ = used_ = 0; }
+  void forget_until(TapeNode* end);
   void run(TapeNode& node);
 
   Backend& backend_;
@@ -126,6 +173,7 @@ class Pass {
   std::uint32_t seed_words_[2] = {};
   bool seeded_ = false;  // the device has them
   std::uint32_t stream_ = 0;
+  int pauses_ = 0, replays_ = 0;
 };
 
 // The gradient of a leaf or a parameter after backward(); undefined when none arrived.

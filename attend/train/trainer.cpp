@@ -31,7 +31,7 @@ class Run {
         options_(options),
         backend_(parameters.master().backend()),
         optimizer_(parameters, options.optimizer),
-        pass_(backend_, {.recording = true}),
+        pass_(backend_, {.recording = true, .recompute = options.recompute}),
         graph_(pass_),
         loss_sum_(make_tensor(backend_, {1}, DType::f32)) {
     backend_.fill(loss_sum_, 0);
@@ -74,6 +74,7 @@ class Run {
     if (!result_.interrupted) choose_weights();
     result_.steps = state_.step;
     result_.seconds = elapsed();
+    result_.activation_bytes = pass_.arena().slab_bytes();
     return result_;
   }
 
@@ -126,6 +127,7 @@ class Run {
                {"learning_rate", rate_},
                {"gradient_norm", norm},
                {"tokens_per_second", std::round(tokens_per_second)},
+               {"activation_bytes", pass_.arena().slab_bytes()},
                {"seconds", elapsed()}});
     steps_since_log_ = tokens_ = 0;
     logged_at_ = now;
