@@ -45,7 +45,9 @@ void run(const Options& options) {
   models::GPT2Config config = models::gpt2_config(read_json(folder / "config.json"), "config.json");
   config.dropout = config.embedding_dropout = config.attention_dropout = 0;
   models::GPT2LanguageModel model(config);
-  nn::Parameters parameters(*backend, model, {.dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32});
+  nn::Parameters parameters(
+      *backend, model,
+      {.dtype = options.dtype == "f32" ? DType::f32 : DType::bf16, .products8 = options.dtype == "fp8"});
   load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   train::Optimizer optimizer(parameters, {.beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1});
 
@@ -84,7 +86,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "texts");
   app.add_option("--length", options.length, "tokens in each");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
-  app.add_option("--dtype", options.dtype, "bf16 or f32");
+  app.add_option("--dtype", options.dtype, "bf16, f32 or fp8");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--reps", options.reps, "timed steps");
   return bench_main(app, argc, argv, [&] { run(options); });

@@ -116,7 +116,8 @@ def ours(options, folder, reps):
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    command = [options.program, "--model", folder, "--batch", str(options.batch), "--length", str(options.length), "--reps", str(reps)]
+    command = [options.program, "--model", folder, "--batch", str(options.batch), "--length", str(options.length), "--reps", str(reps),
+               "--dtype", options.dtype]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     done.set()
     watcher.join()
@@ -129,6 +130,7 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--dtype", default="bf16", help="of ours: bf16, or fp8 (torch stays in bf16)")
     parser.add_argument("--eager", action="store_true", help="also time torch without torch.compile")
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")

@@ -74,6 +74,9 @@ class CudaBackend final : public Backend {
 
   void matmul(const MatMul& product, const Grad& c) override;
   bool norm_linear(const NormLinear& args, const Tensor& y) override;
+  bool has_products8() const override;
+  void cast8(const Tensor& x, const Units8& units, const Tensor& y, const Tensor& transposed) override;
+  void next_units8(const Tensor& scales) override;
 
   void embedding(const Tensor& ids, const Tensor& table, float scale, const Tensor& positions,
                  const Tensor& position_ids, const Tensor& y) override;

@@ -21,6 +21,10 @@ constexpr float kTrial = 0.5f, kWarmUp = 10, kRound = 2;
 constexpr int kRounds = 6;
 
 cudaDataType_t data_type(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
+cudaDataType_t data_type(DType dtype, Float8 format) {
+  if (dtype != DType::u8) return data_type(dtype);
+  return format == Float8::e4m3 ? CUDA_R_8F_E4M3 : CUDA_R_8F_E5M2;
+}
 
 // The alignment, up to 16 bytes, of every row that starts at data.
 std::uint32_t alignment_of(const void* data, std::int64_t stride, std::int64_t batch_stride, DType dtype) {
@@ -62,10 +66,16 @@ struct Sizes {
   std::int64_t m, n, k;
 };
 
+const char* formats_of(const Gemm& gemm) {
+  constexpr const char* kNames[] = {"44", "45", "54", "55"};
+  return gemm.in == DType::u8 ? kNames[2 * static_cast<int>(gemm.format_a) + static_cast<int>(gemm.format_b)] : "";
+}
+
 std::string key_of(const Gemm& gemm, const Sizes& sizes) {
-  return fmt::format("{}x{}x{}x{}:{}{}:{}-{}:{}{}{}:a{}:b{}:c{}", sizes.m, sizes.n, sizes.k, gemm.batch,
-                     gemm.transpose_a ? 't' : 'n', gemm.transpose_b ? 't' : 'n', name_of(gemm.in), name_of(gemm.out),
-                     static_cast<int>(epilogue_of(gemm)), gemm.beta != 0 ? "+" : "", gemm.alpha != 1 ? "*" : "",
+  return fmt::format("{}x{}x{}x{}:{}{}:{}{}{}-{}:{}{}{}:a{}:b{}:c{}", sizes.m, sizes.n, sizes.k, gemm.batch,
+                     gemm.transpose_a ? 't' : 'n', gemm.transpose_b ? 't' : 'n', name_of(gemm.in), formats_of(gemm),
+                     gemm.fast ? "!" : "", name_of(gemm.out), static_cast<int>(epilogue_of(gemm)),
+                     gemm.beta != 0 ? "+" : "", gemm.alpha != 1 ? "*" : "",
                      alignment_of(gemm.a, gemm.lda, gemm.batch_a, gemm.in),
                      alignment_of(gemm.b, gemm.ldb, gemm.batch_b, gemm.in), alignment_of_c(gemm));
 }
@@ -90,15 +100,20 @@ struct GemmPlanner::Description {
     set(CUBLASLT_MATMUL_DESC_TRANSB, gemm.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(gemm));
     if (gemm.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, gemm.bias);
+    if (gemm.in == DType::u8) {  // our b is its A
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, gemm.unit_b);
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, gemm.unit_a);
+      set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(gemm.fast));
+    }
     if (gemm.pre) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, gemm.pre);
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, gemm.ldpre);
     }
     const std::int64_t b_rows = gemm.transpose_b ? gemm.n : gemm.k, b_columns = gemm.transpose_b ? gemm.k : gemm.n;
     const std::int64_t a_rows = gemm.transpose_a ? gemm.k : gemm.m, a_columns = gemm.transpose_a ? gemm.m : gemm.k;
-    a = layout(gemm.in, b_columns, b_rows, gemm.ldb, gemm.batch, gemm.batch_b);
-    b = layout(gemm.in, a_columns, a_rows, gemm.lda, gemm.batch, gemm.batch_a);
-    c = layout(gemm.out, gemm.n, gemm.m, gemm.ldc, gemm.batch, gemm.batch_c);
+    a = layout(data_type(gemm.in, gemm.format_b), b_columns, b_rows, gemm.ldb, gemm.batch, gemm.batch_b);
+    b = layout(data_type(gemm.in, gemm.format_a), a_columns, a_rows, gemm.lda, gemm.batch, gemm.batch_a);
+    c = layout(data_type(gemm.out), gemm.n, gemm.m, gemm.ldc, gemm.batch, gemm.batch_c);
   }
   ~Description() {
     if (c) cublasLtMatrixLayoutDestroy(c);
@@ -114,10 +129,10 @@ struct GemmPlanner::Description {
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
     cublas_check(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof(value)), "descriptor attribute");
   }
-  static cublasLtMatrixLayout_t layout(DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t stride,
-                                       std::int64_t batch, std::int64_t batch_stride) {
+  static cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
+                                       std::int64_t stride, std::int64_t batch, std::int64_t batch_stride) {
     cublasLtMatrixLayout_t layout = nullptr;
-    cublas_check(cublasLtMatrixLayoutCreate(&layout, data_type(dtype), static_cast<std::uint64_t>(rows),
+    cublas_check(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows),
                                             static_cast<std::uint64_t>(columns), stride),
                  "matrix layout");
     if (batch > 1) {

@@ -11,6 +11,7 @@
 
 #include "attend/base/dtype.h"
 #include "attend/cuda/gemm_cache.h"
+#include "attend/tensor/backend.h"
 
 namespace attend {
 
@@ -30,6 +31,11 @@ struct Gemm {
   bool transpose_a = false, transpose_b = false;
   bool settled_b = false;  // as in MatMul
   DType in = DType::f32, out = DType::f32;
+  // Of a and b where in is u8: their units, on the device, and formats.
+  const void* unit_a = nullptr;
+  const void* unit_b = nullptr;
+  Float8 format_a = Float8::e4m3, format_b = Float8::e4m3;
+  bool fast = false;  // sums of 8-bit products may keep fewer digits on the way
   float alpha = 1, beta = 0;
   const void* bias = nullptr;  // [n], of the dtype of c
   Ending ending = plain;

@@ -79,6 +79,11 @@ Gemm describe(const MatMul& product, const Grad& c) {
                .alpha = product.alpha,
                .beta = c.accumulate ? 1.0f : 0.0f};
   gemm.a = a.raw(), gemm.b = b.raw(), gemm.c = c.into.raw();
+  if (gemm.in == DType::u8) {
+    gemm.unit_a = product.a8.scale.raw(), gemm.unit_b = product.b8.scale.raw();
+    gemm.format_a = product.a8.format, gemm.format_b = product.b8.format;
+    gemm.fast = gemm.format_a == Float8::e4m3 && gemm.out == DType::bf16;  // forward: activations, not gradients
+  }
   gemm.batch = batched ? b.dim(0) : 1;
   const std::int64_t a_rows = batched ? a.dim(1) : a.rows(), b_rows = b.dim(-2);
   gemm.m = product.transpose_a ? a.width() : a_rows;

@@ -6,6 +6,7 @@ set(ATTEND_CUDA_SOURCES
   attend/cuda/additive_scores.cu
   attend/cuda/best.cu
   attend/cuda/column_sums.cu
+  attend/cuda/cast8.cu
   attend/cuda/consistency.cu
   attend/cuda/cross_entropy.cu
   attend/cuda/cross_entropy_gradient.cu

@@ -1,8 +1,11 @@
 #include "attend/nn/parameters.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "attend/base/error.h"
+#include "attend/tensor/products8.h"
 
 namespace attend::nn {
 
@@ -22,6 +25,9 @@ Memory slice_of(const Tensor& flat, std::int64_t offset, std::int64_t size) {
   storage->parent = flat.memory();
   return memory;
 }
+
+// Smaller weights are not worth the casts around their products.
+constexpr std::int64_t kLarge8 = 128 * 128;
 
 constexpr std::string_view kForms[] = {"plain", "stored", "f32", "bf16", "int8"};
 
@@ -102,6 +108,39 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
     entry.parameter->value = Tensor(std::move(memory), {shape, 0, shape.rank() ? shape[-1] : 1, options.dtype});
     if (options.initialized) initialize(entry, options.seed, stream++);
   }
+  if (options.products8) prepare_products8();
+}
+
+// Before anything has been seen: activations up to 16, weights up to 4, and gradients wherever e5m2 reaches.
+void Parameters::prepare_products8() {
+  Backend& backend = value_.backend();
+  check(backend.has_products8(), "fp8: {} cannot multiply floats of 8 bits (a GPU of compute capability 8.9 can)",
+        backend.name());
+  check(value_.dtype() == DType::bf16, "fp8: the model must compute in bf16 besides, not in {}", value_.dtype());
+  std::vector<Parameter*> large;
+  for (const Entry& entry : entries_) {
+    const Parameter& parameter = *entry.parameter;
+    const bool projects = parameter.role == Role::weight || parameter.role == Role::input_major_weight;
+    if (projects && parameter.shape.rank() == 2 && parameter.shape[0] % 16 == 0 && parameter.shape[1] % 16 == 0 &&
+        parameter.shape.size() >= kLarge8)
+      large.push_back(entry.parameter);
+  }
+  // Rows of four: cuBLASLt wants a unit on a 16-byte boundary.
+  units8_ = make_tensor(backend, {static_cast<std::int64_t>(3 * large.size()), 4}, DType::f32);
+  std::vector<float> first;
+  std::int64_t row = 0;
+  for (Parameter* parameter : large) {
+    auto products = std::make_shared<Products8>();
+    const auto start = [&](Units8& units, float unit) {
+      units.scale = units8_.slice_first(row++, 1);
+      first.insert(first.end(), {unit, 0.0f, largest_of(units.format), 0.0f});
+    };
+    start(products->x, 16.0f / largest_of(Float8::e4m3));
+    start(products->weight, 4.0f / largest_of(Float8::e4m3));
+    start(products->dy, 0x1p-24f);
+    parameter->value.storage()->products8 = std::move(products);
+  }
+  if (!first.empty()) upload(units8_, first);
 }
 
 void Parameters::initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream) {
@@ -127,6 +166,7 @@ void Parameters::finish_gradients() {
     if (!std::exchange(storage->written, true))
       value_.backend().fill(gradient_.slice_first(entry.offset, entry.parameter->shape.size()), 0);
   }
+  if (units8_.defined() && units8_.size() > 0) value_.backend().next_units8(units8_);
 }
 
 std::size_t Parameters::bytes() const {

@@ -37,6 +37,7 @@ struct ParametersOptions {
   bool trained = true;                     // false: values only, no gradients
   bool initialized = true;                 // false: zeros, because a file fills them
   WeightForm weights = WeightForm::plain;  // any other: neither trained nor initialized; every one must be written
+  bool products8 = false;                  // while it learns, products of large weights are of 8-bit floats; bf16 only
 };
 
 class Parameters {
@@ -68,6 +69,8 @@ class Parameters {
   const Tensor& value() const { return value_; }
   const Tensor& master() const { return master_; }
   const Tensor& gradient() const { return gradient_; }
+  // The units of 8-bit products, f32 [n, 4]; undefined without them. They are part of what decides a run.
+  const Tensor& units8() const { return units8_; }
   std::int64_t decayed() const { return decayed_; }  // how much of them, from the start, belongs to matrices
 
   // Before the first backward of a step: the next gradient written overwrites. After the last: zero what none reached.
@@ -92,11 +95,12 @@ class Parameters {
   };
   void initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream);
   void pack(const Entry& entry, const void* values, DType dtype) const;
+  void prepare_products8();
 
   std::vector<Entry> entries_;
   std::int64_t count_ = 0, decayed_ = 0;
   DType packed_as_ = DType::f32;
-  Tensor value_, master_, gradient_;
+  Tensor value_, master_, gradient_, units8_;
 };
 
 }  // namespace attend::nn

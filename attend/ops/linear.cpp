@@ -2,10 +2,24 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
+#include "attend/ops/linear8.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
 
 namespace attend::ops {
+
+Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activation, const Grad& dbias) {
+  Backend& backend = dy.backend();
+  if (activation != Activation::none) {
+    const Tensor d = like(dy);
+    backend.activation_backward(dy, kept, activation, {d}, dbias);
+    return d;
+  }
+  if (dbias)
+    backend.reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}),
+                   {dbias.into.reshape({1, dy.width()}), dbias.accumulate}, {});
+  return dy;
+}
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
   check_floats("linear", {x, weight, bias});
@@ -23,6 +37,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
   check(!residual.defined() || residual.shape() == x.shape().with_last(out),
         "linear: the result is {}, so the residual must be, not {}", x.shape().with_last(out), residual.shape());
   check(!residual.defined() || activation == Activation::none, "linear: a residual and an activation");
+  if (fits_linear8(x, weight, bias, options)) return linear8(x, weight, bias, options);
   // relu's slope can be read off its result; the others need what went in.
   const bool keep = activation != Activation::none && activation != Activation::relu && recorded({x, weight, bias});
   Tensor y = like(lead({&x, &weight}), x.shape().with_last(out));
@@ -39,18 +54,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
   const Tensor kept = activation == Activation::relu ? y : pre;
   return record(
       y, {x, weight, bias, residual},
-      [x, weight, bias, residual, kept, activation, input_major](const Tensor& dy, Grads& grad) {
+      [x, weight, to_bias = Target(bias), to_residual = Target(residual), kept, activation, input_major](
+          const Tensor& dy, Grads& grad) {
         Backend& backend = dy.backend();
-        if (residual.defined()) grad.give(residual, dy);
-        const Grad dbias = grad(bias);
-        Tensor d = dy;  // the gradient before the activation
-        if (activation != Activation::none) {
-          d = like(dy);
-          backend.activation_backward(dy, kept, activation, {d}, dbias);
-        } else if (dbias) {
-          backend.reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}),
-                         {dbias.into.reshape({1, dy.width()}), dbias.accumulate}, {});
-        }
+        grad.give(to_residual, dy);
+        const Tensor d = before_activation(dy, kept, activation, grad(to_bias));
         const Tensor rows = d.flat_rows(), inputs = x.flat_rows();
         if (Grad dx = grad(x))
           backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});

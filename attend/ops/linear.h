@@ -15,6 +15,10 @@ struct LinearOptions {
 //   x [.., I]   weight [O, I]   bias [O] or undefined   ->   [.., O]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const LinearOptions& options = {});
 
+// For the backward passes of projections: dy before the activation (kept is what went into it; relu: what came out),
+// and the bias gradient on the way.
+Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activation, const Grad& dbias);
+
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;
   float alpha = 1;

@@ -1,6 +1,7 @@
 #include "attend/ops/linear_cross_entropy.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
@@ -88,19 +89,15 @@ Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& b
   backend.mean_loss(losses, wanted, options.ignore, total);
   const Tensor mean = like(losses, {1});
   backend.scale(total.slice_first(0, 1), 1, {mean});
-  record(mean, {x, weight, bias}, [x, weight, bias, gradients](const Tensor& dloss, Grads& grad) {
-    const auto hand_over = [&](const Tensor& to, const Tensor& gradient) {
-      if (!gradient.defined()) return;
-      gradient.backend().scale_by(gradient, dloss);
-      const Grad into = grad(to);
-      gradient.backend().scale(gradient, 1, into);
-    };
-    if (gradients.x.defined()) {
-      dloss.backend().scale_by(gradients.x, dloss);
-      grad.give(x, gradients.x);
+  const auto to_x = Target(x), to_weight = Target(weight), to_bias = Target(bias);
+  record(mean, {x, weight, bias}, [to_x, to_weight, to_bias, gradients](const Tensor& dloss, Grads& grad) {
+    const std::pair<const Target&, const Tensor&> all[] = {
+        {to_x, gradients.x}, {to_weight, gradients.weight}, {to_bias, gradients.bias}};
+    for (const auto& [to, gradient] : all) {
+      if (!gradient.defined()) continue;
+      dloss.backend().scale_by(gradient, dloss);
+      grad.give(to, gradient);
     }
-    hand_over(weight, gradients.weight);
-    hand_over(bias, gradients.bias);
   });
   return {mean, losses, total};
 }

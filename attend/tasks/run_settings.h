@@ -47,7 +47,7 @@ struct RunSettings {
     v("average", average, "checkpoints averaged in the end; 1: none");
     v("seed", seed, "of weights, order and dropout");
     v("device", device, "cpu, cuda or cuda:N");
-    v("dtype", dtype, "f32, bf16, or auto: bf16 on a GPU");
+    v("dtype", dtype, "f32, bf16, fp8 (bf16 with products of 8-bit floats) or auto: bf16 on a GPU");
     v("recompute", recompute,
       "none, or for less memory and more time, with the same result: feed-forward, or layer (least memory)");
     v("threads", threads, "CPU threads, 0 for all cores");
@@ -60,8 +60,8 @@ void check_settings(const RunSettings& settings, std::string_view what);
 void check_one_of(std::string_view what, const char* key, const std::string& value,
                   std::initializer_list<const char*> known);
 
-// What the model computes in on this device.
-DType dtype_of(const RunSettings& settings, const Backend& backend);
+// What a model that learns computes in on this device, and how it begins.
+nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend);
 
 struct TrainOptions {
   bool resume = false;     // go on with the run in the folder

@@ -96,7 +96,8 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
   const std::unique_ptr<Head> head =
       make_head(start, (from / "config.json").string(), kind,
                 NewHead{.labels = given.label_names.empty() ? labels : given.label_names, .dropout = given.dropout});
-  const DType dtype = dtype_of(given, backend);
+  const nn::ParametersOptions computed = parameters_options(given, backend);
+  const DType dtype = computed.dtype;
   Json config = head->config();
   config["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
   if (!options.resume) copy_tokenizer(from, out);
@@ -109,7 +110,7 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
   const HeadRecipe recipe = for_texts(given, static_cast<std::int64_t>(training.examples.size()));
   write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
 
-  nn::Parameters parameters(backend, head->parameters(), {.dtype = dtype, .seed = recipe.seed});
+  nn::Parameters parameters(backend, head->parameters(), computed);
   if (!options.resume) {
     const LoadReport report =
         load_hugging_face(TensorFiles::open(from), parameters, {.prefix = head->prefix(), .new_head = true});

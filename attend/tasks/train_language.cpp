@@ -52,8 +52,9 @@ train::TrainingResult train_language_model(const LanguageRecipe& recipe, Backend
   const std::int64_t vocabulary = (tokenizer.id_limit() + 63) / 64 * 64;  // GPU products like it round
   const std::int64_t end = tokenizer.token_to_id(kEndOfText).value_or(0);
   models::GPT2LanguageModel model(model_config(recipe, vocabulary, end));
-  const DType dtype = dtype_of(recipe, backend);
-  nn::Parameters parameters(backend, model, {.dtype = dtype, .seed = recipe.seed});
+  const nn::ParametersOptions computed = parameters_options(recipe, backend);
+  const DType dtype = computed.dtype;
+  nn::Parameters parameters(backend, model, computed);
   write_file(out / "config.json", model.config().dump(2) + "\n");
   write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
   options.messages << fmt::format("gpt2 with {:.1f} M weights, {} on {}\n",

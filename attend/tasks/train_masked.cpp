@@ -105,8 +105,9 @@ train::TrainingResult train_masked_model(const MaskedRecipe& recipe, Backend& ba
                                      .seed = recipe.seed};
   const data::MaskedText training_blocks(training, masking), validation_blocks(validation, masking);
 
-  const DType dtype = dtype_of(recipe, backend);
-  nn::Parameters parameters(backend, model, {.dtype = dtype, .seed = recipe.seed});
+  const nn::ParametersOptions computed = parameters_options(recipe, backend);
+  const DType dtype = computed.dtype;
+  nn::Parameters parameters(backend, model, computed);
   if (!recipe.from.empty() && !options.resume)
     load_hugging_face(TensorFiles::open(start_folder(recipe.from, out)), parameters,
                       {.prefix = models::name_of(config.family), .new_head = true});

@@ -93,8 +93,9 @@ train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend&
   const std::unique_ptr<models::Seq2Seq> model = make_model(resolved, vocabulary);
   const data::ParallelCorpus training = prepare_pairs(recipe, options, "train", model->max_length());
   const data::ParallelCorpus validation = prepare_pairs(recipe, options, "valid", model->max_length());
-  const DType dtype = dtype_of(recipe, backend);
-  nn::Parameters parameters(backend, model->parameters(), {.dtype = dtype, .seed = recipe.seed});
+  const nn::ParametersOptions computed = parameters_options(recipe, backend);
+  const DType dtype = computed.dtype;
+  nn::Parameters parameters(backend, model->parameters(), computed);
   model->place(backend, dtype);
   write_file(out / "config.json", model->config().dump(2) + "\n");
   write_file(out / "recipe.json", to_json(resolved).dump(2) + "\n");

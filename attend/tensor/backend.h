@@ -28,6 +28,16 @@ struct Dropout {
   std::uint32_t stream = 0;
 };
 
+// Floats of 8 bits (Micikevicius et al. 2022), kept in u8 tensors: e4m3 reaches 448 with 3 bits of mantissa, e5m2
+// 57,344 with 2. What a 1 of theirs stands for lies in device memory, because the largest values of the step before
+// decide it ("delayed scaling"): f32 [4] = {unit, the largest magnitude seen since, the format's largest, unused}.
+enum class Float8 : std::uint8_t { e4m3, e5m2 };
+constexpr float largest_of(Float8 format) { return format == Float8::e4m3 ? 448.0f : 57344.0f; }
+struct Units8 {
+  Tensor scale = {};
+  Float8 format = Float8::e4m3;
+};
+
 // c = activation(alpha · op(a) op(b) + bias), and pre = the same before the activation.
 //   a [M, K], b [K, N], c [M, N] after transposition, strided; or all three with one leading batch axis
 //   bias [N]; pre like c, kept for the backward pass; c may be f32 where a and b are bf16 (weight gradients)
@@ -42,6 +52,7 @@ struct MatMul {
   Tensor pre = {};
   Tensor residual = {};
   bool settled_b = false;
+  Units8 a8 = {}, b8 = {};  // of a and b, where they are u8; then only b is transposed
 };
 
 // The front of a pre-norm sublayer for one row x [1, C]: y = activation(norm(x) weight + bias), weight [C, N]. With a
@@ -188,6 +199,13 @@ class Backend {
   virtual void matmul(const MatMul& product, const Grad& c) = 0;
   // False where the device has no single kernel for this; then nothing was done.
   virtual bool norm_linear(const NormLinear&, const Tensor& /*y*/) { return false; }
+  // Whether it multiplies floats of 8 bits.
+  virtual bool has_products8() const { return false; }
+  // y = x in units of scale, rounded and kept within the format, and its transpose (either may be undefined); the
+  // largest |x| goes to scale[1]. x bf16 [M, N] strided; y u8 [M, N], transposed u8 [N, M]; M and N multiples of 16.
+  virtual void cast8(const Tensor& x, const Units8& units, const Tensor& y, const Tensor& transposed);
+  // scales f32 [n, 4]: what was seen decides the units from now on, with room to double; nothing seen changes nothing.
+  virtual void next_units8(const Tensor& scales);
   // Null where the device multiplies by plain tensors as fast.
   virtual std::shared_ptr<const PackedWeight> pack(const WeightToPack&) { return nullptr; }
 

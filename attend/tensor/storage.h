@@ -14,6 +14,7 @@ namespace attend {
 
 class Backend;
 class PackedWeight;
+struct Products8;
 class Pass;
 struct PassMemory;
 struct Storage;
@@ -56,6 +57,8 @@ struct Storage {
   std::int32_t block = -1;                     // the arena's number for the memory, -1 when it is not the arena's
   Memory parent;                               // an alias keeps what it points into alive
   std::shared_ptr<const PackedWeight> packed;  // instead of data: a constant weight in the device's own form
+
+  std::shared_ptr<const Products8> products8;  // a weight whose products are computed in 8 bits while it learns
 
   // The gradient. `gradient` is laid out as the storage itself, in its own dtype or in f32 (parameters).
   bool differentiable = false;

@@ -13,6 +13,7 @@ template <class Fn>
 void for_each_buffer(const nn::Parameters& parameters, const Optimizer& optimizer, Fn fn) {
   fn("master", parameters.master());
   fn("first_moment", optimizer.first_moment());
+  if (parameters.units8().defined()) fn("units8", parameters.units8());
   if (optimizer.second_moment().defined()) fn("second_moment", optimizer.second_moment());
 }
 

@@ -1,0 +1,13 @@
+#include "attend/tensor/backend.h"
+
+#include "attend/base/error.h"
+
+namespace attend {
+
+void Backend::cast8(const Tensor&, const Units8&, const Tensor&, const Tensor&) {
+  fail("fp8: {} has no products of 8-bit floats", name());
+}
+
+void Backend::next_units8(const Tensor&) { fail("fp8: {} has no products of 8-bit floats", name()); }
+
+}  // namespace attend
