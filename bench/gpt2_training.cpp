@@ -11,6 +11,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
+#include "attend/tasks/run_settings.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
 #include "bench/support/bench_main.h"
@@ -22,7 +23,7 @@ using namespace attend;
 struct Options {
   std::int64_t batch = 64, length = 1024;
   int threads = 0, reps = 20;
-  std::string model, dtype = "bf16", device = "cuda";
+  std::string model, dtype = "bf16", device = "cuda", recompute = "none";
 };
 
 // Ids that the script makes by the same formula: spread over the vocabulary, and no two rows alike.
@@ -55,7 +56,7 @@ void run(const Options& options) {
   const Tensor texts = place(*backend, options, ids);
   const Tensor labels = place(*backend, options, models::next_tokens(ids, options.length));
   const Tensor loss_kept = make_tensor(*backend, {2}, DType::f32);
-  Pass pass(*backend, {.recording = true});
+  Pass pass(*backend, {.recording = true, .recompute = tasks::recompute_named(options.recompute)});
   StepGraph graph(pass);
   const auto one_step = [&] {
     parameters.start_gradients();
@@ -87,6 +88,7 @@ int main(int argc, char** argv) {
   app.add_option("--length", options.length, "tokens in each");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
   app.add_option("--dtype", options.dtype, "bf16, f32 or fp8");
+  app.add_option("--recompute", options.recompute, "none, feed-forward or layer");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--reps", options.reps, "timed steps");
   return bench_main(app, argc, argv, [&] { run(options); });

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A training step of GPT-2 124M, 64 x 1,024 tokens, bf16: ours beside torch compiled, interleaved, in one run.
 
-    bench/gpt2_training.py build/bench/gpt2_training [--batch 64] [--length 1024] [--rounds 5] [--eager]
+    bench/gpt2_training.py build/bench/gpt2_training [--batch 64] [--length 1024] [--rounds 5] [--eager] [--dtypes bf16 fp8]
 
 Both sides start from the same weights (vocabulary padded to 50,304) on the same ids; the losses of the first step are
 compared. torch: autocast bf16, scaled_dot_product_attention, fused AdamW, clipping at 1, no dropout, torch.compile of
@@ -106,7 +106,7 @@ def memory_used():
     return int(subprocess.run(query, capture_output=True, text=True).stdout.split()[0])
 
 
-def ours(options, folder, reps):
+def ours(options, dtype, folder, reps):
     """Loss of the first step, times, and the most memory seen above what was used before."""
     before, peak, done = memory_used(), [0], threading.Event()
 
@@ -117,7 +117,7 @@ def ours(options, folder, reps):
     watcher = threading.Thread(target=watch)
     watcher.start()
     command = [options.program, "--model", folder, "--batch", str(options.batch), "--length", str(options.length), "--reps", str(reps),
-               "--dtype", options.dtype]
+               "--dtype", dtype, "--recompute", options.recompute]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     done.set()
     watcher.join()
@@ -130,7 +130,8 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--dtype", default="bf16", help="of ours: bf16, or fp8 (torch stays in bf16)")
+    parser.add_argument("--dtypes", nargs="+", default=["bf16"], help="of ours: bf16, fp8 (torch stays in bf16)")
+    parser.add_argument("--recompute", default="none", help="of ours: none, feed-forward, layer")
     parser.add_argument("--eager", action="store_true", help="also time torch without torch.compile")
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
@@ -142,16 +143,19 @@ def main():
         torch.cuda.reset_peak_memory_stats()
         for step in steps.values():
             torch_times(step, 4)
-        times = {"ours": [], **{name: [] for name in steps}}
+        names = {dtype: "ours" if dtype == options.dtypes[0] else f"ours {dtype}" for dtype in options.dtypes}
+        times, memory = {name: [] for name in (*names.values(), *steps)}, {}
         for _ in range(options.rounds):
-            losses["ours"], measured, memory = ours(options, folder, 10)
-            times["ours"].append(statistics.median(measured))
+            for dtype, name in names.items():
+                losses[name], measured, memory[name] = ours(options, dtype, folder, 10)
+                times[name].append(statistics.median(measured))
             for name, step in steps.items():
                 times[name].append(statistics.median(torch_times(step, 10)))
     tokens = options.batch * options.length
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; medians over {options.rounds} rounds of 10 steps")
     print("losses of the first step: " + ", ".join(f"{name} {loss:.4f}" for name, loss in losses.items()))
-    print(f"memory: ours {memory:.1f} GiB in all, torch {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB allocated")
+    print("memory: " + ", ".join(f"{name} {used:.1f} GiB in all" for name, used in memory.items()) +
+          f", torch {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB allocated")
     products = 12 * LAYERS * WIDTH**2 + VOCABULARY * WIDTH  # weights that every token meets
     print_table(times, tokens, 6 * tokens * (products + LAYERS * WIDTH * options.length))
     worst = max(abs(loss - losses["ours"]) for loss in losses.values())

@@ -21,11 +21,6 @@ std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std:
   return train::Cosine{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
 }
 
-Recompute recompute_of(const RunSettings& settings) {
-  if (settings.recompute == "layer") return Recompute::layer;
-  return settings.recompute == "feed-forward" ? Recompute::feed_forward : Recompute::none;
-}
-
 }  // namespace
 
 void check_one_of(std::string_view what, const char* key, const std::string& value,
@@ -49,6 +44,12 @@ void check_settings(const RunSettings& settings, std::string_view what) {
   for (const auto& [key, value] : positive) check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
   check(settings.learning_rate >= 0 && settings.clip_norm >= 0 && settings.weight_decay >= 0 && settings.warmup >= 0,
         "{}: learning_rate, warmup, clip_norm and weight_decay cannot be negative", what);
+}
+
+Recompute recompute_named(std::string_view name) {
+  if (name == "layer") return Recompute::layer;
+  check(name == "none" || name == "feed-forward", "recompute: '{}' is none of none, feed-forward and layer", name);
+  return name == "none" ? Recompute::none : Recompute::feed_forward;
 }
 
 nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend) {
@@ -85,7 +86,7 @@ train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t 
           .patience = settings.patience,
           .average = settings.average,
           .resume = options.resume,
-          .recompute = recompute_of(settings),
+          .recompute = recompute_named(settings.recompute),
           .look = options.look,
           .messages = &options.messages,
           .terminal = options.terminal};

@@ -60,6 +60,7 @@ void check_settings(const RunSettings& settings, std::string_view what);
 void check_one_of(std::string_view what, const char* key, const std::string& value,
                   std::initializer_list<const char*> known);
 
+Recompute recompute_named(std::string_view name);  // "none", "feed-forward" or "layer"
 // What a model that learns computes in on this device, and how it begins.
 nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend);
 
