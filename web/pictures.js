@@ -1,5 +1,5 @@
 // The two pictures of one attention: a matrix, and lines between its tokens. What changes from head to head are pixels of
-// a canvas, the words around it are SVG and stay: with 38 tokens and every cell an element a change of head took 86 ms of
+// a canvas, the words around it are SVG and stay: with 38 tokens and every cell an element a change of head took 70 ms of
 // processor time, this way 24 (docs/look.md). whole() makes one SVG of both, for saving.
 import { accent, h, paint, short, weightColor, widthOf } from "look/draw";
 
