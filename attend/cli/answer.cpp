@@ -1,6 +1,6 @@
 #include "attend/cli/answer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <istream>

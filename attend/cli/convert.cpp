@@ -1,6 +1,6 @@
 #include "attend/cli/convert.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <list>
 #include <ostream>

@@ -1,6 +1,6 @@
 #include "attend/cli/embed.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ostream>
 

@@ -1,6 +1,6 @@
 #include "attend/cli/fill.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ostream>
 

@@ -1,7 +1,8 @@
 #include "attend/cli/look.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <memory>
 #include <optional>
 #include <ostream>
 

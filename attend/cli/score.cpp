@@ -1,6 +1,6 @@
 #include "attend/cli/score.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <istream>

@@ -1,6 +1,6 @@
 #include "attend/cli/tag.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ostream>
 

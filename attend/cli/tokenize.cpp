@@ -1,6 +1,6 @@
 #include "attend/cli/tokenize.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <fstream>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/joined.h"
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
 #include "attend/text/tokenizer.h"
@@ -81,7 +82,7 @@ std::string tokenize_line(const Tokenizer& tokenizer, std::string_view line, con
   if (options.decode)
     return tokenizer.decode(parse_ids(line, where), {.skip_special_tokens = !options.keep_special_tokens});
   const auto ids = tokenizer.encode_ids(line, {.add_special_tokens = !options.no_special_tokens});
-  return fmt::format("{}", fmt::join(ids, " "));
+  return joined(ids, " ");
 }
 
 }  // namespace

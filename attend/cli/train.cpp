@@ -1,7 +1,7 @@
 // attend train: text files, or one recipe, become a model folder.
 #include "attend/cli/train.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <ostream>

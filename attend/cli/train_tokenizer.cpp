@@ -1,6 +1,6 @@
 #include "attend/cli/train_tokenizer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <ostream>

@@ -1,6 +1,6 @@
 #include "attend/cli/translate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "attend/cli/verify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "attend/view/heads_picture.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "tests/ops/differences.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
