@@ -19,7 +19,7 @@ namespace attend {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kTokenizeExamples = R"(Examples:
   echo "I am a student." | attend tokenize --tokenizer models/en-fr            ids, separated by spaces
   attend tokenize --tokenizer models/en-fr --input test.en > test.ids
   attend tokenize --tokenizer models/en-fr --decode < test.ids                 and back
@@ -113,7 +113,7 @@ void run_tokenize(const TokenizeOptions& options, const Streams& streams) {
 void add_tokenize_command(Flags& program, const Streams& streams) {
   add_command<TokenizeOptions>(
       program, streams,
-      {.name = "tokenize", .help = "Turns lines of text into token ids, and back.", .examples = kExamples},
+      {.name = "tokenize", .help = "Turns lines of text into token ids, and back.", .examples = kTokenizeExamples},
       [](Flags& flags, TokenizeOptions& options) {
         flags
             .add("--tokenizer", options.tokenizer,

@@ -10,14 +10,14 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::string_view kHeads[] = {"ForQuestionAnswering"};
+constexpr std::string_view kAnswerHeads[] = {"ForQuestionAnswering"};
 
 // What the model says of the context's tokens of one window.
 struct WindowLogits {
   std::vector<float> starts, ends;
 };
 
-struct Candidate {
+struct AnswerSpan {
   float logit;
   Span span;
 };
@@ -34,7 +34,7 @@ double log_sum(const std::vector<WindowLogits>& windows, std::vector<float> Wind
 }  // namespace
 
 Answerer::Answerer(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : encoder_(folder, "answer", kHeads, backend, format) {}
+    : encoder_(folder, "answer", kAnswerHeads, backend, format) {}
 
 std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string_view question,
                                         std::string_view context, std::int64_t overlap) {
@@ -75,7 +75,7 @@ std::vector<Answer> Answerer::answer(std::string_view question, std::string_view
     }
   });
   const double all = texts.empty() ? 0 : log_sum(found, &WindowLogits::starts) + log_sum(found, &WindowLogits::ends);
-  std::vector<Candidate> candidates;
+  std::vector<AnswerSpan> candidates;
   for (std::size_t i = 0; i < texts.size(); ++i)
     for (std::size_t start = 0; start < found[i].starts.size(); ++start)
       for (std::size_t end = start;
@@ -83,9 +83,9 @@ std::vector<Answer> Answerer::answer(std::string_view question, std::string_view
         candidates.push_back({found[i].starts[start] + found[i].ends[end],
                               {texts[i].offsets[texts[i].second.begin + start].begin,
                                texts[i].offsets[texts[i].second.begin + end].end}});
-  std::ranges::stable_sort(candidates, std::ranges::greater(), &Candidate::logit);
+  std::ranges::stable_sort(candidates, std::ranges::greater(), &AnswerSpan::logit);
   std::vector<Answer> answers;
-  for (const Candidate& candidate : candidates) {
+  for (const AnswerSpan& candidate : candidates) {
     if (static_cast<std::int64_t>(answers.size()) == options.top_k) break;
     // Two windows may see the same answer: the surer one counts.
     if (std::ranges::find(answers, candidate.span, &Answer::span) != answers.end()) continue;
