@@ -1,10 +1,11 @@
 #include "attend/backends.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 
 #include "attend/base/error.h"
+#include "attend/base/joined.h"
 #include "attend/cpu/cpu_backend.h"
 #ifdef ATTEND_WITH_CUDA
 #include "attend/cuda/cuda_backend.h"
@@ -49,7 +50,7 @@ std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOption
     if (error == std::errc() && end == digits.data() + digits.size() && device >= 0) return open_cuda(device);
   }
   fail("device: '{}' is unknown; there {} {}", name, backend_names().size() == 1 ? "is" : "are",
-       fmt::join(backend_names(), ", "));
+       joined(backend_names(), ", "));
 }
 
 std::vector<std::string> backend_names() {

@@ -1,4 +1,5 @@
 // JSON (RFC 8259) from text that may be anybody's.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>

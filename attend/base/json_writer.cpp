@@ -1,5 +1,5 @@
 // JSON values as text.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "attend/base/progress.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "attend/cli/answer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <istream>
@@ -25,7 +25,7 @@ struct AnswerCommand {
   tasks::AnswerOptions answer;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kAnswerExamples = R"(Examples:
   attend answer --model bert-squad --question "Who wrote it?" --context article.txt
   attend answer --model bert-squad --question "Where?" --context "Ada lives in London." --json --top-k 3
 A line of output is score, where the answer begins and ends (in characters), and the answer, with tabs between them.
@@ -61,7 +61,7 @@ void run_answer(const AnswerCommand& options, const Streams& streams) {
 void add_answer_command(Flags& program, const Streams& streams) {
   add_command<AnswerCommand>(
       program, streams,
-      {.name = "answer", .help = "Where in a text the answer to a question is.", .examples = kExamples},
+      {.name = "answer", .help = "Where in a text the answer to a question is.", .examples = kAnswerExamples},
       [](Flags& flags, AnswerCommand& options) {
         add_encoder_flags(flags, options.model, "that answers questions");
         flags.add("--question", options.question, "in words").required();

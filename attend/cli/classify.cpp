@@ -1,6 +1,6 @@
 #include "attend/cli/classify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ostream>
 
@@ -18,7 +18,7 @@ struct ClassifyCommand {
   tasks::ClassifyOptions classify;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kClassifyExamples = R"(Examples:
   echo "a gripping film" | attend classify --model distilbert-sst2          label, a tab, its probability
   attend classify --model mnli --top-k 0 --json pairs.tsv                   all labels of each pair
 A line with a tab in it is a pair of texts. With --top-k above 1, labels and probabilities alternate, likeliest first.
@@ -59,7 +59,7 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
 
 void add_classify_command(Flags& program, const Streams& streams) {
   add_command<ClassifyCommand>(
-      program, streams, {.name = "classify", .help = "A label for each line or pair.", .examples = kExamples},
+      program, streams, {.name = "classify", .help = "A label for each line or pair.", .examples = kClassifyExamples},
       [](Flags& flags, ClassifyCommand& options) {
         add_encoder_flags(flags, options.model, "classifier");
         add_line_flags(flags, options.model);

@@ -1,6 +1,6 @@
 #include "attend/cli/convert.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <list>
 #include <ostream>
@@ -28,7 +28,7 @@ struct ConvertOptions {
   bool overwrite = false;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kConvertExamples = R"(Examples:
   attend convert path/to/gpt2 --dtype bf16 --out gpt2-bf16     half the size
   attend convert models/en-fr --dtype f32 --out en-fr-f32
   attend convert path/to/gpt2 --dtype int8 --out gpt2-int8     a quarter: see docs/gpt2.md
@@ -136,7 +136,7 @@ void run_convert(const ConvertOptions& options, const Streams& streams) {
 void add_convert_command(Flags& program, const Streams& streams) {
   add_command<ConvertOptions>(
       program, streams,
-      {.name = "convert", .help = "Writes a model folder in another number format.", .examples = kExamples},
+      {.name = "convert", .help = "Writes a model folder in another number format.", .examples = kConvertExamples},
       [](Flags& flags, ConvertOptions& options) {
         flags.add("model", options.model, "a model's folder, or the name of a shipped one").required();
         flags.add("--out", options.out, "the new folder").required();

@@ -14,7 +14,7 @@ struct DemoOptions {
   DigitDemoOptions digits;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kDemoExamples = R"(Examples:
   attend demo                          translates a few sentences and draws where the model looked
   attend demo --task reverse           trains a small Transformer to reverse digits in under a minute
   attend demo --task sort --steps 1500
@@ -35,7 +35,7 @@ void add_demo_command(Flags& program, const Streams& streams) {
       program, streams,
       {.name = "demo",
        .help = "Translates with the shipped model, or trains one to reverse digits, and shows what it attends to.",
-       .examples = kExamples},
+       .examples = kDemoExamples},
       [](Flags& flags, DemoOptions& options) {
         flags.add("--task", options.task, "translate, reverse or sort").one_of({"translate", "reverse", "sort"});
         DigitDemoOptions& digits = options.digits;

@@ -1,6 +1,6 @@
 #include "attend/cli/devices.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <fstream>

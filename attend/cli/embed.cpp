@@ -1,6 +1,6 @@
 #include "attend/cli/embed.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ostream>
 
@@ -21,7 +21,7 @@ struct EmbedCommand {
   tasks::EmbedOptions embed;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kEmbedExamples = R"(Examples:
   attend embed --model all-MiniLM-L6-v2 --normalize lines.txt          one JSON object a line: text, embedding
   attend embed --model all-MiniLM-L6-v2 --npy vectors.npy lines.txt    f32 [lines, width], for NumPy
   attend embed --model all-MiniLM-L6-v2 --similarity lines.txt         cosines between all lines, one row a line
@@ -58,7 +58,7 @@ void run_embed(const EmbedCommand& options, const Streams& streams) {
 
 void add_embed_command(Flags& program, const Streams& streams) {
   add_command<EmbedCommand>(
-      program, streams, {.name = "embed", .help = "A vector for each line.", .examples = kExamples},
+      program, streams, {.name = "embed", .help = "A vector for each line.", .examples = kEmbedExamples},
       [](Flags& flags, EmbedCommand& options) {
         add_encoder_flags(flags, options.model, "with any head or none");
         add_line_flags(flags, options.model);

@@ -1,6 +1,6 @@
 #include "attend/cli/fill.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ostream>
 
@@ -18,7 +18,7 @@ struct FillCommand {
   tasks::FillOptions fill;
 };
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kFillExamples = R"(Examples:
   echo "Paris is the [MASK] of France." | attend fill --model bert-base-uncased
   echo "Paris is the <mask> of France." | attend fill --model roberta-base --top-k 3 --json
 A line of output is probability, token and the whole text, with tabs between them and an empty line behind each text.
@@ -65,7 +65,7 @@ void run_fill(const FillCommand& options, const Streams& streams) {
 
 void add_fill_command(Flags& program, const Streams& streams) {
   add_command<FillCommand>(
-      program, streams, {.name = "fill", .help = "What may stand behind [MASK] in a text.", .examples = kExamples},
+      program, streams, {.name = "fill", .help = "What may stand behind [MASK] in a text.", .examples = kFillExamples},
       [](Flags& flags, FillCommand& options) {
         add_encoder_flags(flags, options.model, "with a head for masked tokens");
         add_line_flags(flags, options.model);

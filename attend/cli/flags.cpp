@@ -1,13 +1,15 @@
 #include "attend/cli/flags.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <ostream>
 
 #include "attend/base/error.h"
+#include "attend/base/joined.h"
 
 namespace attend {
 
@@ -168,7 +170,7 @@ Flag Flags::add(const std::string& name, std::string& value, const std::string& 
 }
 
 Flag Flags::add(const std::string& name, std::vector<std::string>& value, const std::string& help) {
-  const std::string shown = value.empty() ? "" : fmt::format("[{}]", fmt::join(value, ","));
+  const std::string shown = value.empty() ? "" : fmt::format("[{}]", joined(value, ","));
   Flag flag = add_value(*app_, name, help, {"TEXT", shown}, [&value](const Flag::Rules& rules, const Words& words) {
     for (const std::string& word : words) check_choice(rules, word);
     value = words;

@@ -1,9 +1,10 @@
 #include "attend/cli/generate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <istream>
 #include <iterator>
+#include <memory>
 #include <ostream>
 
 #include "attend/base/error.h"

@@ -1,7 +1,8 @@
 #include "attend/cli/info.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <ostream>

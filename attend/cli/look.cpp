@@ -1,7 +1,8 @@
 #include "attend/cli/look.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <memory>
 #include <optional>
 #include <ostream>
 
@@ -21,7 +22,7 @@ namespace attend {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kLookExamples = R"(Examples:
   attend look                                                the model that comes with attend, at http://127.0.0.1:8080
   attend look --model runs/en-de --port 0                    your own, at any free port
   attend look --model gpt2                                   GPT-2, BERT, RoBERTa, DistilBERT, Marian: Hugging Face folders
@@ -47,7 +48,7 @@ view::Picture picture_of(const std::string& text, tasks::Inspector& inspector) {
   return view::heads_picture(rows, options);
 }
 
-void list_flags(Flags& flags, LookOptions& options) {
+void list_look_flags(Flags& flags, LookOptions& options) {
   flags.add("--model", options.model, "a model's folder, or the name of a shipped one")
       .shown_as(tasks::kShippedTranslator);
   flags.add("--run", options.run, "a training run's folder: how it went, and the model it made");
@@ -99,8 +100,8 @@ void run_look(const LookOptions& options, const Streams& streams) {
 void add_look_command(Flags& program, const Streams& streams) {
   add_command<LookOptions>(
       program, streams,
-      {.name = "look", .help = "Shows a model's attention at work, in a browser.", .examples = kExamples}, list_flags,
-      run_look);
+      {.name = "look", .help = "Shows a model's attention at work, in a browser.", .examples = kLookExamples},
+      list_look_flags, run_look);
 }
 
 }  // namespace attend

@@ -28,7 +28,7 @@ namespace attend {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kProgramExamples = R"(Examples:
   attend devices                  what this machine and this build can compute with
   attend demo                     translates a few sentences and draws where the model looked
   echo "I am a student." | attend translate --show-attention
@@ -43,7 +43,7 @@ void say_error(const Streams& streams, std::string_view message) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& args, const Streams& streams) {
-  CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kExamples},
+  CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
                    version_text);
   Flags program = line.flags();
   add_answer_command(program, streams);

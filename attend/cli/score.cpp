@@ -1,6 +1,6 @@
 #include "attend/cli/score.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <istream>
@@ -20,7 +20,7 @@ namespace attend {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kScoreExamples = R"(Examples:
   attend score --hypotheses out.de --references test.de
   attend translate --model DIR < test.en | attend score --hypotheses - --references test.de
   attend score --hypotheses out.de --references a.de b.de --metric bleu chrf ter --json)";
@@ -125,7 +125,7 @@ void warn_if_tokenized(const TextFile& hypotheses, std::ostream& err) {
                        hypotheses.name);
 }
 
-void list_flags(Flags& flags, ScoreOptions& options) {
+void list_score_flags(Flags& flags, ScoreOptions& options) {
   flags.add("--hypotheses", options.hypotheses, "translations, one a line; - is standard input").required();
   flags.add("--references", options.references, "references, one or more files with as many lines").required();
   flags.add("--metric", options.metrics, "bleu, chrf, ter; one or more").one_of({"bleu", "chrf", "ter"});
@@ -178,8 +178,8 @@ void run_score(const ScoreOptions& options, const Streams& streams) {
 void add_score_command(Flags& program, const Streams& streams) {
   add_command<ScoreOptions>(
       program, streams,
-      {.name = "score", .help = "Scores translations: BLEU, chrF, TER, as sacreBLEU does.", .examples = kExamples},
-      list_flags, run_score);
+      {.name = "score", .help = "Scores translations: BLEU, chrF, TER, as sacreBLEU does.", .examples = kScoreExamples},
+      list_score_flags, run_score);
 }
 
 }  // namespace attend

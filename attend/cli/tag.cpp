@@ -1,6 +1,6 @@
 #include "attend/cli/tag.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ostream>
 
@@ -13,7 +13,7 @@ namespace attend {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kTagExamples = R"(Examples:
   echo "Ada lives in London." | attend tag --model bert-ner          a word and its label a line, as in CoNLL files
   attend tag --model bert-ner --json news.txt                        with probabilities, and offsets in characters
 An empty line follows each text. A word of several tokens has the label of its first.)";
@@ -49,7 +49,7 @@ void run_tag(const EncoderFlags& options, const Streams& streams) {
 
 void add_tag_command(Flags& program, const Streams& streams) {
   add_command<EncoderFlags>(
-      program, streams, {.name = "tag", .help = "A label for each word.", .examples = kExamples},
+      program, streams, {.name = "tag", .help = "A label for each word.", .examples = kTagExamples},
       [](Flags& flags, EncoderFlags& options) {
         add_encoder_flags(flags, options, "that labels tokens");
         add_line_flags(flags, options);

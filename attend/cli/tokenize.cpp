@@ -1,6 +1,6 @@
 #include "attend/cli/tokenize.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <fstream>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/joined.h"
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
 #include "attend/text/tokenizer.h"
@@ -18,7 +19,7 @@ namespace attend {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kTokenizeExamples = R"(Examples:
   echo "I am a student." | attend tokenize --tokenizer models/en-fr            ids, separated by spaces
   attend tokenize --tokenizer models/en-fr --input test.en > test.ids
   attend tokenize --tokenizer models/en-fr --decode < test.ids                 and back
@@ -81,7 +82,7 @@ std::string tokenize_line(const Tokenizer& tokenizer, std::string_view line, con
   if (options.decode)
     return tokenizer.decode(parse_ids(line, where), {.skip_special_tokens = !options.keep_special_tokens});
   const auto ids = tokenizer.encode_ids(line, {.add_special_tokens = !options.no_special_tokens});
-  return fmt::format("{}", fmt::join(ids, " "));
+  return joined(ids, " ");
 }
 
 }  // namespace
@@ -112,7 +113,7 @@ void run_tokenize(const TokenizeOptions& options, const Streams& streams) {
 void add_tokenize_command(Flags& program, const Streams& streams) {
   add_command<TokenizeOptions>(
       program, streams,
-      {.name = "tokenize", .help = "Turns lines of text into token ids, and back.", .examples = kExamples},
+      {.name = "tokenize", .help = "Turns lines of text into token ids, and back.", .examples = kTokenizeExamples},
       [](Flags& flags, TokenizeOptions& options) {
         flags
             .add("--tokenizer", options.tokenizer,

@@ -1,7 +1,7 @@
 // attend train: text files, or one recipe, become a model folder.
 #include "attend/cli/train.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <ostream>
@@ -74,7 +74,7 @@ struct TrainOptions {
 
 constexpr const char* kTasks = "translation, language-model, masked-lm, classify, tag and answer";
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kTrainExamples = R"(Examples:
   attend train --source train.en --target train.fr --valid-source valid.en --valid-target valid.fr --out model
   attend train recipes/multi30k-en-de.json --device cuda --seed 2       flags win over the recipe
   attend train --task language-model --text train.txt --valid-text valid.txt --out gpt --layers 6 --block 256
@@ -190,7 +190,9 @@ void run_train(const TrainOptions& options, const Streams& streams) {
 void add_train_command(Flags& program, const Streams& streams) {
   add_command<TrainOptions>(
       program, streams,
-      {.name = "train", .help = "Trains a model: to translate, to write, to guess, to label.", .examples = kExamples},
+      {.name = "train",
+       .help = "Trains a model: to translate, to write, to guess, to label.",
+       .examples = kTrainExamples},
       [](Flags& flags, TrainOptions& options) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
         flags.add("--resume", options.resume, "go on with the run in --out");

@@ -1,6 +1,6 @@
 #include "attend/cli/train_tokenizer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <ostream>
@@ -15,7 +15,7 @@ namespace attend {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kTrainTokenizerExamples = R"(Examples:
   attend train-tokenizer train.en train.fr --vocabulary 8000 --out model/tokenizer.json    one vocabulary for both
   attend train-tokenizer corpus.*.gz --vocabulary 32000 --special-tokens "<pad>" "</s>"
 The file is read by attend tokenize and by Hugging Face's tokenizers, with the same ids.)";
@@ -54,7 +54,7 @@ void add_train_tokenizer_command(Flags& program, const Streams& streams) {
       program, streams,
       {.name = "train-tokenizer",
        .help = "Learns a subword vocabulary (byte-level BPE) from text files.",
-       .examples = kExamples},
+       .examples = kTrainTokenizerExamples},
       [](Flags& flags, TrainTokenizerOptions& options) {
         flags.add("files", options.files, "text files, plain or gzip; one vocabulary for all").required();
         flags.add("--out", options.out, "the tokenizer.json to write");

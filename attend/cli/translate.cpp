@@ -1,6 +1,6 @@
 #include "attend/cli/translate.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace attend {
 
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kTranslateExamples = R"(Examples:
   echo "I am a student." | attend translate                     with the model that comes with attend
   attend translate --model runs/en-de test.en > test.de         lines in, lines out, in order
   attend translate --model opus-mt-en-fr < test.en              Marian's models, from Hugging Face folders
@@ -36,7 +36,7 @@ constexpr const char* kExamples = R"(Examples:
   attend translate --sample --temperature 0.8 --top-k 20 --seed 7 < test.en
 Empty lines stay empty. With --n-best, --alignments adds a fourth field. Ctrl-C ends after the batch at hand.)";
 
-constexpr std::int64_t kWindow = 16;  // batches that are sorted by length together
+constexpr std::int64_t kLineWindow = 16;  // batches that are sorted by length together
 
 // The lines of standard input or of files, one after another.
 class LineReader {
@@ -183,7 +183,7 @@ bool typed(const TranslateCommandOptions& options, const Streams& streams) {
   return options.files.empty() && streams.in.rdbuf() == std::cin.rdbuf() && isatty(STDIN_FILENO);
 }
 
-void list_flags(Flags& flags, TranslateCommandOptions& options) {
+void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   tasks::TranslateOptions& translate = options.translate;
   flags.add("files", options.files, "text, one sentence a line; standard input when there is none");
   flags.add("--model", options.model, "a model's folder, or the name of a shipped one")
@@ -232,7 +232,7 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
     if (progress) progress->update(finished);
   };
   const bool one_by_one = options.unbuffered || typed(options, streams);
-  const std::int64_t window = one_by_one ? 1 : kWindow * translate.batch;
+  const std::int64_t window = one_by_one ? 1 : kLineWindow * translate.batch;
   bool stopped = false;
   for (auto lines = reader.next(window); !lines.empty() && !stopped; lines = reader.next(window)) {
     // Only while it computes: who waits for input can be ended at once.
@@ -256,8 +256,8 @@ void add_translate_command(Flags& program, const Streams& streams) {
   add_command<TranslateCommandOptions>(program, streams,
                                        {.name = "translate",
                                         .help = "Translates lines of text and shows where the model looked.",
-                                        .examples = kExamples},
-                                       list_flags, run_translate);
+                                        .examples = kTranslateExamples},
+                                       list_translate_flags, run_translate);
 }
 
 }  // namespace attend

@@ -1,6 +1,6 @@
 #include "attend/cli/translation_demo.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ostream>

@@ -1,6 +1,6 @@
 #include "attend/cli/verify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -24,7 +24,7 @@ struct VerifyCommand {
 // bf16 keeps three digits of a number, and a gradient is a sum of many.
 constexpr double kTolerance = 1e-4, kTolerance16 = 0.2;
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kVerifyExamples = R"(Examples:
   attend verify my-model
   attend verify my-model --device cuda --tolerance 1e-3
   attend verify my-model --dtype bf16                       with a tolerance of its own, 0.2
@@ -73,7 +73,9 @@ void run_verify(const VerifyCommand& options, const Streams& streams) {
 void add_verify_command(Flags& program, const Streams& streams) {
   add_command<VerifyCommand>(
       program, streams,
-      {.name = "verify", .help = "Whether a model computes here what it computed elsewhere.", .examples = kExamples},
+      {.name = "verify",
+       .help = "Whether a model computes here what it computed elsewhere.",
+       .examples = kVerifyExamples},
       [](Flags& flags, VerifyCommand& options) {
         flags.add("folder", options.folder, "a model with expected.safetensors beside it").required();
         flags

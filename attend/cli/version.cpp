@@ -1,7 +1,7 @@
 // What this program is. The git part comes from a header that every build refreshes (cmake/version.cmake).
 #include "attend/cli/version.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 

@@ -1,6 +1,6 @@
 #include "attend/data/labelled_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -10,7 +10,7 @@ namespace attend::data {
 
 namespace {
 
-enum Stream : std::uint32_t { kPlaces = 0x6d706c63, kTraining = 0x6d747261, kWhole = 0x6d77686f };
+enum MaskStream : std::uint32_t { kPlaces = 0x6d706c63, kTraining = 0x6d747261, kWhole = 0x6d77686f };
 constexpr std::int32_t kIgnored = -100;
 
 // [0, count) from a word, evenly but for 2^-32.

@@ -16,7 +16,7 @@ namespace {
 constexpr double kChunkBatches = 100;
 constexpr double kSourceRoom = 1.03;  // batches differ a little in how many source tokens come with their targets
 
-enum Stream : std::uint32_t { kEpochStream = 0x65706f63, kShuffleStream = 0x73687566 };
+enum PairStream : std::uint32_t { kEpochStream = 0x65706f63, kShuffleStream = 0x73687566 };
 
 std::uint64_t epoch_seed(std::uint64_t seed, std::uint64_t epoch) {
   const Random4 random = philox(seed, kEpochStream, epoch);

@@ -1,6 +1,6 @@
 #include "attend/data/parallel_cache.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

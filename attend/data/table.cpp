@@ -1,6 +1,6 @@
 #include "attend/data/table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -22,7 +22,7 @@ struct Candidate {
 };
 
 // One source sentence: the beginnings still open, best first, and what has ended.
-struct Sentence {
+struct BeamSentence {
   std::size_t index;
   std::vector<Beam> open;
   std::vector<Hypothesis> ended;
@@ -34,7 +34,7 @@ double normalised(double sum, std::size_t length, const BeamOptions& options) {
 
 // The `count` best continuations of a sentence; equal sums go to the earlier beam, then the smaller token, so that the
 // result does not depend on how sentences were batched.
-std::vector<Candidate> best_candidates(const Sentence& sentence, const nn::StepModel::Scores& scores,
+std::vector<Candidate> best_candidates(const BeamSentence& sentence, const nn::StepModel::Scores& scores,
                                        std::size_t first_row, std::size_t count, const BeamOptions& options) {
   std::vector<Candidate> best;
   const auto better = [](const Candidate& a, const Candidate& b) {
@@ -76,7 +76,7 @@ void keep_best(std::vector<Hypothesis>& ended, Hypothesis hypothesis, std::size_
 }
 
 // Splits the candidates into what ends and what goes on; true when nothing open can still change the results.
-bool advance(Sentence& sentence, const std::vector<Candidate>& candidates, std::vector<std::int32_t>& parents,
+bool advance(BeamSentence& sentence, const std::vector<Candidate>& candidates, std::vector<std::int32_t>& parents,
              const BeamOptions& options) {
   const auto beams = static_cast<std::size_t>(options.beams);
   std::vector<Beam> next;
@@ -131,7 +131,7 @@ std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const Bea
   const std::int64_t wanted =
       std::min(2 * options.beams + static_cast<std::int64_t>(options.banned.size()), model.vocabulary());
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
-  std::vector<Sentence> running;
+  std::vector<BeamSentence> running;
   for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, {Beam{}}, {}});
   std::vector<std::int32_t> tokens(running.size() * beams, options.start);
 
@@ -140,11 +140,11 @@ std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const Bea
     check(scores.ids.size() == tokens.size() * static_cast<std::size_t>(wanted) &&
               scores.logits.size() == scores.ids.size() && scores.log_sums.size() == tokens.size(),
           "beam search: {} candidates for {} rows of {}", scores.ids.size(), tokens.size(), wanted);
-    std::vector<Sentence> next;
+    std::vector<BeamSentence> next;
     std::vector<std::int32_t> from;
     tokens.clear();
     for (std::size_t s = 0; s < running.size(); ++s) {
-      Sentence& sentence = running[s];
+      BeamSentence& sentence = running[s];
       std::vector<std::int32_t> parents;
       const auto candidates = best_candidates(sentence, scores, s * beams, 2 * beams, options);
       if (advance(sentence, candidates, parents, options)) {

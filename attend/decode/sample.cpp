@@ -18,7 +18,7 @@ struct Row {
   bool done = false;
 };
 
-struct Sentence {
+struct SampledSentence {
   std::size_t index;
   std::vector<Row> rows;
 };
@@ -160,8 +160,8 @@ void write(Row& row, std::int32_t token, double log_probability, std::int64_t lo
 }
 
 // One more token for the rows of a sentence that are not done; true when all are.
-bool advance(Sentence& sentence, const nn::StepModel::Scores& scores, std::size_t first_row, std::uint64_t position,
-             Drawer& drawer, const SampleOptions& options) {
+bool advance(SampledSentence& sentence, const nn::StepModel::Scores& scores, std::size_t first_row,
+             std::uint64_t position, Drawer& drawer, const SampleOptions& options) {
   const std::size_t index = sentence.index;
   const std::uint32_t number = options.numbers.empty() ? static_cast<std::uint32_t>(index) : options.numbers[index];
   bool all = true;
@@ -211,17 +211,17 @@ std::vector<std::vector<Hypothesis>> sample(nn::StepModel& model, const SampleOp
   Drawer drawer(options, model.vocabulary());
   const auto samples = static_cast<std::size_t>(options.samples);
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
-  std::vector<Sentence> running;
+  std::vector<SampledSentence> running;
   for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, std::vector<Row>(samples)});
   std::vector<std::int32_t> tokens(running.size() * samples, options.start);
 
   for (std::uint64_t position = 0; !running.empty(); ++position) {
     const nn::StepModel::Scores scores = model.step(tokens, drawer.wanted());
-    std::vector<Sentence> next;
+    std::vector<SampledSentence> next;
     std::vector<std::int32_t> from;
     tokens.clear();
     for (std::size_t s = 0; s < running.size(); ++s) {
-      Sentence& sentence = running[s];
+      SampledSentence& sentence = running[s];
       if (advance(sentence, scores, s * samples, position, drawer, options)) {
         results[sentence.index] = sorted_results(sentence.rows);
         continue;

@@ -1,6 +1,6 @@
 #include "attend/metrics/chrf.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

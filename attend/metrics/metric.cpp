@@ -1,6 +1,6 @@
 #include "attend/metrics/metric.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "attend/models/bert.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "attend/base/error.h"
 #include "attend/models/hugging_face_config.h"

@@ -1,6 +1,6 @@
 #include "attend/models/gpt2.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

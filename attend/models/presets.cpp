@@ -1,8 +1,9 @@
 #include "attend/models/presets.h"
 
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "attend/base/error.h"
+#include "attend/base/joined.h"
 
 namespace attend::models {
 
@@ -20,7 +21,7 @@ TransformerConfig transformer_preset(std::string_view name) {
     return {.width = 512, .heads = 8, .hidden = 2048, .encoder_layers = 6, .decoder_layers = 6, .dropout = 0.1f};
   if (name == "big")
     return {.width = 1024, .heads = 16, .hidden = 4096, .encoder_layers = 6, .decoder_layers = 6, .dropout = 0.3f};
-  fail("unknown preset '{}'; there are {}", name, fmt::join(preset_names(), ", "));
+  fail("unknown preset '{}'; there are {}", name, joined(preset_names(), ", "));
 }
 
 }  // namespace attend::models

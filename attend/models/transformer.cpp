@@ -1,8 +1,9 @@
 #include "attend/models/transformer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
+#include <memory>
 #include <string_view>
 
 #include "attend/base/error.h"

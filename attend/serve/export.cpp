@@ -1,6 +1,6 @@
 #include "attend/serve/export.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 

@@ -1,7 +1,7 @@
 #include "attend/serve/http.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

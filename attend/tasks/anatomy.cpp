@@ -1,6 +1,6 @@
 #include "attend/tasks/anatomy.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

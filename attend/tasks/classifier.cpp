@@ -7,13 +7,13 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::string_view kHeads[] = {"ForSequenceClassification"};
+constexpr std::string_view kClassifyHeads[] = {"ForSequenceClassification"};
 
 std::unique_ptr<Head> open_head(const std::filesystem::path& folder) {
   const std::string path = (folder / "config.json").string();
   const Json config = read_json(path);
   if (!config.is_object() || !models::architecture_of(config, path).ends_with("GPT2ForSequenceClassification"))
-    EncoderReader(folder, "classify", kHeads);  // says what is wrong, and which command fits
+    EncoderReader(folder, "classify", kClassifyHeads);  // says what is wrong, and which command fits
   return make_head(config, path, TargetKind::label);
 }
 

@@ -1,6 +1,6 @@
 #include "attend/tasks/embedder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "attend/tasks/encoder_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

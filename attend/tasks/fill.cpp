@@ -9,7 +9,7 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::string_view kHeads[] = {"ForMaskedLM", "ForPreTraining"};
+constexpr std::string_view kFillHeads[] = {"ForMaskedLM", "ForPreTraining"};
 
 // A token on its own, as text: "##ing" is "ing".
 std::string plain(const Tokenizer& tokenizer, std::int32_t id) {
@@ -24,7 +24,7 @@ std::string plain(const Tokenizer& tokenizer, std::int32_t id) {
 }  // namespace
 
 Filler::Filler(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : encoder_(folder, "fill", kHeads, backend, format) {
+    : encoder_(folder, "fill", kFillHeads, backend, format) {
   for (const char* name : {"[MASK]", "<mask>"})
     if (const auto id = encoder_.reader().tokenizer().token_to_id(name); id && mask_.empty())
       mask_ = name, mask_id_ = static_cast<std::int32_t>(*id);

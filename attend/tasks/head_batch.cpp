@@ -10,8 +10,6 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::int32_t kIgnored = -100;
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Rows are filled up to a multiple of an eighth of the next power of two with texts of padding, none of them empty and

@@ -13,9 +13,10 @@
 
 namespace attend::tasks {
 
-// What a text's targets are: its label, a number, a label a token (-100: none), or the tokens an answer begins and ends
-// with. Answers are looked for in padded texts (models::QuestionAnswerer).
+// What a text's targets are: its label, a number, a label a token (kIgnored: none), or the tokens an answer begins and
+// ends with. Answers are looked for in padded texts (models::QuestionAnswerer).
 enum class TargetKind : std::uint8_t { label, number, tags, span };
+inline constexpr std::int32_t kIgnored = -100;
 
 struct HeadExample {
   EncoderText text = {};

@@ -17,7 +17,6 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::int32_t kIgnored = -100;
 constexpr std::int64_t kOverlap = 128;  // of windows of a context, in tokens: as attend answer has it
 
 template <class Number>

@@ -1,6 +1,6 @@
 #include "attend/tasks/head_judge.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

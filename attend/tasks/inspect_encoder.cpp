@@ -1,6 +1,6 @@
 #include "attend/tasks/inspect_encoder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

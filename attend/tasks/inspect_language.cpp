@@ -1,6 +1,6 @@
 #include "attend/tasks/inspect_language.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "attend/tasks/inspect_trace.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

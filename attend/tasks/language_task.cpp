@@ -1,6 +1,6 @@
 #include "attend/tasks/language_task.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

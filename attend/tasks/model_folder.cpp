@@ -1,6 +1,6 @@
 #include "attend/tasks/model_folder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <system_error>
 

@@ -1,6 +1,8 @@
 // Which inspector a folder needs: its config.json says.
 
 #include "attend/base/json.h"
+
+#include <memory>
 #include "attend/tasks/inspect.h"
 #include "attend/tasks/inspect_encoder.h"
 #include "attend/tasks/inspect_language.h"

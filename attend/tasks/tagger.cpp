@@ -6,7 +6,7 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::string_view kHeads[] = {"ForTokenClassification"};
+constexpr std::string_view kTagHeads[] = {"ForTokenClassification"};
 
 }  // namespace
 
@@ -17,7 +17,7 @@ bool continues_word(const EncoderText& text, std::size_t token, models::BertFami
 }
 
 Tagger::Tagger(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : encoder_(folder, "tag", kHeads, backend, format) {}
+    : encoder_(folder, "tag", kTagHeads, backend, format) {}
 
 std::vector<TaggedLine> Tagger::tag(std::span<const std::string> lines, const EncoderBatching& batching) const {
   const EncoderReader& reader = encoder_.reader();

@@ -1,13 +1,15 @@
 // From a pre-trained folder and labelled texts to a folder for attend classify, tag or answer, and for transformers.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/base/files.h"
+#include "attend/base/joined.h"
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/checkpoint/hugging_face.h"
@@ -116,10 +118,10 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
         load_hugging_face(TensorFiles::open(from), parameters, {.prefix = head->prefix(), .new_head = true});
     options.messages << fmt::format(
         "from {}{}\n", from.string(),
-        report.missing.empty() ? "" : fmt::format("; new: {}", fmt::join(report.missing, ", ")));
+        report.missing.empty() ? "" : fmt::format("; new: {}", joined(report.missing, ", ")));
   }
   if (!labels.empty() && !recipe.regression)
-    options.messages << fmt::format("{} labels: {}\n", labels.size(), fmt::join(reader.config().labels, ", "));
+    options.messages << fmt::format("{} labels: {}\n", labels.size(), joined(reader.config().labels, ", "));
   options.messages << fmt::format("{} with {:.1f} M weights, {} on {}, {} steps\n", head->name(),
                                   static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name(),
                                   recipe.steps);

@@ -1,5 +1,5 @@
 // From a text file to a GPT-2 folder that attend generate and Hugging Face's transformers read.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <ostream>
 

@@ -1,5 +1,5 @@
 // From text files to a BERT or RoBERTa folder that attend fill, fine-tuning and Hugging Face's transformers read.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ostream>

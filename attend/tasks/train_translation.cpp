@@ -1,7 +1,8 @@
 #include "attend/tasks/train_translation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <memory>
 #include <ostream>
 
 #include "attend/base/error.h"

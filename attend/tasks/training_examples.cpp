@@ -1,6 +1,6 @@
 #include "attend/tasks/training_examples.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

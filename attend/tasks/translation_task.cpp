@@ -1,6 +1,6 @@
 #include "attend/tasks/translation_task.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

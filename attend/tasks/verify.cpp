@@ -1,6 +1,6 @@
 #include "attend/tasks/verify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

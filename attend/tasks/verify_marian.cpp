@@ -1,5 +1,5 @@
 // Marian's translation models on the inputs of a folder under verification.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <utility>

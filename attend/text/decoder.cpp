@@ -33,9 +33,9 @@ std::size_t size_of(const std::vector<std::string>& tokens) {
   return bytes;
 }
 
-class Sequence : public Decoder {
+class SequenceDecoder : public Decoder {
  public:
-  explicit Sequence(const JsonView& json) {
+  explicit SequenceDecoder(const JsonView& json) {
     for (const JsonView& part : json["decoders"].items()) parts_.push_back(make_decoder(part));
   }
   std::vector<std::string> apply(std::vector<std::string> tokens) const override {
@@ -51,7 +51,7 @@ class Sequence : public Decoder {
   std::vector<std::unique_ptr<Decoder>> parts_;
 };
 
-class ByteLevel : public Decoder {
+class ByteLevelDecoder : public Decoder {
  public:
   std::vector<std::string> apply(std::vector<std::string> tokens) const override {
     std::string bytes;
@@ -60,9 +60,9 @@ class ByteLevel : public Decoder {
   }
 };
 
-class Metaspace : public Decoder {
+class MetaspaceDecoder : public Decoder {
  public:
-  explicit Metaspace(const JsonView& json) : replacement_(json.text("replacement", "▁")) {
+  explicit MetaspaceDecoder(const JsonView& json) : replacement_(json.text("replacement", "▁")) {
     keeps_first_ = json.text("prepend_scheme", json.boolean("add_prefix_space", true) ? "always" : "never") == "never";
   }
   std::vector<std::string> apply(std::vector<std::string> tokens) const override {
@@ -177,9 +177,9 @@ class Fuse : public Decoder {
   }
 };
 
-class Replace : public Decoder {
+class ReplaceDecoder : public Decoder {
  public:
-  explicit Replace(const JsonView& json) : content_(json["content"].text()) {
+  explicit ReplaceDecoder(const JsonView& json) : content_(json["content"].text()) {
     const JsonView pattern = json["pattern"];
     if (const auto regex = pattern.find("Regex")) {
       regex_.emplace(read_pattern(*regex));
@@ -211,9 +211,9 @@ class Replace : public Decoder {
 };
 
 // Takes up to so many of a character from each end of every token.
-class Strip : public Decoder {
+class StripDecoder : public Decoder {
  public:
-  explicit Strip(const JsonView& json)
+  explicit StripDecoder(const JsonView& json)
       : content_(json["content"].text()),
         start_(json["start"].integer(0, kLargestTokenId)),
         stop_(json["stop"].integer(0, kLargestTokenId)) {
@@ -247,16 +247,16 @@ std::optional<char> fallback_byte(std::string_view token) {
 std::unique_ptr<Decoder> make_decoder(const JsonView& json) {
   const JsonView type = json["type"];
   const std::string& name = type.text();
-  if (name == "Sequence") return std::make_unique<Sequence>(json);
-  if (name == "ByteLevel") return std::make_unique<ByteLevel>();
-  if (name == "Metaspace") return std::make_unique<Metaspace>(json);
+  if (name == "Sequence") return std::make_unique<SequenceDecoder>(json);
+  if (name == "ByteLevel") return std::make_unique<ByteLevelDecoder>();
+  if (name == "Metaspace") return std::make_unique<MetaspaceDecoder>(json);
   if (name == "WordPiece") return std::make_unique<WordPieceDecoder>(json);
   if (name == "CTC") return std::make_unique<CtcDecoder>(json);
   if (name == "BPEDecoder") return std::make_unique<BpeDecoder>(json);
   if (name == "ByteFallback") return std::make_unique<ByteFallback>();
   if (name == "Fuse") return std::make_unique<Fuse>();
-  if (name == "Replace") return std::make_unique<Replace>(json);
-  if (name == "Strip") return std::make_unique<Strip>(json);
+  if (name == "Replace") return std::make_unique<ReplaceDecoder>(json);
+  if (name == "Strip") return std::make_unique<StripDecoder>(json);
   type.complain("is {}, which is not supported", shown(name));
 }
 

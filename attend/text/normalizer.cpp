@@ -20,9 +20,9 @@ bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-class Sequence : public Normalizer {
+class SequenceNormalizer : public Normalizer {
  public:
-  explicit Sequence(const JsonView& json) {
+  explicit SequenceNormalizer(const JsonView& json) {
     for (const JsonView& part : json["normalizers"].items()) parts_.push_back(make_normalizer(part));
   }
   void apply(AlignedText& text) const override {
@@ -78,9 +78,10 @@ class StripAccents : public Normalizer {
   }
 };
 
-class Strip : public Normalizer {
+class StripNormalizer : public Normalizer {
  public:
-  explicit Strip(const JsonView& json) : left_(json["strip_left"].boolean()), right_(json["strip_right"].boolean()) {}
+  explicit StripNormalizer(const JsonView& json)
+      : left_(json["strip_left"].boolean()), right_(json["strip_right"].boolean()) {}
   void apply(AlignedText& text) const override {
     const auto& all = text.characters();
     const auto space = [&](std::size_t i) { return has_property(all[i], Property::white_space); };
@@ -110,9 +111,9 @@ class Prepend : public Normalizer {
   std::u32string text_;
 };
 
-class Replace : public Normalizer {
+class ReplaceNormalizer : public Normalizer {
  public:
-  explicit Replace(const JsonView& json) : content_(to_characters(json["content"].text())) {
+  explicit ReplaceNormalizer(const JsonView& json) : content_(to_characters(json["content"].text())) {
     const JsonView pattern = json["pattern"];
     if (const auto regex = pattern.find("Regex")) {
       regex_.emplace(read_pattern(*regex));
@@ -165,7 +166,7 @@ class Nmt : public Normalizer {
 };
 
 // Every byte as GPT-2's printable character.
-class ByteLevel : public Normalizer {
+class ByteLevelNormalizer : public Normalizer {
  public:
   void apply(AlignedText& text) const override {
     std::vector<ChangedCharacter> changes;
@@ -192,7 +193,7 @@ void Normalizer::apply_bytes(std::string& text) const {
 std::unique_ptr<Normalizer> make_normalizer(const JsonView& json) {
   const JsonView type = json["type"];
   const std::string& name = type.text();
-  if (name == "Sequence") return std::make_unique<Sequence>(json);
+  if (name == "Sequence") return std::make_unique<SequenceNormalizer>(json);
   if (name == "NFC") return std::make_unique<UnicodeForm>(NormalizationForm::nfc);
   if (name == "NFD") return std::make_unique<UnicodeForm>(NormalizationForm::nfd);
   if (name == "NFKC") return std::make_unique<UnicodeForm>(NormalizationForm::nfkc);
@@ -200,12 +201,12 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonView& json) {
   if (name == "BertNormalizer") return std::make_unique<BertNormalizer>(json);
   if (name == "Precompiled") return std::make_unique<PrecompiledNormalizer>(json);
   if (name == "Nmt") return std::make_unique<Nmt>();
-  if (name == "ByteLevel") return std::make_unique<ByteLevel>();
+  if (name == "ByteLevel") return std::make_unique<ByteLevelNormalizer>();
   if (name == "Lowercase") return std::make_unique<Lowercase>();
   if (name == "StripAccents") return std::make_unique<StripAccents>();
-  if (name == "Strip") return std::make_unique<Strip>(json);
+  if (name == "Strip") return std::make_unique<StripNormalizer>(json);
   if (name == "Prepend") return std::make_unique<Prepend>(json);
-  if (name == "Replace") return std::make_unique<Replace>(json);
+  if (name == "Replace") return std::make_unique<ReplaceNormalizer>(json);
   type.complain("is {}, which is not supported", shown(name));
 }
 

@@ -50,9 +50,9 @@ void trim_offsets(Encoding& encoding, bool add_prefix_space) {
   }
 }
 
-class ByteLevel : public PostProcessor {
+class ByteLevelProcessor : public PostProcessor {
  public:
-  explicit ByteLevel(const JsonView& json)
+  explicit ByteLevelProcessor(const JsonView& json)
       : trim_(json.boolean("trim_offsets", true)), add_prefix_space_(json.boolean("add_prefix_space", true)) {}
   std::vector<Encoding> apply(std::vector<Encoding> texts, PostOptions) const override {
     if (trim_)
@@ -171,9 +171,9 @@ class Template : public PostProcessor {
   std::vector<TemplatePiece> single_, pair_;
 };
 
-class Sequence : public PostProcessor {
+class SequenceProcessor : public PostProcessor {
  public:
-  explicit Sequence(const JsonView& json) {
+  explicit SequenceProcessor(const JsonView& json) {
     for (const JsonView& part : json["processors"].items()) {
       // Nothing is defined behind a template: it returns more parts than there are texts.
       if (!parts_.empty() && dynamic_cast<const Template*>(parts_.back().get()))
@@ -195,11 +195,11 @@ class Sequence : public PostProcessor {
 std::unique_ptr<PostProcessor> make_post_processor(const JsonView& json) {
   const JsonView type = json["type"];
   const std::string& name = type.text();
-  if (name == "ByteLevel") return std::make_unique<ByteLevel>(json);
+  if (name == "ByteLevel") return std::make_unique<ByteLevelProcessor>(json);
   if (name == "BertProcessing") return std::make_unique<Bert>(json);
   if (name == "RobertaProcessing") return std::make_unique<Roberta>(json);
   if (name == "TemplateProcessing") return std::make_unique<Template>(json);
-  if (name == "Sequence") return std::make_unique<Sequence>(json);
+  if (name == "Sequence") return std::make_unique<SequenceProcessor>(json);
   type.complain("is {}, which is not supported", shown(name));
 }
 

@@ -58,9 +58,9 @@ bool is_punctuation(char32_t c) {
   return ascii || has_property(c, Property::punctuation);
 }
 
-class Sequence : public PreTokenizer {
+class SequencePreTokenizer : public PreTokenizer {
  public:
-  explicit Sequence(const JsonView& json) {
+  explicit SequencePreTokenizer(const JsonView& json) {
     for (const JsonView& part : json["pretokenizers"].items()) parts_.push_back(make_pre_tokenizer(part));
   }
   void apply(SplitText& text) const override {
@@ -77,9 +77,9 @@ class Sequence : public PreTokenizer {
   std::vector<std::unique_ptr<PreTokenizer>> parts_;
 };
 
-class ByteLevel : public PreTokenizer {
+class ByteLevelPreTokenizer : public PreTokenizer {
  public:
-  explicit ByteLevel(const JsonView& json)
+  explicit ByteLevelPreTokenizer(const JsonView& json)
       : add_prefix_space_(json.boolean("add_prefix_space", true)), use_regex_(json.boolean("use_regex", true)) {}
 
   void apply(SplitText& text) const override {
@@ -119,9 +119,9 @@ class Whitespace : public PreTokenizer {
   }
 };
 
-class Metaspace : public PreTokenizer {
+class MetaspacePreTokenizer : public PreTokenizer {
  public:
-  explicit Metaspace(const JsonView& json)
+  explicit MetaspacePreTokenizer(const JsonView& json)
       : replacement_(json.text("replacement", "▁")), split_(json.boolean("split", true)) {
     if (count_characters(replacement_) != 1) json["replacement"].complain("must be one character");
     scheme_ = json.text("prepend_scheme", json.boolean("add_prefix_space", true) ? "always" : "never");
@@ -290,8 +290,8 @@ MatchFinder match_delimiter(const JsonView& json) {
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& json) {
   const JsonView type = json["type"];
   const std::string& name = type.text();
-  if (name == "Sequence") return std::make_unique<Sequence>(json);
-  if (name == "ByteLevel") return std::make_unique<ByteLevel>(json);
+  if (name == "Sequence") return std::make_unique<SequencePreTokenizer>(json);
+  if (name == "ByteLevel") return std::make_unique<ByteLevelPreTokenizer>(json);
   if (name == "Whitespace") return std::make_unique<Whitespace>();
   if (name == "WhitespaceSplit")
     return std::make_unique<CharacterSplit>([](char32_t c) { return has_property(c, Property::white_space); },
@@ -300,7 +300,7 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& json) {
   if (name == "FixedLength") return std::make_unique<FixedLength>(json);
   if (name == "CharDelimiterSplit")
     return std::make_unique<CharacterSplit>(match_delimiter(json["delimiter"]), SplitBehavior::removed);
-  if (name == "Metaspace") return std::make_unique<Metaspace>(json);
+  if (name == "Metaspace") return std::make_unique<MetaspacePreTokenizer>(json);
   if (name == "Digits")
     return std::make_unique<CharacterSplit>(
         [](char32_t c) { return has_property(c, Property::number); },

@@ -8,7 +8,7 @@ namespace attend {
 
 namespace {
 
-constexpr std::string_view kSpace = "▁";
+constexpr std::string_view kWordStart = "▁";
 
 }  // namespace
 
@@ -43,11 +43,12 @@ std::vector<std::string> SentencePieceDecoder::apply(std::vector<std::string> to
       continue;
     }
     std::string_view piece = token;
-    if (starts && strips_one_ && piece.starts_with(kSpace)) {
-      piece.remove_prefix(kSpace.size());
+    if (starts && strips_one_ && piece.starts_with(kWordStart)) {
+      piece.remove_prefix(kWordStart.size());
       starts = strips_all_;
     }
-    for (std::size_t found; (found = piece.find(kSpace)) != piece.npos; piece.remove_prefix(found + kSpace.size()))
+    for (std::size_t found; (found = piece.find(kWordStart)) != piece.npos;
+         piece.remove_prefix(found + kWordStart.size()))
       text.append(piece.substr(0, found)).push_back(' ');
     text.append(piece);
   }

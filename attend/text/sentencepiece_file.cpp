@@ -1,6 +1,6 @@
 #include "attend/text/sentencepiece_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <bit>

@@ -1,5 +1,5 @@
 // A trained vocabulary as a tokenizer.json, laid out as Hugging Face's tokenizers writes it.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "attend/base/json.h"
 #include "attend/text/bpe_trainer.h"

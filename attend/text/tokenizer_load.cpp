@@ -1,6 +1,8 @@
 // Which tokenizer a file or a folder holds.
 
 #include "attend/base/error.h"
+
+#include <memory>
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/text/json_view.h"

@@ -1,6 +1,7 @@
 #include "attend/text/unigram.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "attend/base/unicode.h"

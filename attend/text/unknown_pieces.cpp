@@ -1,6 +1,6 @@
 #include "attend/text/unknown_pieces.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

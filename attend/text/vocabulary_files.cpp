@@ -1,5 +1,6 @@
 #include "attend/text/vocabulary_files.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>

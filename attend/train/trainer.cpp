@@ -1,7 +1,8 @@
 #include "attend/train/trainer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>

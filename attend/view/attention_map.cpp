@@ -1,6 +1,6 @@
 #include "attend/view/attention_map.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <string_view>

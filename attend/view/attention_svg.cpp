@@ -1,6 +1,6 @@
 #include "attend/view/attention_svg.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

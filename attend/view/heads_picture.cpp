@@ -1,6 +1,6 @@
 #include "attend/view/heads_picture.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace attend::view {
 
 namespace {
 
-constexpr double kSide = 118, kGap = 14, kLabel = 152, kMargin = 18, kCell = 26, kColumn = 6.9;
+constexpr double kSide = 118, kMapGap = 14, kLabel = 152, kPageMargin = 18, kCell = 26, kColumn = 6.9;
 constexpr std::size_t kLongestTitle = 84, kLongestWord = 16;  // columns
 constexpr Color kInk = {10, 40, 88}, kQuiet = {102, 102, 102}, kLine = {153, 153, 153};
 
@@ -40,7 +40,7 @@ double add_main(Picture& picture, const HeadsRow& row, const HeadsOptions& optio
     left = std::max(left, kColumn * static_cast<double>(columns_of(plain(word))));
   for (const std::string& word : options.onto)
     top = std::max(top, 0.75 * kColumn * static_cast<double>(columns_of(plain(word))));
-  left += kMargin + 8, y += top;
+  left += kPageMargin + 8, y += top;
   for (std::size_t c = 0; c < row.columns; ++c)
     picture.texts.push_back(
         {.x = left + (static_cast<double>(c) + 0.6) * kCell, .y = y - 6, .text = plain(options.onto[c]), .angle = -45});
@@ -60,7 +60,7 @@ double add_main(Picture& picture, const HeadsRow& row, const HeadsOptions& optio
   }
   const double width = static_cast<double>(row.columns) * kCell, height = static_cast<double>(row.rows) * kCell;
   picture.rects.push_back({.x = left, .y = y, .width = width, .height = height, .color = kLine, .outline = true});
-  picture.width = std::max(picture.width, left + width + top + kMargin);
+  picture.width = std::max(picture.width, left + width + top + kPageMargin);
   return y + height;
 }
 
@@ -75,16 +75,16 @@ Picture heads_picture(std::span<const HeadsRow> rows, const HeadsOptions& option
   }
   const std::string title = shortened(printable(options.title), kLongestTitle);
   Picture picture;
-  picture.texts.push_back({.x = kMargin, .y = 32, .text = title, .size = 16, .bold = true});
-  picture.width = std::max(kLabel + static_cast<double>(heads) * (kSide + kGap) + kMargin,
-                           2 * kMargin + 9.2 * static_cast<double>(columns_of(title)));
+  picture.texts.push_back({.x = kPageMargin, .y = 32, .text = title, .size = 16, .bold = true});
+  picture.width = std::max(kLabel + static_cast<double>(heads) * (kSide + kMapGap) + kPageMargin,
+                           2 * kPageMargin + 9.2 * static_cast<double>(columns_of(title)));
   double y = 52;
   if (!options.words.empty()) {
     check(options.main < rows.size() && rows[options.main].rows == options.words.size() &&
               rows[options.main].columns == options.onto.size(),
           "heads: {} words look at {}, which does not fit", options.words.size(), options.onto.size());
     const HeadsRow& main = rows[options.main];
-    picture.texts.push_back({.x = kMargin,
+    picture.texts.push_back({.x = kPageMargin,
                              .y = y,
                              .text = main.heads > 1 ? main.label + ", all heads averaged" : main.label,
                              .color = kQuiet});
@@ -94,19 +94,19 @@ Picture heads_picture(std::span<const HeadsRow> rows, const HeadsOptions& option
   }
   if (heads > 1 || options.words.empty()) {
     for (std::size_t h = 0; h < heads; ++h)
-      picture.texts.push_back({.x = kLabel + static_cast<double>(h) * (kSide + kGap) + kSide / 2,
+      picture.texts.push_back({.x = kLabel + static_cast<double>(h) * (kSide + kMapGap) + kSide / 2,
                                .y = y - 8,
                                .text = fmt::format("head {}", h + 1),
                                .anchor = Picture::Anchor::middle,
                                .color = kQuiet});
     for (const HeadsRow& row : rows) {
-      picture.texts.push_back({.x = kMargin, .y = y + kSide / 2, .text = row.label});
+      picture.texts.push_back({.x = kPageMargin, .y = y + kSide / 2, .text = row.label});
       for (std::size_t h = 0; h < row.heads; ++h)
-        add_map(picture, row, h, kLabel + static_cast<double>(h) * (kSide + kGap), y);
-      y += kSide + kGap;
+        add_map(picture, row, h, kLabel + static_cast<double>(h) * (kSide + kMapGap), y);
+      y += kSide + kMapGap;
     }
   }
-  picture.height = y + kMargin - kGap;
+  picture.height = y + kPageMargin - kMapGap;
   return picture;
 }
 

@@ -15,21 +15,21 @@ namespace attend::view {
 
 namespace {
 
-constexpr std::size_t kLongestLabel = 24;  // columns; the rest is cut
+constexpr std::size_t kLongestName = 24;  // columns; the rest is cut
 
 std::string padded(std::string_view text, std::size_t width, bool right) {
   const std::string space(width - std::min(width, columns_of(text)), ' ');
   return right ? space + std::string(text) : std::string(text) + space;
 }
 
-struct Rgb {
+struct TerminalColor {
   double red, green, blue;
 };
 
 // Seven stops from near black through purple and orange to pale yellow: brightness grows with weight, so the map
 // reads in grey and to colour-blind eyes too.
-Rgb color_of(double weight) {
-  constexpr std::array<Rgb, 7> kStops = {
+TerminalColor terminal_color_of(double weight) {
+  constexpr std::array<TerminalColor, 7> kStops = {
       {{10, 8, 32}, {62, 14, 98}, {122, 28, 109}, {183, 55, 84}, {235, 104, 38}, {250, 175, 30}, {252, 250, 170}}};
   const double at = std::clamp(weight, 0.0, 1.0) * (kStops.size() - 1);
   const auto i = std::min(static_cast<std::size_t>(at), kStops.size() - 2);
@@ -41,7 +41,7 @@ Rgb color_of(double weight) {
 
 std::string cell(double weight, std::size_t width, bool color) {
   if (color) {
-    const Rgb rgb = color_of(weight);
+    const TerminalColor rgb = terminal_color_of(weight);
     return fmt::format("\x1b[48;2;{:.0f};{:.0f};{:.0f}m{}\x1b[0m", rgb.red, rgb.green, rgb.blue,
                        std::string(width, ' '));
   }
@@ -64,11 +64,11 @@ struct Labels {
 
   explicit Labels(const HeatMap& map) {
     for (const std::string& row : map.rows) {
-      rows.push_back(shortened(printable(row), kLongestLabel));
+      rows.push_back(shortened(printable(row), kLongestName));
       margin = std::max(margin, columns_of(rows.back()));
     }
     for (const std::string& column : map.columns) {
-      columns.push_back(shortened(printable(column), kLongestLabel));
+      columns.push_back(shortened(printable(column), kLongestName));
       widest = std::max(widest, columns_of(columns.back()));
     }
   }

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "attend/backends.h"
-#include "attend/base/error.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/checkpoint/safetensors_writer.h"
+#include "tests/checkpoint/message_of.h"
 
 namespace attend {
 namespace {
@@ -42,16 +42,6 @@ class LoadTest : public testing::TestWithParam<const char*> {
   std::unique_ptr<Backend> backend_;
   fs::path folder_;
 };
-
-template <class F>
-std::string message_of(F&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST_P(LoadTest, RoundTripOnTheDevice) {
   const std::vector<float> values = {1.5f, -2, 3.25f, 0, 5, -0.125f};

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/checkpoint/safetensors_writer.h"
+#include "tests/checkpoint/message_of.h"
 
 namespace attend {
 namespace {
@@ -38,16 +38,6 @@ class SafetensorsTest : public testing::Test {
 template <class T>
 std::span<const std::byte> bytes_of_values(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
-}
-
-template <class F>
-std::string message_of(F&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST_F(SafetensorsTest, EveryFloatTypeBecomesFloats) {

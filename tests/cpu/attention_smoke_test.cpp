@@ -2,6 +2,7 @@
 // do not fill a vector, lengths that do not fill a block, f32 and bf16.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>

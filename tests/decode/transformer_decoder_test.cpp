@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "attend/base/error.h"
@@ -16,10 +17,10 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-constexpr std::int64_t kVocabulary = 37;
+constexpr std::int64_t kWords = 37;
 
 models::TransformerConfig config_of(bool pre_norm) {
-  return {.vocabulary = kVocabulary,
+  return {.vocabulary = kWords,
           .width = 32,
           .heads = 4,
           .hidden = 48,
@@ -51,7 +52,7 @@ std::vector<float> forced(const models::Transformer& model, Backend& backend, co
   Pass pass(backend);
   const Tensor states = model.decoded(padded(backend, {source}).in(pass), padded(backend, {target}).in(pass));
   const std::vector<float> all = download(model.logits(states));
-  return {all.end() - kVocabulary, all.end()};
+  return {all.end() - kWords, all.end()};
 }
 
 class Decoding : public OnDevice {};
@@ -77,16 +78,16 @@ TEST_P(Decoding, GivesTheLogitsOfTeacherForcing) {
     for (int step = 0; step < 40; ++step) {
       Ids tokens;
       for (Row& row : rows) {
-        row.target.push_back(step == 0 ? 1 : static_cast<std::int32_t>(random(kVocabulary)));
+        row.target.push_back(step == 0 ? 1 : static_cast<std::int32_t>(random(kWords)));
         tokens.push_back(row.target.back());
       }
       const nn::StepModel::Scores scores = decoder->step(tokens);
-      ASSERT_EQ(scores.logits.size(), rows.size() * kVocabulary);
+      ASSERT_EQ(scores.logits.size(), rows.size() * kWords);
       for (std::size_t r = 0; r < rows.size(); r += step % 8 == 7 ? 1 : 4) {
         const std::vector<float> expected = forced(model, backend(), sources[rows[r].source], rows[r].target);
         double sum = 0;
         for (std::size_t v = 0; v < expected.size(); ++v) {
-          ASSERT_NEAR(scores.logits[r * kVocabulary + v], expected[v], 2e-5) << "step " << step << ", row " << r;
+          ASSERT_NEAR(scores.logits[r * kWords + v], expected[v], 2e-5) << "step " << step << ", row " << r;
           sum += std::exp(static_cast<double>(expected[v]));
         }
         EXPECT_NEAR(scores.log_sums[r], std::log(sum), 2e-5);

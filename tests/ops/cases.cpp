@@ -11,7 +11,7 @@ namespace attend::test {
 
 namespace {
 
-std::vector<Case> every_case() {
+std::vector<Case> all_cases() {
   std::vector<Case> cases;
   add_linear_cases(cases);
   add_matmul_cases(cases);
@@ -28,7 +28,7 @@ std::vector<Case> every_case() {
 }
 
 std::vector<Case> those(bool bench) {
-  std::vector<Case> all = every_case(), chosen;
+  std::vector<Case> all = all_cases(), chosen;
   std::copy_if(all.begin(), all.end(), std::back_inserter(chosen),
                [bench](const Case& one) { return (one.size != Case::Size::test) == bench; });
   return chosen;

@@ -1,5 +1,5 @@
 // additive_scores: Bahdanau's network over every pair.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // attention: every mask, unequal lengths, packed sequences, windows of one projection, every kind of head width.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Activations, dropout, add, multiply, scale, cast.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "attend/ops/activation.h"
 #include "attend/ops/arithmetic.h"

@@ -1,5 +1,5 @@
 // embedding with scale and positions, and gather.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "attend/ops/embedding.h"
 #include "tests/ops/cases.h"

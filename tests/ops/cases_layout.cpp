@@ -1,5 +1,5 @@
 // slice, concat, permute, split, split_heads, merge_heads, contiguous.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // linear: bias or not, every activation, both weight layouts, inputs that are windows of something wider.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "attend/ops/layout.h"
 #include "attend/ops/linear.h"

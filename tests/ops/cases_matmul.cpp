@@ -1,5 +1,5 @@
 // matmul: plain and batched, every transposition, a factor in front, operands that are windows.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "attend/ops/layout.h"
 #include "attend/ops/linear.h"

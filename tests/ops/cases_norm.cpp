@@ -1,5 +1,5 @@
 // layer_norm and add_norm: with the sum used, the norm used, both; with dropout of the branch.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

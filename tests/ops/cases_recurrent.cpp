@@ -1,5 +1,5 @@
 // recurrent: tanh, gru and lstm over whole sequences, both directions, lengths, a state to start from.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

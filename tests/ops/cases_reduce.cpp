@@ -1,5 +1,5 @@
 // sum, mean and max over each axis.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "attend/ops/reduce.h"
 #include "tests/ops/cases.h"

@@ -1,5 +1,5 @@
 // softmax with and without lengths, cross_entropy with smoothing and ignored targets.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

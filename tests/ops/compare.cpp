@@ -1,6 +1,6 @@
 #include "tests/ops/compare.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

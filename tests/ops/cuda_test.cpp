@@ -1,7 +1,7 @@
 // CUDA against the CPU, case by case and dtype by dtype: results and gradients.
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tests/ops/compare.h"
 #include "tests/ops/devices.h"

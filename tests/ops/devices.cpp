@@ -1,5 +1,7 @@
 #include "tests/ops/devices.h"
 
+#include <memory>
+
 namespace attend::test {
 
 Backend& cpu() {

@@ -1,6 +1,6 @@
 #include "tests/ops/differences.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ constexpr double kStep = 1e-6;
 constexpr std::int64_t kElements = 24, kElementsOfLarge = 4;
 constexpr std::int64_t kLarge = 6000;  // elements of all inputs together
 constexpr int kDirections = 2;
-constexpr double kFloor = 1e-6;
+constexpr double kDifferenceFloor = 1e-6;
 
 class Differences {
  public:
@@ -75,7 +75,7 @@ testing::AssertionResult gradient_fits(const Case& one, const Arrays& inputs, co
     slopes.push_back(differences.along({{i, 1.0}}));
     scale = std::max(scale, std::abs(slopes.back()));
   }
-  const double allowed = tolerance * scale + kFloor;
+  const double allowed = tolerance * scale + kDifferenceFloor;
   for (std::size_t n = 0; n < elements.size(); ++n)
     if (!(std::abs(gradient[elements[n]] - slopes[n]) <= allowed))
       return testing::AssertionFailure() << fmt::format(

@@ -1,7 +1,7 @@
 // Every case's results against plain loops in double, in f32 and bf16; recorded, and outside any pass.
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "tests/ops/compare.h"
 #include "tests/ops/devices.h"

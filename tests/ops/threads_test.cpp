@@ -1,7 +1,9 @@
 // The same bits from one, two and three threads.
 #include <gtest/gtest.h>
 
-#include <fmt/format.h>
+#include <memory>
+
+#include <fmt/core.h>
 
 #include "tests/ops/compare.h"
 #include "tests/ops/devices.h"

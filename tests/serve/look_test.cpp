@@ -1,6 +1,6 @@
 // attend look without a browser: the API against the translator and the model, and the server against bad requests.
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

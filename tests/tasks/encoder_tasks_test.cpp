@@ -23,8 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kLines = {"The quick brown fox jumps over the lazy dog.", "Attention!", "",
-                                         "A model of language, z\xC3\xBCrich and words", "the dog",    "a b c d e f g"};
+const std::vector<std::string> kEncoderLines = {
+    "The quick brown fox jumps over the lazy dog.", "Attention!", "",
+    "A model of language, z\xC3\xBCrich and words", "the dog",    "a b c d e f g"};
 
 class Encoders : public testing::Test {
  protected:
@@ -107,11 +108,11 @@ TEST_F(Encoders, ClassifySaysWhatAForwardPassSays) {
   for (const char* name : {"classify", "distilled"}) {
     const tasks::Classifier classifier(folder_ / name, cpu());
     const auto encoder = classifier_model(name);
-    const auto results = classifier.classify(kLines, {.top_k = 0});
-    ASSERT_EQ(results.size(), kLines.size());
-    for (std::size_t i = 0; i < kLines.size(); ++i) {
+    const auto results = classifier.classify(kEncoderLines, {.top_k = 0});
+    ASSERT_EQ(results.size(), kEncoderLines.size());
+    for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
       Pass pass(cpu());
-      const Encoding text = encoder.reader().tokenizer().encode(kLines[i]);
+      const Encoding text = encoder.reader().tokenizer().encode(kEncoderLines[i]);
       const Tensor states = states_of(encoder, text, pass);
       const auto wanted = probabilities(download(encoder.model().logits(states, {.ids = states})), 0, 3);
       ASSERT_EQ(results[i].labels.size(), 3u);
@@ -126,8 +127,9 @@ TEST_F(Encoders, ClassifySaysWhatAForwardPassSays) {
 
 TEST_F(Encoders, TheBatchChangesNothing) {
   const tasks::Classifier classifier(folder_ / "classify", cpu());
-  const auto together = classifier.classify(kLines), alone = classifier.classify(kLines, {.batching = {.batch = 1}});
-  for (std::size_t i = 0; i < kLines.size(); ++i) {
+  const auto together = classifier.classify(kEncoderLines),
+             alone = classifier.classify(kEncoderLines, {.batching = {.batch = 1}});
+  for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
     EXPECT_EQ(together[i].labels[0].label, alone[i].labels[0].label);
     EXPECT_NEAR(together[i].labels[0].probability, alone[i].labels[0].probability, 1e-6);
   }
@@ -149,7 +151,7 @@ TEST_F(Encoders, ATabMakesAPair) {
 TEST_F(Encoders, ANumberIsPrintedAsItIs) {
   const tasks::Classifier classifier(folder_ / "number", cpu());
   EXPECT_TRUE(classifier.regression());
-  EXPECT_TRUE(classifier.classify(kLines)[0].labels.empty());
+  EXPECT_TRUE(classifier.classify(kEncoderLines)[0].labels.empty());
   ASSERT_EQ(run({"classify", "--model", (folder_ / "number").string(), "--json"}, "the dog\n"), 0) << err_.str();
   EXPECT_TRUE(parse_json(out_.str(), "out").contains("score"));
 }
@@ -192,11 +194,11 @@ TEST_F(Encoders, FillAnswersEveryMask) {
 
 TEST_F(Encoders, TagLabelsWordsAndLeadsBackToTheText) {
   const tasks::Tagger tagger(folder_ / "tag", cpu());
-  const auto results = tagger.tag(kLines);
+  const auto results = tagger.tag(kEncoderLines);
   EXPECT_TRUE(results[2].empty());
-  for (std::size_t i = 0; i < kLines.size(); ++i) {
+  for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
     Pass pass(cpu());
-    const Encoding text = tagger.encoder().reader().tokenizer().encode(kLines[i]);
+    const Encoding text = tagger.encoder().reader().tokenizer().encode(kEncoderLines[i]);
     const auto logits = download(tagger.encoder().model().logits(states_of(tagger.encoder(), text, pass)));
     std::size_t word = 0;
     for (std::size_t token = 1; token + 1 < text.ids.size(); ++token) {
@@ -211,12 +213,12 @@ TEST_F(Encoders, TagLabelsWordsAndLeadsBackToTheText) {
     }
     EXPECT_EQ(word, results[i].size());
     // Side by side, the words are the line without its spaces.
-    std::string joined, line = kLines[i];
+    std::string joined, line = kEncoderLines[i];
     for (const tasks::TaggedWord& each : results[i]) joined += each.word;
     std::erase(line, ' ');
     EXPECT_EQ(joined, line);
   }
-  ASSERT_EQ(run({"tag", "--model", (folder_ / "tag").string(), "--json"}, kLines[3] + "\n"), 0) << err_.str();
+  ASSERT_EQ(run({"tag", "--model", (folder_ / "tag").string(), "--json"}, kEncoderLines[3] + "\n"), 0) << err_.str();
   const Json json = parse_json(out_.str(), "out");
   EXPECT_EQ(json["words"].size(), results[3].size());
   EXPECT_EQ(json["words"].back()["end"], 37);  // in characters, not bytes
@@ -275,12 +277,12 @@ TEST_F(Encoders, LongContextsAreReadInOverlappingWindows) {
 
 TEST_F(Encoders, EmbeddingsArePooledOverTheTokens) {
   const tasks::Embedder embedder(folder_ / "roberta", cpu());
-  const auto mean = embedder.embed(kLines), unit = embedder.embed(kLines, {.normalize = true}),
-             first = embedder.embed(kLines, {.pooling = tasks::Pooling::cls, .batching = {.batch = 2}}),
-             most = embedder.embed(kLines, {.pooling = tasks::Pooling::max});
-  for (std::size_t i = 0; i < kLines.size(); ++i) {
+  const auto mean = embedder.embed(kEncoderLines), unit = embedder.embed(kEncoderLines, {.normalize = true}),
+             first = embedder.embed(kEncoderLines, {.pooling = tasks::Pooling::cls, .batching = {.batch = 2}}),
+             most = embedder.embed(kEncoderLines, {.pooling = tasks::Pooling::max});
+  for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
     Pass pass(cpu());
-    const Encoding text = embedder.encoder().reader().tokenizer().encode(kLines[i]);
+    const Encoding text = embedder.encoder().reader().tokenizer().encode(kEncoderLines[i]);
     const auto states = download(states_of(embedder.encoder(), text, pass));
     double length = 0;
     for (float value : unit[i]) length += static_cast<double>(value) * value;

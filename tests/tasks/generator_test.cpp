@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kText =
+constexpr const char* kGeneratorText =
     "the cat sat on the mat and the dog sat on the log; the cat saw the dog and the dog the cat\n";
 
 class Generation : public testing::Test {
@@ -29,7 +30,7 @@ class Generation : public testing::Test {
     folder_ = fs::temp_directory_path() / ("attend_generator_" + std::to_string(getpid()));
     fs::create_directories(folder_);
     BpeTrainer trainer({.vocabulary_size = 290, .special_tokens = {"<|endoftext|>"}, .threads = 1});
-    trainer.add_text(kText);
+    trainer.add_text(kGeneratorText);
     write_file(folder_ / "tokenizer.json", to_tokenizer_json(trainer.train()));
     models::GPT2LanguageModel model(
         {.vocabulary = 296, .max_length = 24, .width = 32, .layers = 2, .heads = 2, .start = 0, .end = 0});
@@ -96,7 +97,7 @@ TEST_F(Generation, TheSeedDecides) {
 
 TEST_F(Generation, PerplexityCountsEveryTokenOnce) {
   std::string text;
-  for (int i = 0; i < 3; ++i) text += kText;
+  for (int i = 0; i < 3; ++i) text += kGeneratorText;
   const std::vector<std::int32_t> ids = generator_.tokenizer().encode_ids(text);
   ASSERT_GT(ids.size(), 60u);
   const tasks::Perplexity found = generator_.perplexity(text);
@@ -141,7 +142,7 @@ TEST_F(Generation, Commands) {
   EXPECT_EQ(attend({"generate", "--model", folder_.string(), "--max-tokens", "6"}, "the cat\n"), text);
   const std::string json = attend({"generate", "--model", folder_.string(), "--json", "--samples", "2", "the"}, "");
   EXPECT_EQ(std::count(json.begin(), json.end(), '\n'), 2);
-  EXPECT_TRUE(attend({"perplexity", "--model", folder_.string()}, kText).starts_with("perplexity "));
+  EXPECT_TRUE(attend({"perplexity", "--model", folder_.string()}, kGeneratorText).starts_with("perplexity "));
 }
 
 }  // namespace

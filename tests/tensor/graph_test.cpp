@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "attend/ops/attention.h"
 #include "attend/ops/embedding.h"

@@ -2,6 +2,7 @@
 // finite. Kernels only; who calls them lives in attend/train.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -20,7 +20,7 @@ struct Seen final : Probe {
   }
 };
 
-std::vector<float> noise(std::int64_t count, unsigned seed) {
+std::vector<float> wide_noise(std::int64_t count, unsigned seed) {
   std::vector<float> values;
   for (std::int64_t i = 0; i < count; ++i) {
     seed = seed * 1664525u + 1013904223u;
@@ -67,12 +67,12 @@ TEST_P(ProbeOn, SeesWhatDenseAttentionUsed) {
     Seen seen;
     Pass pass(backend(), {.probe = &seen});
     const Shape q{batch, queries, heads * head}, k{batch, keys, heads * head};
-    const Tensor v = tensor_of(backend(), k, noise(k.size(), 3), dtype);
+    const Tensor v = tensor_of(backend(), k, wide_noise(k.size(), 3), dtype);
     Tensor lengths = make_tensor(backend(), {batch}, DType::i32);
     upload(lengths, std::vector<std::int32_t>{19, 12});
     const Tensor y =
-        ops::attention(pass.input(tensor_of(backend(), q, noise(q.size(), 1), dtype)),
-                       pass.input(tensor_of(backend(), k, noise(k.size(), 2), dtype)), pass.input(v),
+        ops::attention(pass.input(tensor_of(backend(), q, wide_noise(q.size(), 1), dtype)),
+                       pass.input(tensor_of(backend(), k, wide_noise(k.size(), 2), dtype)), pass.input(v),
                        {.heads = heads, .mask = {.causal = true, .key_lengths = lengths}, .label = "here"});
     EXPECT_EQ(seen.labels, std::vector<std::string>{"here"});
     ASSERT_EQ(seen.shapes.at(0), (Shape{batch, heads, queries, keys}));
@@ -91,7 +91,7 @@ TEST_P(ProbeOn, SeesWhatPackedAttentionUsed) {
     return tensor;
   };
   const auto floats = [&](std::int64_t rows, unsigned seed) {
-    return tensor_of(backend(), {rows, heads * head}, noise(rows * heads * head, seed));
+    return tensor_of(backend(), {rows, heads * head}, wide_noise(rows * heads * head, seed));
   };
   const Tensor v = floats(9, 3);
   const Tensor y = ops::attention(
@@ -110,10 +110,10 @@ TEST_P(ProbeOn, DoesNotChangeTheResult) {
   Seen seen;
   for (Probe* probe : {static_cast<Probe*>(nullptr), static_cast<Probe*>(&seen)}) {
     Pass pass(backend(), {.recording = true, .probe = probe});
-    const Tensor x = pass.variable(tensor_of(backend(), shape, noise(shape.size(), 1)));
+    const Tensor x = pass.variable(tensor_of(backend(), shape, wide_noise(shape.size(), 1)));
     const Tensor y = ops::attention(x, x, x, {.heads = 2});
     results.push_back(download(y));
-    pass.backward(y, tensor_of(backend(), shape, noise(shape.size(), 2)));
+    pass.backward(y, tensor_of(backend(), shape, wide_noise(shape.size(), 2)));
     results.push_back(download(gradient_of(x)));
   }
   EXPECT_EQ(results[0], results[2]);

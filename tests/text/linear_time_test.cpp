@@ -1,6 +1,7 @@
 // Text made to be slow: four times as much of it takes about four times as long, with every kind of tokenizer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <string>
 #include <vector>

@@ -4,6 +4,7 @@
 #include <zlib.h>
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -6,7 +6,7 @@
 
 namespace attend::cpu::ATTEND_ROWS {
 
-constexpr std::int64_t kStretch = 512;
+constexpr std::int64_t kNormStretch = 512;
 
 // sum = x + dropout(branch) for one row whose first element has this index.
 template <class E>
@@ -16,9 +16,9 @@ ATTEND_INLINE void add_branch(const NormRows& args, const E* x, const E* branch,
          [&](std::int64_t i, auto part) { store(sum + i, load(x + i, part) + load(branch + i, part), part); });
     return;
   }
-  DropoutDraws<kStretch> random;
-  for (std::int64_t at = 0; at < args.width; at += kStretch) {
-    const std::int64_t n = args.width - at < kStretch ? args.width - at : kStretch;
+  DropoutDraws<kNormStretch> random;
+  for (std::int64_t at = 0; at < args.width; at += kNormStretch) {
+    const std::int64_t n = args.width - at < kNormStretch ? args.width - at : kNormStretch;
     random.fill(args.drop.key, first + static_cast<std::uint64_t>(at), n);
     const std::uint16_t* draws = random.begin();
     each(n, [&](std::int64_t i, auto part) {
@@ -64,7 +64,7 @@ void norm_rows(const NormRows& args, std::int64_t begin, std::int64_t end) {
 template <class E>
 ATTEND_INLINE void give_branch(const NormRows& args, const float* d, std::int64_t n, std::int64_t index) {
   E* out = static_cast<E*>(args.dbranch.data) + index;
-  DropoutDraws<kStretch> random;
+  DropoutDraws<kNormStretch> random;
   if (args.drop.threshold != 0) random.fill(args.drop.key, static_cast<std::uint64_t>(index), n);
   const std::uint16_t* draws = random.begin();
   each(n, [&](std::int64_t i, auto part) {
@@ -80,7 +80,7 @@ void norm_backward_rows(const NormRows& args, std::int64_t begin, std::int64_t e
   const std::int64_t width = args.width;
   const float inverse = 1.0f / static_cast<float>(width);
   const E* weight = static_cast<const E*>(args.weight);
-  float d[kStretch];
+  float d[kNormStretch];
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t at = row * width;
     const E *dy = static_cast<const E*>(args.dy) + at, *x = static_cast<const E*>(args.x) + at;
@@ -98,8 +98,8 @@ void norm_backward_rows(const NormRows& args, std::int64_t begin, std::int64_t e
     });
     if (!dx && !args.dbranch.data) continue;
     const float mean_g = sum_of(sum_g) * inverse, mean_gx = sum_of(sum_gx) * inverse;
-    for (std::int64_t c = 0; c < width; c += kStretch) {
-      const std::int64_t n = width - c < kStretch ? width - c : kStretch;
+    for (std::int64_t c = 0; c < width; c += kNormStretch) {
+      const std::int64_t n = width - c < kNormStretch ? width - c : kNormStretch;
       each(n, [&](std::int64_t i, auto part) {
         const Vec normal = (load(x + c + i, part) - mean) * rstd;
         // Rounded as it was for the mean, so that the two cancel where they are equal.

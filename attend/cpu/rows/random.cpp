@@ -6,15 +6,15 @@
 namespace attend::cpu::ATTEND_ROWS {
 
 // Random numbers are made for this many elements at a time: 2 KB at most, in the first cache.
-constexpr std::int64_t kStretch = 512;
+constexpr std::int64_t kDrawStretch = 512;
 
 template <class E>
 void dropout_rows(const void* x_, const DropRule& rule, Out y_, std::int64_t begin, std::int64_t end) {
   const E* x = static_cast<const E*>(x_);
   E* y = static_cast<E*>(y_.data);
-  DropoutDraws<kStretch> random;
-  for (std::int64_t at = begin; at < end; at += kStretch) {
-    const std::int64_t n = end - at < kStretch ? end - at : kStretch;
+  DropoutDraws<kDrawStretch> random;
+  for (std::int64_t at = begin; at < end; at += kDrawStretch) {
+    const std::int64_t n = end - at < kDrawStretch ? end - at : kDrawStretch;
     random.fill(rule.key, static_cast<std::uint64_t>(at), n);
     const std::uint16_t* draws = random.begin();
     each(n, [&](std::int64_t i, auto part) {
@@ -33,10 +33,10 @@ ATTEND_INLINE Vec unit(WordVec words) {
 template <class E>
 void random_rows(const RandomRows& args, std::int64_t begin, std::int64_t end) {
   E* out = static_cast<E*>(args.out);
-  RandomWords<kStretch> random;
-  float values[kStretch];
-  for (std::int64_t at = begin; at < end; at += kStretch) {
-    const std::int64_t n = end - at < kStretch ? end - at : kStretch;
+  RandomWords<kDrawStretch> random;
+  float values[kDrawStretch];
+  for (std::int64_t at = begin; at < end; at += kDrawStretch) {
+    const std::int64_t n = end - at < kDrawStretch ? end - at : kDrawStretch;
     // begin is even, so a pair of words stays together.
     random.fill(args.key, static_cast<std::uint64_t>(at), n + (n & 1));
     const std::uint32_t* words = random.begin();

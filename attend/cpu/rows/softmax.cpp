@@ -41,7 +41,7 @@ void softmax_backward_row(const void* dy_, const void* y_, Out dx_, std::int64_t
 }
 
 // A stretch is read from memory for its maximum and again from the first cache for its exponentials.
-constexpr std::int64_t kStretch = 2048;
+constexpr std::int64_t kSumStretch = 2048;
 
 // loss = lse - (1 - ε) x[target] - ε mean(x).
 template <class E>
@@ -56,8 +56,8 @@ void cross_entropy_rows(const CrossEntropyRows& args, std::int64_t begin, std::i
     }
     float max = -kInfinity;
     Vec total = {}, plain = {};
-    for (std::int64_t at = 0; at < width; at += kStretch) {
-      const std::int64_t n = width - at < kStretch ? width - at : kStretch;
+    for (std::int64_t at = 0; at < width; at += kSumStretch) {
+      const std::int64_t n = width - at < kSumStretch ? width - at : kSumStretch;
       const float here = row_max(x + at, n);
       if (here > max) total *= exponential(max - here), max = here;
       each(n, [&](std::int64_t i, auto part) {
