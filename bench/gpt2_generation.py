@@ -61,9 +61,12 @@ class Torch:
         self.heads = json.loads((options.folder / "config.json").read_text())["n_head"]
         self.linears = {name.removesuffix(".weight"): self.linear(name.removesuffix(".weight"))
                         for name, array in self.weights.items() if name.startswith("h.") and array.ndim == 2}
+        self.output = self.product(self.weights["wte.weight"], None)
 
     def linear(self, name):
-        weight, bias = self.weights[name + ".weight"].t().contiguous(), self.weights[name + ".bias"]
+        return self.product(self.weights[name + ".weight"].t().contiguous(), self.weights[name + ".bias"])
+
+    def product(self, weight, bias):
         if self.dtype == torch.float32:
             return Linear(weight, bias)
         return lambda x: torch.nn.functional.linear(x, weight, bias)
@@ -90,7 +93,7 @@ class Torch:
             x = x + self.linears[f"h.{i}.attn.c_proj"]((scores.softmax(-1) @ v).transpose(0, 1).reshape(len(ids), width))
             hidden = self.linears[f"h.{i}.mlp.c_fc"](norm(f"h.{i}.ln_2", x))
             x = x + self.linears[f"h.{i}.mlp.c_proj"](F.gelu(hidden, approximate="tanh"))
-        return F.linear(norm("ln_f", x[-1:]), w["wte.weight"])[0]
+        return self.output(norm("ln_f", x[-1:]))[0]
 
     def run(self, prompt, tokens):
         cache = []

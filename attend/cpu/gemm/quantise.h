@@ -46,13 +46,15 @@ template <int Width>
   for (int part = 0; part < 4; ++part)
     for (int i = 0; i < Width; ++i) largest = most[part][i] > largest ? most[part][i] : largest;
   const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
-  for (std::int64_t i = 0; i < k; i += Width) {
+  for (std::int64_t done = 0; done < k; done += Width) {
     // 1.5 * 2^23: the low bits of the sum are the nearest integer.
-    const F shifted = load_part<Width>(from + i, k - i) * inverse + 12582912.0f;
-    const I whole = (I)shifted - 0x4b400000 + offset;
-    const Bytes bytes = __builtin_convertvector(whole, Bytes);
-    const std::int64_t count = k - i < Width ? k - i : Width;
-    std::memcpy(to + i, &bytes, static_cast<std::size_t>(count));
+    const F shifted = load_part<Width>(from + done, k - done) * inverse + 12582912.0f;
+    const Bytes bytes = __builtin_convertvector((I)shifted - 0x4b400000 + offset, Bytes);
+    if (k - done < Width) {
+      std::memcpy(to + done, &bytes, static_cast<std::size_t>(k - done));
+      break;
+    }
+    std::memcpy(to + done, &bytes, sizeof bytes);
   }
   std::memset(to + k, offset & 0xff, static_cast<std::size_t>(padded - k));
   return largest / 127.0f;
