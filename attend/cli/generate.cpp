@@ -2,15 +2,19 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <chrono>
 #include <istream>
 #include <iterator>
 #include <memory>
 #include <ostream>
+#include <sstream>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
+#include "attend/base/progress.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/tasks/generator.h"
@@ -43,7 +47,8 @@ std::string read_all(std::istream& in) {
 
 struct GenerateCommand {
   ModelOptions model;
-  std::string prompt;
+  std::string prompt, prompts;
+  std::int64_t batch = tasks::ManyOptions{}.batch;
   bool greedy = false, json = false;
   tasks::GenerateOptions generate = {.max_tokens = 100, .temperature = 1, .top_k = 50};
 };
@@ -53,11 +58,50 @@ constexpr const char* kGenerateExamples = R"(Examples:
   echo "Once upon a time" | attend generate --model gpt2 --temperature 0.8 --top-p 0.95 --max-tokens 200
   attend generate --model gpt2 --greedy --stop "." "Attention is"
   attend generate --model gpt2 --samples 3 --json "My name is"
-The text appears as it is written. The same seed writes the same text, on any number of threads.)";
+  attend generate --model gpt2 --prompts questions.txt --batch 64 --max-tokens 200 --json > answers.jsonl
+The text appears as it is written. The same seed writes the same text, on any number of threads.
+With --prompts, each line is a prompt; up to --batch texts are written at once, and where one ends the next begins. Prompt
+number n (from 0) gets the text that --seed plus n writes for it alone.)";
+
+void write_texts(const std::string& prompt, const std::vector<tasks::Generated>& texts, bool json, std::ostream& out) {
+  for (const tasks::Generated& result : texts)
+    if (json)
+      out << Json({{"prompt", prompt}, {"text", result.text}, {"tokens", result.tokens}, {"finished", result.finished}})
+                 .dump()
+          << '\n';
+    else
+      out << prompt << result.text << "\n\n";
+  out << std::flush;
+}
+
+void run_many(const GenerateCommand& options, const tasks::GenerateOptions& generate, const tasks::Generator& generator,
+              const Streams& streams) {
+  std::vector<std::string> prompts;
+  std::istringstream lines(options.prompts == "-" ? read_all(streams.in) : read_file(options.prompts));
+  for (std::string line; std::getline(lines, line);) prompts.push_back(line);
+  Progress progress(streams.err, {.label = "generating",
+                                  .total = static_cast<std::int64_t>(prompts.size()) * generate.samples,
+                                  .terminal = streams.err_terminal});
+  const auto start = std::chrono::steady_clock::now();
+  std::string rate;
+  generator.generate_many(
+      prompts, generate,
+      {.batch = options.batch,
+       .on_done = [&](std::size_t prompt,
+                      const auto& texts) { write_texts(prompts[prompt], texts, options.json, streams.out); },
+       .on_progress =
+           [&](std::int64_t done, std::int64_t tokens) {
+             const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+             rate = fmt::format("{} tokens", rate_text(static_cast<double>(tokens) / std::max(took.count(), 1e-9)));
+             progress.update(done, rate);
+           }});
+  progress.finish(rate);
+}
 
 void run_generate(const GenerateCommand& options, const Streams& streams) {
+  check(options.prompts.empty() || options.prompt.empty(), "generate: a prompt and --prompts; give one of them");
   std::string prompt = options.prompt;
-  if (prompt.empty()) {
+  if (prompt.empty() && options.prompts.empty()) {
     prompt = read_all(streams.in);
     if (prompt.ends_with('\n')) prompt.pop_back();
   }
@@ -66,6 +110,7 @@ void run_generate(const GenerateCommand& options, const Streams& streams) {
   tasks::GenerateOptions generate = options.generate;
   if (options.greedy) generate.top_k = 1;
   generate.interrupted = [&] { return interrupt.requested(); };
+  if (!options.prompts.empty()) return run_many(options, generate, model.generator, streams);
   const bool streaming = generate.samples == 1 && !options.json;
   if (streaming) {
     streams.out << prompt << std::flush;
@@ -76,14 +121,7 @@ void run_generate(const GenerateCommand& options, const Streams& streams) {
     streams.out << '\n';
     return;
   }
-  for (const tasks::Generated& result : results)
-    if (options.json)
-      streams.out
-          << Json({{"prompt", prompt}, {"text", result.text}, {"tokens", result.tokens}, {"finished", result.finished}})
-                 .dump()
-          << '\n';
-    else
-      streams.out << prompt << result.text << "\n\n";
+  write_texts(prompt, results, options.json, streams.out);
 }
 
 struct PerplexityCommand {
@@ -114,6 +152,8 @@ void add_generate_command(Flags& program, const Streams& streams) {
         add_model_flags(flags, options.model);
         tasks::GenerateOptions& generate = options.generate;
         flags.add("prompt", options.prompt, "the beginning; standard input without it");
+        flags.add("--prompts", options.prompts, "a file of prompts, one a line; - for standard input");
+        flags.add("--batch", options.batch, "with --prompts: texts written at once");
         flags.add("--max-tokens", generate.max_tokens, "how many to write at most");
         flags.add("--greedy", options.greedy, "always the likeliest token");
         flags.add("--temperature", generate.temperature, "below 1: safer, above 1: wilder");

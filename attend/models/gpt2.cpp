@@ -92,6 +92,12 @@ void GPT2Block::start(nn::Residual& stream, nn::KvCache& cache) const {
   feed_forward(stream);
 }
 
+void GPT2Block::start(nn::Residual& stream, const AttentionMask& mask, const nn::KvCache& cache,
+                      const Tensor& slots) const {
+  stream.leave(norm1_, attention_.start(stream.enter(norm1_), mask, cache, slots));
+  feed_forward(stream);
+}
+
 Tensor GPT2Block::step(const Tensor& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const {
   const Tensor x = attention_.step(norm1_, stream, cache, places);
   return contract_.added_to(x, expand_.of_norm(norm2_, x, activation_));

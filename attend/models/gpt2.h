@@ -64,6 +64,7 @@ class GPT2Block {
   void operator()(nn::Residual& stream, const AttentionMask& mask) const;
   // The same into a cache: for the beginning of the texts at once, and then for one more position of each.
   void start(nn::Residual& stream, nn::KvCache& cache) const;
+  void start(nn::Residual& stream, const AttentionMask& mask, const nn::KvCache& cache, const Tensor& slots) const;
   Tensor step(const Tensor& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const;
   template <class Visitor>
   void visit(Visitor&& v) {

@@ -49,7 +49,11 @@ nn::StepModel::Scores GPT2Decoder::step(std::span<const std::int32_t> tokens, st
     if (cache.reserve(length_ + 1)) runner_.memory_moved();
   // No layers, no caches: then there is room for every position.
   const std::int64_t capacity = caches_.empty() ? model_.config().max_length : caches_.front().capacity();
-  const Scores scores = runner_.run({tokens, length_, std::min(capacity, model_.config().max_length), best},
+  const Scores scores = runner_.run({.tokens = tokens,
+                                     .positions = rows_.all_at(length_),
+                                     .capacity = capacity,
+                                     .limit = std::min(capacity, model_.config().max_length),
+                                     .best = best},
                                     [this](Pass&, const auto& newest) { return read_tokens(newest); });
   for (nn::KvCache& cache : caches_) cache.advance(1);
   history_.append();

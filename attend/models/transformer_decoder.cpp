@@ -1,5 +1,7 @@
 #include "attend/models/transformer_decoder.h"
 
+#include <algorithm>
+
 #include "attend/base/error.h"
 #include "attend/ops/embedding.h"
 
@@ -31,7 +33,12 @@ nn::StepModel::Scores TransformerDecoder::step(std::span<const std::int32_t> tok
   check(length_ < model_.max_length(), "decoder: the model has only {} positions", model_.max_length());
   for (DecoderLayer::Cache& cache : caches_)
     if (cache.self.reserve(length_ + 1)) runner_.memory_moved();
-  const Scores scores = runner_.run({tokens, length_, caches_.front().self.capacity(), best},
+  const std::int64_t capacity = caches_.front().self.capacity();
+  const Scores scores = runner_.run({.tokens = tokens,
+                                     .positions = rows_.all_at(length_),
+                                     .capacity = capacity,
+                                     .limit = std::min(capacity, model_.max_length()),
+                                     .best = best},
                                     [this](Pass& pass, const auto& newest) { return logits(pass, newest); });
   for (DecoderLayer::Cache& cache : caches_) cache.self.advance(1);
   history_.append();

@@ -56,6 +56,13 @@ class SelfAttention {
     auto [q, k, v] = ops::split<3>(all);
     return output_(ops::attention(q, k, v, options({.causal = true})));
   }
+  // The same with a slot (i32) for each position of x [.., C], packed or not: sequences go to rows of their own.
+  Tensor start(const Tensor& x, const AttentionMask& mask, const KvCache& cache, const Tensor& slots) const {
+    const Tensor all = project(x);  // [.., 3·C]
+    cache.put(all.flat_rows().columns(config_.width, 2 * config_.width), slots);
+    auto [q, k, v] = ops::split<3>(all);
+    return output_(ops::attention(q, k, v, options(mask)));
+  }
   template <class Visitor>
   void visit(Visitor&& v) {
     v("in_proj_weight", weight_), v("in_proj_bias", bias_), v("out_proj", output_);

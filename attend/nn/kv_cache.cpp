@@ -29,9 +29,8 @@ KvCache::KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType 
 
 void KvCache::put(const Tensor& keys_values, const Tensor& slots) const {
   const std::int64_t both = 2 * width_;
-  check(keys_values.shape() == Shape{rows_, both} && slots.size() == rows_,
-        "kv_cache: {} put into {} slots of a cache of {} rows and width {}", keys_values.shape(), slots.size(), rows_,
-        width_);
+  check(keys_values.shape() == Shape{slots.size(), both}, "kv_cache: {} put into {} slots of a cache of width {}",
+        keys_values.shape(), slots.size(), width_);
   memory_.backend().put_rows(keys_values, slots, positions());
 }
 

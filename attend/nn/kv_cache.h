@@ -34,7 +34,7 @@ class KvCache {
 
   // Room for so many positions; what is written stays. True when the memory moved.
   bool reserve(std::int64_t positions);
-  // keys_values [rows, 2·C] (rows may have gaps) go to the slots, which are within the room there is. length() does not
+  // keys_values [n, 2·C] (rows may have gaps) go to n slots, which are within the room there is. length() does not
   // follow by itself: a replayed step runs no code of ours. advance() says that it was done.
   void put(const Tensor& keys_values, const Tensor& slots) const;
   void advance(std::int64_t positions) { length_ += positions; }

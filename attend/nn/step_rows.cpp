@@ -19,7 +19,12 @@ Tensor StepRows::ints(std::span<const std::int32_t> values) const {
 
 void StepRows::start(std::span<const std::int32_t> tokens) {
   check(static_cast<std::int64_t>(tokens.size()) == count_, "decoder: {} tokens for {} rows", tokens.size(), count_);
-  last_logits_ = last_log_sums_ = Tensor();
+  let_go();
+}
+
+std::span<const std::int32_t> StepRows::all_at(std::int64_t position) {
+  positions_.assign(static_cast<std::size_t>(count_), static_cast<std::int32_t>(position));
+  return positions_;
 }
 
 StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t best) {

@@ -21,9 +21,12 @@ class StepRows {
 
   // i32 [values.size()] on the device.
   Tensor ints(std::span<const std::int32_t> values) const;
+  // The position of every row, where they all go on together. Valid until the next call.
+  std::span<const std::int32_t> all_at(std::int64_t position);
   // Before a step: one token for each row, or Error. Lets go of the scores of the step before, whose memory this step's
   // take.
   void start(std::span<const std::int32_t> tokens);
+  void let_go() { last_logits_ = last_log_sums_ = Tensor(); }
   // After it: logits [rows, V]. On the host they are read where they are, from elsewhere they are copied.
   StepModel::Scores scores(const Tensor& logits, std::int64_t best);
 
@@ -37,7 +40,7 @@ class StepRows {
   std::int64_t count_, group_;
   Tensor last_logits_, last_log_sums_;
   std::vector<float> logits_, log_sums_;
-  std::vector<std::int32_t> ids_;
+  std::vector<std::int32_t> ids_, positions_;
 };
 
 }  // namespace attend::nn

@@ -15,15 +15,21 @@ Tensor StepRunner::words(std::int64_t begin, const Shape& shape, DType dtype) co
 }
 
 bool StepRunner::expected(const Step& step) const {
-  return under_way_ > 0 && next_ == step.position && prepared_ == memory_ && best_ == step.best &&
-         std::ranges::equal(step.tokens, ids_);
+  if (under_way_ == 0 || prepared_ != memory_ || best_ != step.best || step.tokens.size() != next_.size()) return false;
+  for (std::size_t row = 0; row < next_.size(); ++row)
+    if (step.positions[row] >= 0 && (step.positions[row] != next_[row] || step.tokens[row] != ids_[row])) return false;
+  return true;
 }
 
 // On the host nothing runs beside us, and a probe would see steps that may never be.
 bool StepRunner::goes_ahead() const { return best_ == 1 && !pass_.backend().on_host() && !pass_.probe(); }
 
 StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
-  check(step.position < step.capacity, "decoder: position {} of {}", step.position, step.capacity);
+  check(step.positions.size() == step.tokens.size(), "decoder: {} tokens at {} positions", step.tokens.size(),
+        step.positions.size());
+  check(step.limit <= step.capacity, "decoder: {} positions in caches of {}", step.limit, step.capacity);
+  for (std::int64_t position : step.positions)
+    check(position < step.limit, "decoder: position {} of {}", position, step.limit);
   if (!expected(step)) {
     under_way_ = 0;  // what was begun comes to nothing
     prepare(step);
@@ -31,8 +37,9 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
     launch(body);
   }
   read_answer();
-  next_ = step.position + 1;
-  while (goes_ahead() && under_way_ < kAhead && next_ + under_way_ < step.capacity) launch(body);
+  for (std::int64_t& next : next_) ++next;
+  const std::int64_t furthest = next_.empty() ? 0 : *std::ranges::max_element(next_);
+  while (step.ahead && goes_ahead() && under_way_ < kAhead && furthest + under_way_ < step.limit) launch(body);
   if (best_ == 0) return {all_, log_sums_};
   return {values_, log_sums_, ids_};
 }
@@ -56,13 +63,15 @@ void StepRunner::prepare(const Step& step) {
 }
 
 void StepRunner::send(const Step& step) {
+  // An empty row is at its first position: what it writes there is overwritten by whoever comes to it.
+  next_.clear();
+  for (std::int64_t position : step.positions) next_.push_back(std::max<std::int64_t>(position, 0));
   sent_.clear();
-  const auto rows = static_cast<std::size_t>(rows_);
-  sent_.resize(rows, static_cast<std::int32_t>(step.position));
-  sent_.resize(2 * rows, static_cast<std::int32_t>(step.position + 1));
-  for (std::int64_t row = 0; row < rows_; ++row)
-    sent_.push_back(static_cast<std::int32_t>(row * step.capacity + step.position));
-  sent_.insert(sent_.end(), step.tokens.begin(), step.tokens.end());
+  for (std::int64_t position : next_) sent_.push_back(static_cast<std::int32_t>(position));
+  for (std::int64_t position : next_) sent_.push_back(static_cast<std::int32_t>(position + 1));
+  for (std::size_t row = 0; row < next_.size(); ++row)
+    sent_.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(row) * step.capacity + next_[row]));
+  for (std::size_t row = 0; row < next_.size(); ++row) sent_.push_back(step.positions[row] < 0 ? 0 : step.tokens[row]);
   pass_.backend().to_device(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
 }
 

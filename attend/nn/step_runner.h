@@ -29,10 +29,11 @@ class StepRunner {
   // -> logits [rows, V]. Reads nothing that changes from step to step but `newest`.
   using Body = std::function<Tensor(Pass& pass, const Newest& newest)>;
   struct Step {
-    std::span<const std::int32_t> tokens;  // one a row
-    std::int64_t position;                 // of all of them
-    std::int64_t capacity;                 // positions that there is room for
-    std::int64_t best;                     // as StepModel::step
+    std::span<const std::int32_t> tokens, positions;  // one a row; position -1: an empty row, nobody reads its answer
+    std::int64_t capacity;                            // positions of a row of the caches
+    std::int64_t limit;                               // how many of them may be used
+    std::int64_t best;                                // as StepModel::step
+    bool ahead = true;                                // whether what comes next is likely what is likeliest
   };
   // body must be the same until memory_moved().
   StepModel::Scores run(const Step& step, const Body& body);
@@ -62,8 +63,9 @@ class StepRunner {
   std::vector<std::int32_t> sent_;
   std::vector<float> all_, values_, log_sums_;
   std::vector<std::int32_t> ids_;
-  // Steps under way: position next_ is the first of them, with ids_ as its tokens.
-  std::int64_t next_ = 0, under_way_ = 0, launched_ = 0;
+  // Steps under way: the first of them has these positions, empty rows too, and ids_ as its tokens.
+  std::vector<std::int64_t> next_;
+  std::int64_t under_way_ = 0, launched_ = 0;
   static constexpr std::int64_t kAhead = 2;
   std::unique_ptr<Mailbox> mailboxes_[kAhead];  // of step number launched_ modulo kAhead
 };

@@ -62,6 +62,24 @@ std::vector<std::int32_t> Generator::read_prompt(std::string_view prompt) const 
   return ids;
 }
 
+// Rows of the table that stand for no token.
+std::vector<std::int32_t> Generator::meaningless() const {
+  std::vector<std::int32_t> ids;
+  for (auto id = static_cast<std::int32_t>(tokenizer_.id_limit()); id < model_.body().config().vocabulary; ++id)
+    ids.push_back(id);
+  return ids;
+}
+
+bool Generator::has_stop(std::span<const std::int32_t> written, const std::vector<std::string>& stops) const {
+  return find_stop(tokenizer_.decode(written), stops) != std::string::npos;
+}
+
+Generated Generator::finished(const decode::Hypothesis& result, const std::vector<std::string>& stops) const {
+  std::string text = tokenizer_.decode(result.tokens);
+  text.resize(std::min(text.size(), find_stop(text, stops)));
+  return {std::move(text), static_cast<std::int64_t>(result.tokens.size()), result.finished};
+}
+
 std::vector<Generated> Generator::generate(std::string_view prompt, const GenerateOptions& options) const {
   check(options.max_tokens >= 1, "generate: max-tokens must be at least 1, not {}", options.max_tokens);
   check(options.samples >= 1, "generate: at least 1 sample, not {}", options.samples);
@@ -69,8 +87,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   const models::GPT2Config& config = model_.body().config();
   const std::int64_t longest = std::min(options.max_tokens, config.max_length - static_cast<std::int64_t>(ids.size()));
   const auto end = static_cast<std::int32_t>(config.end);
-  std::vector<std::int32_t> banned;  // rows of the table that stand for nothing
-  for (auto id = static_cast<std::int32_t>(tokenizer_.id_limit()); id < config.vocabulary; ++id) banned.push_back(id);
+  const std::vector<std::int32_t> banned = meaningless();
 
   Pass pass(backend_);
   std::vector<decode::Hypothesis> results;
@@ -116,11 +133,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
                   .front();
   }
   std::vector<Generated> generated;
-  for (const decode::Hypothesis& result : results) {
-    std::string text = tokenizer_.decode(result.tokens);
-    text.resize(std::min(text.size(), find_stop(text, options.stops)));
-    generated.push_back({std::move(text), static_cast<std::int64_t>(result.tokens.size()), result.finished});
-  }
+  for (const decode::Hypothesis& result : results) generated.push_back(finished(result, options.stops));
   if (options.on_text && generated.size() == 1 && generated[0].text.size() > shown.size())
     options.on_text(std::string_view(generated[0].text).substr(shown.size()));
   return generated;

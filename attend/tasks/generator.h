@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attend/decode/hypothesis.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
 #include "attend/text/tokenizer.h"
@@ -39,6 +41,14 @@ struct Generated {
   bool finished = false;  // the model ended it, or a stop string did; else it was cut at max_tokens
 };
 
+// Many prompts: how many texts are written at once, and who hears of them.
+struct ManyOptions {
+  std::int64_t batch = 32;
+  // The texts of a prompt, when those of all prompts before it have been told.
+  std::function<void(std::size_t prompt, const std::vector<Generated>& texts)> on_done = {};
+  std::function<void(std::int64_t done, std::int64_t tokens)> on_progress = {};  // texts, and tokens of all of them
+};
+
 struct Perplexity {
   double nats = 0;  // a token
   std::int64_t tokens = 0;
@@ -51,6 +61,11 @@ class Generator {
 
   // As many as options.samples. Throws Error when the prompt leaves no room.
   std::vector<Generated> generate(std::string_view prompt, const GenerateOptions& options) const;
+  // For each prompt what generate() gives with options.seed + its number (the first has 0), whoever shares the batch
+  // (on a GPU up to rounding): where a text ends, the next one begins (decode/sample_texts.h). No beams, no on_text.
+  // When it is interrupted, prompts that were not told are missing.
+  void generate_many(std::span<const std::string> prompts, const GenerateOptions& options,
+                     const ManyOptions& many) const;
   // Of a text of any length, in windows of the model's length that overlap by `context` tokens, which only the first
   // window counts (0: half a window).
   Perplexity perplexity(std::string_view text, std::int64_t context = 0) const;
@@ -62,6 +77,9 @@ class Generator {
 
  private:
   std::vector<std::int32_t> read_prompt(std::string_view prompt) const;
+  std::vector<std::int32_t> meaningless() const;
+  bool has_stop(std::span<const std::int32_t> written, const std::vector<std::string>& stops) const;
+  Generated finished(const decode::Hypothesis& result, const std::vector<std::string>& stops) const;
 
   Backend& backend_;
   Tokenizer tokenizer_;

@@ -95,6 +95,34 @@ TEST_F(Generation, TheSeedDecides) {
   EXPECT_EQ(generator_.generate("the dog", {.max_tokens = 5, .beams = 4, .samples = 2}).size(), 2u);
 }
 
+// Three rows for seven prompts, greedy and drawn, with samples and stop strings: in order, and each as alone.
+TEST_F(Generation, ManyPromptsAreWrittenAsEachAlone) {
+  const std::vector<std::string> prompts = {"the cat", "",      "the dog sat on the mat and", "the", "log",
+                                            "the cat", "sat on"};
+  for (const tasks::GenerateOptions& options :
+       {tasks::GenerateOptions{.max_tokens = 12, .top_k = 1},
+        {.max_tokens = 9, .top_k = 20, .samples = 2, .seed = 7},
+        {.max_tokens = 15, .top_p = 0.9f, .repetition_penalty = 1.2f, .stops = {"e", "og"}}}) {
+    std::size_t next = 0;
+    generator_.generate_many(
+        prompts, options, {.batch = 3, .on_done = [&](std::size_t prompt, const std::vector<tasks::Generated>& texts) {
+                             EXPECT_EQ(prompt, next++);
+                             tasks::GenerateOptions alone = options;
+                             alone.seed += prompt;
+                             const auto expected = generator_.generate(prompts[prompt], alone);
+                             ASSERT_EQ(texts.size(), expected.size());
+                             for (std::size_t i = 0; i < texts.size(); ++i) {
+                               EXPECT_EQ(texts[i].text, expected[i].text) << prompts[prompt];
+                               EXPECT_EQ(texts[i].tokens, expected[i].tokens);
+                               EXPECT_EQ(texts[i].finished, expected[i].finished);
+                             }
+                           }});
+    EXPECT_EQ(next, prompts.size());
+  }
+  EXPECT_THROW(generator_.generate_many(prompts, {.beams = 2}, {}), Error);
+  EXPECT_THROW(generator_.generate_many(prompts, {}, {.batch = 0}), Error);
+}
+
 TEST_F(Generation, PerplexityCountsEveryTokenOnce) {
   std::string text;
   for (int i = 0; i < 3; ++i) text += kGeneratorText;
@@ -142,6 +170,10 @@ TEST_F(Generation, Commands) {
   EXPECT_EQ(attend({"generate", "--model", folder_.string(), "--max-tokens", "6"}, "the cat\n"), text);
   const std::string json = attend({"generate", "--model", folder_.string(), "--json", "--samples", "2", "the"}, "");
   EXPECT_EQ(std::count(json.begin(), json.end(), '\n'), 2);
+  const std::string many =
+      attend({"generate", "--model", folder_.string(), "--prompts", "-", "--batch", "2", "--max-tokens", "6"},
+             "the cat\nlog\nthe");
+  EXPECT_TRUE(many.starts_with(text.substr(0, text.size() - 1) + "\n\nlog")) << many;
   EXPECT_TRUE(attend({"perplexity", "--model", folder_.string()}, kGeneratorText).starts_with("perplexity "));
 }
 

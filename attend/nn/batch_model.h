@@ -1,0 +1,36 @@
+// What continuous batching needs of a model (Yu et al. 2022): a fixed number of rows, which texts enter and leave when
+// they will, each at a position of its own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "attend/nn/step_model.h"
+
+namespace attend::nn {
+
+class BatchModel {
+ public:
+  virtual ~BatchModel() = default;
+  virtual std::int64_t vocabulary() const = 0;
+  virtual std::int64_t rows() const = 0;
+
+  struct Newcomer {
+    std::int64_t row;
+    std::span<const std::int32_t> prompt;  // a token at least
+  };
+  // Reads prompts into rows, which forget what they had: the scores of what follows each, in this order, as
+  // StepModel::step gives them.
+  virtual StepModel::Scores enter(std::span<const Newcomer> newcomers, std::int64_t best) = 0;
+  // The text of this row is at its end; the row is empty.
+  virtual void leave(std::int64_t row) = 0;
+
+  struct Step {
+    std::span<const std::int32_t> tokens;  // the newest of every row; any for empty ones, whose scores mean nothing
+    std::int64_t best = 0;                 // as StepModel::step
+    bool newcomers_wait = false;           // the next row that ends is not left empty
+  };
+  virtual StepModel::Scores step(const Step& step) = 0;
+};
+
+}  // namespace attend::nn
