@@ -32,8 +32,8 @@ if(sanitize)
   target_compile_options(attend_flags INTERFACE ${sanitize} -O1 -g1 -fno-omit-frame-pointer -Wno-error)
   target_link_options(attend_flags INTERFACE ${sanitize})
   set(ATTEND_CUDA OFF)
-  # Several files of a folder in one go: under sanitizers the headers cost more than what stands behind them, so this is
-  # a third of the work. The plain build compiles each file alone, so that none lives on what another one includes.
+  # Several files of a folder in one go, which read their headers once. The plain build compiles each file of the library
+  # alone, so that none lives on what another one includes.
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 endif()
