@@ -18,7 +18,7 @@ using decode::Hypothesis;
 using decode::Text;
 
 // 70 positions: caches that grow by doubling have more than the model.
-models::GPT2Config small_config() {
+models::GPT2Config batch_config() {
   models::GPT2Config config;
   config.vocabulary = 37, config.max_length = 70, config.width = 32, config.layers = 2, config.heads = 4;
   config.init_deviation = 0.3f;
@@ -70,7 +70,7 @@ class SampleTexts : public OnDevice {
     }
   }
 
-  models::GPT2LanguageModel model_{small_config()};
+  models::GPT2LanguageModel model_{batch_config()};
   std::optional<nn::Parameters> parameters_;
 };
 
