@@ -6,7 +6,6 @@
 // second of both and their ratio, then whether both wrote the same.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 
 #include "attend/backends.h"
@@ -17,15 +16,17 @@
 #include "attend/models/gpt2_batch.h"
 #include "attend/nn/parameters.h"
 #include "bench/support/bench_main.h"
+#include "bench/support/stopwatch.h"
 
 namespace {
 
 using namespace attend;
 
 struct Options {
-  std::int64_t batch = 64, texts = 512, prompt = 128, longest = 256;
+  std::int64_t batch = 64, texts = 512, prompt = 128, longest = 256, together = 0;
   int threads = 0, reps = 3;
   std::string model, dtype = "bf16", device = "cuda";
+  bool cpu_time = false;
 };
 
 // least to most, the logarithm even: many short, few long.
@@ -51,17 +52,18 @@ std::vector<decode::Text> workload(const Options& options, std::int64_t vocabula
 using Written = std::vector<std::vector<std::int32_t>>;
 
 // `together` texts at a time; the batch is full until the last of them have begun.
-double write(nn::BatchModel& model, const std::vector<decode::Text>& texts, std::size_t together, Written& written) {
-  const decode::TextsOptions greedy{.draw = {.top_k = 1, .end = -1}};
-  const auto start = std::chrono::steady_clock::now();
+double write(nn::BatchModel& model, const std::vector<decode::Text>& texts, std::size_t together,
+             const Options& options, Written& written) {
+  const decode::TextsOptions greedy{.draw = {.top_k = 1, .end = -1}, .together = options.together};
+  const Stopwatch stopwatch(options.cpu_time ? Stopwatch::Counts::cpu : Stopwatch::Counts::wall);
   for (std::size_t begin = 0; begin < texts.size(); begin += together)
     for (decode::Hypothesis& text :
          decode::sample_texts(model, std::span(texts).subspan(begin, std::min(together, texts.size() - begin)), greedy))
       written.push_back(std::move(text.tokens));
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const double took = stopwatch.seconds();
   std::size_t tokens = 0;
   for (const auto& text : written) tokens += text.size();
-  return static_cast<double>(tokens) / took.count();
+  return static_cast<double>(tokens) / took;
 }
 
 void run(const Options& options) {
@@ -80,7 +82,8 @@ void run(const Options& options) {
   Written continuous, fixed;
   for (int rep = -1; rep < options.reps; ++rep) {
     continuous.clear(), fixed.clear();
-    const double ours = write(batch, texts, all, continuous), others = write(batch, texts, some, fixed);
+    const double ours = write(batch, texts, all, options, continuous),
+                 others = write(batch, texts, some, options, fixed);
     if (rep >= 0)
       fmt::print("continuous {:.0f} tokens/s   static {:.0f} tokens/s   {:.2f}x\n", ours, others, ours / others);
   }
@@ -99,9 +102,11 @@ int main(int argc, char** argv) {
   app.add_option("--texts", options.texts, "how many in all");
   app.add_option("--prompt", options.prompt, "tokens of the longest prompt");
   app.add_option("--longest", options.longest, "tokens of the longest text");
+  app.add_option("--together", options.together, "empty rows that are filled; 0: a sixteenth of the batch, 1: at once");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
   app.add_option("--dtype", options.dtype, "bf16 or f32");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
+  app.add_flag("--cpu-time", options.cpu_time, "time of this process on its cores (use --threads 1)");
   app.add_option("--reps", options.reps, "how often");
   return bench_main(app, argc, argv, [&] { run(options); });
 }

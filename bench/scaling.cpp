@@ -4,13 +4,13 @@
 //   explicit  the lectures' softmax(q kᵀ) v, step by step: every weight of every head lies in memory
 // bench/scaling.py draws what this prints.
 //   scaling [--device cpu] [--dtype f32] [--threads N] [--longest 16384] [--memory GIB] [--seconds S] [--reps 3]
+//           [--cpu-time]
 // A line of JSON a point. bytes: what the arena holds at most, that is activations and gradients, not weights. A series
 // ends where the next point would take more than --memory or, going by the last one, more than --seconds. ms is the
 // fastest of --reps: whatever else runs on the machine only ever adds.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <vector>
 
@@ -24,6 +24,7 @@
 #include "attend/ops/softmax.h"
 #include "attend/tensor/step_graph.h"
 #include "bench/support/bench_main.h"
+#include "bench/support/stopwatch.h"
 
 namespace {
 
@@ -34,6 +35,9 @@ struct Options {
   std::int64_t longest = 16384;
   double memory = 6, seconds = 20;
   std::string device = "cpu", dtype = "f32";
+  bool cpu_time = false;
+
+  Stopwatch stopwatch() const { return Stopwatch(cpu_time ? Stopwatch::Counts::cpu : Stopwatch::Counts::wall); }
 };
 
 constexpr std::int64_t kHead = 64;
@@ -101,7 +105,7 @@ struct Measured {
   std::size_t bytes;
 };
 
-Measured measure(Backend& backend, const Point& point, DType dtype, int reps) {
+Measured measure(Backend& backend, const Point& point, DType dtype, const Options& options) {
   const bool layer = std::string_view(point.part) == "layer";
   Layer module(point.width);
   nn::Parameters parameters(backend, module, {.dtype = dtype, .trained = point.backward()});
@@ -115,9 +119,9 @@ Measured measure(Backend& backend, const Point& point, DType dtype, int reps) {
   std::vector<double> times;
   // Two to plan and to tune products, and on a GPU one to capture.
   const int warm = backend.on_host() ? 2 : 4;
-  for (int rep = -warm; rep < reps; ++rep) {
+  for (int rep = -warm; rep < options.reps; ++rep) {
     backend.synchronize();
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch stopwatch = options.stopwatch();
     graph.run(1, 0, [&] {
       if (point.backward()) parameters.start_gradients();
       const Tensor leaf = point.backward() ? pass.variable(x) : pass.input(x);
@@ -125,8 +129,7 @@ Measured measure(Backend& backend, const Point& point, DType dtype, int reps) {
       if (point.backward()) pass.backward(y, dy);
     });
     backend.synchronize();
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-    if (rep >= 0) times.push_back(took.count());
+    if (rep >= 0) times.push_back(1e3 * stopwatch.seconds());
   }
   return {*std::min_element(times.begin(), times.end()), pass.arena().slab_bytes()};
 }
@@ -143,7 +146,7 @@ void run_series(Backend& backend, const Options& options, const char* against, c
                  point.length, point.width);
       return;
     }
-    const Measured measured = measure(backend, point, dtype, options.reps);
+    const Measured measured = measure(backend, point, dtype, options);
     rate = point.flops() / (measured.ms / 1e3);
     fmt::print("{}\n", Json({{"against", against},
                              {"part", point.part},
@@ -188,6 +191,7 @@ int main(int argc, char** argv) {
   app.add_option("--longest", options.longest, "the longest sequence");
   app.add_option("--memory", options.memory, "GiB that a point may take");
   app.add_option("--seconds", options.seconds, "that a point may take");
+  app.add_flag("--cpu-time", options.cpu_time, "time of this process on its cores (use --threads 1)");
   app.add_option("--reps", options.reps, "how often each is timed; the fastest counts");
   return bench_main(app, argc, argv, [&] { run(options); });
 }

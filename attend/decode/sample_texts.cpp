@@ -1,5 +1,6 @@
 #include "attend/decode/sample_texts.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "attend/base/error.h"
@@ -21,13 +22,16 @@ class Batch {
         drawer_(options.draw, model.vocabulary()),
         writings_(texts.size()),
         rows_(static_cast<std::size_t>(model.rows())),
-        tokens_(rows_.size()) {}
+        tokens_(rows_.size()),
+        together_(options.together > 0 ? std::min(static_cast<std::size_t>(options.together), rows_.size())
+                                       : std::max<std::size_t>(rows_.size() / 16, 1)) {}
 
   std::vector<Hypothesis> run() {
     while (waiting_ < texts_.size() || busy_ > 0) {
       if (options_.interrupted && options_.interrupted()) break;
-      if (waiting_ < texts_.size() && busy_ < rows_.size())
-        enter();  // again until the rows are full: a text may end at once
+      const std::size_t wanted = std::min(together_, texts_.size() - waiting_);
+      if (wanted > 0 && rows_.size() - busy_ >= wanted)
+        enter();
       else
         step();
     }
@@ -91,6 +95,7 @@ class Batch {
   std::vector<Writing> writings_;                 // by text
   std::vector<std::optional<std::size_t>> rows_;  // which text is there
   std::vector<std::int32_t> tokens_;              // the newest of each row
+  std::size_t together_;                          // empty rows that are filled
   std::size_t waiting_ = 0, busy_ = 0;            // the first text that has not entered; rows with a text
   std::int64_t written_ = 0;
 };

@@ -23,6 +23,9 @@ struct Text {
 struct TextsOptions {
   // How a token is chosen: temperature to repetition_penalty; the score, end and banned. The rest is the texts' own.
   SampleOptions draw = {};
+  // So many rows must be empty before prompts are read into them, if so many wait: reading one costs a GPU about what a
+  // step of all rows does. 0: a sixteenth of the rows; 1: at once.
+  std::int64_t together = 0;
   // Sees what a text has written after every token; true ends it there, as finished.
   std::function<bool(std::size_t text, std::span<const std::int32_t> written)> stop = {};
   // Hears of every text as it ends, and of every step.

@@ -57,8 +57,8 @@ class SampleTexts : public OnDevice {
     for (const std::int64_t rows : {1, 3, 8}) {
       models::GPT2Batch batch(model_.body(), backend(), rows, 70);
       std::size_t done = 0;
-      const std::vector<Hypothesis> results =
-          decode::sample_texts(batch, texts, {.draw = draw, .done = [&](std::size_t, const Hypothesis&) { ++done; }});
+      const std::vector<Hypothesis> results = decode::sample_texts(
+          batch, texts, {.draw = draw, .together = rows / 3, .done = [&](std::size_t, const Hypothesis&) { ++done; }});
       ASSERT_EQ(results.size(), texts.size());
       EXPECT_EQ(done, texts.size());
       for (std::size_t i = 0; i < texts.size(); ++i) {
