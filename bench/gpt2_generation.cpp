@@ -1,8 +1,8 @@
 // GPT-2 on a prompt and then token by token, greedily, timed; bench/gpt2_generation.py runs it beside its peers.
-//   gpt2_generation --write DIR [--deviation 0.02]    random weights of GPT-2's smallest size (124 M), as a model's
-//   folder gpt2_generation --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1]
-//   [--prompt 512]
+//   gpt2_generation --write DIR [--deviation 0.02]
+//   gpt2_generation --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1] [--prompt 512]
 //                   [--tokens 128] [--reps 3] [--search] [--logits FILE]
+// --write makes a folder with random weights of GPT-2's smallest size (124 M).
 // Prints a JSON object: seconds a repetition for the prompt and for the tokens after it (with --search: for a whole
 // greedy search, as `attend generate` does it), the prompts, the tokens of the first, how long loading took, megabytes
 // of weights and the largest memory of the process. --logits: what the first prompt leads to, f32 [V].
