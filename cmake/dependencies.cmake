@@ -15,8 +15,9 @@ endfunction()
 
 attend_header_library(attend_cli11 CLI/CLI.hpp libcli11-dev)
 attend_header_library(attend_fmt fmt/core.h libfmt-dev)
-if(CMAKE_CROSSCOMPILING)
-  target_compile_definitions(attend_fmt INTERFACE FMT_HEADER_ONLY=1)  # the library beside it is the host's
+if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # The library beside it is the host's, or spells one of its templates as g++ does and clang (the fuzzers') does not.
+  target_compile_definitions(attend_fmt INTERFACE FMT_HEADER_ONLY=1)
 else()
   find_package(fmt REQUIRED)
   target_link_libraries(attend_fmt INTERFACE fmt::fmt)
