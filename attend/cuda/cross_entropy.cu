@@ -100,12 +100,14 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads, Threads == k
   const bool ignored = target == args.targets.ignore;
   if (ignored && args.accumulate) return;
   const float scale = ignored ? 0.0f : (args.dloss ? args.dloss[0] : 1.0f) / args.total[1];
-  const RowGradient gradient = {
-      .scale = scale, .shift = args.lse[row] * kLog2E, .offset = scale * args.targets.smoothing / args.width};
-  const float hit = scale * (1 - args.targets.smoothing);
+  const RowGradient gradient = {.scale = scale,
+                                .shift = args.lse[row] * kLog2E,
+                                .offset = scale * args.targets.smoothing / args.width,
+                                .hit = scale * (1 - args.targets.smoothing),
+                                .target = target};
   const int width = static_cast<int>(args.width);
   const auto single = [&](int c) {
-    const float x = ignored ? 0.0f : gradient(to_float(logits[c])) - (c == target ? hit : 0.0f);
+    const float x = ignored ? 0.0f : gradient.at(c, to_float(logits[c]));
     put(dlogits + c, x, args.accumulate);
   };
   // Single entries up to the first 16-byte boundary of both, packs, and single entries at the end.
@@ -119,13 +121,7 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads, Threads == k
     float x[N] = {};
     if (!ignored) {
       load_once(logits + c, x);
-#pragma unroll
-      for (int j = 0; j < N; ++j) x[j] = gradient(x[j]);
-      if (target >= c && target < c + N) {  // once a row
-#pragma unroll
-        for (int j = 0; j < N; ++j)
-          if (c + j == target) x[j] -= hit;
-      }
+      gradient.at(c, x);
     }
     if (args.accumulate) {
       float before[N];

@@ -57,11 +57,22 @@ struct Targets {
   float smoothing;
 };
 
-// What a row's entries become: d = scale · (e^(x - lse) - floor), less scale · hit at the target.
+// What a row's entries become: d = scale · (e^(x - lse) - floor), less `hit` at the target.
 struct RowGradient {
-  float scale, shift, offset;
-  __device__ __forceinline__ float operator()(float x) const {
-    return scale * power_of_two(x * kLog2E - shift) - offset;
+  float scale, shift, offset, hit;
+  std::int32_t target;
+
+  __device__ __forceinline__ float smooth(float x) const { return scale * power_of_two(x * kLog2E - shift) - offset; }
+  __device__ __forceinline__ float at(std::int64_t c, float x) const { return smooth(x) - (c == target ? hit : 0.0f); }
+  // Entries c, c + 1, ..
+  template <class Index, int N>
+  __device__ __forceinline__ void at(Index c, float (&x)[N]) const {
+#pragma unroll
+    for (int j = 0; j < N; ++j) x[j] = smooth(x[j]);
+    if (target < c || target >= c + N) return;  // but once a row
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+      if (c + j == target) x[j] -= hit;
   }
 };
 

@@ -59,8 +59,12 @@ __global__ void __launch_bounds__(kThreads, 2) cross_entropy_gradient_kernel(Arg
     }
     args.losses[row] = loss;
   }
-  const float scale = ignored ? 0.0f : 1.0f / args.total[1], hit = scale * (1 - smoothing);
-  const RowGradient gradient = {.scale = scale, .shift = log_sum * kLog2E, .offset = scale * smoothing / args.width};
+  const float scale = ignored ? 0.0f : 1.0f / args.total[1];
+  const RowGradient gradient = {.scale = scale,
+                                .shift = log_sum * kLog2E,
+                                .offset = scale * smoothing / args.width,
+                                .hit = scale * (1 - smoothing),
+                                .target = target};
   // Each thread meets its own entries again, so nothing is waited for. Thread 0 may have to read the target's logit
   // before its owner writes, but that is in shared memory, where nobody writes.
   walk_row<T, kThreads>(
@@ -69,18 +73,12 @@ __global__ void __launch_bounds__(kThreads, 2) cross_entropy_gradient_kernel(Arg
         float x[N] = {};
         if (!ignored) {
           load(kept + c, x);
-#pragma unroll
-          for (int j = 0; j < N; ++j) x[j] = gradient(x[j]);
-          if (target >= c && target < c + N) {  // once a row
-#pragma unroll
-            for (int j = 0; j < N; ++j)
-              if (c + j == target) x[j] -= hit;
-          }
+          gradient.at(c, x);
         }
         store_once(logits + c, x);
       },
       [&](std::int64_t c) {
-        const float x = ignored ? 0.0f : gradient(to_float(kept[c])) - (c == target ? hit : 0.0f);
+        const float x = ignored ? 0.0f : gradient.at(c, to_float(kept[c]));
         logits[c] = from_float<T>(x);
       });
 }
