@@ -1,6 +1,6 @@
 // Speed of the CUDA kernels: memory-bound ones in GB/s and as a share of a plain copy, matrix products in TFLOP/s
 // (bench/cuda_gemm.py gives PyTorch's rates on the same shapes), and products with few rows in microseconds.
-//   build/bench/cuda_kernels [memory] [gemm] [rows]
+//   build/bench/cuda_kernels [memory] [gemm] [endings] [rows]
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -227,18 +227,61 @@ void products(CudaBackend& backend, Bench& bench, std::int64_t m, std::int64_t n
   bench.flops(size + " y = x Wt + bias", flops, [&] {
     backend.matmul({.a = x, .b = w, .transpose_b = true, .bias = bias}, {y, false});
   });
-  if (n == kHidden) {
-    const Tensor pre = make_tensor(backend, {m, n}, DType::bf16);
-    bench.flops(size + " y = gelu_tanh(x Wt + bias), pre kept", flops, [&] {
-      backend.matmul(
-          {.a = x, .b = w, .transpose_b = true, .bias = bias, .activation = Activation::gelu_tanh, .pre = pre},
-          {y, false});
-    });
-  }
   bench.flops(size + " dx = dy W", flops, [&] { backend.matmul({.a = y, .b = w}, {dx, false}); });
   bench.flops(size + " dW = dyt x, f32", flops, [&] {
     backend.matmul({.a = y, .b = x, .transpose_a = true}, {dw, false});
   });
+}
+
+// Largest difference, of the largest number.
+double difference(const Tensor& a, const Tensor& b) {
+  const std::vector<float> x = download(a), y = download(b);
+  double largest = 0, apart = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    largest = std::max(largest, static_cast<double>(std::abs(x[i])));
+    apart = std::max(apart, static_cast<double>(std::abs(x[i] - y[i])));
+  }
+  return apart / largest;
+}
+
+// The products around an activation: with it at their end, and with it in a kernel of its own.
+void endings(CudaBackend& backend, Bench& bench, Activation kind, std::int64_t m, std::int64_t n, std::int64_t k,
+             bool transposed) {
+  const Tensor x = bench.random({m, k}), w = bench.random(transposed ? Shape{n, k} : Shape{k, n}, DType::bf16, 0.03f);
+  const Tensor bias = bench.random({n}), pre = bench.random({m, n}), y = make_tensor(backend, {m, n}, DType::bf16);
+  const Tensor apart = make_tensor(backend, {m, n}, DType::bf16), sums = make_tensor(backend, {n}, DType::f32);
+  const Tensor sums_apart = make_tensor(backend, {n}, DType::f32);
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const std::string size = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) +
+                           (transposed ? " [n, k] " : " [k, n] ") + std::string(name_of(kind));
+  const auto together = [&] {
+    backend.matmul({.a = x, .b = w, .transpose_b = transposed, .bias = bias, .activation = kind, .pre = pre}, {y});
+  };
+  const auto in_turn = [&] {
+    backend.matmul({.a = x, .b = w, .transpose_b = transposed, .bias = bias}, {apart});
+    backend.activation(apart, kind, apart);
+  };
+  together(), in_turn();
+  std::printf("%s: differs by %.1e\n", size.c_str(), difference(apart, y));
+  const auto back = [&] {
+    return backend.matmul_slope({.a = x, .b = w, .transpose_b = transposed, .activation = kind, .pre = pre}, y, {sums});
+  };
+  const auto back_in_turn = [&] {
+    backend.matmul({.a = x, .b = w, .transpose_b = transposed}, {apart});
+    backend.activation_backward(apart, pre, kind, {apart}, {sums_apart});
+  };
+  const bool fused = back();
+  back_in_turn();
+  if (fused)
+    std::printf("%s, back: differs by %.1e, its sums by %.1e\n", size.c_str(), difference(apart, y),
+                difference(sums_apart, sums));
+  if (m < 8192) return;
+  bench.flops(size + ", bare", flops,
+              [&] { backend.matmul({.a = x, .b = w, .transpose_b = transposed, .bias = bias}, {y}); });
+  bench.flops(size + ", pre kept", flops, together);
+  bench.flops(size + ", two kernels", flops, in_turn);
+  if (fused) bench.flops(size + ", back", flops, back);
+  bench.flops(size + ", back, two kernels", flops, back_in_turn);
 }
 
 // Products with m rows, over enough copies of the weights to stay out of the cache.
@@ -279,6 +322,15 @@ int main(int count, char** arguments) {
                                       {65536, 768, 3072}, {65536, 50304, 768}, {32768, 512, 512},
                                       {32768, 2048, 512}, {32768, 512, 2048},  {8192, 8192, 8192}};
     for (const auto& [m, n, k] : shapes) products(backend, bench, m, n, k);
+  }
+  if (wanted("endings")) {
+    for (bool transposed : {false, true}) {
+      for (Activation kind : {Activation::gelu_tanh, Activation::gelu, Activation::relu})
+        endings(backend, bench, kind, 1000, 392, 136, transposed);
+      endings(backend, bench, Activation::gelu_tanh, kRows, kHidden, kWidth, transposed);
+      endings(backend, bench, Activation::gelu, 8192, kHidden, kWidth, transposed);
+      endings(backend, bench, Activation::relu, 32768, 2048, 512, transposed);
+    }
   }
   if (wanted("rows")) {
     const std::int64_t shapes[][2] = {{768, 768}, {2304, 768}, {3072, 768}, {768, 3072}, {50304, 768}};

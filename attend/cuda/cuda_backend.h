@@ -74,6 +74,7 @@ class CudaBackend final : public Backend {
 
   void matmul(const MatMul& product, const Grad& c) override;
   bool norm_linear(const NormLinear& args, const Tensor& y) override;
+  bool matmul_slope(const MatMul& product, const Tensor& c, const Grad& sums) override;
   bool has_products8() const override;
   void cast8(const Tensor& x, const Units8& units, const Tensor& y, const Tensor& transposed) override;
   void next_units8(const Tensor& scales) override;

@@ -18,4 +18,11 @@ __device__ __forceinline__ float reciprocal_fast(float x) {
   return y;
 }
 
+// tanh x, right to 5e-4 of it: enough for what is rounded to bf16 next.
+__device__ __forceinline__ float tanh_rough(float x) {
+  float y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 }  // namespace attend::cuda

@@ -1,5 +1,6 @@
 // Matrix products: cuBLASLt with what fits into its epilogue, our own kernels for few rows and for the rest.
 #include "attend/cuda/activation.cuh"
+#include "attend/cuda/fused_product.cuh"
 #include "attend/cuda/gemv.cuh"
 #include "attend/cuda/launch.cuh"
 
@@ -141,7 +142,7 @@ void CudaBackend::matmul(const MatMul& product, const Grad& c) {
     if (bias.defined() || kind != Activation::none || pre.defined()) finish(*this, c.into, bias, pre, kind, c.into);
     return;
   }
-  if (gemv(*this, gemm, kind)) return;
+  if (gemv(*this, gemm, kind) || fused_product(*this, gemm, kind)) return;
 
   Gemm fused = gemm;
   if (fit_epilogue(fused, kind) && gemm_->run(fused)) return;
@@ -163,6 +164,12 @@ void CudaBackend::matmul(const MatMul& product, const Grad& c) {
   const Tensor rest = biased ? Tensor() : bias;
   if (rest.defined() || kind != Activation::none || pre.defined())
     finish(*this, first, rest, rest.defined() ? pre : Tensor(), kind, c.into);
+}
+
+bool CudaBackend::matmul_slope(const MatMul& product, const Tensor& c, const Grad& sums) {
+  using namespace cuda;
+  if (c.size() == 0 || product.bias.defined() || product.residual.defined()) return false;
+  return fused_product_backward(*this, describe(product, {c}), product.activation, sums);
 }
 
 }  // namespace attend

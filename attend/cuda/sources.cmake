@@ -18,6 +18,7 @@ set(ATTEND_CUDA_SOURCES
   attend/cuda/embedding.cu
   attend/cuda/embedding_backward.cu
   attend/cuda/fill.cu
+  attend/cuda/fused_product.cu
   attend/cuda/gemm_cache.cpp
   attend/cuda/gemm_planner.cpp
   attend/cuda/gemv.cu
@@ -27,7 +28,8 @@ set(ATTEND_CUDA_SOURCES
   attend/cuda/rnn_step.cu
   attend/cuda/scale.cu
   attend/cuda/softmax.cu
-  attend/cuda/strided_copy.cu)
+  attend/cuda/strided_copy.cu
+  attend/cuda/tensor_map.cpp)
 # Attention is a family of files of its own.
 file(GLOB attention CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/cuda/attention*.cu
                                       ${PROJECT_SOURCE_DIR}/attend/cuda/attention*.cpp)

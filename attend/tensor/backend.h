@@ -199,6 +199,9 @@ class Backend {
   virtual void matmul(const MatMul& product, const Grad& c) = 0;
   // False where the device has no single kernel for this; then nothing was done.
   virtual bool norm_linear(const NormLinear&, const Tensor& /*y*/) { return false; }
+  // The way back through a layer and the activation f in front of it: c = (op(a) op(b)) · f'(pre), and the sums of its
+  // columns. False likewise.
+  virtual bool matmul_slope(const MatMul&, const Tensor& /*c*/, const Grad& /*sums*/) { return false; }
   // Whether it multiplies floats of 8 bits.
   virtual bool has_products8() const { return false; }
   // y = x in units of scale, rounded and kept within the format, and its transpose (either may be undefined); the
