@@ -133,6 +133,7 @@ void norms(CudaBackend& backend, Bench& bench, std::int64_t width) {
   const Tensor sum = make_tensor(backend, shape, DType::bf16), y = make_tensor(backend, shape, DType::bf16);
   const Tensor mean = make_tensor(backend, {rows}, DType::f32), rstd = make_tensor(backend, {rows}, DType::f32);
   const Tensor dweight = make_tensor(backend, {width}, DType::f32), dbias = make_tensor(backend, {width}, DType::f32);
+  const Tensor branch_sums = make_tensor(backend, {width}, DType::f32);
   const Tensor seed = make_tensor(backend, {2}, DType::i32);
   backend.fill(seed, 5);
   const Dropout dropout = {.rate = 0.1f, .seed = static_cast<const std::uint32_t*>(seed.raw()), .stream = 1};
@@ -143,10 +144,11 @@ void norms(CudaBackend& backend, Bench& bench, std::int64_t width) {
   args.dropout = dropout;
   bench.bytes("add_norm, dropout " + size, 8 * n, [&] { backend.add_norm(args, sum, y, mean, rstd); });
   args.dropout = {};
-  const auto backward = [&](const Grad& dbranch) {
-    backend.add_norm_backward(args, dy, x, mean, rstd, {y, false}, dbranch, {dweight, false}, {dbias, false});
+  const auto backward = [&](const Grad& dbranch, const Grad& sums = {}) {
+    backend.add_norm_backward(args, dy, x, mean, rstd, {y, false}, dbranch, {dweight, false}, {dbias, false}, sums);
   };
   bench.bytes("add_norm_backward, one result " + size, 8 * n, [&] { backward({}); });
+  bench.bytes("add_norm_backward, one result and sums " + size, 8 * n, [&] { backward({}, {branch_sums, false}); });
   bench.bytes("add_norm_backward, two results " + size, 10 * n, [&] { backward({sum, false}); });
   args.dropout = dropout;
   bench.bytes("add_norm_backward, dropout " + size, 10 * n, [&] { backward({sum, false}); });

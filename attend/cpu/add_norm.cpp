@@ -26,7 +26,7 @@ void CpuBackend::add_norm(const AddNorm& args, const Tensor& sum, const Tensor& 
 
 void CpuBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
                                    const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
-                                   const Grad& dbias) {
+                                   const Grad& dbias, const Grad& branch_sums) {
   const std::int64_t count = args.x.rows(), width = args.x.width();
   cpu::NormRows rows;
   rows.x = args.x.raw();
@@ -39,19 +39,22 @@ void CpuBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const 
   rows.dsum = cpu::raw_or_null(dsum);
   rows.dx = cpu::out_of(dx);
   rows.dbranch = cpu::out_of(dbranch);
-  // Partial sums: a row of weight sums and a row of bias sums for each chunk.
-  const cpu::Chunks chunks(count, 2 * width);
-  float* partial = scratch(std::max<std::int64_t>(1, chunks.count) * 2 * width);
-  if (chunks.count == 0) std::fill_n(partial, 2 * width, 0.0f);
+  // Partial sums: a row of weight sums, one of bias sums and one of the branch's for each chunk.
+  const std::int64_t stride = 3 * width;
+  const cpu::Chunks chunks(count, stride);
+  float* partial = scratch(std::max<std::int64_t>(1, chunks.count) * stride);
+  if (chunks.count == 0) std::fill_n(partial, stride, 0.0f);
   pool_.for_each(chunks.count, [&](std::int64_t chunk) {
-    float* mine = partial + chunk * 2 * width;
-    std::fill_n(mine, 2 * width, 0.0f);
-    rows_.norm_backward[cpu::kind_of(dy)](rows, chunk * chunks.rows, std::min(count, (chunk + 1) * chunks.rows),
-                                          dweight ? mine : nullptr, dbias ? mine + width : nullptr);
+    float* mine = partial + chunk * stride;
+    std::fill_n(mine, stride, 0.0f);
+    const cpu::NormSums sums{dweight ? mine : nullptr, dbias ? mine + width : nullptr,
+                             branch_sums ? mine + 2 * width : nullptr};
+    rows_.norm_backward[cpu::kind_of(dy)](rows, sums, chunk * chunks.rows, std::min(count, (chunk + 1) * chunks.rows));
   });
   const std::int64_t parts = std::max<std::int64_t>(1, chunks.count);
-  finish_columns(partial, parts, 2 * width, dweight);
-  finish_columns(partial + width, parts, 2 * width, dbias);
+  finish_columns(partial, parts, stride, dweight);
+  finish_columns(partial + width, parts, stride, dbias);
+  finish_columns(partial + 2 * width, parts, stride, branch_sums);
 }
 
 }  // namespace attend

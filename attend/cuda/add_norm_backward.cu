@@ -1,5 +1,5 @@
 // The backward pass of add_norm: d = dsum + rstd · (g - mean(g) - x̂ · mean(g · x̂)) with g = dy · weight, for x and the
-// branch in one pass, and the column sums for weight and bias.
+// branch in one pass, and the column sums for weight, bias and the bias of the projection that made the branch.
 #include <cuda_pipeline_primitives.h>
 
 #include "attend/cuda/column_sums.cuh"
@@ -11,6 +11,8 @@ namespace attend {
 namespace cuda {
 namespace {
 
+constexpr int kSums = 3;
+
 template <class T>
 struct Backward {
   const T* dy;
@@ -21,7 +23,7 @@ struct Backward {
   const float* rstd;
   T* dx;
   T* dbranch;
-  float* partial;  // [blocks, 2, width]: of weight and of bias; null when nobody wants them
+  float* partial;  // [blocks, kSums, width]: of weight, bias and branch; null when nobody wants them
   std::int64_t rows;
   int width;
   bool add_dx, add_dbranch;
@@ -59,23 +61,24 @@ struct RowQueue {
   }
 };
 
-// d goes to dx, and through the dropout to dbranch.
+// d goes to dx, and through the dropout to dbranch and its column sums.
 template <class Layout>
 __device__ __forceinline__ void put_gradients(const Backward<typename Layout::T>& args, std::uint64_t seed,
-                                              std::int64_t at, float (&d)[Layout::kElements]) {
+                                              std::int64_t at, float (&d)[Layout::kElements],
+                                              float (&sums)[Layout::kElements]) {
   constexpr int N = Layout::kElements;
-  if (args.dbranch) {
-    float branch[N];
-    if (args.mask.active()) {
-      args.mask.factors(seed, static_cast<std::uint64_t>(at), branch);
+  float branch[N];
+  if (args.mask.active()) {
+    args.mask.factors(seed, static_cast<std::uint64_t>(at), branch);
 #pragma unroll
-      for (int j = 0; j < N; ++j) branch[j] *= d[j];
-    } else {
+    for (int j = 0; j < N; ++j) branch[j] *= d[j];
+  } else {
 #pragma unroll
-      for (int j = 0; j < N; ++j) branch[j] = d[j];
-    }
-    put(args.dbranch + at, branch, args.add_dbranch);
+    for (int j = 0; j < N; ++j) branch[j] = d[j];
   }
+#pragma unroll
+  for (int j = 0; j < N; ++j) sums[j] += branch[j];
+  if (args.dbranch) put(args.dbranch + at, branch, args.add_dbranch);
   if (args.dx) put(args.dx + at, d, args.add_dx);
 }
 
@@ -96,7 +99,7 @@ __global__ void __launch_bounds__(Layout::kThreads, kBlocksEach<Layout>)
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * Layout::kRows;
   const int column = Layout::column(0);
   const bool inside = column < args.width;
-  float dweight[N] = {}, dbias[N] = {}, weight[N] = {};
+  float dweight[N] = {}, dbias[N] = {}, branch_sums[N] = {}, weight[N] = {};
   if (inside) load(args.weight + column, weight);
   std::int64_t row = blockIdx.x * static_cast<std::int64_t>(Layout::kRows) + Layout::row();
   for (int place = 0; place < kDepth; ++place) queue.order(args, row + place * step, column, place);
@@ -134,16 +137,17 @@ __global__ void __launch_bounds__(Layout::kThreads, kBlocksEach<Layout>)
       g[j] = rstd * (g[j] - sums.x - x[j] * sums.y);
       if (args.dsum) g[j] += to_float(dsum.at[j]);
     }
-    put_gradients<Layout>(args, seed, row * args.width + column, g);
+    put_gradients<Layout>(args, seed, row * args.width + column, g, branch_sums);
   }
   if (!args.partial) return;
   if constexpr (Layout::kRows > 1) {  // the rows of a block were shared out to its warps: add them up in order
-    __shared__ float rows[Layout::kRows - 1][2][N][kWarp];
+    __shared__ float rows[Layout::kRows - 1][kSums][N][kWarp];
     if (Layout::row() > 0) {
 #pragma unroll
       for (int j = 0; j < N; ++j) {
         rows[Layout::row() - 1][0][j][Layout::lane()] = dweight[j];
         rows[Layout::row() - 1][1][j][Layout::lane()] = dbias[j];
+        rows[Layout::row() - 1][2][j][Layout::lane()] = branch_sums[j];
       }
     }
     __syncthreads();
@@ -153,12 +157,14 @@ __global__ void __launch_bounds__(Layout::kThreads, kBlocksEach<Layout>)
       for (int j = 0; j < N; ++j) {
         dweight[j] += rows[r][0][j][Layout::lane()];
         dbias[j] += rows[r][1][j][Layout::lane()];
+        branch_sums[j] += rows[r][2][j][Layout::lane()];
       }
   }
   if (!inside) return;
-  float* partial = args.partial + blockIdx.x * 2ll * args.width + column;
-#pragma unroll
-  for (int j = 0; j < N; ++j) partial[j] = dweight[j], partial[args.width + j] = dbias[j];
+  float* partial = args.partial + static_cast<std::int64_t>(blockIdx.x) * kSums * args.width + column;
+  store(partial, dweight);
+  store(partial + args.width, dbias);
+  store(partial + 2 * args.width, branch_sums);
 }
 
 // Any width and alignment; the column sums live in the partial sums themselves, each thread adding to its own columns.
@@ -168,9 +174,10 @@ template <class T>
 __global__ void __launch_bounds__(kWalkThreads) add_norm_backward_walk(Backward<T> args) {
   __shared__ float shared[kWalkThreads / kWarp];
   const std::uint64_t seed = args.mask.active() ? args.mask.read_seed() : 0;
-  float* partial = args.partial ? args.partial + blockIdx.x * 2ll * args.width : nullptr;
+  float* partial = args.partial ? args.partial + static_cast<std::int64_t>(blockIdx.x) * kSums * args.width : nullptr;
   if (partial)
-    for (int c = threadIdx.x; c < args.width; c += kWalkThreads) partial[c] = partial[args.width + c] = 0;
+    for (int c = threadIdx.x; c < args.width; c += kWalkThreads)
+      partial[c] = partial[args.width + c] = partial[2 * args.width + c] = 0;
   for (std::int64_t row = blockIdx.x; row < args.rows; row += gridDim.x) {
     const std::int64_t base = row * args.width;
     const float mean = args.mean[row], rstd = args.rstd[row];
@@ -190,6 +197,7 @@ __global__ void __launch_bounds__(kWalkThreads) add_norm_backward_walk(Backward<
       float factor[1] = {1.0f};
       if (args.mask.active()) args.mask.factors(seed, static_cast<std::uint64_t>(base + c), factor);
       float branch[1] = {d * factor[0]}, whole[1] = {d};
+      if (partial) partial[2 * args.width + c] += branch[0];
       if (args.dbranch) put(args.dbranch + base + c, branch, args.add_dbranch);
       if (args.dx) put(args.dx + base + c, whole, args.add_dx);
     }
@@ -201,11 +209,11 @@ __global__ void __launch_bounds__(kWalkThreads) add_norm_backward_walk(Backward<
 
 void CudaBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
                                     const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
-                                    const Grad& dbias) {
+                                    const Grad& dbias, const Grad& branch_sums) {
   using namespace cuda;
   if (dy.size() == 0) {
-    if (dweight && !dweight.accumulate) fill(dweight.into, 0);
-    if (dbias && !dbias.accumulate) fill(dbias.into, 0);
+    for (const Grad* sums : {&dweight, &dbias, &branch_sums})
+      if (*sums && !sums->accumulate) fill(sums->into, 0);
     return;
   }
   with_float(dy.dtype(), "add_norm_backward", [&](auto type) {
@@ -228,8 +236,8 @@ void CudaBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const
     std::int64_t blocks = 0;
     const auto share_out = [&](std::int64_t rows_each, std::int64_t blocks_each) {
       blocks = std::min(multiprocessors_ * blocks_each, divide_up(dy.rows(), rows_each));
-      const auto floats = static_cast<std::size_t>(blocks * 2 * dy.width());
-      if (dweight || dbias) backward.partial = static_cast<float*>(scratch(floats * sizeof(float)));
+      const auto floats = static_cast<std::size_t>(blocks * kSums * dy.width());
+      if (dweight || dbias || branch_sums) backward.partial = static_cast<float*>(scratch(floats * sizeof(float)));
       return static_cast<unsigned>(blocks);
     };
     const bool aligned = aligned16(dy) && aligned16(args.x) && aligned16(dsum) && aligned16(args.weight) &&
@@ -245,8 +253,8 @@ void CudaBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const
     }
     launch_check("add_norm_backward");
     const Partials partials = {
-        .data = backward.partial, .chunks = blocks, .width = dy.width(), .stride = 2 * dy.width()};
-    sum_partials(*this, partials, dweight, dbias);
+        .data = backward.partial, .chunks = blocks, .width = dy.width(), .stride = kSums * dy.width()};
+    sum_partials(*this, partials, dweight, dbias, branch_sums);
   });
 }
 

@@ -8,14 +8,15 @@
 
 namespace attend::cuda {
 
-// f32 [chunks, stride], of which the first width columns go into the first result and the next into the second.
+// f32 [chunks, stride], of which the first width columns go into the first result, the next into the second, ..
 struct Partials {
   const float* data = nullptr;
   std::int64_t chunks = 0, width = 0, stride = 0;
   float scale = 1;
 };
 
-// into[c] (+)= scale · Σ_chunk data[chunk][c]. Both results are f32 or bf16 [width]; an empty one is skipped.
-void sum_partials(const CudaBackend& backend, const Partials& partials, const Grad& first, const Grad& second = {});
+// into[c] (+)= scale · Σ_chunk data[chunk][c]. Each result is f32 or bf16 [width]; an empty one is skipped.
+void sum_partials(const CudaBackend& backend, const Partials& partials, const Grad& first, const Grad& second = {},
+                  const Grad& third = {});
 
 }  // namespace attend::cuda

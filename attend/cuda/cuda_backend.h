@@ -88,7 +88,7 @@ class CudaBackend final : public Backend {
                 const Tensor& rstd) override;
   void add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
                          const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
-                         const Grad& dbias) override;
+                         const Grad& dbias, const Grad& branch_sums) override;
 
   void attention(const Attention& args, const Tensor& y, const Tensor& lse) override;
   void attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy, const Grad& dq,

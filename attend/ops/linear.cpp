@@ -8,14 +8,20 @@
 
 namespace attend::ops {
 
-Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activation, const Grad& dbias) {
+void ask_for_bias_gradient(const Tensor& y, const Tensor& bias, Activation activation) {
+  if (activation == Activation::none && Grads::wants(bias)) Grads::ask_for_sums(y);
+}
+
+Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activation, const Target& bias, Grads& grad) {
   Backend& backend = dy.backend();
   if (activation != Activation::none) {
     const Tensor d = like(dy);
-    backend.activation_backward(dy, kept, activation, {d}, dbias);
+    backend.activation_backward(dy, kept, activation, {d}, grad(bias));
     return d;
   }
-  if (dbias)
+  if (const Tensor sums = Grads::sums_of(dy); sums.defined())
+    grad.give(bias, sums);
+  else if (const Grad dbias = grad(bias))
     backend.reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}),
                    {dbias.into.reshape({1, dy.width()}), dbias.accumulate}, {});
   return dy;
@@ -52,13 +58,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const L
                       .settled_b = residual.defined() && !recorded({x, weight, bias})},
                      {y.flat_rows()});
   const Tensor kept = activation == Activation::relu ? y : pre;
+  ask_for_bias_gradient(y, bias, activation);
   return record(
       y, {x, weight, bias, residual},
       [x, weight, to_bias = Target(bias), to_residual = Target(residual), kept, activation, input_major](
           const Tensor& dy, Grads& grad) {
         Backend& backend = dy.backend();
         grad.give(to_residual, dy);
-        const Tensor d = before_activation(dy, kept, activation, grad(to_bias));
+        const Tensor d = before_activation(dy, kept, activation, to_bias, grad);
         const Tensor rows = d.flat_rows(), inputs = x.flat_rows();
         if (Grad dx = grad(x))
           backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attend/tensor/activation.h"
+#include "attend/tensor/pass.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::ops {
@@ -15,9 +16,11 @@ struct LinearOptions {
 //   x [.., I]   weight [O, I]   bias [O] or undefined   ->   [.., O]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const LinearOptions& options = {});
 
-// For the backward passes of projections: dy before the activation (kept is what went into it; relu: what came out),
-// and the bias gradient on the way.
-Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activation, const Grad& dbias);
+// For projections, y being the result: the bias gradient may come with dy (Grads::sums), when nothing lies between.
+void ask_for_bias_gradient(const Tensor& y, const Tensor& bias, Activation activation);
+// For their backward passes: dy before the activation (kept is what went into it; relu: what came out), and the bias
+// gradient: what came with dy, or else summed on the way.
+Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activation, const Target& bias, Grads& grad);
 
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;

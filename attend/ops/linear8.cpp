@@ -46,12 +46,13 @@ Tensor linear8(const Tensor& x, const Tensor& weight, const Tensor& bias, const 
 
   const Tensor kept = activation == Activation::relu ? y : pre, x_columns = x8.columns;
   const Tensor weight_back = input_major ? weight8.rows : weight8.columns;  // [in, out]
+  ask_for_bias_gradient(y, bias, activation);
   // x is gone by then: what is left of it are its 8 bits, turned.
   return record(y, {x, weight, bias},
                 [to_x = Target(x), to_weight = Target(weight), to_bias = Target(bias), kept, x_columns, weight_back,
                  products, activation, input_major](const Tensor& dy, Grads& grad) {
                   Backend& backend = dy.backend();
-                  const Tensor d = before_activation(dy, kept, activation, grad(to_bias));
+                  const Tensor d = before_activation(dy, kept, activation, to_bias, grad);
                   const Cast8 d8(d, products->dy, d);
                   if (Grad dx = grad(to_x))
                     backend.matmul(product8(d8.rows, products->dy, weight_back, products->weight),

@@ -27,7 +27,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, flo
   Tensor y = like(x), mean = like(x, {x.rows()}, DType::f32), rstd = like(mean);
   x.backend().add_norm(args, {}, y, mean, rstd);
   return record(y, {x, weight, bias}, [args, mean, rstd](const Tensor& dy, Grads& grad) {
-    dy.backend().add_norm_backward(args, dy, {}, mean, rstd, grad(args.x), {}, grad(args.weight), grad(args.bias));
+    dy.backend().add_norm_backward(args, dy, {}, mean, rstd, grad(args.x), {}, grad(args.weight), grad(args.bias), {});
   });
 }
 
@@ -59,12 +59,13 @@ Summed add_norm(const Tensor& x, const Tensor& branch, const Tensor& weight, con
                  return;
                }
                // Without dropout both inputs have the same gradient: computed once, shared.
-               Tensor d = like(dy);
-               Grad dbranch = kept.dropout.rate == 0 ? Grad{} : grad(branch);
+               const bool shared = kept.dropout.rate == 0;
+               const Tensor d = like(dy);
+               const Grad dbranch = shared ? Grad{} : grad(branch);
                dy.backend().add_norm_backward(kept, dy, dsum, mean, rstd, {d}, dbranch, grad(kept.weight),
-                                              grad(kept.bias));
+                                              grad(kept.bias), Grads::sums(branch, shared ? Grad{d} : dbranch));
                grad.give(x, d);
-               if (kept.dropout.rate == 0) grad.give(branch, d);
+               if (shared) grad.give(branch, d);
              });
   return {sum, y};
 }

@@ -226,10 +226,11 @@ class Backend {
   virtual void add_norm(const AddNorm& args, const Tensor& sum, const Tensor& y, const Tensor& mean,
                         const Tensor& rstd) = 0;
   // dsum (may be undefined) is what else flows into sum. d = dsum + norm backward of dy; dx = d, dbranch =
-  // dropout(d). args.x is the forward's sum here. weight and bias gradients: f32 or as dy.
+  // dropout(d), and branch_sums the column sums of that. args.x is the forward's sum here. weight and bias gradients:
+  // f32 or as dy; branch_sums f32.
   virtual void add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
                                  const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
-                                 const Grad& dbias) = 0;
+                                 const Grad& dbias, const Grad& branch_sums) = 0;
 
   // Attention. y [.., H·D]; lse f32 [rows of q, H]; weights f32 [B, H, T, S] (after masking, before dropout).
   virtual void attention(const Attention& args, const Tensor& y, const Tensor& lse) = 0;

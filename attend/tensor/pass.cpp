@@ -59,7 +59,10 @@ Grad Grads::operator()(const Target& x) {
     storage->gradient = whole ? whole->gradient : allocate_gradient(storage, dtype);
   }
   const bool accumulate = std::exchange(storage->written, true);
-  if (accumulate) unshare(storage, dtype);
+  if (accumulate) {
+    unshare(storage, dtype);
+    storage->gradient->forget_sums();
+  }
   return {gradient_window(storage, x.window), accumulate};
 }
 
@@ -75,6 +78,26 @@ void Grads::give(const Target& x, const Tensor& dx) {
   } else {
     storage->backend->scale(dx, 1, (*this)(x));
   }
+}
+
+// Those of a piece of a split lie where its columns are among those of the whole.
+Grad Grads::sums(const Target& x, const Grad& dx) {
+  if (!wants(x) || !dx || dx.accumulate) return {};
+  const Storage* made = x.slot->whole ? x.slot->whole.get() : x.slot.get();
+  if (!made->asks_for_sums) return {};
+  const Window& window = dx.into.window();
+  const std::int64_t width = window.shape[-1];
+  if (window.offset + width > window.row_stride) return {};
+  Storage* gradient = dx.into.storage();
+  if (!gradient->sums) gradient->sums = like(dx.into, {window.row_stride}, DType::f32).memory();
+  gradient->summed += width;
+  return {Tensor(gradient->sums, {{width}, window.offset, width, DType::f32})};
+}
+
+Tensor Grads::sums_of(const Tensor& dx) {
+  const Storage* gradient = dx.storage();
+  if (!gradient->sums || gradient->summed != dx.width()) return {};
+  return Tensor(gradient->sums, {{dx.width()}, 0, dx.width(), DType::f32});
 }
 
 Pass::Pass(Backend& backend, Options options)

@@ -47,6 +47,13 @@ class Grads {
   // Hands over a finished gradient of x without copying: it becomes x's, or is added to it. dx may be shared.
   void give(const Target& x, const Tensor& dx);
   static bool wants(const Target& x) { return x.slot && x.slot->differentiable; }
+
+  // The column sums of a gradient are the bias gradient of the projection whose result it belongs to, and cost little
+  // where it is written. So a projection asks for those of its result x; a kernel that writes dx, the gradient of x,
+  // may leave them, f32 [C]; and beside dx they stay for the projection's backward until something else is added to it.
+  static void ask_for_sums(const Tensor& x) { x.storage()->asks_for_sums = true; }
+  static Grad sums(const Target& x, const Grad& dx);  // where to leave them; empty when that is not wanted
+  static Tensor sums_of(const Tensor& dx);            // undefined when nobody did
 };
 
 // One recorded op: what to run in the backward pass, and whose gradients it consumes.

@@ -17,6 +17,7 @@ void drop_memory(Storage* storage) {
   storage->data = nullptr;
   storage->parent = Memory();
   storage->packed.reset();
+  storage->forget_sums();
 }
 
 void drop_record(Storage* storage) {
@@ -60,6 +61,7 @@ void PassMemory::recycle(Storage* storage) {
   storage->pass = nullptr;
   storage->bytes = 0;
   storage->differentiable = storage->keeps_gradient = storage->written = storage->gradient_f32 = false;
+  storage->asks_for_sums = false;
   spare.push_back(storage);
   if (orphaned && spare.size() == all.size()) delete this;
 }

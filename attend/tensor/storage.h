@@ -67,6 +67,13 @@ struct Storage {
   bool gradient_f32 = false;    // parameters computed in bf16 collect their gradient in f32
   Memory gradient;
   Memory whole;  // a piece of a split: the record of the whole, whose gradient the pieces are windows into
+
+  // The column sums of a gradient (Grads::sums): whoever made this asks for them; and those of this, being a gradient,
+  // f32, with how many of them are there.
+  bool asks_for_sums = false;
+  Memory sums;
+  std::int64_t summed = 0;
+  void forget_sums() { sums = Memory(), summed = 0; }
 };
 
 void acquire(Storage* storage, bool weak);

@@ -178,14 +178,15 @@ std::vector<float> results(int threads) {
   Tensor x = make({rows, C}, 1), branch = make({rows, C}, 2), weight = make({C}, 3), bias = make({C}, 4);
   AddNorm norm{.x = x, .branch = branch, .weight = weight, .bias = bias, .dropout = {.rate = 0.2f, .seed = seed}};
   Tensor sum = like(x), y = like(x), mean = like(x, {rows}), rstd = like(x, {rows}), dx = like(x), db = like(x);
-  Tensor dweight = like(weight), dbias = like(weight), columns = like(weight), length = like(x, {2});
+  Tensor dweight = like(weight), dbias = like(weight), branch_sums = like(weight), columns = like(weight),
+         length = like(x, {2});
   cpu.add_norm(norm, sum, y, mean, rstd);
   norm.x = sum;
-  cpu.add_norm_backward(norm, y, branch, mean, rstd, {dx}, {db}, {dweight}, {dbias});
+  cpu.add_norm_backward(norm, y, branch, mean, rstd, {dx}, {db}, {dweight}, {dbias}, {branch_sums});
   cpu.activation_backward(y, x, Activation::gelu, {dx, true}, {columns});
   cpu.gradient_norm(dx, 1.0f, length);
   std::vector<float> all;
-  for (const Tensor& part : {y, dx, db, dweight, dbias, columns, length}) {
+  for (const Tensor& part : {y, dx, db, dweight, dbias, branch_sums, columns, length}) {
     const std::vector<float> values = download(part);
     all.insert(all.end(), values.begin(), values.end());
   }

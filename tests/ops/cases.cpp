@@ -14,6 +14,7 @@ namespace {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   add_linear_cases(cases);
+  add_projection_cases(cases);
   add_matmul_cases(cases);
   add_embedding_cases(cases);
   add_norm_cases(cases);

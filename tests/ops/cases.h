@@ -75,6 +75,7 @@ double dropout_factor(float rate, std::uint32_t stream, std::int64_t i);
 double activate(double x, Activation kind);
 
 void add_linear_cases(std::vector<Case>& cases);
+void add_projection_cases(std::vector<Case>& cases);
 void add_matmul_cases(std::vector<Case>& cases);
 void add_embedding_cases(std::vector<Case>& cases);
 void add_norm_cases(std::vector<Case>& cases);

@@ -12,6 +12,7 @@ namespace attend::test {
 class NullBackend final : public Backend {
  public:
   std::size_t allocations = 0, live = 0;
+  int reductions = 0;
 
   std::string name() const override { return "null"; }
   bool on_host() const override { return true; }
@@ -50,7 +51,7 @@ class NullBackend final : public Backend {
   void put_rows(const Tensor&, const Tensor&, const Tensor&) override {}
   void add_norm(const AddNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
   void add_norm_backward(const AddNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Grad&,
-                         const Grad&, const Grad&, const Grad&) override {}
+                         const Grad&, const Grad&, const Grad&, const Grad&) override {}
   void attention(const Attention&, const Tensor&, const Tensor&) override {}
   void attention_backward(const Attention&, const Tensor&, const Tensor&, const Tensor&, const Grad&, const Grad&,
                           const Grad&, const Grad&) override {}
@@ -70,7 +71,7 @@ class NullBackend final : public Backend {
   void mean_loss(const Tensor&, const Tensor&, std::int32_t, const Tensor&) override {}
   void consistency(const Tensor&, const Tensor&, const Tensor&) override {}
   void consistency_backward(const Tensor&, const Tensor&, const Tensor&, const Grad&) override {}
-  void reduce(Reduction, const Tensor&, const Grad&, const Tensor&) override {}
+  void reduce(Reduction, const Tensor&, const Grad&, const Tensor&) override { ++reductions; }
   void reduce_backward(Reduction, const Tensor&, const Tensor&, const Grad&) override {}
   void rnn_step(const RnnStep&, const Tensor&, const Tensor&, const Tensor&) override {}
   void rnn_step_backward(const RnnStep&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,

@@ -63,6 +63,11 @@ struct NormRows {
   Out dx, dbranch;
 };
 
+// What norm_backward adds its rows' column sums to, [width] each; any may be null.
+struct NormSums {
+  float *dweight = nullptr, *dbias = nullptr, *branch = nullptr;
+};
+
 struct CrossEntropyRows {
   const void* logits = nullptr;
   const std::int32_t* targets = nullptr;
@@ -208,8 +213,7 @@ struct RowKernels {
                            float scale, Out y, std::int64_t n);
 
   ByType<void(const NormRows& args, std::int64_t begin, std::int64_t end)> norm;
-  // dweight, dbias [width] are added to; both may be null.
-  ByType<void(const NormRows& args, std::int64_t begin, std::int64_t end, float* dweight, float* dbias)> norm_backward;
+  ByType<void(const NormRows& args, const NormSums& sums, std::int64_t begin, std::int64_t end)> norm_backward;
 
   ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention;
   ByType<void(const AttentionHead& head)> attention_backward;

@@ -60,23 +60,26 @@ void norm_rows(const NormRows& args, std::int64_t begin, std::int64_t end) {
   }
 }
 
-// dbranch = dropout(d) for one row of finished gradients.
+// dbranch = dropout(d) for a stretch of one row of finished gradients, and what that adds to the column sums.
 template <class E>
-ATTEND_INLINE void give_branch(const NormRows& args, const float* d, std::int64_t n, std::int64_t index) {
-  E* out = static_cast<E*>(args.dbranch.data) + index;
+ATTEND_INLINE void give_branch(const NormRows& args, const float* d, std::int64_t n, std::int64_t index, float* sums) {
+  E* out = args.dbranch.data ? static_cast<E*>(args.dbranch.data) + index : nullptr;
   DropoutDraws<kNormStretch> random;
   if (args.drop.threshold != 0) random.fill(args.drop.key, static_cast<std::uint64_t>(index), n);
   const std::uint16_t* draws = random.begin();
   each(n, [&](std::int64_t i, auto part) {
     Vec v = load(d + i, part);
     if (args.drop.threshold != 0) v = dropped(v, args.drop, draws + i);
+    if (sums) store(sums + i, load(sums + i, part) + v, part);
+    if (!out) return;
     if (args.dbranch.accumulate) v += load(out + i, part);
     store(out + i, v, part);
   });
 }
 
 template <class E>
-void norm_backward_rows(const NormRows& args, std::int64_t begin, std::int64_t end, float* dweight, float* dbias) {
+void norm_backward_rows(const NormRows& args, const NormSums& sums, std::int64_t begin, std::int64_t end) {
+  const auto [dweight, dbias, branch] = sums;
   const std::int64_t width = args.width;
   const float inverse = 1.0f / static_cast<float>(width);
   const E* weight = static_cast<const E*>(args.weight);
@@ -96,7 +99,7 @@ void norm_backward_rows(const NormRows& args, std::int64_t begin, std::int64_t e
       if (dweight) store(dweight + i, load(dweight + i, part) + dyi * normal, part);
       if (dbias) store(dbias + i, load(dbias + i, part) + dyi, part);
     });
-    if (!dx && !args.dbranch.data) continue;
+    if (!dx && !args.dbranch.data && !branch) continue;
     const float mean_g = sum_of(sum_g) * inverse, mean_gx = sum_of(sum_gx) * inverse;
     for (std::int64_t c = 0; c < width; c += kNormStretch) {
       const std::int64_t n = width - c < kNormStretch ? width - c : kNormStretch;
@@ -111,7 +114,7 @@ void norm_backward_rows(const NormRows& args, std::int64_t begin, std::int64_t e
         if (args.dx.accumulate) v += load(dx + c + i, part);
         store(dx + c + i, v, part);
       });
-      if (args.dbranch.data) give_branch<E>(args, d, n, at + c);
+      if (args.dbranch.data || branch) give_branch<E>(args, d, n, at + c, branch ? branch + c : nullptr);
     }
   }
 }

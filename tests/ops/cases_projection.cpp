@@ -1,0 +1,121 @@
+// A projection and the op behind it, which may leave the projection's bias gradient on its way (Grads::sums): with
+// other readers of what the projection made, across reshapes, and computed again in the backward pass.
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/linear.h"
+#include "attend/ops/norm.h"
+#include "attend/tensor/tape.h"
+#include "tests/ops/cases.h"
+
+namespace attend::test {
+
+namespace {
+
+enum class Reader : std::uint8_t { none, earlier, later };            // another one, recorded before or after
+enum class Again : std::uint8_t { nothing, projection, everything };  // is computed again
+
+struct ProjectionSpec {
+  std::string name;
+  Shape x;               // [.., I]
+  std::int64_t out = 1;  // O
+  Shape stream;          // what the projection is added to: its elements under any shape
+  float dropout = 0;
+  Reader reader = Reader::none;
+  Again again = Again::nothing;
+  Activation activation = Activation::none;
+};
+
+template <class Body>
+auto computed(Pass* pass, bool again, const Body& body) {
+  return again && pass ? recomputed(*pass, body) : body();
+}
+
+// stream + dropout(x Wᵀ + b), its norm, and what the other reader makes.
+Tensors run_projection(const ProjectionSpec& spec, std::span<const Tensor> in) {
+  const Tensor x = in[0], weight = in[1], bias = in[2], stream = in[3], norm_weight = in[4], norm_bias = in[5];
+  const auto [shape, activation, dropout, reader] = std::tuple(spec.stream, spec.activation, spec.dropout, spec.reader);
+  const auto project = [=] {
+    return std::array<Tensor, 1>{ops::linear(x, weight, bias, {.activation = activation}).reshape(shape)};
+  };
+  const auto all = [=, again = spec.again] {
+    const Tensor branch = computed(x.pass(), again == Again::projection, project)[0];
+    Tensor second;
+    if (reader == Reader::earlier) second = ops::scale(branch, 3);
+    const auto [sum, norm] = ops::add_norm(stream, branch, norm_weight, norm_bias, {.dropout = dropout});
+    if (reader == Reader::later) second = ops::scale(branch, 3);
+    return std::array<Tensor, 3>{sum, norm, second};
+  };
+  const auto [sum, norm, second] = computed(x.pass(), spec.again == Again::everything, all);
+  return second.defined() ? Tensors{sum, norm, second} : Tensors{sum, norm};
+}
+
+Arrays projection_reference(const ProjectionSpec& spec, std::span<const Array> in) {
+  const Array &x = in[0], &weight = in[1], &bias = in[2];
+  Array branch(spec.stream), sum = in[3], norm(spec.stream);
+  for (std::int64_t r = 0; r < x.rows(); ++r)
+    for (std::int64_t o = 0; o < spec.out; ++o) {
+      double& y = branch[r * spec.out + o] = bias(o);
+      for (std::int64_t i = 0; i < x.width(); ++i) y += x.at(r, i) * weight(o, i);
+      y = activate(y, spec.activation);
+    }
+  for (std::int64_t i = 0; i < sum.size(); ++i)
+    sum[i] += branch[i] * (spec.dropout > 0 ? dropout_factor(spec.dropout, 0, i) : 1);
+  const auto width = static_cast<double>(sum.width());
+  for (std::int64_t r = 0; r < sum.rows(); ++r) {
+    double mean = 0, variance = 0;
+    for (std::int64_t c = 0; c < sum.width(); ++c) mean += sum.at(r, c) / width;
+    for (std::int64_t c = 0; c < sum.width(); ++c) variance += std::pow(sum.at(r, c) - mean, 2) / width;
+    for (std::int64_t c = 0; c < sum.width(); ++c)
+      norm.at(r, c) = (sum.at(r, c) - mean) / std::sqrt(variance + 1e-5) * in[4](c) + in[5](c);
+  }
+  if (spec.reader == Reader::none) return {sum, norm};
+  for (std::int64_t i = 0; i < branch.size(); ++i) branch[i] *= 3;
+  return {sum, norm, branch};
+}
+
+Case projection_case(const ProjectionSpec& spec) {
+  const std::int64_t in = spec.x[-1], width = spec.stream[-1];
+  return {
+      .name = "projection_" + spec.name,
+      .inputs = {reals(spec.x), weights({spec.out, in}), weights({spec.out}), reals(spec.stream, -2, 2),
+                 weights({width}, 0.5, 1.5), weights({width})},
+      .run = [spec](std::span<const Tensor> inputs) { return run_projection(spec, inputs); },
+      .reference = [spec](std::span<const Array> inputs) { return projection_reference(spec, inputs); },
+      .streams = spec.dropout > 0 ? 1 : 0,
+      .slack = 3,
+  };
+}
+
+}  // namespace
+
+void add_projection_cases(std::vector<Case>& cases) {
+  for (const auto& [word, dropout] : {std::pair{"", 0.0f}, {"_dropout", 0.25f}}) {
+    const auto add = [&](ProjectionSpec spec) {
+      spec.name += word, spec.dropout = dropout;
+      cases.push_back(projection_case(spec));
+    };
+    const Shape x = {7, 6}, stream = {7, 24};
+    add({.name = "add_norm", .x = x, .out = 24, .stream = stream});
+    add({.name = "add_norm_odd", .x = {2, 3, 5}, .out = 17, .stream = {6, 17}});
+    add({.name = "read_earlier", .x = x, .out = 24, .stream = stream, .reader = Reader::earlier});
+    add({.name = "read_later", .x = x, .out = 24, .stream = stream, .reader = Reader::later});
+    add({.name = "again", .x = x, .out = 24, .stream = stream, .again = Again::projection});
+    add({.name = "all_again", .x = x, .out = 24, .stream = stream, .again = Again::everything});
+    add({.name = "read_earlier_again",
+         .x = x,
+         .out = 24,
+         .stream = stream,
+         .reader = Reader::earlier,
+         .again = Again::projection});
+  }
+  cases.push_back(projection_case({.name = "of_other_rows", .x = {4, 6}, .out = 24, .stream = {8, 12}}));
+  cases.push_back(
+      projection_case({.name = "gelu", .x = {4, 6}, .out = 24, .stream = {4, 24}, .activation = Activation::gelu}));
+  cases.push_back(projection_case({.name = "many_rows", .x = {300, 3}, .out = 8, .stream = {300, 8}}));
+  cases.push_back(projection_case({.name = "no_rows", .x = {0, 3}, .out = 8, .stream = {0, 8}}));
+}
+
+}  // namespace attend::test
