@@ -1,43 +1,64 @@
 #!/usr/bin/env python3
-"""BERT-base reading texts of 128 tokens: ours beside torch, same weights, interleaved, in one run.
+"""BERT-base reading texts of 128 tokens: ours beside its peers, same weights, interleaved, in one run.
 
-    ninja -C build bench_bert_encoding
+    ninja -C build bench_bert_encoding bench_cpu_roof
     bench/bert_encoding.py build/bench/bert_encoding --device cuda [--batches 64] [--rounds 5]
     bench/bert_encoding.py build/bench/bert_encoding --device cpu [--batches 1 8] [--threads 2] [--weights f32 bf16 int8]
+                           [--onnxruntime PATH]
 
-Weights are random, written once to --folder. First the states of the last layer are compared with torch's in f32: the
-largest difference, relative to the largest state. Then rounds of ours and theirs alternate; printed are medians, the spread
-over the rounds and torch's time over ours.
+Weights are random, written once to --folder. The states of the last layer are compared with torch's in f32: the largest
+difference, relative to the largest state. Rounds alternate; printed are medians of a batch's time, half the spread over the
+rounds, the share of the roof (operations of the encoder over the rate of a large product, measured in the same rounds), how
+many times faster ours is, and memory.
 
 On a GPU, bf16, the peer is transformers, compiled and eager. On the CPU it is torch's own functions: f32 by the faster of its
 BLAS and oneDNN with weights laid out once, measured before; bf16: the same in bfloat16; int8: torch's dynamically quantised
-layers (fbgemm).
+layers (fbgemm); and ONNX Runtime (--onnxruntime: a program or a release's folder; bench/peers/onnxruntime.py says how to get
+it) in f32, int8 and, on arm64, bf16.
 """
 import argparse
-import json
 import math
 import pathlib
-import statistics
 import subprocess
 import time
 
 import torch
 import torch.nn.functional as F
 
-from translation_decoding import Linear, read_safetensors
+from peers.onnxruntime import OnnxEncoder
+from side_by_side import Apart, Cpu, Gpu, Group, Measure, read_safetensors, run_program
+from translation_decoding import Linear
+
+LAYERS, WIDTH, HIDDEN = 12, 768, 3072
+
+
+class Ours:
+    name = "attend"
+
+    def __init__(self, options, *flags):
+        self.command = [options.program, "--model", options.folder, "--device", options.device, *flags]
+        self.states = options.folder / "states.safetensors"
+
+    def run(self, ids, reps):
+        batch, length = ids.shape
+        result = run_program(*self.command, "--batch", batch, "--length", length, "--reps", reps, "--states", self.states)
+        saved = read_safetensors(self.states)
+        if not torch.equal(saved["ids"], ids):
+            raise SystemExit("the program read other ids")
+        return {**result, "states": saved["states"].clone()}
 
 
 class Bert:
     """BERT's encoder by torch's own functions."""
 
-    def __init__(self, folder, weights):
+    def __init__(self, folder, weights, threads):
+        torch.set_num_threads(threads)
         raw = {name.removeprefix("bert."): value for name, value in read_safetensors(folder / "model.safetensors").items()}
         self.dtype = torch.bfloat16 if weights == "bf16" else torch.float32
-        self.name = f"torch {weights}"
         self.raw = {name: value.to(self.dtype) for name, value in raw.items()}
-        self.layers, self.heads = 12, 12
+        self.heads = 12
         self.linears = {}
-        for i in range(self.layers):
+        for i in range(LAYERS):
             base = f"encoder.layer.{i}."
             both = [torch.cat([self.raw[f"{base}attention.self.{part}.{kind}"] for part in ("query", "key", "value")])
                     for kind in ("weight", "bias")]
@@ -60,7 +81,7 @@ class Bert:
         name = "embeddings."
         x = w[name + "word_embeddings.weight"][ids] + w[name + "position_embeddings.weight"][:length]
         x = self.norm(name + "LayerNorm", x + w[name + "token_type_embeddings.weight"][0])
-        for i in range(self.layers):
+        for i in range(LAYERS):
             base = f"encoder.layer.{i}."
             q, k, v = (part.reshape(batch, length, self.heads, -1).transpose(1, 2)
                        for part in self.linears[i, "qkv"](x).split(x.shape[-1], -1))
@@ -73,42 +94,48 @@ class Bert:
     def norm(self, name, x):
         return F.layer_norm(x, x.shape[-1:], self.raw[name + ".weight"], self.raw[name + ".bias"], 1e-12)
 
-
-DTYPES = {"F32": torch.float32, "I64": torch.int64}
-
-
-def read_states(path):
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    header, data = json.loads(data[8:8 + size]), data[8 + size:]
-    header.pop("__metadata__", None)
-    return {name: torch.frombuffer(bytearray(data[slice(*entry["data_offsets"])]), dtype=DTYPES[entry["dtype"]])
-            .reshape(entry["shape"]) for name, entry in header.items()}
+    def run(self, ids, reps):
+        return timed(self, ids, reps)
 
 
-def peers(options, weights):
-    """name -> a function of ids that gives the last layer's states."""
-    if options.device == "cpu":
-        return {f"torch {weights}": Bert(options.folder, weights)}
-    from transformers import BertModel
-    model = BertModel.from_pretrained(options.folder, add_pooling_layer=False).bfloat16().to(options.device).eval()
-    compiled = torch.compile(model)
-    return {"transformers compiled": lambda ids: compiled(ids).last_hidden_state,
-            "transformers eager": lambda ids: model(ids).last_hidden_state}
+class Transformers:
+    def __init__(self, folder, device, compiled):
+        from transformers import BertModel
+        self.device = device
+        self.model = BertModel.from_pretrained(folder, add_pooling_layer=False).bfloat16().to(device).eval()
+        if compiled:
+            self.model = torch.compile(self.model)
+
+    def run(self, ids, reps):
+        return timed(lambda ids: self.model(ids).last_hidden_state, ids.to(self.device), reps)
 
 
-def seconds(options, run, ids, reps):
-    def wait():
-        if options.device != "cpu":
-            torch.cuda.synchronize()
-    times = []
-    for _ in range(reps):
-        wait()
+def timed(encode, ids, reps):
+    seconds = []
+    for rep in range(-5, reps):  # the first five are not counted
         start = time.perf_counter()
-        run(ids)
-        wait()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+        states = encode(ids)
+        if ids.is_cuda:
+            torch.cuda.synchronize()
+        if rep >= 0:
+            seconds.append(time.perf_counter() - start)
+    return {"seconds": seconds, "states": states}
+
+
+def groups(options):
+    """weights -> ours and its peers at that precision."""
+    if options.device != "cpu":
+        peers = [Apart(f"transformers {how}", Transformers, options.folder, options.device, how == "compiled")
+                 for how in ("compiled", "eager")]
+        return {"bf16": Group([Ours(options, "--dtype", "bf16"), *peers], Gpu())}
+    found = {}
+    for weights in options.weights:
+        runners = [Ours(options, "--weights", weights, "--threads", options.threads)]
+        runners.append(Apart("torch", Bert, options.folder, weights, options.threads))
+        if options.onnxruntime and OnnxEncoder.has(weights):
+            runners.append(OnnxEncoder(options, weights))
+        found[weights] = Group(runners, Cpu(options, weights))
+    return found
 
 
 def main():
@@ -121,49 +148,33 @@ def main():
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--batches", type=int, nargs="+", help="64 on a GPU, 1 and 8 on the CPU")
     parser.add_argument("--weights", nargs="+", default=["f32", "bf16", "int8"], help="CPU")
+    parser.add_argument("--onnxruntime", type=pathlib.Path, help="CPU: ONNX Runtime's program or folder")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
     torch.set_grad_enabled(False)
     gpu = options.device != "cpu"
     if not (options.folder / "model.safetensors").exists():
         subprocess.run([options.program, "--write", options.folder], check=True)
-    states = options.folder / "states.safetensors"
-    reps = 30 if gpu else 6
-
-    def ours(weights, batch, *flags):
-        how = ["--dtype", "bf16"] if gpu else ["--weights", weights, "--threads", options.threads]
-        command = [options.program, "--model", options.folder, "--device", options.device, *how, "--batch", batch, "--length",
-                   options.length, *flags]
-        return json.loads(subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout)
-    exact_model = Bert(options.folder, "f32")
+    exact_model = Bert(options.folder, "f32", options.threads)
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if gpu else f'{options.threads} threads'}; medians of "
           f"{options.rounds} rounds")
-    all_peers = {weights: peers(options, weights) for weights in (["bf16"] if gpu else options.weights)}
+    compared = groups(options)
     for batch in options.batches or ([64] if gpu else [1, 8]):
-        for weights, theirs in all_peers.items():
-            one = ours(weights, batch, "--reps", 1, "--states", states)
-            saved = read_states(states)
-            exact, ids = exact_model(saved["ids"]), saved["ids"].to(options.device)
+        states = options.folder / "states.safetensors"
+        run_program(options.program, "--model", options.folder, "--batch", batch, "--length", options.length, "--reps", 0, "--states",
+                    states)
+        ids = read_safetensors(states)["ids"].clone()
+        exact = exact_model(ids)
+        operations = 2 * LAYERS * ids.numel() * (4 * WIDTH**2 + 2 * WIDTH * HIDDEN + 2 * WIDTH * options.length)
 
-            def error(given):
-                return float((given.float().cpu() - exact).abs().max() / exact.abs().max())
-            errors = {"attend": error(saved["states"]), **{name: error(run(ids)) for name, run in theirs.items()}}
-            times = {name: [] for name in errors}
-            for name, run in theirs.items():
-                seconds(options, run, ids, 5)
-            for _ in range(options.rounds):
-                times["attend"].append(statistics.median(ours(weights, batch, "--reps", reps)["seconds"]))
-                for name, run in theirs.items():
-                    times[name].append(seconds(options, run, ids, reps))
-            middle = statistics.median(times["attend"])
-            print(f"{batch} x {options.length} tokens, {weights}: {one['weights_mb']:.0f} MB of weights, our process "
-                  f"{one['peak_mb']:.0f} MB at most")
-            for name, values in times.items():
-                value = statistics.median(values)
-                print(f"  {name:>21}: {1e3 * value:8.2f} ms +-{50 * (max(values) - min(values)) / value:3.0f} %  error "
-                      f"{errors[name]:.1e}  ours is {value / middle:.2f}x", flush=True)
-            if errors["attend"] > 0.1:
-                raise SystemExit("the two sides do not compute the same")
+        def error(result, _):
+            off = float((torch.as_tensor(result["states"]) - exact).abs().max() / exact.abs().max())
+            if off > 0.1:
+                raise SystemExit(f"states are off by {off:.1e}: the two sides do not compute the same")
+            return f"off by {off:.1e}"
+        time_ = Measure("seconds", lambda s: f"{1e3 * s:8.2f} ms", lambda machine, _: operations / machine.operations)
+        for weights, group in compared.items():
+            print(f"{batch} x {options.length} tokens, {weights}")
+            group.compare(options.rounds, [time_], error, ids, 30 if gpu else 6)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 """GPT-2 124M, a prompt and the tokens after it, greedily: ours beside its peers, same weights, interleaved, in one run.
 
-    ninja -C build bench_gpt2_generation
+    ninja -C build bench_gpt2_generation bench_cpu_roof
     bench/gpt2_generation.py build/bench/gpt2_generation --device cuda [--batches 1 64] [--tokens 128] [--rounds 3]
-    bench/gpt2_generation.py build/bench/gpt2_generation --device cpu [--threads 2] [--llama PATH] [--no-torch]
+    bench/gpt2_generation.py build/bench/gpt2_generation --device cpu [--threads 2] [--llama PATH] [--onnxruntime PATH] [--no-torch]
 
 On a GPU, bf16: a whole greedy search after 16 tokens beside transformers' generate; weights are spread so that choices are
-clear, and the first ids of the first text are compared.
+clear.
 
-On the CPU prompt and tokens are timed apart, with weights in f32, bf16 and int8, beside torch and llama.cpp (--llama: a
-program or its source folder; bench/peers/llama.py says how to get it) in f32, bf16 and f16, and q8_0. First what each
-makes of the prompt is compared with ours in f32: the largest difference of a logit, relative to the largest logit. Then
-rounds alternate; printed are medians, the spread over the rounds (half of largest - smallest, of the median) and our rate
-over theirs. Decoding reads every weight once a token: megabytes times tokens a second is the bandwidth it takes.
+On the CPU prompt and tokens are timed apart, with weights in f32, bf16 and int8, beside torch (f32, bf16), llama.cpp (--llama;
+f32, bf16 and f16, q8_0) and ONNX Runtime (--onnxruntime; f32, int8 and, on arm64, bf16): each a program or a folder, and
+bench/peers says how to get it. What each makes of the prompt is compared with ours in f32: the largest difference of a logit,
+relative to the largest logit.
+
+Rounds alternate; printed are medians, half the spread over the rounds, the share of the roof, how many times faster ours is,
+memory, and how many of the tokens after the first prompt are ours before one is not. The roof of a prompt: its operations
+(the output layer sees only the last token) over the rate of a large product; that of a token: megabytes of our weights over
+the rate at which they can be read. Both are measured in the same rounds.
 
 Weights are random, written once to --folder, and go to the peers as they are.
 """
@@ -20,33 +24,40 @@ import argparse
 import json
 import math
 import pathlib
-import statistics
 import subprocess
 import time
 
 import torch
 
 from peers.llama import Llama
-from translation_decoding import Linear, read_safetensors
+from peers.onnxruntime import OnnxGenerator
+from side_by_side import Apart, Cpu, Gpu, Group, Measure, read_safetensors, run_program
+from translation_decoding import Linear
 
 PROMPT = 16  # on a GPU
-
-
-def ours(options, *flags):
-    command = [options.program, "--model", options.folder, *flags]
-    return json.loads(subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout)
+LAYERS, WIDTH, VOCABULARY = 12, 768, 50257
 
 
 class Ours:
-    def __init__(self, options, weights):
-        self.options, self.name, self.weights = options, f"attend {weights}", weights
-        self.logits_file = options.folder / "logits.safetensors"
+    name = "attend"
+
+    def __init__(self, options, *flags):
+        self.command = [options.program, "--model", options.folder, "--device", options.device, *flags]
+        self.logits = options.folder / "logits.safetensors"
+
+    def prompt(self, batch, length):
+        return run_program(*self.command, "--batch", batch, "--prompt", length, "--tokens", 0, "--reps", 0)["prompt"]
 
     def run(self, prompt, tokens):
-        result = ours(self.options, "--weights", self.weights, "--threads", self.options.threads, "--logits", self.logits_file,
-                      "--prompt", len(prompt), "--tokens", tokens, "--reps", 1)
-        result["logits"] = read_safetensors(self.logits_file)["logits"]
-        return result
+        """Prompt and tokens apart."""
+        result = run_program(*self.command, "--prompt", len(prompt), "--tokens", tokens, "--reps", 1, "--logits", self.logits)
+        return {**result, "logits": read_safetensors(self.logits)["logits"].clone()}
+
+
+class OurSearch(Ours):
+    def run(self, prompts, tokens):
+        batch, length = prompts.shape
+        return run_program(*self.command, "--batch", batch, "--prompt", length, "--tokens", tokens, "--reps", 5, "--search")
 
 
 class Torch:
@@ -54,7 +65,7 @@ class Torch:
 
     def __init__(self, options, kind):
         torch.set_num_threads(options.threads)
-        self.dtype, self.name = {"f32": torch.float32, "bf16": torch.bfloat16}[kind], f"torch {kind}"
+        self.dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[kind]
         raw = read_safetensors(options.folder / "model.safetensors")
         self.weights = {name.removeprefix("transformer."): array.to(self.dtype) for name, array in raw.items()}
         self.layers = 1 + max(int(name.split(".")[1]) for name in self.weights if name.startswith("h."))
@@ -100,95 +111,78 @@ class Torch:
         start = time.perf_counter()
         logits = self.forward(torch.tensor(prompt), cache)
         result = {"prefill": [time.perf_counter() - start], "logits": logits.float()}
-        start = time.perf_counter()
+        start, written = time.perf_counter(), []
         for _ in range(tokens):
-            logits = self.forward(logits.argmax().reshape(1), cache)
-        result["decode"] = [time.perf_counter() - start]
-        return result
+            written.append(int(logits.argmax()))
+            logits = self.forward(torch.tensor(written[-1:]), cache)
+        return {**result, "decode": [time.perf_counter() - start], "tokens": written}
 
 
-def measure(options, prompt, runners):
-    """runner name -> what each round gave, rounds interleaved; the first round only warms up."""
-    results = {runner.name: [] for runner in runners}
-    for round_ in range(options.rounds + 1):
-        for runner in runners:
-            result = runner.run(prompt, options.tokens)
-            if round_ > 0:
-                results[runner.name].append(result)
-    return results
+class Transformers:
+    def __init__(self, options):
+        from transformers import GPT2LMHeadModel
+        self.model = GPT2LMHeadModel.from_pretrained(options.folder).bfloat16().to(options.device).eval()
+
+    def run(self, prompts, tokens):
+        prompts, written = prompts.to(self.model.device), None
+        for length in (16, tokens):  # the first is not counted
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            written = self.model.generate(prompts, attention_mask=torch.ones_like(prompts), max_new_tokens=length,
+                                          min_new_tokens=length, do_sample=False, pad_token_id=0)
+            torch.cuda.synchronize()
+        return {"search": [time.perf_counter() - start], "tokens": written[0, prompts.shape[1]:].tolist()}
 
 
-def report(options, length, pairs, results):
-    exact = torch.as_tensor(results[pairs[0][0].name][0]["logits"])
+def same_tokens(result, ours):
+    pairs = list(zip(ours["tokens"], result["tokens"]))
+    return f"{next((i for i, (a, b) in enumerate(pairs) if a != b), len(pairs)):3} of {len(pairs)} tokens"
 
-    def rates(name, part, count):
-        return [count / result[part][0] for result in results[name]]
-    for mine, peers in pairs:
-        for runner in (mine, *peers):
-            logits = torch.as_tensor(results[runner.name][0]["logits"])
-            error = float((logits - exact).abs().max() / exact.abs().max())
-            line = f"  {runner.name:15} error {error:7.1e}"
-            for part, count in (("prompt", length), ("tokens", options.tokens)):
-                rate = rates(runner.name, {"prompt": "prefill", "tokens": "decode"}[part], count)
-                median = statistics.median(rate)
-                line += f"   {part} {median:8.1f} tok/s +-{50 * (max(rate) - min(rate)) / median:3.0f} %"
-                if runner is not mine:
-                    own = rates(mine.name, {"prompt": "prefill", "tokens": "decode"}[part], count)
-                    line += f" ours x{statistics.median(own) / median:5.2f}"
-            if runner is mine:
-                one = results[mine.name][0]
-                speed = one["weights_mb"] * statistics.median(rates(mine.name, "decode", options.tokens)) / 1e3
-                line += f"   {one['weights_mb']:.0f} MB of weights, {speed:.1f} GB/s, process {one['peak_mb']:.0f} MB at most"
-            print(line, flush=True)
+
+def rate(count):
+    return lambda seconds: f"{count / seconds:8.1f} tok/s"
+
+
+def cpu_group(options, weights):
+    runners = [Ours(options, "--weights", weights, "--threads", options.threads)]
+    if options.llama:
+        runners += [Llama(options, kind) for kind in {"f32": ["f32"], "bf16": ["bf16", "f16"], "int8": ["q8_0"]}[weights]]
+    if options.onnxruntime and OnnxGenerator.has(weights):
+        runners.append(OnnxGenerator(options, weights))
+    if options.torch and weights != "int8":
+        runners.append(Apart("torch", Torch, options, weights))
+    return Group(runners, Cpu(options, weights))
 
 
 def on_cpu(options):
-    def weights():
-        return read_safetensors(options.folder / "model.safetensors")
-    pairs = []  # ours, theirs at the same precision
-    for kind in options.weights:
-        theirs = {"f32": ["f32"], "bf16": ["bf16", "f16"], "int8": ["q8_0"]}[kind]
-        peers = [Llama(options, each, weights) for each in theirs] if options.llama else []
-        if options.torch and kind != "int8":
-            peers.append(Torch(options, kind))
-        pairs.append((Ours(options, kind), peers))
+    groups = {weights: cpu_group(options, weights) for weights in options.weights}
+    first = Ours(options, "--weights", "f32", "--threads", options.threads)
     for length in options.prompts:
-        prompt = ours(options, "--prompt", length, "--tokens", 0, "--reps", 0)["prompt"]
-        results = measure(options, prompt, [each for mine, peers in pairs for each in (mine, *peers)])
+        prompt = first.prompt(1, length)
+        exact = first.run(prompt, 0)["logits"]
+        operations = 2 * LAYERS * length * (12 * WIDTH**2 + WIDTH * length) + 2 * VOCABULARY * WIDTH
+
+        def remark(result, ours):
+            off = float((torch.as_tensor(result["logits"]) - exact).abs().max() / exact.abs().max())
+            return f"off by {off:.1e}, {same_tokens(result, ours)}"
+        measures = [Measure("prefill", rate(length), lambda machine, _: operations / machine.operations),
+                    Measure("decode", rate(options.tokens), lambda machine, mb: options.tokens * 1e6 * mb / machine.bytes)]
         print(f"torch {torch.__version__}; prompt {length}, {options.tokens} tokens after it, {options.threads} threads, "
               f"{options.rounds} rounds")
-        report(options, length, pairs, results)
-
-
-def generate(model, ids, tokens):
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    written = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, min_new_tokens=tokens,
-                             do_sample=False, pad_token_id=0)
-    torch.cuda.synchronize()
-    return ids.shape[0] * tokens / (time.perf_counter() - start), written[0, ids.shape[1]:].tolist()
+        for weights, group in groups.items():
+            print(f" {weights}")
+            group.compare(options.rounds, measures, remark, prompt, options.tokens)
 
 
 def on_gpu(options):
-    from transformers import GPT2LMHeadModel
-    model = GPT2LMHeadModel.from_pretrained(options.folder).bfloat16().to(options.device).eval()
+    group = Group([OurSearch(options, "--dtype", "bf16"), Apart("transformers", Transformers, options)], Gpu())
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; {options.tokens} tokens after {PROMPT}; medians over "
           f"{options.rounds} rounds")
     for batch in options.batches:
-        mine, theirs = [], []
-        for _ in range(options.rounds):
-            one = ours(options, "--device", options.device, "--dtype", "bf16", "--batch", batch, "--prompt", PROMPT, "--tokens",
-                       options.tokens, "--reps", 5, "--search")
-            mine.append(batch * options.tokens / statistics.median(one["search"]))
-            ids = torch.tensor(one["prompt"], device=options.device).view(batch, PROMPT)
-            if not theirs:
-                generate(model, ids, 16)
-            rate, expected = generate(model, ids, options.tokens)
-            theirs.append(rate)
-        same = next((i for i, (a, b) in enumerate(zip(one["tokens"], expected)) if a != b), options.tokens)
-        a, b = statistics.median(mine), statistics.median(theirs)
-        print(f"batch {batch:3}: ours {a:9.0f} tokens/s, transformers {b:7.0f}: {a / b:6.1f}x  "
-              f"(ours {min(mine):.0f} to {max(mine):.0f}; the first {same} tokens are the same)")
+        prompts = torch.tensor(group.runners[0].prompt(batch, PROMPT)).view(batch, PROMPT)
+        search = Measure("search", rate(batch * options.tokens), lambda machine, mb: options.tokens * 1e6 * mb / machine.bytes)
+        print(f"batch {batch}")
+        group.compare(options.rounds, [search], same_tokens, prompts, options.tokens)
 
 
 def main():
@@ -203,6 +197,7 @@ def main():
     parser.add_argument("--prompts", type=int, nargs="+", default=[128, 512], help="CPU: tokens of the prompt")
     parser.add_argument("--weights", nargs="+", default=["f32", "bf16", "int8"], help="CPU")
     parser.add_argument("--llama", type=pathlib.Path, help="CPU: llama.cpp's program or source folder")
+    parser.add_argument("--onnxruntime", type=pathlib.Path, help="CPU: ONNX Runtime's program or folder")
     parser.add_argument("--no-torch", dest="torch", action="store_false", help="CPU: without torch")
     options = parser.parse_args()
     torch.set_grad_enabled(False)

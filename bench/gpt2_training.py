@@ -14,14 +14,13 @@ import os
 import statistics
 import subprocess
 import tempfile
-import threading
 
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import nn
 
-from gpu_steps import print_table, torch_times
+from gpu_steps import WatchedMemory, print_table, torch_times
 
 VOCABULARY, WIDTH, HEADS, LAYERS = 50304, 768, 12, 12
 
@@ -101,27 +100,13 @@ def torch_step(folder, options, compiled):
     return step
 
 
-def memory_used():
-    query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
-    return int(subprocess.run(query, capture_output=True, text=True).stdout.split()[0])
-
-
 def ours(options, dtype, folder, reps):
     """Loss of the first step, times, and the most memory seen above what was used before."""
-    before, peak, done = memory_used(), [0], threading.Event()
-
-    def watch():
-        while not done.wait(0.1):
-            peak[0] = max(peak[0], memory_used())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
     command = [options.program, "--model", folder, "--batch", str(options.batch), "--length", str(options.length), "--reps", str(reps),
                "--dtype", dtype, "--recompute", options.recompute]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    done.set()
-    watcher.join()
-    return float(lines[0]), list(map(float, lines[1:])), (peak[0] - before) / 1024
+    with WatchedMemory() as memory:
+        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return float(lines[0]), list(map(float, lines[1:])), memory.peak_mb / 1024
 
 
 def main():

@@ -1,5 +1,7 @@
-"""What the comparisons of training steps share: timing torch's side, the machine's matrix rate, and the table."""
+"""What the comparisons on a GPU share: timing torch's side, the machine's rates, its memory, and a training step's table."""
 import statistics
+import subprocess
+import threading
 import time
 
 import torch
@@ -21,6 +23,37 @@ def matrix_rate():
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     times = torch_times(lambda: a @ b, 60)
     return 2 * 8192**3 / (1e-3 * statistics.median(times[20:]))
+
+
+def copy_rate():
+    """Bytes/s of copying 2 GiB, what is read and what is written counted: the roof of reading weights."""
+    a = torch.zeros(2**29, device="cuda")
+    b = torch.empty_like(a)
+    times = torch_times(lambda: b.copy_(a), 30)
+    return 2 * a.numel() * a.element_size() / (1e-3 * statistics.median(times[10:]))
+
+
+class WatchedMemory:
+    """The most memory of the GPU that nvidia-smi sees within the block, above what was used before it, in peak_mb."""
+
+    def __enter__(self):
+        self.before, self.peak_mb, self.done = self.used(), 0, threading.Event()
+        self.watcher = threading.Thread(target=self.watch)
+        self.watcher.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.watcher.join()
+
+    def watch(self):
+        while not self.done.wait(0.1):
+            self.peak_mb = max(self.peak_mb, self.used() - self.before)
+
+    @staticmethod
+    def used():
+        query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+        return int(subprocess.run(query, capture_output=True, text=True).stdout.split()[0])
 
 
 def print_table(times, tokens, flops):

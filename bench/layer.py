@@ -9,23 +9,14 @@ Then rounds of ours / theirs alternate, and the medians and their ratio are prin
 products on the matrix units.
 """
 import argparse
-import json
 import statistics
-import struct
 import subprocess
 import tempfile
 import time
 
 import torch
 
-
-def read_safetensors(path):
-    with open(path, "rb") as file:
-        size = struct.unpack("<Q", file.read(8))[0]
-        header, data = json.loads(file.read(size)), file.read()
-    header.pop("__metadata__", None)
-    return {name: torch.frombuffer(bytearray(data[slice(*entry["data_offsets"])]), dtype=torch.float32).reshape(entry["shape"])
-            for name, entry in header.items()}
+from side_by_side import read_safetensors
 
 
 def ours(program, arguments):

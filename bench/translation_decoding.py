@@ -18,13 +18,14 @@ import json
 import math
 import pathlib
 import statistics
-import struct
 import subprocess
 import sys
 import time
 
 import torch
 import torch.nn.functional as F
+
+from side_by_side import read_safetensors
 
 # Runs a program and prints its seconds and kilobytes. A process of its own: what the kernel calls a child's largest memory
 # is never below what its parent had when it started it, and torch has more than we do.
@@ -34,16 +35,6 @@ begin = time.perf_counter()
 subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
 print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
-DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16}
-
-
-def read_safetensors(path):
-    data = path.read_bytes()
-    size = struct.unpack("<Q", data[:8])[0]
-    header, data = json.loads(data[8:8 + size]), data[8 + size:]
-    header.pop("__metadata__", None)
-    return {name: torch.frombuffer(bytearray(data[slice(*entry["data_offsets"])]), dtype=DTYPES[entry["dtype"]])
-            .reshape(entry["shape"]).float() for name, entry in header.items()}
 
 
 class Linear:
@@ -102,7 +93,7 @@ class Model:
         for key, value in known.items():
             if config[key] != value:
                 raise SystemExit(f"{folder}: {key} is {config[key]}; only {value} was written down for torch")
-        self.weights = read_safetensors(folder / "model.safetensors")
+        self.weights = {name: value.float() for name, value in read_safetensors(folder / "model.safetensors").items()}
         self.width, self.heads, self.pre_norm = config["width"], config["heads"], config["pre_norm"]
         self.final_norm = config["final_norm"] or config["pre_norm"]
         self.max_length = config["max_length"]

@@ -6,7 +6,6 @@ It is given as a program (llama_gpt2.cpp beside this, linked already) or as the 
 g++ 12 drops the tile configuration that its AMX kernels (q8_0) load, and they stop with an illegal instruction: an
 `asm volatile("" ::: "memory")` before `_tile_loadconfig` in ggml/src/ggml-cpu/amx/mmq.cpp, or a newer compiler, helps.
 """
-import ctypes
 import json
 import pathlib
 import struct
@@ -14,16 +13,13 @@ import subprocess
 
 import torch
 
+from side_by_side import bytes_of, linked, read_safetensors, run_program
+
 HERE = pathlib.Path(__file__).resolve().parent
 F32, F16, Q8_0, BF16 = 0, 1, 8, 30  # types of ggml
 KINDS = {"f32": F32, "f16": F16, "bf16": BF16, "q8_0": Q8_0}
 NAMES = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
          "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
-
-
-def bytes_of(tensor):
-    tensor = tensor.contiguous()
-    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
 def encoded(array, kind):
@@ -78,8 +74,8 @@ def write_gguf(config, weights, path, kind):
             file.write(data + b"\0" * (-len(data) % 32))
 
 
-def link(source, program):
-    """The program beside this file with the static libraries that were built in the source folder."""
+def llama_gpt2(source, program):
+    """Links the program beside this file with the static libraries that were built in the source folder."""
     libraries = [source / "build" / name for name in ("src/libllama.a", "ggml/src/libggml.a", "ggml/src/libggml-cpu.a",
                                                        "ggml/src/libggml-base.a")]
     missing = [str(path) for path in libraries if not path.exists()]
@@ -90,18 +86,13 @@ def link(source, program):
 
 
 class Llama:
-    def __init__(self, options, name, weights):
-        self.threads, self.name = options.threads, f"llama.cpp {name}"
-        self.model = options.folder / f"{name}.gguf"
+    def __init__(self, options, kind):
+        self.threads, self.name = options.threads, f"llama.cpp {kind}"
+        self.model = options.folder / f"{kind}.gguf"
         if not self.model.exists():
-            write_gguf(json.loads((options.folder / "config.json").read_text()), weights(), self.model, KINDS[name])
-        self.program = options.llama.resolve()
-        if options.llama.is_dir():
-            self.program = options.folder / "llama_gpt2"
-            if not self.program.exists():
-                link(options.llama.resolve(), self.program)
+            weights = read_safetensors(options.folder / "model.safetensors")
+            write_gguf(json.loads((options.folder / "config.json").read_text()), weights, self.model, KINDS[kind])
+        self.program = linked(options.llama, options.folder, llama_gpt2)
 
     def run(self, prompt, tokens):
-        command = [self.program, self.model, str(self.threads), str(tokens), "1"]
-        output = subprocess.run(command, check=True, capture_output=True, text=True, input=" ".join(map(str, prompt))).stdout
-        return json.loads(output)
+        return run_program(self.program, self.model, self.threads, tokens, 1, ids=prompt)

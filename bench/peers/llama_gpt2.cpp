@@ -1,8 +1,7 @@
-// llama.cpp on the prompt that bench/cpu_gpt2.py gives it, timed as bench/cpu_gpt2.cpp times ours. The
+// llama.cpp on the prompt that bench/gpt2_generation.py gives it, timed as bench/gpt2_generation.cpp times ours. The
 // script compiles this against a llama.cpp that the reader has built; it is no part of our build.
 //   llama_gpt2 MODEL.gguf THREADS TOKENS REPS < prompt ids      prints {"prefill": [..], "decode": [..], ...}
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -10,9 +9,12 @@
 
 #include <llama.h>
 
+#include "../support/measure.h"
+
 namespace {
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+using attend::BenchClock;
+using attend::seconds_since;
 
 template <class T>
 void print(const char* name, const std::vector<T>& values, const char* end) {
@@ -51,24 +53,25 @@ int main(int argc, char** argv) {
       last = static_cast<llama_token>(std::max_element(logits, logits + vocabulary) - logits);
       written.push_back(last);
     };
-    double start = now();
+    auto start = BenchClock::now();
     if (llama_decode(context, llama_batch_get_one(prompt.data(), static_cast<int>(prompt.size()))) != 0) return 4;
     const float* logits = llama_get_logits_ith(context, -1);
-    if (rep >= 0) prefill.push_back(now() - start);
+    if (rep >= 0) prefill.push_back(seconds_since(start));
     first.assign(logits, logits + vocabulary);
     read();
-    start = now();
+    start = BenchClock::now();
     for (int i = 0; i < tokens; ++i) {
       if (llama_decode(context, llama_batch_get_one(&last, 1)) != 0) return 5;
       read();
     }
-    if (rep >= 0) decode.push_back(now() - start);
+    if (rep >= 0) decode.push_back(seconds_since(start));
   }
   std::cout << "{";
   print("prefill", prefill, ", ");
   print("decode", decode, ", ");
   print("tokens", written, ", ");
-  print("logits", first, "}\n");
+  print("logits", first, ", ");
+  std::cout << "\"peak_mb\": " << attend::peak_memory_mb() << "}\n";
   llama_free(context);
   llama_model_free(model);
 }

@@ -1,0 +1,173 @@
+"""Ours and its peers side by side: who takes part, the rounds, the machine's roofs, and the table.
+
+One that takes part has a `name` and a `run(*work)` that gives a dict: seconds (a list under each measure's key), results to
+compare, and `peak_mb`, the largest memory of the process that did the work. It is a program started anew in every round, or
+a Python object in a process of its own (Apart), so that everyone's memory is their own.
+"""
+import ctypes
+import dataclasses
+import json
+import mmap
+import multiprocessing
+import pathlib
+import statistics
+import struct
+import subprocess
+
+import torch
+
+from gpu_steps import WatchedMemory, copy_rate, matrix_rate
+
+DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "I64": torch.int64}
+
+
+def read_safetensors(path):
+    """name -> tensor; pages of the file, not a copy of it."""
+    with open(path, "rb") as file:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+
+    def tensor(entry):
+        dtype, (begin, end) = DTYPES[entry["dtype"]], entry["data_offsets"]
+        width = torch.empty(0, dtype=dtype).element_size()
+        return torch.frombuffer(data, dtype=dtype, count=(end - begin) // width, offset=8 + size + begin).reshape(entry["shape"])
+    return {name: tensor(entry) for name, entry in header.items()}
+
+
+def bytes_of(tensor):
+    tensor = tensor.contiguous()
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
+
+
+def run_program(*command, ids=()):
+    """What a program prints, a JSON object, when it is given ids."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, input=" ".join(map(str, ids)))
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def linked(path, folder, compile_into):
+    """A peer's program: the path itself, or what compile_into(program) makes of the folder that it names."""
+    if not path.exists():
+        raise SystemExit(f"{path}: there is no such program or folder")
+    if not path.is_dir():
+        return path.resolve()
+    program = folder / compile_into.__name__
+    if not program.exists():
+        compile_into(path.resolve(), program)
+    return program
+
+
+class Apart:
+    """An object of Python in a process of its own, made there when it is first asked to run."""
+
+    def __init__(self, name, make, *arguments):
+        self.name, self.make, self.arguments, self.pipe = name, make, arguments, None
+
+    def run(self, *work):
+        if self.pipe is None:
+            context = multiprocessing.get_context("spawn")
+            self.pipe, other = context.Pipe()
+            context.Process(target=serve, args=(other, self.make, self.arguments), daemon=True).start()
+            other.close()
+        self.pipe.send(work)
+        try:
+            return self.pipe.recv()
+        except EOFError:
+            raise SystemExit(f"{self.name}: its process ended")
+
+
+def serve(pipe, make, arguments):
+    torch.set_grad_enabled(False)
+    runner = make(*arguments)
+    while True:
+        try:
+            work = pipe.recv()
+        except EOFError:
+            return
+        result = {key: value.float().cpu().numpy() if torch.is_tensor(value) else value for key, value in runner.run(*work).items()}
+        lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+        peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+        pipe.send({**result, "peak_mb": peak / 1e3})
+
+
+class Cpu:
+    """The cores: operations and bytes of weights a second at best, in one form of weights."""
+    unit = "the largest resident memory"
+
+    def __init__(self, options, weights):
+        self.program = pathlib.Path(options.program).with_name("cpu_roof")
+        if not self.program.exists():
+            raise SystemExit(f"there is no {self.program}: ninja -C build bench_cpu_roof")
+        self.flags = ["--threads", options.threads, "--weights", weights]
+        self.operations = self.bytes = 0
+
+    def measure(self, megabytes):
+        now = run_program(self.program, *self.flags, "--megabytes", megabytes)
+        self.operations, self.bytes = max(self.operations, now["operations"]), max(self.bytes, now["bytes"])
+
+    def watched(self, run, *work):
+        return run(*work)
+
+
+class Gpu:
+    """A GPU in bf16. Processes do not see their memory there: nvidia-smi is asked while a new one runs."""
+    unit = "the most memory of the GPU, its driver's share included"
+
+    def __init__(self):
+        self.operations = self.bytes = 0
+
+    def measure(self, megabytes):
+        if not self.operations:
+            self.operations, self.bytes = matrix_rate(), copy_rate()
+
+    def watched(self, run, *work):
+        with WatchedMemory() as memory:
+            result = run(*work)
+        return {**result, "peak_mb": memory.peak_mb}
+
+
+@dataclasses.dataclass
+class Measure:
+    """Of what a run gives: the seconds under a key, how they are written, and what they would be at the roof."""
+    key: str
+    text: "a function of seconds"
+    floor: "a function of the machine and of megabytes of weights"
+
+
+@dataclasses.dataclass
+class Group:
+    """Ours first, then its peers of the same precision, and the machine they run on."""
+    runners: list
+    machine: object
+
+    def interleave(self, rounds, *work):
+        """name -> what its rounds gave; a first round warms up and tells the memory."""
+        results, peaks = {runner.name: [] for runner in self.runners}, {}
+        for runner in self.runners:
+            first = self.machine.watched(runner.run, *work)
+            peaks[runner.name] = first["peak_mb"]
+        for _ in range(rounds):
+            for runner in self.runners:
+                results[runner.name].append(runner.run(*work))
+            self.machine.measure(results[self.runners[0].name][0]["weights_mb"])
+        return results, peaks
+
+    def compare(self, rounds, measures, remark, *work):
+        """Runs and prints the table; remark: a function of a run's results and of ours."""
+        results, peaks = self.interleave(rounds, *work)
+        ours = results[self.runners[0].name]
+        print(f"  the roof here: {1e-9 * self.machine.operations:.0f} G operations/s, {1e-9 * self.machine.bytes:.1f} GB/s; "
+              f"{ours[0]['weights_mb']:.0f} MB of weights; last, {self.machine.unit}")
+        for name, rounds_ in results.items():
+            line = f"  {name:22} {remark(rounds_[0], ours[0])}"
+            for measure in measures:
+                mine, times = ([statistics.median(result[measure.key]) for result in each] for each in (ours, rounds_))
+                middle, floor = statistics.median(times), measure.floor(self.machine, ours[0]["weights_mb"])
+                line += (f"  {measure.text(middle)} +-{50 * (max(times) - min(times)) / middle:3.0f} % {100 * floor / middle:4.0f} % "
+                         f"of the roof, ours x{middle / statistics.median(mine):5.2f}")
+            print(f"{line}  {peaks[name]:5.0f} MB", flush=True)
+        return results
