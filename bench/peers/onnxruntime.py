@@ -89,22 +89,36 @@ class Graph:
     def fused(self, kind, inputs, outputs=None, **attributes):
         return self.node(kind, inputs, outputs, "com.microsoft", **attributes)
 
+    def rounded(self, name, weight, axis):
+        """A weight in 8 bits, and its scales along the axis that is left."""
+        scale = weight.abs().amax(axis, keepdim=True).clamp(min=1e-30) / 127
+        return self.constant(name + ".int8", (weight / scale).round().to(torch.int8)), scale
+
     def product(self, x, name, weight, bias=None):
         """x · weight [K, N], and the bias where no later node adds it."""
         if self.int8:
-            scale = weight.abs().amax(0).clamp(min=1e-30) / 127
-            whole = self.constant(name + ".int8", (weight / scale).round().to(torch.int8))
-            inputs = [x, whole, self.constant(name + ".scale", scale), "", self.weight(bias) if bias else ""]
+            whole, scale = self.rounded(name, weight, 0)
+            inputs = [x, whole, self.constant(name + ".scale", scale[0]), "", self.weight(bias) if bias else ""]
             return self.fused("DynamicQuantizeMatMul", inputs)
         y = self.node("MatMul", [x, self.constant(name + ".weight", weight)])
         return self.node("Add", [y, self.weight(bias)]) if bias else y
+
+    def attention(self, x, name, weight, bias, heads):
+        """Queries, keys and values of x by a weight [C, 3 C], and what everyone reads from everyone. Three products and
+        MultiHeadAttention, or plain operators left to its optimiser, were no faster (2 threads, 1 and 8 x 128 tokens)."""
+        if not self.int8:
+            return self.fused("Attention", [x, self.constant(name + ".weight", weight), bias], num_heads=heads)
+        whole, scale = self.rounded(name, weight, 0)
+        rounded = [f"{name}.{what}" for what in ("input", "input_scale", "input_zero")]
+        self.node("DynamicQuantizeLinear", [x], rounded)
+        scales = [rounded[1], self.constant(name + ".scale", scale[0])]
+        return self.fused("QAttention", [rounded[0], whole, bias, *scales, "", rounded[2]], num_heads=heads)
 
     def rows(self, name, ids):
         """Rows of a table; one in int8 has a scale for each row."""
         if not self.int8:
             return self.node("Gather", [self.weight(name), ids])
-        scale = self.weights[name].abs().amax(1, keepdim=True).clamp(min=1e-30) / 127
-        whole = self.constant(name + ".int8", (self.weights[name] / scale).round().to(torch.int8))
+        whole, scale = self.rounded(name, self.weights[name], 1)
         read = self.node("DequantizeLinear", [self.node("Gather", [whole, ids]), self.constant("one", torch.ones(()))])
         return self.node("Mul", [read, self.node("Gather", [self.constant(name + ".scale", scale), ids])])
 
@@ -137,7 +151,10 @@ def bert(config, weights, int8):
 
         def product(x, name, bias=None):
             return graph.product(x, base + name, weights[f"{base}{name}.weight"].t(), bias)
-        read = attention(graph, x, base, weights, config["num_attention_heads"])
+        parts = [f"{base}attention.self.{part}." for part in ("query", "key", "value")]
+        merged = torch.cat([weights[part + "weight"] for part in parts]).t()
+        bias = graph.constant(base + "qkv.bias", torch.cat([weights[part + "bias"] for part in parts]))
+        read = graph.attention(x, base + "qkv", merged, bias, config["num_attention_heads"])
         x, _ = graph.add_norm(x, product(read, "attention.output.dense"), base + "attention.output.LayerNorm", epsilon,
                               base + "attention.output.dense.bias")
         up = graph.fused("BiasGelu", [product(x, "intermediate.dense"), graph.weight(base + "intermediate.dense.bias")])
@@ -145,40 +162,6 @@ def bert(config, weights, int8):
     graph.node("Identity", [x], ["states"])
     graph.output("states", ["B", "T", config["hidden_size"]])
     return graph
-
-
-VARIANT = "mha3"
-
-
-def attention(graph, x, base, weights, heads):
-    parts = [weights[f"{base}attention.self.{part}.weight"].t() for part in ("query", "key", "value")]
-    bias = graph.constant(base + "qkv.bias", torch.cat([weights[f"{base}attention.self.{part}.bias"] for part in ("query", "key", "value")]))
-    if VARIANT == "attention":
-        if graph.int8:
-            w = torch.cat(parts, 1)
-            scale = w.abs().amax(0).clamp(min=1e-30) / 127
-            n = len(graph.nodes)
-            graph.node("DynamicQuantizeLinear", [x], [f"q.{n}", f"qs.{n}", f"qz.{n}"])
-            return graph.fused("QAttention", [f"q.{n}", graph.constant(base + "qkv.int8", (w / scale).round().to(torch.int8)), bias, f"qs.{n}",
-                               graph.constant(base + "qkv.scale", scale), "", f"qz.{n}"], num_heads=heads)
-        return graph.fused("Attention", [x, graph.constant(base + "qkv", torch.cat(parts, 1)), bias], num_heads=heads)
-    if VARIANT == "mha3":
-        if graph.int8:
-            n = len(graph.nodes)
-            graph.node("DynamicQuantizeLinear", [x], [f"q.{n}", f"qs.{n}", f"qz.{n}"])
-            qkv = []
-            for name, w in zip("qkv", parts):
-                scale = w.abs().amax(0).clamp(min=1e-30) / 127
-                qkv.append(graph.fused("MatMulIntegerToFloat", [f"q.{n}", graph.constant(base + name + ".int8", (w / scale).round().to(torch.int8)), f"qs.{n}",
-                           graph.constant(base + name + ".scale", scale), f"qz.{n}"]))
-        else:
-            qkv = [graph.product(x, base + name, w) for name, w in zip("qkv", parts)]
-        return graph.fused("MultiHeadAttention", [*qkv, bias], num_heads=heads)
-    if VARIANT == "mha1":
-        y = graph.product(x, base + "qkv", torch.cat(parts, 1))
-        n = len(graph.nodes)
-        graph.node("Split", [y], [f"s{n}.q", f"s{n}.k", f"s{n}.v"], axis=2)
-        return graph.fused("MultiHeadAttention", [f"s{n}.q", f"s{n}.k", f"s{n}.v", bias], num_heads=heads)
 
 
 def gpt2(config, weights, int8):
@@ -208,7 +191,11 @@ def gpt2(config, weights, int8):
         up = graph.fused("FastGelu", [product(normed, "mlp.c_fc"), graph.weight(base + "mlp.c_fc.bias")])
         normed, x = graph.add_norm(x, product(up, "mlp.c_proj"), next_norm, epsilon, base + "mlp.c_proj.bias")
     state = graph.node("Gather", [normed, graph.constant("end", torch.tensor(-1))], axis=1)
-    graph.node("Identity", [graph.product(state, "head", weights["wte.weight"].t())], ["logits"])
+    if int8:
+        logits = graph.product(state, "head", weights["wte.weight"].t())
+    else:  # the table of the words as it is, so that it is stored once
+        logits = graph.node("Gemm", [state, graph.weight("wte.weight")], transB=1)
+    graph.node("Identity", [logits], ["logits"])
     return graph
 
 
