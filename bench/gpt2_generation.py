@@ -3,7 +3,8 @@
 
     ninja -C build bench_gpt2_generation bench_cpu_roof
     bench/gpt2_generation.py build/bench/gpt2_generation --device cuda [--batches 1 64] [--tokens 128] [--rounds 3]
-    bench/gpt2_generation.py build/bench/gpt2_generation --device cpu [--threads 2] [--llama PATH] [--onnxruntime PATH] [--no-torch]
+    bench/gpt2_generation.py build/bench/gpt2_generation --device cpu [--threads 2] [--llama PATH] [--onnxruntime PATH]
+                             [--no-torch]
 
 On a GPU, bf16: a whole greedy search after 16 tokens beside transformers' generate; weights are spread so that choices are
 clear.
@@ -46,7 +47,7 @@ class Ours:
         self.logits = options.folder / "logits.safetensors"
 
     def prompt(self, batch, length):
-        return run_program(*self.command, "--batch", batch, "--prompt", length, "--tokens", 0, "--reps", 0)["prompt"]
+        return run_program(*self.command, "--batch", batch, "--prompt", length, "--tokens", 1, "--reps", 0)["prompt"]
 
     def run(self, prompt, tokens):
         """Prompt and tokens apart."""
@@ -57,7 +58,7 @@ class Ours:
 class OurSearch(Ours):
     def run(self, prompts, tokens):
         batch, length = prompts.shape
-        return run_program(*self.command, "--batch", batch, "--prompt", length, "--tokens", tokens, "--reps", 5, "--search")
+        return run_program(*self.command, "--batch", batch, "--prompt", length, "--tokens", tokens, "--reps", 5)
 
 
 class Torch:
@@ -175,7 +176,7 @@ def on_cpu(options):
 
 
 def on_gpu(options):
-    group = Group([OurSearch(options, "--dtype", "bf16"), Apart("transformers", Transformers, options)], Gpu())
+    group = Group([OurSearch(options, "--dtype", "bf16", "--search"), Apart("transformers", Transformers, options)], Gpu())
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; {options.tokens} tokens after {PROMPT}; medians over "
           f"{options.rounds} rounds")
     for batch in options.batches:

@@ -106,7 +106,7 @@ def ours(options, dtype, folder, reps):
                "--dtype", dtype, "--recompute", options.recompute]
     with WatchedMemory() as memory:
         lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    return float(lines[0]), list(map(float, lines[1:])), memory.peak_mb / 1024
+    return float(lines[0]), list(map(float, lines[1:])), memory.peak_bytes / 2**30
 
 
 def main():

@@ -34,10 +34,10 @@ def copy_rate():
 
 
 class WatchedMemory:
-    """The most memory of the GPU that nvidia-smi sees within the block, above what was used before it, in peak_mb."""
+    """The most memory of the GPU that nvidia-smi sees within the block, above what was used before it."""
 
     def __enter__(self):
-        self.before, self.peak_mb, self.done = self.used(), 0, threading.Event()
+        self.before, self.peak_bytes, self.done = self.used(), 0, threading.Event()
         self.watcher = threading.Thread(target=self.watch)
         self.watcher.start()
         return self
@@ -48,12 +48,12 @@ class WatchedMemory:
 
     def watch(self):
         while not self.done.wait(0.1):
-            self.peak_mb = max(self.peak_mb, self.used() - self.before)
+            self.peak_bytes = max(self.peak_bytes, self.used() - self.before)
 
     @staticmethod
     def used():
         query = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
-        return int(subprocess.run(query, capture_output=True, text=True).stdout.split()[0])
+        return 2**20 * int(subprocess.run(query, capture_output=True, text=True).stdout.split()[0])
 
 
 def print_table(times, tokens, flops):

@@ -32,7 +32,8 @@ def read_safetensors(path):
     def tensor(entry):
         dtype, (begin, end) = DTYPES[entry["dtype"]], entry["data_offsets"]
         width = torch.empty(0, dtype=dtype).element_size()
-        return torch.frombuffer(data, dtype=dtype, count=(end - begin) // width, offset=8 + size + begin).reshape(entry["shape"])
+        values = torch.frombuffer(data, dtype=dtype, count=(end - begin) // width, offset=8 + size + begin)
+        return values.reshape(entry["shape"])
     return {name: tensor(entry) for name, entry in header.items()}
 
 
@@ -71,13 +72,19 @@ class Apart:
         if self.pipe is None:
             context = multiprocessing.get_context("spawn")
             self.pipe, other = context.Pipe()
-            context.Process(target=serve, args=(other, self.make, self.arguments), daemon=True).start()
+            self.process = context.Process(target=serve, args=(other, self.make, self.arguments), daemon=True)
+            self.process.start()
             other.close()
         self.pipe.send(work)
         try:
             return self.pipe.recv()
         except EOFError:
             raise SystemExit(f"{self.name}: its process ended")
+
+    def end(self):
+        self.pipe.close()
+        self.process.join()
+        self.pipe = None
 
 
 def serve(pipe, make, arguments):
@@ -88,10 +95,10 @@ def serve(pipe, make, arguments):
             work = pipe.recv()
         except EOFError:
             return
-        result = {key: value.float().cpu().numpy() if torch.is_tensor(value) else value for key, value in runner.run(*work).items()}
+        result = runner.run(*work)
         lines = pathlib.Path("/proc/self/status").read_text().splitlines()
-        peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-        pipe.send({**result, "peak_mb": peak / 1e3})
+        result["peak_mb"] = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
+        pipe.send({key: value.float().cpu().numpy() if torch.is_tensor(value) else value for key, value in result.items()})
 
 
 class Cpu:
@@ -127,7 +134,7 @@ class Gpu:
     def watched(self, run, *work):
         with WatchedMemory() as memory:
             result = run(*work)
-        return {**result, "peak_mb": memory.peak_mb}
+        return {**result, "peak_mb": memory.peak_bytes / 1e6}
 
 
 @dataclasses.dataclass
@@ -148,12 +155,14 @@ class Group:
         """name -> what its rounds gave; a first round warms up and tells the memory."""
         results, peaks = {runner.name: [] for runner in self.runners}, {}
         for runner in self.runners:
-            first = self.machine.watched(runner.run, *work)
-            peaks[runner.name] = first["peak_mb"]
+            peaks[runner.name] = self.machine.watched(runner.run, *work)["peak_mb"]
         for _ in range(rounds):
             for runner in self.runners:
                 results[runner.name].append(runner.run(*work))
             self.machine.measure(results[self.runners[0].name][0]["weights_mb"])
+        for runner in self.runners:
+            if isinstance(runner, Apart):
+                runner.end()
         return results, peaks
 
     def compare(self, rounds, measures, remark, *work):
@@ -167,7 +176,7 @@ class Group:
             for measure in measures:
                 mine, times = ([statistics.median(result[measure.key]) for result in each] for each in (ours, rounds_))
                 middle, floor = statistics.median(times), measure.floor(self.machine, ours[0]["weights_mb"])
-                line += (f"  {measure.text(middle)} +-{50 * (max(times) - min(times)) / middle:3.0f} % {100 * floor / middle:4.0f} % "
-                         f"of the roof, ours x{middle / statistics.median(mine):5.2f}")
+                spread = 50 * (max(times) - min(times)) / middle
+                line += (f"  {measure.text(middle)} +-{spread:3.0f} %, {100 * floor / middle:3.0f} % of the roof, "
+                         f"ours x{middle / statistics.median(mine):5.2f}")
             print(f"{line}  {peaks[name]:5.0f} MB", flush=True)
-        return results

@@ -81,8 +81,8 @@ def llama_gpt2(source, program):
     missing = [str(path) for path in libraries if not path.exists()]
     if missing:
         raise SystemExit(f"--llama {source}: no {', '.join(missing)}{__doc__.partition(':')[2]}")
-    subprocess.run(["g++", "-O2", "-std=c++20", HERE / "llama_gpt2.cpp", f"-I{source}/include", f"-I{source}/ggml/include",
-                    *libraries, "-fopenmp", "-lpthread", "-ldl", "-o", program], check=True)
+    subprocess.run(["g++", "-O2", "-std=c++20", HERE / "llama_gpt2.cpp", f"-I{HERE.parents[1]}", f"-I{source}/include",
+                    f"-I{source}/ggml/include", *libraries, "-fopenmp", "-lpthread", "-ldl", "-o", program], check=True)
 
 
 class Llama:

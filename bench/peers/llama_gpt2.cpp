@@ -9,7 +9,7 @@
 
 #include <llama.h>
 
-#include "../support/measure.h"
+#include "bench/support/measure.h"
 
 namespace {
 

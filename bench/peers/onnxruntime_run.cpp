@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "../support/measure.h"
+#include "bench/support/measure.h"
 
 namespace {
 
