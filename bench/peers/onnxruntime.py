@@ -104,12 +104,13 @@ class Graph:
         y = self.node("MatMul", [x, self.constant(name + ".weight", weight)])
         return self.node("Add", [y, self.weight(bias)]) if bias else y
 
-    def attention(self, x, name, weight, bias, heads):
-        """Queries, keys and values of x by a weight [C, 3 C], and what everyone reads from everyone. Three products and
-        MultiHeadAttention, or plain operators left to its optimiser, were no faster (2 threads, 1 and 8 x 128 tokens)."""
+    def attention(self, x, name, weights, bias, heads):
+        """Queries, keys and values of x by weights [C, C], and what everyone reads from everyone. f32 as one Attention node, or
+        plain operators left to its optimiser, were no faster (2 threads, 1 and 8 x 128 tokens), and only MatMul knows bf16."""
         if not self.int8:
-            return self.fused("Attention", [x, self.constant(name + ".weight", weight), bias], num_heads=heads)
-        whole, scale = self.rounded(name, weight, 0)
+            parts = [self.product(x, f"{name}.{i}", weight) for i, weight in enumerate(weights)]
+            return self.fused("MultiHeadAttention", [*parts, bias], num_heads=heads)
+        whole, scale = self.rounded(name, torch.cat(weights, 1), 0)
         rounded = [f"{name}.{what}" for what in ("input", "input_scale", "input_zero")]
         self.node("DynamicQuantizeLinear", [x], rounded)
         scales = [rounded[1], self.constant(name + ".scale", scale[0])]
@@ -153,9 +154,8 @@ def bert(config, weights, int8):
         def product(x, name, bias=None):
             return graph.product(x, base + name, weights[f"{base}{name}.weight"].t(), bias)
         parts = [f"{base}attention.self.{part}." for part in ("query", "key", "value")]
-        merged = torch.cat([weights[part + "weight"] for part in parts]).t()
         bias = graph.constant(base + "qkv.bias", torch.cat([weights[part + "bias"] for part in parts]))
-        read = graph.attention(x, base + "qkv", merged, bias, config["num_attention_heads"])
+        read = graph.attention(x, base + "qkv", [weights[part + "weight"].t() for part in parts], bias, config["num_attention_heads"])
         x, _ = graph.add_norm(x, product(read, "attention.output.dense"), base + "attention.output.LayerNorm", epsilon,
                               base + "attention.output.dense.bias")
         up = graph.fused("BiasGelu", [product(x, "intermediate.dense"), graph.weight(base + "intermediate.dense.bias")])
@@ -192,11 +192,7 @@ def gpt2(config, weights, int8):
         up = graph.fused("FastGelu", [product(normed, "mlp.c_fc"), graph.weight(base + "mlp.c_fc.bias")])
         normed, x = graph.add_norm(x, product(up, "mlp.c_proj"), next_norm, epsilon, base + "mlp.c_proj.bias")
     state = graph.node("Gather", [normed, graph.constant("end", torch.tensor(-1))], axis=1)
-    if int8:
-        logits = graph.product(state, "head", weights["wte.weight"].t())
-    else:  # the table of the words as it is, so that it is stored once
-        logits = graph.node("Gemm", [state, graph.weight("wte.weight")], transB=1)
-    graph.node("Identity", [logits], ["logits"])
+    graph.node("Identity", [graph.product(state, "head", weights["wte.weight"].t())], ["logits"])
     return graph
 
 
