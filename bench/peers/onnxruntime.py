@@ -155,7 +155,8 @@ def bert(config, weights, int8):
             return graph.product(x, base + name, weights[f"{base}{name}.weight"].t(), bias)
         parts = [f"{base}attention.self.{part}." for part in ("query", "key", "value")]
         bias = graph.constant(base + "qkv.bias", torch.cat([weights[part + "bias"] for part in parts]))
-        read = graph.attention(x, base + "qkv", [weights[part + "weight"].t() for part in parts], bias, config["num_attention_heads"])
+        read = graph.attention(x, base + "qkv", [weights[part + "weight"].t() for part in parts], bias,
+                               config["num_attention_heads"])
         x, _ = graph.add_norm(x, product(read, "attention.output.dense"), base + "attention.output.LayerNorm", epsilon,
                               base + "attention.output.dense.bias")
         up = graph.fused("BiasGelu", [product(x, "intermediate.dense"), graph.weight(base + "intermediate.dense.bias")])
