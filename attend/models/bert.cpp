@@ -112,7 +112,7 @@ void BertLayer::operator()(nn::Residual& stream, const AttentionMask& mask) cons
   stream.through(Recompute::layer, [this, mask](nn::Residual& layer) {
     layer.leave(norm1_, attention_(layer.enter(norm1_), mask));
     layer.through(Recompute::feed_forward, [this](nn::Residual& feed) {
-      feed.leave(norm2_, contract_(expand_(feed.enter(norm2_), activation_)));
+      feed.leave(norm2_, contract_.after(expand_, feed.enter(norm2_), activation_));
     });
   });
 }

@@ -105,7 +105,7 @@ Tensor GPT2Block::step(const Tensor& stream, const nn::KvCache& cache, const nn:
 
 void GPT2Block::feed_forward(nn::Residual& stream) const {
   stream.through(Recompute::feed_forward, [this](nn::Residual& feed) {
-    feed.leave(norm2_, contract_(expand_(feed.enter(norm2_), activation_)));
+    feed.leave(norm2_, contract_.after(expand_, feed.enter(norm2_), activation_));
   });
 }
 

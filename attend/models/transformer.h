@@ -62,7 +62,7 @@ class FeedForward {
       : expand_(width, hidden), contract_(hidden, width), activation_(activation) {}
   void operator()(nn::Residual& stream, const nn::LayerNorm& norm) const {
     stream.through(Recompute::feed_forward, [this, &norm](nn::Residual& feed) {
-      feed.leave(norm, contract_(expand_(feed.enter(norm), activation_)));
+      feed.leave(norm, contract_.after(expand_, feed.enter(norm), activation_));
     });
   }
   template <class Visitor>

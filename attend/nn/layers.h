@@ -5,6 +5,7 @@
 
 #include "attend/nn/parameter.h"
 #include "attend/ops/embedding.h"
+#include "attend/ops/feed_forward.h"
 #include "attend/ops/linear.h"
 #include "attend/ops/linear_cross_entropy.h"
 #include "attend/ops/norm.h"
@@ -52,6 +53,11 @@ class Linear {
 
   Tensor operator()(const Tensor& x, Activation activation = Activation::none) const {
     return ops::linear(x, weight_, bias_, {.activation = activation, .input_major = config_.input_major});
+  }
+  // Of f of another's: the feed-forward network of a layer.
+  Tensor after(const Linear& expand, const Tensor& x, Activation activation) const {
+    return ops::feed_forward(x, {expand.weight_, expand.bias_}, {weight_, bias_},
+                             {.activation = activation, .input_major = config_.input_major});
   }
   // The two ends of a pre-norm sublayer: of the norm of x, and added to the stream that goes around it.
   Tensor of_norm(const LayerNorm& norm, const Tensor& x, Activation activation) const {

@@ -8,6 +8,51 @@
 
 namespace attend::ops {
 
+namespace {
+
+void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
+  check_floats("linear", {x, weight, bias});
+  const bool input_major = options.input_major;
+  check(weight.rank() == 2 && x.rank() >= 1 && weight.dim(input_major ? 0 : 1) == x.dim(-1),
+        "linear: x is {}, so weight must be {}, not {}", x.shape(), input_major ? "[in, out]" : "[out, in]",
+        weight.shape());
+  const std::int64_t out = weight.dim(input_major ? 1 : 0);
+  check(!bias.defined() || bias.shape() == Shape{out}, "linear: weight is {}, so bias must be [{}], not {}",
+        weight.shape(), out, bias.defined() ? bias.shape() : Shape{});
+  const Tensor& residual = options.residual;
+  check_floats("linear", {x, residual});
+  check(!residual.defined() || residual.shape() == x.shape().with_last(out),
+        "linear: the result is {}, so the residual must be, not {}", x.shape().with_last(out), residual.shape());
+  check(!residual.defined() || options.activation == Activation::none, "linear: a residual and an activation");
+}
+
+Projected forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options, bool keep) {
+  // relu's slope can be read off its result; the others need what went in.
+  const Activation activation = options.activation;
+  const Tensor& residual = options.residual;
+  const bool input_major = options.input_major;
+  const bool apart = keep && activation != Activation::none && activation != Activation::relu;
+  const Tensor y = like(lead({&x, &weight}), x.shape().with_last(weight.dim(input_major ? 1 : 0))),
+               pre = apart ? like(y) : Tensor();
+  x.backend().matmul({.a = x.flat_rows(),
+                      .b = weight,
+                      .transpose_b = !input_major,
+                      .bias = bias,
+                      .activation = activation,
+                      .pre = apart ? pre.flat_rows() : Tensor(),
+                      .residual = residual.defined() ? residual.flat_rows() : Tensor(),
+                      .settled_b = residual.defined() && !keep},
+                     {y.flat_rows()});
+  return {y, activation == Activation::relu ? y : pre};
+}
+
+}  // namespace
+
+Projected project(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options, bool keep) {
+  check_linear(x, weight, bias, options);
+  return forward(x, weight, bias, options, keep);
+}
+
 void ask_for_bias_gradient(const Tensor& y, const Tensor& bias, Activation activation) {
   if (activation == Activation::none && Grads::wants(bias)) Grads::ask_for_sums(y);
 }
@@ -27,55 +72,32 @@ Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activa
   return dy;
 }
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
-  check_floats("linear", {x, weight, bias});
-  const bool input_major = options.input_major;
-  check(weight.rank() == 2 && x.rank() >= 1 && weight.dim(input_major ? 0 : 1) == x.dim(-1),
-        "linear: x is {}, so weight must be {}, not {}", x.shape(), input_major ? "[in, out]" : "[out, in]",
-        weight.shape());
-  const std::int64_t out = weight.dim(input_major ? 1 : 0);
-  check(!bias.defined() || bias.shape() == Shape{out}, "linear: weight is {}, so bias must be [{}], not {}",
-        weight.shape(), out, bias.defined() ? bias.shape() : Shape{});
+void project_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, bool input_major, Grads& grad) {
+  Backend& backend = dy.backend();
+  const Tensor rows = dy.flat_rows(), inputs = x.flat_rows();
+  if (Grad dx = grad(x))
+    backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});
+  if (Grad dweight = grad(weight)) {
+    if (input_major)
+      backend.matmul({.a = inputs, .b = rows, .transpose_a = true}, dweight);
+    else
+      backend.matmul({.a = rows, .b = inputs, .transpose_a = true}, dweight);
+  }
+}
 
-  const Activation activation = options.activation;
-  const Tensor& residual = options.residual;
-  check_floats("linear", {x, residual});
-  check(!residual.defined() || residual.shape() == x.shape().with_last(out),
-        "linear: the result is {}, so the residual must be, not {}", x.shape().with_last(out), residual.shape());
-  check(!residual.defined() || activation == Activation::none, "linear: a residual and an activation");
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
+  check_linear(x, weight, bias, options);
   if (fits_linear8(x, weight, bias, options)) return linear8(x, weight, bias, options);
-  // relu's slope can be read off its result; the others need what went in.
-  const bool keep = activation != Activation::none && activation != Activation::relu && recorded({x, weight, bias});
-  Tensor y = like(lead({&x, &weight}), x.shape().with_last(out));
-  Tensor pre = keep ? like(y) : Tensor();
-  x.backend().matmul({.a = x.flat_rows(),
-                      .b = weight,
-                      .transpose_b = !input_major,
-                      .bias = bias,
-                      .activation = activation,
-                      .pre = keep ? pre.flat_rows() : Tensor(),
-                      .residual = residual.defined() ? residual.flat_rows() : Tensor(),
-                      .settled_b = residual.defined() && !recorded({x, weight, bias})},
-                     {y.flat_rows()});
-  const Tensor kept = activation == Activation::relu ? y : pre;
+  const Activation activation = options.activation;
+  const auto [y, kept] = forward(x, weight, bias, options, recorded({x, weight, bias}));
   ask_for_bias_gradient(y, bias, activation);
-  return record(
-      y, {x, weight, bias, residual},
-      [x, weight, to_bias = Target(bias), to_residual = Target(residual), kept, activation, input_major](
-          const Tensor& dy, Grads& grad) {
-        Backend& backend = dy.backend();
-        grad.give(to_residual, dy);
-        const Tensor d = before_activation(dy, kept, activation, to_bias, grad);
-        const Tensor rows = d.flat_rows(), inputs = x.flat_rows();
-        if (Grad dx = grad(x))
-          backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});
-        if (Grad dweight = grad(weight)) {
-          if (input_major)
-            backend.matmul({.a = inputs, .b = rows, .transpose_a = true}, dweight);
-          else
-            backend.matmul({.a = rows, .b = inputs, .transpose_a = true}, dweight);
-        }
-      });
+  return record(y, {x, weight, bias, options.residual},
+                [x, weight, to_bias = Target(bias), to_residual = Target(options.residual), kept = kept, activation,
+                 input_major = options.input_major](const Tensor& dy, Grads& grad) {
+                  grad.give(to_residual, dy);
+                  const Tensor d = before_activation(dy, kept, activation, to_bias, grad);
+                  project_backward(d, x, weight, input_major, grad);
+                });
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {

@@ -16,11 +16,18 @@ struct LinearOptions {
 //   x [.., I]   weight [O, I]   bias [O] or undefined   ->   [.., O]
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const LinearOptions& options = {});
 
-// For projections, y being the result: the bias gradient may come with dy (Grads::sums), when nothing lies between.
+// The parts of it, for ops made of projections. Forward, nothing recorded: the result, and what the activation's
+// backward reads (what went into it; relu: what came out) if keep.
+struct Projected {
+  Tensor y, kept;
+};
+Projected project(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options, bool keep);
+// y being the result: the bias gradient may come with dy (Grads::sums), when nothing lies between.
 void ask_for_bias_gradient(const Tensor& y, const Tensor& bias, Activation activation);
-// For their backward passes: dy before the activation (kept is what went into it; relu: what came out), and the bias
-// gradient: what came with dy, or else summed on the way.
+// Backward: dy before the activation, and the bias gradient: what came with dy, or else summed on the way.
 Tensor before_activation(const Tensor& dy, const Tensor& kept, Activation activation, const Target& bias, Grads& grad);
+// The gradients of x and of the weight.
+void project_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, bool input_major, Grads& grad);
 
 struct MatmulOptions {
   bool transpose_a = false, transpose_b = false;

@@ -7,7 +7,7 @@ The library alone is also in the npm package onnxruntime-node, the headers in De
 The graphs are written here, with the fused operators that its own optimiser for Transformers arrives at. int8 is what its
 dynamic quantisation makes: every product by a weight rounds its input to 8 bits, weights have a scale for each column. bf16
 exists on arm64 only, as a way of multiplying f32 (SBGEMM); on x86-64 its rows are f32 and int8. Products with scales for blocks
-of 32 or 128 weights (MatMulNBits, 8 bits) decoded no faster, and read prompts two to three times slower.
+of 32 or 128 weights (MatMulNBits, 8 bits) decoded about as fast, and read prompts two to three times slower.
 """
 import json
 import pathlib
@@ -106,7 +106,7 @@ class Graph:
 
     def attention(self, x, name, weights, bias, heads):
         """Queries, keys and values of x by weights [C, C], and what everyone reads from everyone. f32 as one Attention node, or
-        plain operators left to its optimiser, were no faster (2 threads, 1 and 8 x 128 tokens), and only MatMul knows bf16."""
+        plain operators left to its optimiser, were as fast within the noise (2 threads), and only MatMul knows bf16."""
         if not self.int8:
             parts = [self.product(x, f"{name}.{i}", weight) for i, weight in enumerate(weights)]
             return self.fused("MultiHeadAttention", [*parts, bias], num_heads=heads)

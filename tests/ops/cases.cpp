@@ -15,6 +15,7 @@ std::vector<Case> all_cases() {
   std::vector<Case> cases;
   add_linear_cases(cases);
   add_projection_cases(cases);
+  add_feed_forward_cases(cases);
   add_matmul_cases(cases);
   add_embedding_cases(cases);
   add_norm_cases(cases);

@@ -76,6 +76,7 @@ double activate(double x, Activation kind);
 
 void add_linear_cases(std::vector<Case>& cases);
 void add_projection_cases(std::vector<Case>& cases);
+void add_feed_forward_cases(std::vector<Case>& cases);
 void add_matmul_cases(std::vector<Case>& cases);
 void add_embedding_cases(std::vector<Case>& cases);
 void add_norm_cases(std::vector<Case>& cases);
