@@ -65,7 +65,7 @@ void add_feed_forward_cases(std::vector<Case>& cases) {
       cases.push_back(feed_forward_case({{2, 3, 17}, 33, 5, activation, input_major}));
     // Hopper's kernel takes these: rows and columns that end within a tile, more than one step along the depth.
     for (Activation activation : {Activation::gelu, Activation::gelu_tanh})
-      cases.push_back(feed_forward_case({{260, 72}, 200, 72, activation, input_major}));
+      cases.push_back(feed_forward_case({{260, 72}, 104, 72, activation, input_major}));
     cases.push_back(
         feed_forward_case({{260, 24}, 16, 72, Activation::relu, input_major}));  // few that are near its kink
   }
