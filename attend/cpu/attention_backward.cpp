@@ -23,8 +23,9 @@ void clear(CpuBackend& backend, const Grad& grad, std::int64_t begin, std::int64
 
 }  // namespace
 
-void CpuBackend::attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
-                                    const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias) {
+bool CpuBackend::attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
+                                    const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias,
+                                    const AttentionSums&) {
   const cpu::AttentionHeads heads(args);
   const std::int64_t B = heads.sequences(), H = heads.heads();
   const std::int64_t groups = dbias ? std::min(args.mask.bias.dim(0), B) : B;
@@ -78,6 +79,7 @@ void CpuBackend::attention_backward(const Attention& args, const Tensor& y, cons
       cpu::Out out{cpu::at(dbias.into.raw(), begin, DType::bf16), dbias.accumulate};
       rows_.scale[0][1](bias_sums + begin, 1.0f, out, end - begin);
     });
+  return false;
 }
 
 }  // namespace attend

@@ -1,7 +1,9 @@
 // Attention on the page of kernels: from tensors to the launchers of attention.cuh.
 #include "attend/cuda/attention.cuh"
+#include "attend/cuda/column_sums.cuh"
 #include "attend/cuda/cuda_backend.h"
 #include "attend/cuda/cuda_check.h"
+#include "attend/cuda/launch.cuh"
 
 namespace attend {
 namespace {
@@ -50,17 +52,28 @@ void CudaBackend::attention(const Attention& args, const Tensor& y, const Tensor
   launch_check("attention");
 }
 
-void CudaBackend::attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
-                                     const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias) {
+bool CudaBackend::attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
+                                     const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias,
+                                     const AttentionSums& sums) {
   const cuda::AttentionParams p = params_of(args, y, lse);
   cuda::AttentionBackwardParams g;
   g.dy = dy.raw();
   g.dq = gradient_of(dq), g.dk = gradient_of(dk), g.dv = gradient_of(dv), g.dbias = gradient_of(dbias);
   g.dbias_bf16 = dbias && dbias.into.dtype() == DType::bf16;
   cudaStream_t on = stream();
-  g.scratch = scratch(cuda::attention_backward_scratch(p));
+  const bool summed = sums && cuda::attention_backward_leaves_sums(p, g);
+  const std::int64_t width = args.q.width();
+  const std::size_t own = cuda::round_up_256(cuda::attention_backward_scratch(p));
+  const std::size_t partials = summed ? sizeof(float) * static_cast<std::size_t>(p.batch * 3 * width) : 0;
+  auto* memory = static_cast<unsigned char*>(scratch(own + partials));
+  g.scratch = memory;
+  if (summed) g.sums = reinterpret_cast<float*>(memory + own);
   cuda::launch_attention_backward(p, g, on);
   launch_check("attention_backward");
+  if (summed)
+    cuda::sum_partials(*this, {.data = g.sums, .chunks = p.batch, .width = width, .stride = 3 * width}, sums.dq,
+                       sums.dk, sums.dv);
+  return summed;
 }
 
 void CudaBackend::attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) {

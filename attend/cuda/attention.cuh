@@ -49,11 +49,14 @@ struct AttentionBackwardParams {
   const void* dy = nullptr;  // [query_rows, H·D]
   AttentionGradient dq, dk, dv, dbias;
   bool dbias_bf16 = false;
+  float* sums = nullptr;    // [B, 3, H·D]: dq, dk and dv summed over each sequence; attention_backward_leaves_sums()
   void* scratch = nullptr;  // attention_backward_scratch() bytes, 16-byte aligned
 };
 
 void launch_attention_forward(const AttentionParams& p, cudaStream_t stream);
 std::size_t attention_backward_scratch(const AttentionParams& p);
+// Whether the backward pass can leave sums; then it does, where they are not null.
+bool attention_backward_leaves_sums(const AttentionParams& p, const AttentionBackwardParams& g);
 void launch_attention_backward(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
 void launch_attention_weights(const AttentionParams& p, float* weights, cudaStream_t stream);
 
@@ -65,6 +68,7 @@ void launch_attention_forward_groups(const AttentionParams& p, cudaStream_t stre
 void launch_attention_forward_decode(const AttentionParams& p, cudaStream_t stream);
 void launch_attention_forward_exact(const AttentionParams& p, cudaStream_t stream);
 std::size_t attention_backward_tiled_scratch(const AttentionParams& p);
+bool attention_backward_tiled_leaves_sums(const AttentionParams& p);
 void launch_attention_backward_tiled(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
 void launch_attention_backward_short(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
 void launch_attention_backward_exact(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);

@@ -68,6 +68,8 @@ Plan plan_for(const AttentionParams& p) {
   return plan;
 }
 
+bool has_extras(const AttentionParams& p) { return p.bias || p.dropout_rate > 0; }
+
 template <class Config, bool kExtras>
 void launch(const BackwardKernelParams& a, cudaStream_t stream) {
   const auto kernel = attention_backward<Config, kExtras>;
@@ -100,6 +102,11 @@ std::size_t attention_backward_tiled_scratch(const AttentionParams& p) {
   return plan.stats + plan.query_sums + plan.key_sums;
 }
 
+bool attention_backward_tiled_leaves_sums(const AttentionParams& p) {
+  return with_config(
+      p, [&]<class Config>(Config) { return Config::kLeavesSums && !has_extras(p) && plan_for<Config>(p).parts == 1; });
+}
+
 void launch_attention_backward_tiled(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream) {
   auto* scratch = static_cast<unsigned char*>(g.scratch);
   auto* stats = reinterpret_cast<float*>(scratch);
@@ -112,7 +119,7 @@ void launch_attention_backward_tiled(const AttentionParams& p, const AttentionBa
                                  .query_sums = reinterpret_cast<float*>(scratch + plan.stats),
                                  .key_sums = reinterpret_cast<float*>(scratch + plan.stats + plan.query_sums),
                                  .parts = plan.parts};
-    if (p.bias || p.dropout_rate > 0)
+    if (has_extras(p))
       launch<Config, true>(a, stream);
     else
       launch<Config, false>(a, stream);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attend/cuda/attention_backward.cuh"
+#include "attend/cuda/attention_backward_sums.cuh"
 #include "attend/cuda/attention_wgmma.cuh"
 
 // Constants of a configuration that its kernel does not read are no mistake.
@@ -24,6 +25,7 @@ struct BackwardConfig {
   [[maybe_unused]] static constexpr bool kKeepKeys = kWidth <= 64;  // k and v stay in registers too
   // dk and dv leave through the tiles of scores, while the next keys arrive; else through those of k and v.
   [[maybe_unused]] static constexpr bool kEarlyKeys = kQueries >= kWidth;
+  [[maybe_unused]] static constexpr bool kLeavesSums = kChunk > 0;  // of dq, dk and dv
   using KeyTile = SharedTile<kKeys, kWidth>;
   using QueryTile = SharedTile<kQueries, kWidth>;
   using ScoreTile = SharedTile<kKeys, kQueries>;
@@ -125,6 +127,8 @@ class BackwardBlock {
       }
       if constexpr (Config::kChunk > 0) store_chunk();
     }
+    if constexpr (kSums)
+      if (a_.g.sums) sums_.leave(a_.p, a_.g, head_, dropout_.scale, shared_);
   }
 
  private:
@@ -132,6 +136,7 @@ class BackwardBlock {
   using KeyTile = typename Config::KeyTile;
   using QueryTile = typename Config::QueryTile;
   using ScoreTile = typename Config::ScoreTile;
+  static constexpr bool kSums = Config::kLeavesSums && !kExtras;  // dropout and bias take the last registers
 
   // A tile of keys, as far as this thread is concerned.
   struct Keys {
@@ -349,8 +354,10 @@ class BackwardBlock {
   }
 
   // dk and dv of the tile leave, or wait for the next chunk.
-  __device__ __forceinline__ void end_keys(const Keys& keys, bool last_chunk) const {
+  __device__ __forceinline__ void end_keys(const Keys& keys, bool last_chunk) {
     if (last_chunk) {
+      if constexpr (kSums)
+        if (a_.g.sums) sums_.dk.add(keys.dk), sums_.dv.add(keys.dv);
       const float k_factors[2] = {a_.p.scale, a_.p.scale}, v_factors[2] = {dropout_.scale, dropout_.scale};
       unsigned char* way_out = shared_ + (Config::kEarlyKeys ? Config::kScoresAt : 0);
       const AttentionGradient &dk = a_.g.dk, &dv = a_.g.dv;
@@ -368,6 +375,8 @@ class BackwardBlock {
   __device__ __forceinline__ void store_chunk() {
     for (int m = max(chunk_, first_tile<Config>(span_, a_.parts, part_)); m < chunk_end_ && a_.g.dq.data; ++m) {
       load_shared(dq_, chunk_sums(m));
+      if constexpr (kSums)
+        if (a_.g.sums) sums_.dq.add(dq_);
       if (a_.parts > 1)
         store_sums(dq_, query_sums<Config>(a_, part_, head_, m));
       else
@@ -391,6 +400,7 @@ class BackwardBlock {
   int n_ = 0;                      // the tile of keys
   bool arriving_ = false;          // it has been asked for
   float dq_[Config::kQueryColumns / 8][4];
+  HeadSums<Config> sums_;
 };
 
 }  // namespace attend::cuda

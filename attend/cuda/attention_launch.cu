@@ -13,8 +13,16 @@ bool empty(const AttentionParams& p) { return p.batch == 0 || p.heads == 0 || p.
 // Up to this many queries a head, keys are read once by whole blocks instead of multiplied by tiles.
 constexpr int kDecodeQueries = 4;
 
-// One head is one block: T and S up to 64, D up to 64.
-bool is_short(const AttentionParams& p) { return p.queries <= 64 && p.keys <= 64 && p.width <= 64; }
+// The backward pass goes to the tensor cores.
+bool has_tiles(const AttentionParams& p, const AttentionBackwardParams& g) {
+  return p.bf16 && attention_rows_aligned(p) && aligned(g.dy, 8) && aligned(g.dq.data, g.dq.stride) &&
+         aligned(g.dk.data, g.dk.stride) && aligned(g.dv.data, g.dv.stride);
+}
+
+// One head is one block of it: T and S up to 64, D up to 64.
+bool is_short(const AttentionParams& p, const AttentionBackwardParams& g) {
+  return p.queries <= 64 && p.keys <= 64 && p.width <= 64 && !g.dbias.data;
+}
 
 std::size_t element_bytes(const AttentionParams& p) { return p.bf16 ? 2 : 4; }
 
@@ -74,6 +82,11 @@ std::size_t attention_backward_scratch(const AttentionParams& p) {
   return p.bf16 && tiled > stats ? tiled : stats;
 }
 
+bool attention_backward_leaves_sums(const AttentionParams& p, const AttentionBackwardParams& g) {
+  return !empty(p) && p.queries > 0 && p.query_rows > 0 && has_tiles(p, g) && !is_short(p, g) &&
+         attention_backward_tiled_leaves_sums(p);
+}
+
 void launch_attention_backward(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream) {
   if (empty(p)) return;
   const bool hidden = p.query_offsets && p.key_lengths;  // rows between the sequences' keys
@@ -89,11 +102,9 @@ void launch_attention_backward(const AttentionParams& p, const AttentionBackward
       if (to->data && !to->accumulate && !hidden)
         clear_behind(p, to->data, to->stride, p.key_rows, key_offsets, stream);
   }
-  const bool tiled = p.bf16 && attention_rows_aligned(p) && aligned(g.dy, 8) && aligned(g.dq.data, g.dq.stride) &&
-                     aligned(g.dk.data, g.dk.stride) && aligned(g.dv.data, g.dv.stride);
-  if (!tiled)
+  if (!has_tiles(p, g))
     launch_attention_backward_exact(p, g, stream);
-  else if (is_short(p) && !g.dbias.data)
+  else if (is_short(p, g))
     launch_attention_backward_short(p, g, stream);
   else
     launch_attention_backward_tiled(p, g, stream);

@@ -91,8 +91,8 @@ class CudaBackend final : public Backend {
                          const Grad& dbias, const Grad& branch_sums) override;
 
   void attention(const Attention& args, const Tensor& y, const Tensor& lse) override;
-  void attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy, const Grad& dq,
-                          const Grad& dk, const Grad& dv, const Grad& dbias) override;
+  bool attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy, const Grad& dq,
+                          const Grad& dk, const Grad& dv, const Grad& dbias, const AttentionSums& sums) override;
   void attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) override;
   void additive_scores(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& scores) override;
   void additive_scores_backward(const Tensor& dscores, const Tensor& q, const Tensor& k, const Tensor& v,

@@ -1,6 +1,7 @@
 #include "attend/ops/attention.h"
 
 #include <cmath>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
@@ -81,7 +82,18 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     probe->attention(options.label, weights);
   }
   return record(y, {q, k, v, options.mask.bias}, [args, y, lse](const Tensor& dy, Grads& grad) {
-    dy.backend().attention_backward(args, y, lse, dy, grad(args.q), grad(args.k), grad(args.v), grad(args.mask.bias));
+    // The sums of each before the next gradient: where q, k and v are one, the next adds to it.
+    const auto place = [&](const Tensor& x) {
+      const Grad dx = grad(x);
+      return std::pair(dx, Grads::sums(x, dx));
+    };
+    const auto [dq, q_sums] = place(args.q);
+    const auto [dk, k_sums] = place(args.k);
+    const auto [dv, v_sums] = place(args.v);
+    const bool summed = dy.backend().attention_backward(args, y, lse, dy, dq, dk, dv, grad(args.mask.bias),
+                                                        {.dq = q_sums, .dk = k_sums, .dv = v_sums});
+    if (!summed)
+      for (const Grad& dx : {dq, dk, dv}) Grads::forget_sums(dx);
   });
 }
 

@@ -42,6 +42,7 @@ std::array<Tensor, N> split(const Tensor& x) {
   }
   // Each part is a record of its own over the same memory; `whole` is where their common gradient will lie.
   const Memory whole = x.pass()->alias(x);
+  whole->asks_for_sums = x.storage()->asks_for_sums;
   for (int i = 0; i < N; ++i) {
     parts[i] = Tensor(x.pass()->alias(x), x.columns(i * width, width).window());
     parts[i].storage()->whole = whole;

@@ -91,6 +91,12 @@ struct Attention {
   Dropout dropout = {};
 };
 
+// Where the column sums of an attention's gradients go, f32 [H·D] each.
+struct AttentionSums {
+  Grad dq, dk, dv;
+  explicit operator bool() const { return dq || dk || dv; }
+};
+
 // sum = x + dropout(branch); y = (sum - mean) · rstd · weight + bias.   branch, sum may be undefined together: plain
 // layer norm
 struct AddNorm {
@@ -234,8 +240,10 @@ class Backend {
 
   // Attention. y [.., H·D]; lse f32 [rows of q, H]; weights f32 [B, H, T, S] (after masking, before dropout).
   virtual void attention(const Attention& args, const Tensor& y, const Tensor& lse) = 0;
-  virtual void attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
-                                  const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias) = 0;
+  // Also leaves the column sums of dq, dk and dv where it can in passing; false where it cannot, and did not.
+  virtual bool attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
+                                  const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias,
+                                  const AttentionSums& sums) = 0;
   virtual void attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) = 0;
   // scores[b, t, s] = v · tanh(q[b, t] + k[b, s]) (Bahdanau et al. 2015).  q [B, T, C], k [B, S, C], v [C]
   virtual void additive_scores(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& scores) = 0;

@@ -94,6 +94,10 @@ Grad Grads::sums(const Target& x, const Grad& dx) {
   return {Tensor(gradient->sums, {{width}, window.offset, width, DType::f32})};
 }
 
+void Grads::forget_sums(const Grad& dx) {
+  if (dx) dx.into.storage()->forget_sums();
+}
+
 Tensor Grads::sums_of(const Tensor& dx) {
   const Storage* gradient = dx.storage();
   if (!gradient->sums || gradient->summed != dx.width()) return {};

@@ -53,6 +53,7 @@ class Grads {
   // may leave them, f32 [C]; and beside dx they stay for the projection's backward until something else is added to it.
   static void ask_for_sums(const Tensor& x) { x.storage()->asks_for_sums = true; }
   static Grad sums(const Target& x, const Grad& dx);  // where to leave them; empty when that is not wanted
+  static void forget_sums(const Grad& dx);            // the kernel did not leave them
   static Tensor sums_of(const Tensor& dx);            // undefined when nobody did
 };
 

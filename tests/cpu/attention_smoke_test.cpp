@@ -158,7 +158,7 @@ std::vector<float> run(const Case& c) {
   const Tensor dk = dkv.columns(0, in.k.width()), dv = dkv.columns(in.k.width(), in.k.width());
   cpu.fill(dkv, 1.0f);
   if (c.groups) dbias = like(in.bias), cpu.fill(dbias, 2.0f);
-  cpu.attention_backward(args, y, lse, in.dy, {dq}, {dk, true}, {dv, true}, {dbias, true});
+  cpu.attention_backward(args, y, lse, in.dy, {dq}, {dk, true}, {dv, true}, {dbias, true}, {});
 
   const Doubles want = reference(in, args.scale, seed);
   // bf16: δ comes from the rounded y, so a row of ds is off by about sqrt(D) · 2^-9.
@@ -174,7 +174,7 @@ std::vector<float> run(const Case& c) {
   expect_near(dv, want.dv, 1, loose, "dv");
   if (c.groups) expect_near(dbias, want.dbias, 2, loose, "dbias");
   // Written instead of added.
-  cpu.attention_backward(args, y, lse, in.dy, {}, {dk}, {dv}, {});
+  cpu.attention_backward(args, y, lse, in.dy, {}, {dk}, {dv}, {}, {});
   expect_near(dk, want.dk, 0, loose, "dk written");
   expect_near(dv, want.dv, 0, loose, "dv written");
   std::vector<float> all = download(y);

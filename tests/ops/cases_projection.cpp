@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "attend/ops/arithmetic.h"
+#include "attend/ops/attention.h"
+#include "attend/ops/layout.h"
 #include "attend/ops/linear.h"
 #include "attend/ops/norm.h"
 #include "attend/tensor/tape.h"
+#include "tests/ops/attention_reference.h"
 #include "tests/ops/cases.h"
 
 namespace attend::test {
@@ -89,6 +92,55 @@ Case projection_case(const ProjectionSpec& spec) {
   };
 }
 
+// Causal attention over the thirds of what one projection made, with another reader of the keys or without.
+struct AttentionSpec {
+  std::string name;
+  std::int64_t batch = 1, length = 1, in = 1, heads = 1, head = 8;
+  bool keys_read = false;
+};
+
+Tensors run_attention(const AttentionSpec& spec, std::span<const Tensor> in) {
+  const Tensor made = ops::linear(in[0], in[1], in[2]);
+  const auto [q, k, v] = ops::split<3>(made);
+  Tensors outputs{ops::attention(q, k, v, {.heads = spec.heads, .mask = {.causal = true}})};
+  if (spec.keys_read) outputs.push_back(ops::scale(k, 3));
+  return outputs;
+}
+
+Arrays attention_reference(const AttentionSpec& spec, std::span<const Array> in) {
+  const std::int64_t width = spec.heads * spec.head;
+  Array parts[3];
+  for (std::int64_t part = 0; part < 3; ++part) {
+    Array& made = parts[part] = Array({spec.batch, spec.length, width});
+    const std::int64_t first = part * width;
+    for (std::int64_t r = 0; r < made.rows(); ++r)
+      for (std::int64_t o = 0; o < width; ++o) {
+        made.at(r, o) = in[2](first + o);
+        for (std::int64_t i = 0; i < spec.in; ++i) made.at(r, o) += in[0].at(r, i) * in[1](first + o, i);
+      }
+  }
+  AttentionReference reference{.heads = spec.heads, .causal = true};
+  for (std::int64_t b = 0; b < spec.batch; ++b)
+    reference.sequences.push_back({b * spec.length, spec.length, b * spec.length, spec.length, spec.length});
+  Arrays outputs{reference(parts[0], parts[1], parts[2])};
+  if (spec.keys_read) {
+    for (double& value : parts[1].values) value *= 3;
+    outputs.push_back(parts[1]);
+  }
+  return outputs;
+}
+
+Case attention_case(const AttentionSpec& spec) {
+  const std::int64_t out = 3 * spec.heads * spec.head;
+  return {
+      .name = "projection_attention_" + spec.name,
+      .inputs = {reals({spec.batch, spec.length, spec.in}), weights({out, spec.in}), weights({out})},
+      .run = [spec](std::span<const Tensor> inputs) { return run_attention(spec, inputs); },
+      .reference = [spec](std::span<const Array> inputs) { return attention_reference(spec, inputs); },
+      .slack = 3,
+  };
+}
+
 }  // namespace
 
 void add_projection_cases(std::vector<Case>& cases) {
@@ -115,6 +167,11 @@ void add_projection_cases(std::vector<Case>& cases) {
   cases.push_back(
       projection_case({.name = "gelu", .x = {4, 6}, .out = 24, .stream = {4, 24}, .activation = Activation::gelu}));
   cases.push_back(projection_case({.name = "many_rows", .x = {300, 3}, .out = 8, .stream = {300, 8}}));
+  // More than 64 positions: what the tensor cores of a GPU take by tiles.
+  cases.push_back(attention_case({.name = "thirds", .batch = 2, .length = 70, .in = 4, .heads = 2, .head = 8}));
+  cases.push_back(attention_case({.name = "wide", .batch = 1, .length = 100, .in = 3, .heads = 1, .head = 40}));
+  cases.push_back(
+      attention_case({.name = "keys_read", .batch = 1, .length = 70, .in = 4, .head = 8, .keys_read = true}));
   cases.push_back(projection_case({.name = "no_rows", .x = {0, 3}, .out = 8, .stream = {0, 8}}));
 }
 

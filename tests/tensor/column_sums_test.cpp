@@ -5,6 +5,8 @@
 #include <array>
 
 #include "attend/ops/arithmetic.h"
+#include "attend/ops/attention.h"
+#include "attend/ops/layout.h"
 #include "attend/ops/linear.h"
 #include "attend/ops/norm.h"
 #include "attend/tensor/tape.h"
@@ -55,6 +57,25 @@ TEST_F(ColumnSums, ReachAProjectionThatIsComputedAgain) {
   EXPECT_EQ(reductions(added(recomputed(pass_, project)[0])), 0);
   const auto all = [this] { return std::array<Tensor, 1>{added(projected())}; };
   EXPECT_EQ(reductions(recomputed(pass_, all)[0]), 0);
+}
+
+TEST_F(ColumnSums, ComeThroughASplit) {
+  const Tensor weight = variable({24, 8}), bias = variable({24});
+  const auto attended = [&](bool keys_read, bool values_made) {
+    const auto [q, k, v] = ops::split<3>(ops::linear(x_, weight, bias).reshape({1, 4, 24}));
+    const Tensor y = ops::attention(q, k, values_made ? v : x_.reshape({1, 4, 8}), {});
+    return keys_read ? ops::add(y, ops::scale(k, 2)) : y;
+  };
+  EXPECT_EQ(reductions(attended(false, true)), 0);
+  EXPECT_EQ(reductions(attended(true, true)), 1);
+  EXPECT_EQ(reductions(attended(false, false)), 1);  // nothing flows into a third of it
+  backend_.leaves_attention_sums = false;
+  EXPECT_EQ(reductions(attended(false, true)), 1);
+}
+
+TEST_F(ColumnSums, OfOneTensorInEveryRoleAreTakenAgain) {
+  const Tensor made = projected().reshape({1, 4, 8});
+  EXPECT_EQ(reductions(ops::attention(made, made, made, {})), 1);
 }
 
 TEST_F(ColumnSums, NobodyElsesAreTaken) {

@@ -13,6 +13,7 @@ class NullBackend final : public Backend {
  public:
   std::size_t allocations = 0, live = 0;
   int reductions = 0;
+  bool leaves_attention_sums = true;
 
   std::string name() const override { return "null"; }
   bool on_host() const override { return true; }
@@ -53,8 +54,10 @@ class NullBackend final : public Backend {
   void add_norm_backward(const AddNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Grad&,
                          const Grad&, const Grad&, const Grad&, const Grad&) override {}
   void attention(const Attention&, const Tensor&, const Tensor&) override {}
-  void attention_backward(const Attention&, const Tensor&, const Tensor&, const Tensor&, const Grad&, const Grad&,
-                          const Grad&, const Grad&) override {}
+  bool attention_backward(const Attention&, const Tensor&, const Tensor&, const Tensor&, const Grad&, const Grad&,
+                          const Grad&, const Grad&, const AttentionSums&) override {
+    return leaves_attention_sums;
+  }
   void attention_weights(const Attention&, const Tensor&, const Tensor&) override {}
   void additive_scores(const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
   void additive_scores_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Grad&, const Grad&,
