@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""A training step of GPT-2 124M, 64 x 1,024 tokens, bf16: ours beside torch compiled, interleaved, in one run.
+"""A training step of GPT-2 124M, 64 x 1,024 tokens, bf16: ours beside torch compiled and llm.c, interleaved, in one run.
 
     bench/gpt2_training.py build/bench/gpt2_training [--batch 64] [--length 1024] [--rounds 5] [--eager] [--dtypes bf16 fp8]
+                           [--llmc PATH]
 
-Both sides start from the same weights (vocabulary padded to 50,304) on the same ids; the losses of the first step are
+All sides start from the same weights (vocabulary padded to 50,304) on the same ids; the losses of the first step are
 compared. torch: autocast bf16, scaled_dot_product_attention, fused AdamW, clipping at 1, no dropout, torch.compile of
-the model with its loss. Memory: torch's peak of allocated bytes, and what nvidia-smi sees of ours.
+the model with its loss. llm.c: --llmc is its program or its folder; bench/peers/llmc.py says how to get it. Memory:
+torch's peak of allocated bytes, and what nvidia-smi sees of the programs.
 """
 import argparse
 import json
 import math
 import os
+import pathlib
+import shlex
 import statistics
 import subprocess
 import tempfile
@@ -21,6 +25,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from gpu_steps import WatchedMemory, print_table, torch_times
+from peers.llmc import LLMC
 
 VOCABULARY, WIDTH, HEADS, LAYERS = 50304, 768, 12, 12
 
@@ -75,7 +80,7 @@ def save(model, folder, length):
 def ids_of(batch, length):
     """The formula of gpt2_training.cpp."""
     i = torch.arange(batch * length, dtype=torch.int64)
-    return (i * i % 1_000_003 * 31 % VOCABULARY).view(batch, length).cuda()
+    return (i * i % 1_000_003 * 31 % VOCABULARY).view(batch, length)
 
 
 def torch_step(folder, options, compiled):
@@ -85,7 +90,7 @@ def torch_step(folder, options, compiled):
     model = model.cuda()
     run = torch.compile(model) if compiled else model
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1, fused=True)
-    ids = ids_of(options.batch, options.length)
+    ids = ids_of(options.batch, options.length).cuda()
     labels = torch.cat([ids[:, 1:], torch.full_like(ids[:, :1], -100)], 1)
 
     def step():
@@ -100,13 +105,17 @@ def torch_step(folder, options, compiled):
     return step
 
 
-def ours(options, dtype, folder, reps):
-    """Loss of the first step, times, and the most memory seen above what was used before."""
-    command = [options.program, "--model", folder, "--batch", str(options.batch), "--length", str(options.length), "--reps", str(reps),
-               "--dtype", dtype, "--recompute", options.recompute]
-    with WatchedMemory() as memory:
+class Ours:
+    def __init__(self, options, dtype, folder):
+        self.name = "ours" if dtype == options.dtypes[0] else f"ours {dtype}"
+        self.command = [options.program, "--model", folder, "--batch", str(options.batch), "--length", str(options.length),
+                        "--dtype", dtype, "--recompute", options.recompute]
+
+    def run(self, steps):
+        """Loss of the first step, and the milliseconds of `steps` later ones."""
+        command = [*self.command, "--reps", str(steps)]
         lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    return float(lines[0]), list(map(float, lines[1:])), memory.peak_bytes / 2**30
+        return float(lines[0]), list(map(float, lines[1:]))
 
 
 def main():
@@ -118,6 +127,9 @@ def main():
     parser.add_argument("--dtypes", nargs="+", default=["bf16"], help="of ours: bf16, fp8 (torch stays in bf16)")
     parser.add_argument("--recompute", default="none", help="of ours: none, feed-forward, layer")
     parser.add_argument("--eager", action="store_true", help="also time torch without torch.compile")
+    parser.add_argument("--llmc", type=pathlib.Path, help="llm.c's program train_gpt2cu, or the folder it was built in")
+    parser.add_argument("--llmc-flags", type=shlex.split, default=["-r", "0"],
+                        help='more flags for it; "-r 0" (unless told): keep what GELU gives, as ours does')
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     with tempfile.TemporaryDirectory() as folder:
@@ -128,12 +140,16 @@ def main():
         torch.cuda.reset_peak_memory_stats()
         for step in steps.values():
             torch_times(step, 4)
-        names = {dtype: "ours" if dtype == options.dtypes[0] else f"ours {dtype}" for dtype in options.dtypes}
-        times, memory = {name: [] for name in (*names.values(), *steps)}, {}
+        programs = [Ours(options, dtype, folder) for dtype in options.dtypes]
+        if options.llmc:
+            programs.append(LLMC(options, folder, ids_of(options.batch, options.length)))
+        times, memory = {name: [] for name in (*(program.name for program in programs), *steps)}, {}
         for _ in range(options.rounds):
-            for dtype, name in names.items():
-                losses[name], measured, memory[name] = ours(options, dtype, folder, 10)
-                times[name].append(statistics.median(measured))
+            for program in programs:
+                with WatchedMemory() as watched:
+                    losses[program.name], measured = program.run(10)
+                memory[program.name] = watched.peak_bytes / 2**30
+                times[program.name].append(statistics.median(measured))
             for name, step in steps.items():
                 times[name].append(statistics.median(torch_times(step, 10)))
     tokens = options.batch * options.length
@@ -145,7 +161,7 @@ def main():
     print_table(times, tokens, 6 * tokens * (products + LAYERS * WIDTH * options.length))
     worst = max(abs(loss - losses["ours"]) for loss in losses.values())
     if not worst < 0.02 * math.log(VOCABULARY):
-        raise SystemExit(f"the losses differ by {worst:.4f}: the two sides do not compute the same")
+        raise SystemExit(f"the losses differ by {worst:.4f}: the sides do not compute the same")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-// Lines translated by a model's folder, timed; bench/translation_decoding.py runs it beside torch.
+// Lines translated by a model's folder, timed; bench/translation_decoding.py runs it beside its peers.
 //   translation_decoding --model DIR --input FILE [--sentences 200] [--beams 1] [--batch 1] [--threads 2] [--reps 1]
 //                        [--dtype f32] [--weights stored] [--device cpu] [--texts]
 // Prints a JSON object: how many seconds each repetition took, from lines to lines (the model is loaded and has been
-// used once); with --texts also what came out, and how many tokens each translation has, its end among them.
+// used once), megabytes of weights and the largest memory; with --texts also what came out, and how many tokens each
+// translation has, its end among them.
 #include <fmt/core.h>
 
-#include <chrono>
 #include <fstream>
 
 #include "attend/backends.h"
@@ -13,6 +13,7 @@
 #include "attend/base/json.h"
 #include "attend/tasks/translator.h"
 #include "bench/support/bench_main.h"
+#include "bench/support/measure.h"
 
 namespace {
 
@@ -56,11 +57,12 @@ void run(const Options& options) {
   loaded->translator.translate(warm, options.translate);
   Json report = {{"seconds", Json::array()}};
   for (int rep = 0; rep < options.reps; ++rep) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = BenchClock::now();
     loaded->translator.translate(lines, options.translate);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    report["seconds"].push_back(took.count());
+    report["seconds"].push_back(seconds_since(start));
   }
+  report["weights_mb"] = static_cast<double>(loaded->parameters.bytes()) / 1e6;
+  report["peak_mb"] = peak_memory_mb();
   if (options.texts) add_texts(report, loaded->translator, lines, options.translate);
   fmt::print("{}\n", report.dump());
 }

@@ -1,31 +1,39 @@
 #!/usr/bin/env python3
-"""Translated tokens a second: ours beside the same model in PyTorch with cached keys and values, in one run.
+"""Translated tokens a second on the CPU: ours beside its peers, same weights, interleaved, in one run.
 
+    ninja -C build attend bench_translation_decoding bench_cpu_roof
     bench/translation_decoding.py build/bench/translation_decoding --model DIR --input FILE [--threads 2] [--rounds 5]
+                                  [--base] [--weights f32 int8] [--ctranslate2 PATH] [--no-torch]
 
-The first --sentences lines of FILE are translated by both from the same weights, sorted by length and cut into batches
-in the same way, greedily and with 4 beams; both drop sentences that are done, project the sources' keys and values
-once, and stop a beam search when nothing open can still win. torch does its products by the faster of its BLAS and
-oneDNN, which is measured before. First the share of sentences with the same translation is printed; then rounds of ours
-and theirs alternate, each timed inside a warm process, with medians and their ratio. Last, how long `attend translate`
-takes for one line from its start to its end, and its largest memory.
+The first --sentences lines of FILE are translated by all from the same weights, sorted by length and cut into batches,
+greedily and with 4 beams. --base: by a Transformer base of random weights (32,000 words, the tokenizer of --model, every
+translation 48 tokens long).
+
+In f32 the peer is the same model in torch with cached keys and values: it drops sentences that are done, projects the
+sources' keys and values once, stops a beam search when nothing open can still win, and does its products by the faster of its
+BLAS and oneDNN, which is measured before. In f32 and int8 it is CTranslate2 (--ctranslate2: a program or its source folder;
+bench/peers/ctranslate2.py says how to get it). Rounds alternate, each timed inside a warm process. Printed are the share of
+sentences with the translation of ours in f32, the median, half the spread over the rounds, the share of the roof (operations
+of a token, or reading the decoder's weights once a step, whichever takes longer), how many times faster ours is, and memory.
+Last, how long `attend translate` takes for one line from its start to its end, and its largest memory.
 
 It needs a quiet machine: with more threads than free cores torch's threads wait for each other, and ours looks better
 than it is.
 """
 import argparse
+import itertools
 import json
-import math
 import pathlib
 import statistics
 import subprocess
 import sys
-import time
 
 import torch
-import torch.nn.functional as F
 
-from side_by_side import read_safetensors
+from peers.ctranslate2 import CTranslate2
+from peers.torch_transformer import Linear, Model, Torch  # Linear: bert_encoding.py and gpt2_generation.py take it from here
+from side_by_side import Apart, Cpu, Group, Measure, run_program
+from transformer_base import VOCABULARY, write_base
 
 # Runs a program and prints its seconds and kilobytes. A process of its own: what the kernel calls a child's largest memory
 # is never below what its parent had when it started it, and torch has more than we do.
@@ -37,297 +45,51 @@ print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN).
 """
 
 
-class Linear:
-    """x Wᵀ + b by torch's BLAS, by oneDNN with weights laid out once, or for one row as a matrix by a vector: whichever is
-    fastest for so many rows (with distributions' OpenBLAS the vector by 1.5 to 2.3 times, oneDNN from a few rows on by 2
-    to 3)."""
-    faster = {}  # by the size of the product, rows to a power of two
-
-    def __init__(self, weight, bias=None):
-        self.weight, self.bias = weight.contiguous(), None if bias is None else bias.contiguous()
-        self.packed = self.weight.to_mkldnn()
-
-    def blas(self, x):
-        return F.linear(x, self.weight, self.bias)
-
-    def onednn(self, x):
-        return torch._C._nn.mkldnn_linear(x.to_mkldnn(), self.packed, self.bias).to_dense()
-
-    def vector(self, x):
-        y = torch.mv(self.weight, x.reshape(-1))
-        return (y if self.bias is None else y + self.bias).reshape(*x.shape[:-1], -1)
-
-    def __call__(self, x):
-        rows = x.numel() // x.shape[-1]
-        key = self.weight.shape, rows.bit_length()
-        if key not in Linear.faster:
-            ways = (Linear.blas, Linear.onednn) + ((Linear.vector,) if rows == 1 else ())
-            Linear.faster[key] = min(ways, key=lambda way: median_seconds(lambda: way(self, x)))
-        return Linear.faster[key](self, x)
-
-
-def median_seconds(function, reps=9):
-    times = []
-    for _ in range(reps):
-        begin = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
-
-
-def scaled_dot_product(q, k, v, mask=None):
-    """[B, H, T, D] each; mask is added to the scores."""
-    if hasattr(F, "scaled_dot_product_attention"):
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
-    return torch.softmax(scores if mask is None else scores + mask, -1) @ v
-
-
-class Model:
-    """The Transformer of a folder, its decoder one position at a time."""
-
-    def __init__(self, folder):
-        config = json.loads((folder / "config.json").read_text())
-        known = {"model_type": "transformer", "positions": "sinusoidal", "activation": "relu", "shared_embeddings": True,
-                 "scaled_embeddings": True, "output_bias": False, "decoder_heads": 0, "decoder_hidden": 0}
-        for key, value in known.items():
-            if config[key] != value:
-                raise SystemExit(f"{folder}: {key} is {config[key]}; only {value} was written down for torch")
-        self.weights = {name: value.float() for name, value in read_safetensors(folder / "model.safetensors").items()}
-        self.width, self.heads, self.pre_norm = config["width"], config["heads"], config["pre_norm"]
-        self.final_norm = config["final_norm"] or config["pre_norm"]
-        self.max_length = config["max_length"]
-        self.embedding = self.weights["embedding.weight"]
-        self.output = Linear(self.embedding)
-        angles = torch.arange(self.max_length).double()[:, None] / 10000 ** (torch.arange(0, self.width, 2).double() / self.width)
-        self.positions = torch.stack([angles.sin(), angles.cos()], -1).reshape(self.max_length, self.width).float()
-        self.encoder = [self.layer(f"encoder.layers.{i}.") for i in range(config["encoder_layers"])]
-        self.decoder = [self.layer(f"decoder.layers.{i}.") for i in range(config["decoder_layers"])]
-
-    def layer(self, prefix):
-        """Norms and projections by name; the fused projection of cross-attention cut into queries and the rest."""
-        names = [name[len(prefix):-len("weight")] for name in self.weights if name.startswith(prefix) and name.endswith("weight")]
-        layer = {}
-        for name in names:
-            weight, bias = self.weights[prefix + name + "weight"], self.weights[prefix + name + "bias"]
-            if name.startswith("norm"):
-                layer[name[:-1]] = weight, bias
-            elif name == "multihead_attn.in_proj_":
-                layer["query"] = Linear(weight[:self.width], bias[:self.width])
-                layer["memory"] = Linear(weight[self.width:], bias[self.width:])
-            else:
-                layer[name[:-1]] = Linear(weight, bias)
-        return layer
-
-    def norm(self, x, weights):
-        return F.layer_norm(x, (self.width,), *weights)
-
-    def sublayer(self, x, weights, function):
-        return x + function(self.norm(x, weights)) if self.pre_norm else self.norm(x + function(x), weights)
-
-    def finish(self, x, stack):
-        return self.norm(x, (self.weights[stack + ".norm.weight"], self.weights[stack + ".norm.bias"])) if self.final_norm else x
-
-    def split(self, x):
-        return x.view(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
-
-    def join(self, x, output):
-        return output(x.transpose(1, 2).reshape(x.shape[0], -1, self.width))
-
-    def feed_forward(self, layer):
-        return lambda x: layer["linear2"](torch.relu(layer["linear1"](x)))
-
-    def encode(self, ids, mask):
-        x = self.embedding[ids] * math.sqrt(self.width) + self.positions[:ids.shape[1]]
-        for layer in self.encoder:
-            def attention(x):
-                q, k, v = layer["self_attn.in_proj"](x).chunk(3, -1)
-                return self.join(scaled_dot_product(self.split(q), self.split(k), self.split(v), mask), layer["self_attn.out_proj"])
-
-            x = self.sublayer(x, layer["norm1"], attention)
-            x = self.sublayer(x, layer["norm2"], self.feed_forward(layer))
-        return self.finish(x, "encoder")
-
-
-class Decoder:
-    """Rows that are written together, `group` for each source."""
-
-    def __init__(self, model, sources, group, pad):
-        lengths = torch.tensor([len(ids) for ids in sources])
-        longest = int(lengths.max())
-        ids = torch.tensor([row + [pad] * (longest - len(row)) for row in sources])
-        self.model, self.group, self.length = model, group, 0
-        self.mask = None  # [B, 1, 1, S]
-        if int(lengths.min()) < longest:
-            self.mask = torch.zeros(len(sources), 1, 1, longest).masked_fill_(
-                (torch.arange(longest) >= lengths[:, None])[:, None, None], -math.inf)
-        memory = model.encode(ids, self.mask)
-        self.memory = [[model.split(half) for half in layer["memory"](memory).chunk(2, -1)] for layer in model.decoder]
-        self.rows, self.capacity = len(sources) * group, 16
-        self.cache = [[self.empty(), self.empty()] for _ in model.decoder]
-
-    def empty(self):
-        return torch.empty(self.rows, self.model.heads, self.capacity, self.model.width // self.model.heads)
-
-    def grow(self):
-        self.capacity *= 2
-        for pair in self.cache:
-            for i, old in enumerate(pair):
-                pair[i] = self.empty()
-                pair[i][:, :, :self.length] = old
-
-    def step(self, tokens):
-        """Logits [rows, V] of what follows."""
-        model, now = self.model, self.length
-        if now == self.capacity:
-            self.grow()
-        x = model.embedding[tokens].unsqueeze(1) * math.sqrt(model.width) + model.positions[now]
-        for layer, (keys, values), memory in zip(model.decoder, self.cache, self.memory):
-            def attention(x):
-                q, k, v = layer["self_attn.in_proj"](x).chunk(3, -1)
-                keys[:, :, now:now + 1], values[:, :, now:now + 1] = model.split(k), model.split(v)
-                return model.join(scaled_dot_product(model.split(q), keys[:, :, :now + 1], values[:, :, :now + 1]),
-                                  layer["self_attn.out_proj"])
-
-            def read(x):  # the rows of a source as if they were positions
-                q = layer["query"](x).view(-1, self.group, model.width)
-                return model.join(scaled_dot_product(model.split(q), *memory, self.mask), layer["multihead_attn.out_proj"]).view(x.shape)
-
-            x = model.sublayer(x, layer["norm1"], attention)
-            x = model.sublayer(x, layer["norm2"], read)
-            x = model.sublayer(x, layer["norm3"], model.feed_forward(layer))
-        self.length += 1
-        return model.output(model.finish(x, "decoder")[:, 0])
-
-    def reorder(self, rows):
-        if rows == list(range(self.rows)):
-            return
-        index = torch.tensor(rows)
-        for pair in self.cache:
-            for i, old in enumerate(pair):
-                if len(rows) == self.rows:
-                    old[:, :, :self.length] = old[:, :, :self.length].index_select(0, index)
-                else:
-                    pair[i] = old.index_select(0, index)
-        if len(rows) < self.rows:
-            sources = index[::self.group] // self.group
-            self.memory = [[half.index_select(0, sources) for half in pair] for pair in self.memory]
-            self.mask = None if self.mask is None else self.mask.index_select(0, sources)
-            self.rows = len(rows)
-
-
-def greedy(decoder, limits, special):
-    written, open_rows = [[] for _ in limits], list(range(len(limits)))
-    tokens = torch.full((len(limits),), special["start"])
-    while open_rows:
-        logits = decoder.step(tokens)
-        logits[:, special["banned"]] = -math.inf
-        best = logits.argmax(-1)
-        kept = []
-        for place, (row, token) in enumerate(zip(open_rows, best.tolist())):
-            written[row].append(token)
-            if token != special["end"] and len(written[row]) < limits[row]:
-                kept.append(place)
-        if len(kept) < len(open_rows):
-            open_rows = [open_rows[place] for place in kept]
-            if open_rows:
-                decoder.reorder(kept)
-                best = best[kept]
-        tokens = best
-    return written
-
-
-def beam_search(decoder, limits, special, beams, alpha=0.6):
-    """Ends are taken from the best `beams` of 2 x beams continuations; scores by Wu et al. 2016."""
-    def normalised(total, length):
-        return total / ((5 + length) / 6) ** alpha
-
-    results, running = [None] * len(limits), [(row, [[]], []) for row in range(len(limits))]
-    sums = torch.full((len(limits), beams), -math.inf)
-    sums[:, 0] = 0
-    tokens = torch.full((len(limits) * beams,), special["start"])
-    while running:
-        logits = decoder.step(tokens)
-        scores = torch.log_softmax(logits, -1)
-        scores[:, special["banned"]] = -math.inf
-        vocabulary = scores.shape[1]
-        best = (scores.view(len(running), beams, -1) + sums[:, :, None]).view(len(running), -1).topk(2 * beams)
-        kept, rows, next_tokens, next_sums = [], [], [], []
-        for place, (totals, indices) in enumerate(zip(best.values.tolist(), best.indices.tolist())):
-            row, written, ended = running[place]
-            opened = []
-            for rank, (total, index) in enumerate(zip(totals, indices)):
-                beam, token = divmod(index, vocabulary)
-                if token == special["end"]:
-                    if rank < beams:
-                        ended.append((normalised(total, len(written[beam]) + 1), written[beam] + [token]))
-                elif len(opened) < beams:
-                    opened.append((total, beam, token))
-            ended.sort(key=lambda pair: -pair[0])
-            beginnings = [written[beam] + [token] for _, beam, token in opened]
-            length, limit = len(beginnings[0]), limits[row]
-            if length >= limit:
-                ended += [(normalised(total, length), tokens) for (total, _, _), tokens in zip(opened, beginnings)]
-            elif not ended or max(normalised(opened[0][0], length + 1), normalised(opened[0][0], limit + 1)) > ended[0][0]:
-                kept.append((row, beginnings, ended))
-                rows += [place * beams + beam for _, beam, _ in opened]
-                next_tokens += [token for _, _, token in opened]
-                next_sums.append([total for total, _, _ in opened])
-                continue
-            results[row] = max(ended, key=lambda pair: pair[0])[1]
-        running = kept
-        if running:
-            decoder.reorder(rows)
-            tokens, sums = torch.tensor(next_tokens), torch.tensor(next_sums)
-    return results
-
-
-@torch.inference_mode()
-def torch_translate(model, sources, beams, batch, special):
-    order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
-    results = [None] * len(sources)
-    for begin in range(0, len(order), batch):
-        part = order[begin:begin + batch]
-        decoder = Decoder(model, [sources[i] for i in part], beams, special["pad"])
-        limits = [min(model.max_length, 2 * (len(sources[i]) - 1) + 50) for i in part]
-        written = greedy(decoder, limits, special) if beams == 1 else beam_search(decoder, limits, special, beams)
-        for i, ids in zip(part, written):
-            results[i] = ids
-    return results
-
-
 class Attend:
-    """Our two programs."""
+    """The program attend."""
 
     def __init__(self, options):
-        self.program, self.options = options.program, options
-        self.attend = options.attend or pathlib.Path(options.program).resolve().parent.parent / "attend"
-        self.common = ["--threads", str(options.threads), "--model", options.model]
+        self.program = options.attend or pathlib.Path(options.program).resolve().parent.parent / "attend"
+        self.model, self.threads = options.model, str(options.threads)
 
-    def pipe(self, arguments, text):
-        return subprocess.run([self.attend, *arguments], input=text, check=True, capture_output=True, text=True).stdout
+    def tokenize(self, flag, key, requests):
+        text = "".join(json.dumps(request) + "\n" for request in requests)
+        command = [self.program, "tokenize", "--tokenizer", self.model, "--json", flag]
+        output = subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
+        return [json.loads(answer)[key] for answer in output.split("\n") if answer]
 
-    def tokenize(self, lines):
-        requests = "".join(json.dumps({"text": line}) + "\n" for line in lines)
-        answers = self.pipe(["tokenize", "--tokenizer", self.options.model, "--json", "--no-special-tokens"], requests)
-        return [json.loads(answer)["ids"] for answer in answers.splitlines()]
+    def ids(self, lines):
+        return self.tokenize("--no-special-tokens", "ids", [{"text": line} for line in lines])
 
-    def decode(self, rows):
-        requests = "".join(json.dumps({"ids": row}) + "\n" for row in rows)
-        answers = self.pipe(["tokenize", "--tokenizer", self.options.model, "--json", "--decode"], requests)
-        return [json.loads(answer)["decoded"] for answer in answers.split("\n") if answer]
-
-    def translate(self, beams, batch, *more):
-        return json.loads(subprocess.run(
-            [self.program, *self.common, "--input", self.options.input, "--sentences", str(self.options.sentences),
-             "--beams", str(beams), "--batch", str(batch), *more], check=True, capture_output=True, text=True).stdout)
+    def texts(self, rows):
+        return self.tokenize("--decode", "decoded", [{"ids": row} for row in rows])
 
     def start(self, line):
         """Seconds from starting the program to its end, and its largest memory in MB, for one line."""
-        output = subprocess.run([sys.executable, "-S", "-c", WATCH, self.attend, "translate", *self.common], input=line + "\n",
-                                check=True, capture_output=True, text=True).stdout
+        command = [self.program, "translate", "--threads", self.threads, "--model", self.model]
+        output = subprocess.run([sys.executable, "-S", "-c", WATCH, *command], input=line + "\n", check=True,
+                                capture_output=True, text=True).stdout
         seconds, kilobytes = output.split()
         return float(seconds), int(kilobytes) / 1024
+
+
+class Ours:
+    name = "attend"
+
+    def __init__(self, options, weights, lines):
+        self.command = [options.program, "--model", options.model, "--threads", options.threads, "--weights", weights,
+                        "--input", lines, "--sentences", options.sentences]
+        self.known = {}
+
+    def written(self, beams, batch):
+        """The translations, and how many tokens they have, found out once."""
+        if (beams, batch) not in self.known:
+            self.known[beams, batch] = run_program(*self.command, "--beams", beams, "--batch", batch, "--texts", "--reps", 0)
+        return self.known[beams, batch]
+
+    def run(self, beams, batch):
+        result, known = run_program(*self.command, "--beams", beams, "--batch", batch), self.written(beams, batch)
+        return {**result, "texts": known["texts"], "seconds": [seconds / sum(known["tokens"]) for seconds in result["seconds"]]}
 
 
 def special_tokens(folder, vocabulary):
@@ -339,45 +101,74 @@ def special_tokens(folder, vocabulary):
     return {"pad": ids["<pad>"], "start": ids["<s>"], "end": ids["</s>"], "banned": banned}
 
 
+def groups(options, model, special, lines, sources):
+    """weights -> ours and its peers."""
+    result = {}
+    for weights in options.weights:
+        runners = [Ours(options, weights, lines)]
+        if options.torch and weights == "f32":
+            runners.append(Apart("torch", Torch, options.model, special, sources, options.threads))
+        if options.ctranslate2 and CTranslate2.has(weights):
+            runners.append(CTranslate2(options, weights, model, special, sources))
+        result[weights] = Group(runners, Cpu(options, weights))
+    return result
+
+
+def compare(options):
+    attend, model = Attend(options), Model(options.model)
+    special = special_tokens(options.model, len(model.embedding))
+    texts = [line for line in options.input.read_text().split("\n")[:options.sentences] if line.strip()]
+    lines = options.folder / "lines"
+    lines.write_text("".join(line + "\n" for line in texts))
+    sources = [ids[:model.max_length - 1] + [special["end"]] for ids in attend.ids(texts)]
+    length = sum(map(len, sources))
+    encoder, decoder = (sum(tensor.numel() for name, tensor in model.weights.items() if name.startswith(stack))
+                        for stack in ("encoder", ("decoder", "embedding")))
+    print(f"torch {torch.__version__}, {options.threads} threads, {len(texts)} sentences of {length} tokens; medians of "
+          f"{options.rounds} rounds")
+    exact, compared = Ours(options, "f32", lines), groups(options, model, special, lines, sources)
+    for beams, batch in itertools.product(options.beams, options.batches):
+        expected = exact.written(beams, batch)
+        operations = 2 * (beams * decoder + encoder * length / sum(expected["tokens"]))  # for a token
+
+        def floor(machine, megabytes):
+            reading = 1e6 * megabytes * decoder / (encoder + decoder) / batch
+            return max(operations / machine.operations, reading / machine.bytes)
+
+        def same(result, _):
+            found = result["texts"] if "texts" in result else attend.texts(result["ids"])
+            return f"same {sum(a == b for a, b in zip(found, expected['texts'], strict=True)) / len(texts):6.1%}"
+        rate = Measure("seconds", lambda seconds: f"{1 / seconds:7.0f} tokens/s", floor)
+        for weights, group in compared.items():
+            print(f"{'greedy' if beams == 1 else f'{beams} beams'}, batch {batch}, {weights}")
+            group.compare(options.rounds, [rate], same, beams, batch)
+    starts = [attend.start(texts[0]) for _ in range(10)]
+    print(f"attend translate, one line: {statistics.median(s for s, _ in starts):.3f} s, {max(m for _, m in starts):.0f} MB")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="build/bench/translation_decoding")
     parser.add_argument("--attend", help="the program attend; beside the folder of the first if not given")
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--input", required=True)
+    parser.add_argument("--model", type=pathlib.Path, required=True)
+    parser.add_argument("--input", type=pathlib.Path, required=True)
+    parser.add_argument("--base", action="store_true", help="a Transformer base of random weights; of --model the tokenizer")
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/attend-translation-bench"), help="for files")
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--weights", nargs="+", default=["f32", "int8"])
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 32])
+    parser.add_argument("--ctranslate2", type=pathlib.Path, help="CTranslate2's program or source folder")
+    parser.add_argument("--no-torch", dest="torch", action="store_false", help="without torch")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    ours, model = Attend(options), Model(pathlib.Path(options.model))
-    special = special_tokens(pathlib.Path(options.model), model.embedding.shape[0])
-    lines = pathlib.Path(options.input).read_text().split("\n")[:options.sentences]
-    lines = [line for line in lines if line.strip()]
-    sources = [ids[:model.max_length - 1] + [special["end"]] for ids in ours.tokenize(lines)]
-
-    print(f"torch {torch.__version__}, {options.threads} threads, {len(lines)} sentences; tokens a second, "
-          f"medians over {options.rounds} rounds")
-    print(f"{'':>17} {'same':>6} {'ours':>8} {'torch':>8} {'ratio':>7}   ratios of the rounds")
-    for beams, batch in [(1, 1), (1, 32), (4, 1), (4, 32)]:
-        mine = ours.translate(beams, batch, "--texts", "--reps", "0")
-        texts, counts = [text for text, count in zip(mine["texts"], mine["tokens"]) if count], sum(mine["tokens"])
-        written = torch_translate(model, sources, beams, batch, special)
-        same = sum(a == b for a, b in zip(texts, ours.decode(written))) / len(lines)
-        theirs = sum(map(len, written))
-        rates = {"ours": [], "torch": []}
-        for _ in range(options.rounds):
-            rates["ours"].append(counts / ours.translate(beams, batch)["seconds"][0])
-            begin = time.perf_counter()
-            torch_translate(model, sources, beams, batch, special)
-            rates["torch"].append(theirs / (time.perf_counter() - begin))
-        middle = {name: statistics.median(values) for name, values in rates.items()}
-        ratios = sorted(a / b for a, b in zip(rates["ours"], rates["torch"]))
-        name = f"{'greedy' if beams == 1 else f'{beams} beams'}, batch {batch}"
-        print(f"{name:>17} {same:6.1%} {middle['ours']:8.0f} {middle['torch']:8.0f} {middle['ours'] / middle['torch']:6.2f}x   "
-              f"{ratios[0]:.2f} to {ratios[-1]:.2f}", flush=True)
-    starts = [ours.start(lines[0]) for _ in range(10)]
-    print(f"attend translate, one line: {statistics.median(s for s, _ in starts):.3f} s, {max(m for _, m in starts):.0f} MB")
+    options.folder.mkdir(parents=True, exist_ok=True)
+    if options.base:
+        special = special_tokens(options.model, VOCABULARY)
+        write_base(options.model, options.folder / "base", [special["end"], *special["banned"]])
+        options.model = options.folder / "base"
+    compare(options)
 
 
 if __name__ == "__main__":
