@@ -1,5 +1,6 @@
 #include "attend/ops/attention.h"
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -82,18 +83,23 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     probe->attention(options.label, weights);
   }
   return record(y, {q, k, v, options.mask.bias}, [args, y, lse](const Tensor& dy, Grads& grad) {
-    // The sums of each before the next gradient: where q, k and v are one, the next adds to it.
-    const auto place = [&](const Tensor& x) {
-      const Grad dx = grad(x);
-      return std::pair(dx, Grads::sums(x, dx));
-    };
-    const auto [dq, q_sums] = place(args.q);
-    const auto [dk, k_sums] = place(args.k);
-    const auto [dv, v_sums] = place(args.v);
-    const bool summed = dy.backend().attention_backward(args, y, lse, dy, dq, dk, dv, grad(args.mask.bias),
-                                                        {.dq = q_sums, .dk = k_sums, .dv = v_sums});
-    if (!summed)
-      for (const Grad& dx : {dq, dk, dv}) Grads::forget_sums(dx);
+    // The kernels write each gradient by itself. Where one tensor is two of q, k and v, the later one's goes into
+    // memory of its own first.
+    const std::array<Tensor, 3> of = {args.q, args.k, args.v};
+    std::array<Grad, 3> into, written, sums;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      into[i] = written[i] = grad(of[i]);
+      sums[i] = Grads::sums(of[i], into[i]);  // before the next gradient, which may add to this one
+      for (std::size_t j = 0; j < i; ++j)
+        if (into[i] && into[j] && into[i].into.raw() == into[j].into.raw()) written[i] = {like(into[i].into)};
+    }
+    const bool summed =
+        dy.backend().attention_backward(args, y, lse, dy, written[0], written[1], written[2], grad(args.mask.bias),
+                                        {.dq = sums[0], .dk = sums[1], .dv = sums[2]});
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (!summed) Grads::forget_sums(into[i]);
+      if (into[i] && written[i].into.raw() != into[i].into.raw()) dy.backend().scale(written[i].into, 1, into[i]);
+    }
   });
 }
 

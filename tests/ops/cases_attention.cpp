@@ -303,10 +303,22 @@ void add_bench(std::vector<Case>& cases, Case::Size size, const DenseSpec& spec)
   cases.push_back(std::move(one));
 }
 
+// Attention as the first lecture draws it, without projections: x reads x. All three gradients meet in one tensor.
+Case of_itself() {
+  const AttentionReference reference{.heads = 2, .sequences = {{0, 5, 0, 5, 5}}, .max_queries = 5, .max_keys = 5};
+  return {
+      .name = "attention_of_itself",
+      .inputs = {reals({1, 5, 16})},
+      .run = [](std::span<const Tensor> in) { return Tensors{ops::attention(in[0], in[0], in[0], {.heads = 2})}; },
+      .reference = [reference](std::span<const Array> in) { return Arrays{reference(in[0], in[0], in[0])}; },
+  };
+}
+
 }  // namespace
 
 void add_attention_cases(std::vector<Case>& cases) {
   add_dense(cases);
+  cases.push_back(of_itself());
   add_packed(cases);
   add_bench(cases, Case::Size::base,
             {.name = "8x128_8x64", .batch = 8, .queries = 128, .keys = 128, .heads = 8, .head = 64});
