@@ -242,7 +242,7 @@ void stream_tiles(const TileProduct& t) {
 template <class Tiles>
 void multiply(const TileProduct& t) {
   if (t.panels == kStreams) return stream_tiles<Tiles>(t);
-  if (t.rows == 1 && t.a_row == 64) return multiply_amx_row<typename Tiles::Rows, 1>(t, 0, 0);
+  if (t.rows == 1) return multiply_amx_row<typename Tiles::Rows, 1>(t, 0, 0);
   if (t.rows > 16)
     t.cols > 16 ? multiply_tiles<Tiles, 2, 2>(t) : multiply_tiles<Tiles, 2, 1>(t);
   else
@@ -281,6 +281,7 @@ constexpr Kernel kBf16{.name = "amx bf16",
                        .fetch_lines = kFetch,
                        .fetch_units = 16,
                        .direct = true,
+                       .a_tiles = true,
                        .pack_a = pack_bf16_tiles<1>,
                        .pack_b = pack_bf16_pairs<1>,
                        .multiply = multiply<Bf16Tiles>,
@@ -329,6 +330,7 @@ constexpr Kernel kInt8{.name = "amx int8",
                        .nc = 1024,
                        .fetch_lines = kFetch,
                        .fetch_units = 16,
+                       .a_tiles = true,
                        .pack_a = pack_int8_tiles,
                        .pack_b = pack_int8_avx512,
                        .multiply = multiply<Int8Tiles>,

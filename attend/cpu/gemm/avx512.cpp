@@ -51,7 +51,8 @@ void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, 
   pack_words_avx512({from.data, DType::f32, from.row_step / 4, 1}, rows, width, k / 4, to);
 }
 
-ATTEND_AVX512 float quantise_avx512(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
+ATTEND_AVX512 float quantise_avx512(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset,
+                                    std::byte* to) {
   return quantise_row<16>(from, k, padded, offset, to);
 }
 

@@ -87,9 +87,15 @@ struct DotProduct {
 // zero, and rows hold anything: the products of a tile's rows, or columns, do not mix.
 using Pack = void (*)(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
 
-// One row of f32 to int8: returns the scale, writes round(x / scale) + (offset, in the low byte), and `offset` from k
+// Neighbouring numbers, f32 or bf16.
+struct FloatRow {
+  const std::byte* data = nullptr;
+  DType dtype = DType::f32;
+};
+
+// One row to int8: returns the scale, writes round(x / scale) + (offset, in the low byte), and `offset` from k
 // to padded.
-using Quantise = float (*)(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
+using Quantise = float (*)(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
 
 struct Kernel {
   const char* name = "";
