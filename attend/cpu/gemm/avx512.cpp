@@ -336,7 +336,7 @@ constexpr Kernel kBf16{.name = "avx512 bf16",
                        .pack_b = pack_bf16_pairs<1>,
                        .multiply = multiply<Bf16Step>,
                        .write = write_avx512,
-                       .dot = dot<Bf16Step>,
+                       .dot = dot_bf16_avx512,
                        .dot_rows = 16,
                        .streams = kStreams,
                        .stream_rows = kStreamRows};
@@ -365,6 +365,8 @@ constexpr Kernel kInt8{.name = "avx512 vnni",
                        .stream_rows = kStreamRows};
 
 }  // namespace
+
+void dot_bf16_avx512(const DotProduct& product) { dot<Bf16Step>(product); }
 
 KernelSet avx512_kernels(const Features& features) {
   KernelSet set;

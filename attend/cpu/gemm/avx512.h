@@ -72,6 +72,8 @@ void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, 
 
 float quantise_avx512(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
 
+void dot_bf16_avx512(const DotProduct& product);
+
 }  // namespace attend::cpu::detail
 
 #endif

@@ -76,6 +76,7 @@ struct TileOutput {
 struct DotProduct {
   std::int64_t k = 0;
   const std::byte* a = nullptr;
+  const std::byte* a_packed = nullptr;  // by kernel.pack_dot, where that is done
   const std::byte* b = nullptr;
   std::int64_t a_row = 0, b_row = 0;  // bytes
   int rows = 0, cols = 0;
@@ -122,7 +123,9 @@ struct Kernel {
   void (*begin)() = nullptr;    // around the multiplies of a task: tile registers are set up and given back
   void (*end)() = nullptr;
   void (*dot)(const DotProduct&) = nullptr;
-  int dot_rows = 0;  // dot is the faster way up to this many rows
+  int dot_rows = 0;         // dot is the faster way up to this many rows
+  Pack pack_dot = nullptr;  // from dot_packs rows on, and k in whole steps: packed for dot in a panel of 16
+  int dot_packs = 0;
   // Panels that are multiplied at once by up to stream_rows rows, where memory decides: far-apart streams are what it
   // reads fastest.
   int streams = 1, stream_rows = 0;
