@@ -1,10 +1,12 @@
-// Workers spin briefly for the next job, then sleep; a job hands out its indices from one atomic counter. A job waits
-// only for the workers that joined it: one that comes late (the machine has other work) finds the gate closed and
-// leaves the job alone.
+// Workers wait a while for the next job, then sleep; a stage of a job hands out its indices from one atomic counter. A
+// job waits only for the workers that joined it: one that comes late (the machine has other work) finds the gate closed
+// and leaves the job alone.
 #include "attend/base/thread_pool.h"
 
 #include <sched.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -18,9 +20,11 @@ namespace attend {
 
 namespace {
 
-// Polling before sleep: longer than the gap between two ops of a model, shorter than anyone notices. A pause takes from
-// 5 to 50 ns, so the clock decides, asked every 16 pauses.
-constexpr std::chrono::microseconds kSpin{50};
+// Polling: longer than the gap between two ops of a model. Then the core is offered to others, who may be the ones that
+// are waited for; and sleep comes late, because waking up takes long on a busy machine (GPT-2's tokens in int8 beside a
+// process that takes a core: 1.2 times as fast with 2 ms as without). A pause takes from 5 to 50 ns, so the clock
+// decides, asked every 16 pauses.
+constexpr std::chrono::microseconds kSpin{20}, kYield{2000};
 
 void relax() {
 #if defined(__x86_64__)
@@ -30,17 +34,21 @@ void relax() {
 #endif
 }
 
-// Polls until done() or kSpin has passed.
+// Polls until done(), or until kSpin + kYield have passed where the wait has a limit.
+enum class Wait : bool { limited, forever };
 template <class Done>
-bool spin_until(const Done& done) {
+bool wait_until(Wait wait, const Done& done) {
   if (done()) return true;
-  const auto end = std::chrono::steady_clock::now() + kSpin;
-  do {
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() < start + kSpin)
     for (int i = 0; i < 16; ++i) {
       if (done()) return true;
       relax();
     }
-  } while (std::chrono::steady_clock::now() < end);
+  while (wait == Wait::forever || std::chrono::steady_clock::now() < start + kSpin + kYield) {
+    if (done()) return true;
+    std::this_thread::yield();
+  }
   return done();
 }
 
@@ -51,31 +59,66 @@ constexpr Gate kInside = 0xffff, kClosed = kInside + 1, kGeneration = 2 * kClose
 }  // namespace
 
 struct ThreadPool::Shared {
+  explicit Shared(int threads) : threads(threads) {}
+
   // The job. Written by the caller while the gate is closed and nobody is inside.
-  Call call = nullptr;
-  void* body = nullptr;
-  std::int64_t count = 0;
+  struct Progress {
+    Stage stage;
+    alignas(64) std::atomic<std::int64_t> next{0};
+    alignas(64) std::atomic<std::int64_t> done{0};
+  };
+  std::array<Progress, kMostStages> stages;
+  int count = 0;
+  std::int64_t widest = 0;  // the most tasks of a stage
   std::exception_ptr error;
   std::mutex error_mutex;
+  std::atomic<bool> failed{false};
 
-  alignas(64) std::atomic<std::int64_t> next{0};
   alignas(64) std::atomic<Gate> gate{kClosed};
   alignas(64) std::atomic<int> sleepers{0};
-  std::atomic<bool> stop{false};
+  std::atomic<bool> stop{false}, joining{false};
 
+  const int threads;
   std::mutex mutex;
-  std::condition_variable wake;
+  std::condition_variable wake, finished;
   std::vector<std::thread> workers;
 
-  void work() {
-    for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+  // The next run of a stage: half of what would be this thread's part of the rest.
+  struct Run {
+    std::int64_t begin, end;
+  };
+  Run take(Progress& at) const {
+    const Stage& stage = at.stage;
+    std::int64_t begin = at.next.load(std::memory_order_relaxed), end;
+    do {
+      if (begin >= stage.count) return {0, 0};
+      end = begin + std::clamp<std::int64_t>((stage.count - begin) / (2 * threads), 1, stage.longest);
+    } while (!at.next.compare_exchange_weak(begin, end, std::memory_order_relaxed));
+    return {begin, end};
+  }
+
+  void work(Progress& at) {
+    std::int64_t mine = 0;
+    for (Run run; !failed.load(std::memory_order_relaxed) && (run = take(at)).end > 0; mine += run.end - run.begin) {
       try {
-        call(body, i);
+        at.stage.call(at.stage.body, run.begin, run.end);
       } catch (...) {
         std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();
-        next.store(count, std::memory_order_relaxed);
+        failed.store(true);
       }
+    }
+    if (mine > 0) at.done.fetch_add(mine, std::memory_order_acq_rel);
+  }
+
+  void work() {
+    for (int i = 0; i < count; ++i) {
+      if (i > 0) {
+        const Progress& before = stages[static_cast<std::size_t>(i - 1)];
+        wait_until(Wait::forever,
+                   [&] { return before.done.load(std::memory_order_acquire) == before.stage.count || failed.load(); });
+      }
+      work(stages[static_cast<std::size_t>(i)]);
     }
   }
 
@@ -87,11 +130,19 @@ struct ThreadPool::Shared {
     return false;
   }
 
+  // Out of it; the last one wakes a caller who went to sleep over it.
+  void leave() {
+    const Gate now = gate.fetch_sub(1) - 1;
+    if ((now & (kInside | kClosed)) != kClosed || !joining.load()) return;
+    std::lock_guard lock(mutex);
+    finished.notify_one();
+  }
+
   void worker() {
     Gate seen = 0;
     const auto called = [&] { return gate.load() / kGeneration != seen; };
     while (true) {
-      if (!spin_until(called)) {
+      if (!wait_until(Wait::limited, called)) {
         std::unique_lock lock(mutex);
         sleepers.fetch_add(1);
         wake.wait(lock, called);
@@ -101,7 +152,7 @@ struct ThreadPool::Shared {
       seen = gate.load(std::memory_order_acquire) / kGeneration;
       if (!enter(seen)) continue;
       work();
-      gate.fetch_sub(1, std::memory_order_release);
+      leave();
     }
   }
 
@@ -111,23 +162,26 @@ struct ThreadPool::Shared {
     const std::int64_t asleep = sleepers.load();
     if (asleep == 0) return;
     std::lock_guard lock(mutex);
-    if (asleep < count)
+    if (asleep < widest)
       wake.notify_all();
     else
-      for (std::int64_t i = 1; i < count; ++i) wake.notify_one();
+      for (std::int64_t i = 1; i < widest; ++i) wake.notify_one();
   }
 
   // Closes it, and waits for those inside.
   void close() {
     gate.fetch_or(kClosed, std::memory_order_acq_rel);
-    const auto left = [&] { return (gate.load(std::memory_order_acquire) & kInside) == 0; };
-    if (!spin_until(left))
-      while (!left()) std::this_thread::yield();
+    const auto left = [&] { return (gate.load() & kInside) == 0; };
+    if (wait_until(Wait::limited, left)) return;
+    std::unique_lock lock(mutex);
+    joining.store(true);
+    finished.wait(lock, left);
+    joining.store(false);
   }
 };
 
-ThreadPool::ThreadPool(int threads) : shared_(std::make_unique<Shared>()) {
-  threads_ = threads > 0 ? threads : available_cores();
+ThreadPool::ThreadPool(int threads) : threads_(threads > 0 ? threads : available_cores()) {
+  shared_ = std::make_unique<Shared>(threads_);
   for (int i = 1; i < threads_; ++i) shared_->workers.emplace_back([this] { shared_->worker(); });
 }
 
@@ -141,19 +195,28 @@ ThreadPool::~ThreadPool() {
   for (auto& worker : shared_->workers) worker.join();
 }
 
-void ThreadPool::run(std::int64_t count, Call call, void* body) {
-  if (count <= 0) return;
-  if (threads_ == 1 || count == 1) {
-    for (std::int64_t i = 0; i < count; ++i) call(body, i);
-    return;
-  }
+void ThreadPool::run(std::initializer_list<Stage> stages) {
   Shared& job = *shared_;
-  job.call = call, job.body = body, job.count = count;
-  job.next.store(0, std::memory_order_relaxed);
+  job.count = 0, job.widest = 0;
+  for (const Stage& stage : stages) {
+    if (stage.count <= 0) continue;
+    Shared::Progress& at = job.stages[static_cast<std::size_t>(job.count++)];
+    at.stage = stage;
+    at.next.store(0, std::memory_order_relaxed), at.done.store(0, std::memory_order_relaxed);
+    job.widest = std::max(job.widest, stage.count);
+  }
+  if (threads_ == 1 || job.widest <= 1) return run_here(stages);
+  job.failed.store(false, std::memory_order_relaxed);
   job.open();
   job.work();
   job.close();
   if (job.error) std::rethrow_exception(std::exchange(job.error, nullptr));
+}
+
+void ThreadPool::run_here(std::initializer_list<Stage> stages) {
+  for (const Stage& stage : stages)
+    for (std::int64_t i = 0; i < stage.count; i += stage.longest)
+      stage.call(stage.body, i, std::min(stage.count, i + stage.longest));
 }
 
 int available_cores() {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
-#include <type_traits>
 
 namespace attend {
 
@@ -18,14 +18,36 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // body(i) for every i in [0, count), in any order, on the caller and the workers; returns when all are done.
-  // The first exception a body throws is rethrown here. Not reentrant: a body must not call it again.
+  // A part of a job: body(i), or body(begin, end) in runs, over [0, count). Refers to the body.
+  struct Stage {
+    std::int64_t count, longest;
+    void (*call)(void* body, std::int64_t begin, std::int64_t end);
+    void* body;
+  };
+  template <class Body>
+  static Stage each(std::int64_t count, Body& body) {
+    const auto call = [](void* f, std::int64_t begin, std::int64_t) { (*static_cast<Body*>(f))(begin); };
+    return {count, 1, call, const_cast<void*>(static_cast<const void*>(&body))};
+  }
+  // Runs of up to `longest`, which get shorter as the work runs out, so that nobody waits long for a slow thread.
+  template <class Body>
+  static Stage runs(std::int64_t count, std::int64_t longest, Body& body) {
+    const auto call = [](void* f, std::int64_t begin, std::int64_t end) { (*static_cast<Body*>(f))(begin, end); };
+    return {count, longest < 1 ? 1 : longest, call, const_cast<void*>(static_cast<const void*>(&body))};
+  }
+  static constexpr int kMostStages = 3;
+
+  // Every stage in any order, on the caller and the workers, but none before the one in front is done; returns when all
+  // are. What is waited for is work and not threads: one that comes late, or not at all, holds nobody up. The first
+  // exception a body throws is rethrown here. Not reentrant: a body must not call it again.
+  void run(std::initializer_list<Stage> stages);
+  // The same on this thread alone, also inside a body.
+  static void run_here(std::initializer_list<Stage> stages);
+
+  // body(i) for every i in [0, count).
   template <class Body>
   void for_each(std::int64_t count, Body&& body) {
-    using Function = std::remove_reference_t<Body>;
-    run(
-        count, [](void* f, std::int64_t i) { (*static_cast<Function*>(f))(i); },
-        const_cast<void*>(static_cast<const void*>(&body)));
+    run({each(count, body)});
   }
 
   // body(begin, end) over [0, count) in pieces of at most grain.
@@ -43,9 +65,6 @@ class ThreadPool {
   }
 
  private:
-  using Call = void (*)(void*, std::int64_t);
-  void run(std::int64_t count, Call call, void* body);
-
   struct Shared;
   std::unique_ptr<Shared> shared_;
   int threads_ = 1;

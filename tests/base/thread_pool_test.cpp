@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
@@ -40,6 +41,56 @@ TEST_P(ThreadPoolTest, RangesCoverWithoutOverlap) {
     }
 }
 
+// Runs cover, none longer than asked for, and the last ones short.
+TEST_P(ThreadPoolTest, RunsGetShorter) {
+  ThreadPool pool(GetParam());
+  for (const std::int64_t count : {0, 1, 5, 100, 1000})
+    for (const std::int64_t longest : {0, 1, 7, 5000}) {
+      std::vector<int> visits(static_cast<std::size_t>(count), 0);
+      const auto body = [&](std::int64_t begin, std::int64_t end) {
+        EXPECT_LT(begin, end);
+        EXPECT_LE(end - begin, std::max<std::int64_t>(longest, 1));
+        if (end == count && count >= 100 && pool.threads() > 1) {
+          EXPECT_EQ(end - begin, 1);
+        }
+        for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+      };
+      pool.run({ThreadPool::runs(count, longest, body)});
+      EXPECT_EQ(visits, std::vector<int>(static_cast<std::size_t>(count), 1)) << count << " by " << longest;
+    }
+}
+
+// A stage sees all that the stages in front of it wrote: plain ints, so TSan would see one that does not wait.
+TEST_P(ThreadPoolTest, StagesFollowEachOther) {
+  ThreadPool pool(GetParam());
+  for (int round = 0; round < 200; ++round) {
+    std::vector<int> first(17, 0), third(9, 0);
+    int second = 0;
+    const auto write = [&](std::int64_t i) { first[static_cast<std::size_t>(i)] = round; };
+    const auto sum = [&](std::int64_t) {
+      for (const int x : first) second += x;
+    };
+    const auto copy = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) third[static_cast<std::size_t>(i)] = second;
+    };
+    pool.run({ThreadPool::each(17, write), ThreadPool::each(1, sum), ThreadPool::runs(9, 3, copy)});
+    EXPECT_EQ(third, std::vector<int>(9, 17 * round));
+  }
+}
+
+TEST_P(ThreadPoolTest, AnErrorEndsTheStages) {
+  ThreadPool pool(GetParam());
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> later{0};
+    const auto fails = [&](std::int64_t i) {
+      if (i == round) throw std::runtime_error("piece");
+    };
+    const auto counts = [&](std::int64_t) { later.fetch_add(1); };
+    EXPECT_THROW(pool.run({ThreadPool::each(20, fails), ThreadPool::each(20, counts)}), std::runtime_error);
+    EXPECT_EQ(later.load(), 0);
+  }
+}
+
 TEST_P(ThreadPoolTest, ManySmallJobsInARow) {
   ThreadPool pool(GetParam());
   std::vector<std::int64_t> sums(4, 0);
@@ -54,7 +105,11 @@ TEST_P(ThreadPoolTest, WorksAfterItsWorkersFellAsleep) {
   for (int round = 0; round < 5; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     std::atomic<int> visits{0};
-    pool.for_each(64, [&](std::int64_t) { visits.fetch_add(1); });
+    // Pieces long enough that the caller falls asleep over the last one too.
+    pool.for_each(64, [&](std::int64_t i) {
+      if (i == 63) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      visits.fetch_add(1);
+    });
     EXPECT_EQ(visits.load(), 64);
   }
 }

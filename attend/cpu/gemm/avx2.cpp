@@ -95,7 +95,7 @@ void multiply(const TileProduct& t) {
 
 ATTEND_AVX2 void write_avx2(const TileOutput& out) { TileWriter<8>::write(out); }
 
-ATTEND_AVX2 float quantise_avx2(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
+ATTEND_AVX2 float quantise_avx2(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
   return quantise_row<8>(from, k, padded, offset, to);
 }
 

@@ -51,7 +51,8 @@ void pack_int8_avx512(const Operand& from, int rows, int width, std::int64_t k, 
   pack_words_avx512({from.data, DType::f32, from.row_step / 4, 1}, rows, width, k / 4, to);
 }
 
-ATTEND_AVX512 float quantise_avx512(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
+ATTEND_AVX512 float quantise_avx512(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset,
+                                    std::byte* to) {
   return quantise_row<16>(from, k, padded, offset, to);
 }
 
@@ -335,7 +336,7 @@ constexpr Kernel kBf16{.name = "avx512 bf16",
                        .pack_b = pack_bf16_pairs<1>,
                        .multiply = multiply<Bf16Step>,
                        .write = write_avx512,
-                       .dot = dot<Bf16Step>,
+                       .dot = dot_bf16_avx512,
                        .dot_rows = 16,
                        .streams = kStreams,
                        .stream_rows = kStreamRows};
@@ -364,6 +365,8 @@ constexpr Kernel kInt8{.name = "avx512 vnni",
                        .stream_rows = kStreamRows};
 
 }  // namespace
+
+void dot_bf16_avx512(const DotProduct& product) { dot<Bf16Step>(product); }
 
 KernelSet avx512_kernels(const Features& features) {
   KernelSet set;

@@ -58,6 +58,10 @@ class Blocked {
     const bool same = kernel.planes == 1 && job.a.dtype == kernel.element;
     // Unpacked operands save a pass where each element is used a few times only.
     a_in_place_ = kernel.in_place && same && (panels == 1 || (job.n <= 4 * kernel.nr && job.a.k_step == 1));
+    // Whole tiles of rows are read where they lie too, and one row alone.
+    const bool whole = job.m % kernel.row_multiple == 0 || job.quantised.rows != nullptr ||
+                       (job.m == 1 && job.b_panels != nullptr && kernel.stream_rows > 0);
+    if (kernel.a_tiles && same && whole && job.a.k_step == 1 && job.k % kernel.k_step == 0) a_in_place_ = true;
     b_in_place_ = kernel.in_place && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
                   (job.m <= 2 * kernel.mr || job.n * job.k <= 8192);
     one_pass_ = job.k <= kMaxDepth;
@@ -89,8 +93,7 @@ class Blocked {
       k_ = std::min(depth, job_.k - k0_);
       for (n0_ = 0; n0_ < job_.n; n0_ += cols) {
         n_ = std::min(cols, job_.n - n0_);
-        pack_ahead();
-        compute();
+        run_piece();
       }
     }
   }
@@ -110,20 +113,13 @@ class Blocked {
     return ceil_div(panels, ceil_div(panels, most)) * kernel_.nr;
   }
 
-  template <class Body>
-  void each(std::int64_t count, const Body& body) {
-    if (pool_ != nullptr && count > 1)
-      pool_->for_each(count, body);
-    else
-      for (std::int64_t i = 0; i < count; ++i) body(i);
-  }
-
   // One side of the product, as it is packed: panels of `width` rows, `bytes` apart.
   struct Side {
     Operand from;
     Pack pack;
     std::int64_t rows, width, bytes;
     std::byte* to;
+    std::int64_t group = 1, groups = 0;  // panels packed at once, and how often
   };
 
   // Panels [begin, end) over [k, k + depth). A source with its rows contiguous is walked in short runs of k, all
@@ -152,38 +148,66 @@ class Blocked {
 
   std::int64_t panel_bytes(std::int64_t width) const { return width * kernel_.padded(k_) * kernel_.element_bytes(); }
 
-  // Both sides, as far as they are packed ahead, by all threads: in groups of 32 K elements, and of 16 panels where
-  // these come side by side from the same lines.
-  void pack_ahead() {
-    Side sides[2] = {{job_.a, kernel_.pack_a, job_.m, width_, panel_bytes(width_), nullptr},
-                     {job_.b.at(n0_, 0), kernel_.pack_b, n_, kernel_.nr, panel_bytes(kernel_.nr), nullptr}};
-    std::int64_t groups[2] = {0, 0}, group[2] = {1, 1};
+  // The rows of an int8 product, then both sides as far as they are packed ahead, then the product, in one parallel
+  // region.
+  void run_piece() {
+    const bool first = k0_ == 0 && n0_ == 0;
+    const auto quantise = [&](std::int64_t begin, std::int64_t end) { quantise_rows(begin, end); };
+    const auto pack = [&](std::int64_t group) { pack_group(group); };
+    const auto multiply = [&](std::int64_t begin, std::int64_t end) { run_tasks(begin, end); };
+    const std::int64_t rows = first && job_.quantised.rows != nullptr ? job_.m : 0;
+    const std::int64_t few = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, job_.k));
+    const std::int64_t groups = start_packing();
+    // A task that packs its own A takes all the panels of B that the plan gives it.
+    unit_ = plan_.share_a || a_in_place_ ? group() : plan_.wide;
+    across_ = ceil_div(ceil_div(n_, kernel_.nr), unit_);
+    const std::int64_t tasks = ceil_div(ceil_div(job_.m, width_), plan_.high) * across_;
+    const auto stages = {ThreadPool::runs(rows, few, quantise), ThreadPool::each(groups, pack),
+                         ThreadPool::runs(tasks, plan_.wide / unit_, multiply)};
+    pool_ != nullptr ? pool_->run(stages) : ThreadPool::run_here(stages);
+  }
+
+  void quantise_rows(std::int64_t begin, std::int64_t end) const {
+    const Quantised& to = job_.quantised;
+    for (std::int64_t i = begin; i < end; ++i)
+      to.scales[i] = kernel_.quantise({to.from.at(i, 0).data, to.from.dtype}, to.k, job_.k, kernel_.a_offset,
+                                      to.rows + i * job_.k);
+  }
+
+  // What is packed ahead, in groups of 32 K elements, and of 16 panels where these come side by side from the same
+  // lines. Returns how many groups.
+  std::int64_t start_packing() {
+    sides_[0] = {job_.a, kernel_.pack_a, job_.m, width_, panel_bytes(width_), nullptr};
+    sides_[1] = {job_.b.at(n0_, 0), kernel_.pack_b, n_, kernel_.nr, panel_bytes(kernel_.nr), nullptr};
     for (const int i : {0, 1}) {
-      Side& side = sides[i];
+      Side& side = sides_[i];
       if (i == 0 ? !plan_.share_a || n0_ > 0 : !share_b_) continue;
       const std::int64_t panels = ceil_div(side.rows, side.width);
       side.to = (i == 0 ? packed_a : packed_b).get(static_cast<std::size_t>(panels * side.bytes));
       (i == 0 ? a_panels_ : b_panels_) = side.to;
-      group[i] =
+      side.group =
           std::max<std::int64_t>(side.from.row_step == 1 ? 16 : 1, 32768 / std::max<std::int64_t>(1, side.width * k_));
-      groups[i] = ceil_div(panels, group[i]);
+      side.groups = ceil_div(panels, side.group);
     }
-    each(groups[0] + groups[1], [&](std::int64_t g) {
-      const int i = g < groups[0] ? 0 : 1;
-      Side part = sides[i];
-      const std::int64_t begin = (g - (i == 0 ? 0 : groups[0])) * group[i];
-      part.to += begin * part.bytes;
-      pack_panels(part, begin, std::min(ceil_div(part.rows, part.width), begin + group[i]), k0_, k_);
-    });
+    return sides_[0].groups + sides_[1].groups;
   }
 
-  void compute() {
+  void pack_group(std::int64_t group) const {
+    const bool a = group < sides_[0].groups;
+    Side part = sides_[a ? 0 : 1];
+    const std::int64_t begin = (group - (a ? 0 : sides_[0].groups)) * part.group;
+    part.to += begin * part.bytes;
+    pack_panels(part, begin, std::min(ceil_div(part.rows, part.width), begin + part.group), k0_, k_);
+  }
+
+  // Tasks are numbered along B, one block of rows after the other.
+  void run_tasks(std::int64_t begin, std::int64_t end) {
     const std::int64_t panels_m = ceil_div(job_.m, width_), panels_n = ceil_div(n_, kernel_.nr);
-    const std::int64_t across = ceil_div(panels_n, plan_.wide);
-    each(ceil_div(panels_m, plan_.high) * across, [&](std::int64_t task) {
-      const std::int64_t im = task / across * plan_.high, in = task % across * plan_.wide;
-      run_task(im, std::min(panels_m, im + plan_.high), in, std::min(panels_n, in + plan_.wide));
-    });
+    for (std::int64_t next; begin < end; begin = next) {
+      const std::int64_t im = begin / across_ * plan_.high, in = begin % across_;
+      next = std::min(end, begin - in + across_);
+      run_task(im, std::min(panels_m, im + plan_.high), in * unit_, std::min(panels_n, (in + next - begin) * unit_));
+    }
   }
 
   void run_task(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end) {
@@ -382,6 +406,8 @@ class Blocked {
   bool direct_ = false;   // whole tiles go straight to C
   bool streams_ = false;  // few rows by panels packed ahead: see stream_panels
   Plan plan_;
+  Side sides_[2] = {};
+  std::int64_t unit_ = 1, across_ = 1;            // panels of B in the smallest task, and such tasks side by side
   std::int64_t k0_ = 0, k_ = 0, n0_ = 0, n_ = 0;  // the piece being computed
   const std::byte* a_panels_ = nullptr;
   const std::byte* b_panels_ = nullptr;

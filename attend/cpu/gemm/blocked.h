@@ -12,12 +12,22 @@ struct Dequantise {
   const std::int32_t* offsets = nullptr;  // [n] or none
 };
 
+// The rows of an int8 product before they are: k floats each, quantised into a (padded, one after another) as the first
+// thing a product does.
+struct Quantised {
+  Operand from = {};
+  std::int64_t k = 0;
+  std::byte* rows = nullptr;
+  float* scales = nullptr;  // [m]
+};
+
 struct Job {
   std::int64_t m = 0, n = 0, k = 0;
   Operand a = {}, b = {};
   const std::byte* b_panels = nullptr;  // b already packed over the whole of k
   GemmOutput out = {};                  // bias is f32 here
   Dequantise dequantise = {};
+  Quantised quantised = {};  // rows null: a is there already
 };
 
 // A null pool runs everything on this thread, for use inside a task.

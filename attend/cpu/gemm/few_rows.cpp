@@ -13,15 +13,25 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 // Work worth a task of its own, in multiply-adds: about 10 µs.
 constexpr std::int64_t kTaskWork = 1 << 20;
 
-thread_local Scratch task_tiles;
+thread_local Scratch packed_rows;  // the caller's, shared with the workers of one product
+thread_local Scratch task_tiles;   // each worker's own
 
 }  // namespace
 
 void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
   if (job.m == 0 || job.n == 0) return;
   // A task's columns: enough to hide its start, few enough that every thread gets several.
-  const std::int64_t row_work = std::max<std::int64_t>(1, job.k * std::max<std::int64_t>(4, job.m));
-  const std::int64_t wide = std::clamp<std::int64_t>(kTaskWork / 4 / row_work, 12, 240) / 12 * 12;
+  const std::byte* packed = nullptr;
+  if (kernel.pack_dot != nullptr && job.m >= kernel.dot_packs && job.k % kernel.k_step == 0) {
+    std::byte* to = packed_rows.get(static_cast<std::size_t>(16 * job.k * kernel.element_bytes()));
+    kernel.pack_dot(job.a, static_cast<int>(job.m), 16, job.k, to);
+    packed = to;
+  }
+  // Packed, rows cost next to nothing.
+  const std::int64_t rows = packed != nullptr ? 4 : std::max<std::int64_t>(4, job.m);
+  const std::int64_t row_work = std::max<std::int64_t>(1, job.k * rows);
+  const std::int64_t multiple = packed != nullptr ? 32 : 12;
+  const std::int64_t wide = std::clamp<std::int64_t>(kTaskWork / 4 / row_work, multiple, 240) / multiple * multiple;
   const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(kernel.element));
   const auto task = [&](std::int64_t i) {
     const std::int64_t col = i * wide;
@@ -30,6 +40,7 @@ void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
     float* tile = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(job.m * wide * 4)));
     kernel.dot({.k = job.k,
                 .a = job.a.data,
+                .a_packed = packed,
                 .b = b.data,
                 .a_row = job.a.row_step * bytes,
                 .b_row = b.row_step * bytes,

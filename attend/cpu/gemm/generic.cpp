@@ -27,7 +27,7 @@ void multiply(const TileProduct& t) {
 
 void write(const TileOutput& out) { TileWriter<4>::write(out); }
 
-float quantise(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
+float quantise(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
   return quantise_row<4>(from, k, padded, offset, to);
 }
 

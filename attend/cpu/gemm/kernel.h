@@ -76,6 +76,7 @@ struct TileOutput {
 struct DotProduct {
   std::int64_t k = 0;
   const std::byte* a = nullptr;
+  const std::byte* a_packed = nullptr;  // by kernel.pack_dot, where that is done
   const std::byte* b = nullptr;
   std::int64_t a_row = 0, b_row = 0;  // bytes
   int rows = 0, cols = 0;
@@ -87,9 +88,15 @@ struct DotProduct {
 // zero, and rows hold anything: the products of a tile's rows, or columns, do not mix.
 using Pack = void (*)(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
 
-// One row of f32 to int8: returns the scale, writes round(x / scale) + (offset, in the low byte), and `offset` from k
+// Neighbouring numbers, f32 or bf16.
+struct FloatRow {
+  const std::byte* data = nullptr;
+  DType dtype = DType::f32;
+};
+
+// One row to int8: returns the scale, writes round(x / scale) + (offset, in the low byte), and `offset` from k
 // to padded.
-using Quantise = float (*)(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
+using Quantise = float (*)(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to);
 
 struct Kernel {
   const char* name = "";
@@ -116,7 +123,9 @@ struct Kernel {
   void (*begin)() = nullptr;    // around the multiplies of a task: tile registers are set up and given back
   void (*end)() = nullptr;
   void (*dot)(const DotProduct&) = nullptr;
-  int dot_rows = 0;  // dot is the faster way up to this many rows
+  int dot_rows = 0;         // dot is the faster way up to this many rows
+  Pack pack_dot = nullptr;  // from dot_packs rows on, and k in whole steps: packed for dot in a panel of 16
+  int dot_packs = 0;
   // Panels that are multiplied at once by up to stream_rows rows, where memory decides: far-apart streams are what it
   // reads fastest.
   int streams = 1, stream_rows = 0;

@@ -306,7 +306,7 @@ void multiply_int8(const TileProduct& t) {
 
 void write_neon(const TileOutput& out) { TileWriter<4>::write(out); }
 
-float quantise_neon(const float* from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
+float quantise_neon(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
   return quantise_row<4>(from, k, padded, offset, to);
 }
 

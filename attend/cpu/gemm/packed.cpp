@@ -38,33 +38,28 @@ const Kernel& choose(DType as, Precision precision) {
   return precision == Precision::split && set.split != nullptr ? *set.split : *set.f32;
 }
 
-// A row of any layout as f32: itself, or a copy in `wide`.
-const float* row_in_f32(const Operand& from, std::int64_t k, detail::Scratch& wide) {
-  if (from.dtype == DType::f32 && from.k_step == 1) return reinterpret_cast<const float*>(from.data);
-  float* to = reinterpret_cast<float*>(wide.get(static_cast<std::size_t>(k) * 4));
-  for (std::int64_t i = 0; i < k; ++i)
-    to[i] = from.dtype == DType::f32 ? reinterpret_cast<const float*>(from.data)[i * from.k_step]
-                                     : static_cast<float>(reinterpret_cast<const Bf16*>(from.data)[i * from.k_step]);
-  return to;
+template <class T>
+void turn(const Operand& from, std::int64_t cols, std::int64_t k, const Operand& turned) {
+  T* to = reinterpret_cast<T*>(const_cast<std::byte*>(turned.data));
+  const T* line = reinterpret_cast<const T*>(from.data);
+  for (std::int64_t i = 0; i < k; ++i, line += from.k_step)
+    for (std::int64_t c = 0; c < cols; ++c) to[c * k + i] = line[c];
 }
 
 // One panel of int8 weights: quantised row by row into a buffer, then packed.
 void pack_int8_panel(const Kernel& kernel, const Operand& from, std::int64_t cols, std::int64_t k, std::byte* to,
                      float* scales, std::int32_t* offsets) {
-  thread_local detail::Scratch rows_scratch, wide, turned_scratch;
+  thread_local detail::Scratch rows_scratch, turned_scratch;
   const std::int64_t padded = kernel.padded(k);
   std::byte* rows = rows_scratch.get(static_cast<std::size_t>(cols * padded));
   Operand source = from;
-  if (from.k_step != 1 && from.dtype == DType::f32) {
+  if (from.k_step != 1) {
     // Side by side in memory: turned first, line by line, because a column alone takes a word from each line.
-    float* turned = reinterpret_cast<float*>(turned_scratch.get(static_cast<std::size_t>(cols * k) * 4));
-    const float* line = reinterpret_cast<const float*>(from.data);
-    for (std::int64_t i = 0; i < k; ++i, line += from.k_step)
-      for (std::int64_t c = 0; c < cols; ++c) turned[c * k + i] = line[c];
-    source = {reinterpret_cast<const std::byte*>(turned), DType::f32, k, 1};
+    source = {turned_scratch.get(static_cast<std::size_t>(cols * k) * 4), from.dtype, k, 1};
+    from.dtype == DType::f32 ? turn<float>(from, cols, k, source) : turn<Bf16>(from, cols, k, source);
   }
   for (std::int64_t c = 0; c < cols; ++c) {
-    scales[c] = kernel.quantise(row_in_f32(source.at(c, 0), k, wide), k, padded, 0, rows + c * padded);
+    scales[c] = kernel.quantise({source.at(c, 0).data, source.dtype}, k, padded, 0, rows + c * padded);
     std::int32_t sum = 0;
     for (std::int64_t i = 0; i < k; ++i) sum += static_cast<std::int8_t>(rows[c * padded + i]);
     offsets[c] = kernel.a_offset * sum;
@@ -72,21 +67,13 @@ void pack_int8_panel(const Kernel& kernel, const Operand& from, std::int64_t col
   kernel.pack_b({rows, DType::i8, padded, 1}, static_cast<int>(cols), kernel.nr, padded, to);
 }
 
-// Activations to int8, a scale a row. Returns the operand; its scales follow the rows in the same scratch.
-Operand quantise_rows(const Kernel& kernel, const Operand& from, std::int64_t m, std::int64_t k, ThreadPool& pool,
-                      const float** scales) {
+// Where activations go as int8, with their scales behind them. Whole tiles of rows, so that all can be read in place.
+detail::Quantised room_for_rows(const Kernel& kernel, const Operand& from, std::int64_t m, std::int64_t k) {
   thread_local detail::Scratch scratch;
-  const std::int64_t padded = kernel.padded(k), bytes = (m * padded + 63) / 64 * 64;
+  const std::int64_t padded = kernel.padded(k), multiple = kernel.row_multiple;
+  const std::int64_t bytes = ((m + multiple - 1) / multiple * multiple * padded + 63) / 64 * 64;
   std::byte* rows = scratch.get(static_cast<std::size_t>(bytes + 4 * m));
-  float* scale = reinterpret_cast<float*>(rows + bytes);
-  const std::int64_t grain = std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, k));
-  pool.for_range(m, grain, [&](std::int64_t begin, std::int64_t end) {
-    thread_local detail::Scratch wide;
-    for (std::int64_t i = begin; i < end; ++i)
-      scale[i] = kernel.quantise(row_in_f32(from.at(i, 0), k, wide), k, padded, kernel.a_offset, rows + i * padded);
-  });
-  *scales = scale;
-  return {rows, DType::i8, padded, 1};
+  return {from, k, rows, reinterpret_cast<float*>(rows + bytes)};
 }
 
 }  // namespace
@@ -185,10 +172,10 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool) {
           .dequantise = {}};
   job.out.bias = detail::bias_in_f32(g.out.bias, g.out.bias_dtype, w.n());
   if (w.dtype() == DType::i8) {
-    const float* row_scales = nullptr;
-    job.a = quantise_rows(kernel, job.a, g.m, w.k(), pool, &row_scales);
+    job.quantised = room_for_rows(kernel, job.a, g.m, w.k());
     job.k = kernel.padded(w.k());
-    job.dequantise = {row_scales, Access::scales(w), kernel.a_offset != 0 ? Access::offsets(w) : nullptr};
+    job.a = {job.quantised.rows, DType::i8, job.k, 1};
+    job.dequantise = {job.quantised.scales, Access::scales(w), kernel.a_offset != 0 ? Access::offsets(w) : nullptr};
   }
   const bool small = g.m * w.n() * w.k() <= (1 << 16);
   multiply_blocked(kernel, job, small ? nullptr : &pool);

@@ -1,10 +1,11 @@
-// f32 to int8, symmetric, one scale a row: q = round(x / scale), scale = max|x| / 127. Written once with GCC vectors;
-// each instruction set inlines it at its own width.
+// f32 or bf16 to int8, symmetric, one scale a row: q = round(x / scale), scale = max|x| / 127. Written once with GCC
+// vectors; each instruction set inlines it at its own width.
 #pragma once
 
 #include <cstring>
 
 #include "attend/cpu/activation_math.h"
+#include "attend/cpu/gemm/kernel.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -19,21 +20,30 @@ template <int Width>
   return v;
 }
 
-// Writes q + offset (the low byte) for k values, and offset itself up to padded. Returns the scale.
 template <int Width>
-[[gnu::always_inline]] inline float quantise_row(const float* from, std::int64_t k, std::int64_t padded, int offset,
-                                                 std::byte* to) {
+[[gnu::always_inline]] inline typename Lanes<Width>::Float load_part(const Bf16* from, std::int64_t count) {
+  typename Lanes<Width>::Half half{};
+  if (count >= Width)
+    std::memcpy(&half, from, sizeof half);
+  else
+    std::memcpy(&half, from, static_cast<std::size_t>(count) * 2);
+  return (typename Lanes<Width>::Float)(__builtin_convertvector(half, typename Lanes<Width>::Word) << 16);
+}
+
+// Writes q + offset (the low byte) for k values, and offset itself up to padded. Returns the scale.
+template <int Width, class E>
+[[gnu::always_inline]] inline float quantise_elements(const E* from, std::int64_t k, std::int64_t padded, int offset,
+                                                      std::byte* to) {
   using F = typename Lanes<Width>::Float;
   using I = typename Lanes<Width>::Int;
   using Bytes = typename Lanes<Width>::Bytes;
-  using Loose = typename Lanes<Width>::Loose;
   // Four maxima: one would wait for itself.
   F most[4] = {};
   std::int64_t at = 0;
   for (; at + 4 * Width <= k; at += 4 * Width)
 #pragma GCC unroll 4
     for (int part = 0; part < 4; ++part) {
-      const F x = *reinterpret_cast<const Loose*>(from + at + part * Width);
+      const F x = load_part<Width>(from + at + part * Width, Width);
       const F size = x < 0.0f ? -x : x;
       most[part] = size > most[part] ? size : most[part];
     }
@@ -42,9 +52,12 @@ template <int Width>
     const F size = x < 0.0f ? -x : x;
     most[0] = size > most[0] ? size : most[0];
   }
+  // Vectors against each other, then lanes, in four chains again.
+  for (int part = 1; part < 4; ++part) most[0] = most[part] > most[0] ? most[part] : most[0];
+  float lanes[4] = {};
+  for (int i = 0; i < Width; ++i) lanes[i % 4] = most[0][i] > lanes[i % 4] ? most[0][i] : lanes[i % 4];
   float largest = 0;
-  for (int part = 0; part < 4; ++part)
-    for (int i = 0; i < Width; ++i) largest = most[part][i] > largest ? most[part][i] : largest;
+  for (const float lane : lanes) largest = lane > largest ? lane : largest;
   const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
   for (std::int64_t done = 0; done < k; done += Width) {
     // 1.5 * 2^23: the low bits of the sum are the nearest integer.
@@ -58,6 +71,14 @@ template <int Width>
   }
   std::memset(to + k, offset & 0xff, static_cast<std::size_t>(padded - k));
   return largest / 127.0f;
+}
+
+template <int Width>
+[[gnu::always_inline]] inline float quantise_row(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset,
+                                                 std::byte* to) {
+  if (from.dtype == DType::f32)
+    return quantise_elements<Width>(reinterpret_cast<const float*>(from.data), k, padded, offset, to);
+  return quantise_elements<Width>(reinterpret_cast<const Bf16*>(from.data), k, padded, offset, to);
 }
 
 }  // namespace attend::cpu::detail
