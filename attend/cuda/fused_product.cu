@@ -18,10 +18,8 @@ namespace attend::cuda {
 namespace {
 
 constexpr int kRows = 128, kColumns = 192, kDepth = 64;  // of a warpgroup's tile, and of one step along k
-constexpr int kStages = 4, kSlots = 4, kPanels = kColumns / 64 * 2;
+constexpr int kStages = 4, kSlots = 4;
 constexpr int kGroup = 128, kThreads = 3 * kGroup;
-// Of the 65,536 registers: the accumulators alone are 192 a thread.
-constexpr int kCopierRegisters = 40, kProductRegisters = 232;
 
 using TileA = SharedTile<kRows, kDepth>;
 using TileB = SharedTile<kColumns, kDepth>;        // b is stored [n, k]
@@ -52,6 +50,10 @@ struct Problem {
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+constexpr int kPanels = kColumns / 64 * 2;
+// Of the 65,536 registers: the accumulators alone are 192 a thread.
+constexpr int kCopierRegisters = 40, kProductRegisters = 232;
 
 // c [64, 192] (+)= A B, both in shared memory.
 template <bool kByColumns>
