@@ -84,21 +84,23 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   }
   return record(y, {q, k, v, options.mask.bias}, [args, y, lse](const Tensor& dy, Grads& grad) {
     // The kernels write each gradient by itself. Where one tensor is two of q, k and v, the later one's goes into
-    // memory of its own first.
+    // memory of its own and is added then.
     const std::array<Tensor, 3> of = {args.q, args.k, args.v};
-    std::array<Grad, 3> into, written, sums;
+    std::array<Grad, 3> into, sums, added;
     for (std::size_t i = 0; i < of.size(); ++i) {
-      into[i] = written[i] = grad(of[i]);
-      sums[i] = Grads::sums(of[i], into[i]);  // before the next gradient, which may add to this one
-      for (std::size_t j = 0; j < i; ++j)
-        if (into[i] && into[j] && into[i].into.raw() == into[j].into.raw()) written[i] = {like(into[i].into)};
+      std::size_t first = 0;
+      while (of[first].raw() != of[i].raw()) ++first;
+      if (first == i)
+        into[i] = grad(of[i]), sums[i] = Grads::sums(of[i], into[i]);
+      else if (into[first])
+        into[i] = {like(into[first].into)}, added[i] = {into[first].into, true};
     }
     const bool summed =
-        dy.backend().attention_backward(args, y, lse, dy, written[0], written[1], written[2], grad(args.mask.bias),
+        dy.backend().attention_backward(args, y, lse, dy, into[0], into[1], into[2], grad(args.mask.bias),
                                         {.dq = sums[0], .dk = sums[1], .dv = sums[2]});
     for (std::size_t i = 0; i < of.size(); ++i) {
-      if (!summed) Grads::forget_sums(into[i]);
-      if (into[i] && written[i].into.raw() != into[i].into.raw()) dy.backend().scale(written[i].into, 1, into[i]);
+      if (added[i]) dy.backend().scale(into[i].into, 1, added[i]);
+      if (!summed || added[i]) Grads::forget_sums(added[i] ? added[i] : into[i]);
     }
   });
 }

@@ -50,8 +50,11 @@ class TrainCommand : public testing::Test {
 };
 
 TEST_F(TrainCommand, LearnsAToyLanguageAndTranslatesIt) {
-  const Outcome trained = run_attend(
-      toy({"--steps", "800", "--validate-every", "200", "--dropout", "0", "--tokens", "512", "--average", "2"}));
+  // To an end that all seeds reach: eight of them gave 90.3 to 100. With a rate that stays up, 800 steps gave 75 to
+  // 100, and rounding decided.
+  const Outcome trained =
+      run_attend(toy({"--steps", "1000", "--schedule", "linear", "--learning-rate", "0.004", "--validate-every", "250",
+                      "--dropout", "0", "--tokens", "512", "--average", "2"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.out.find("attend translate --model"), std::string::npos) << trained.out;
   EXPECT_GT(logged("validation").back()["validation"]["bleu"].get<double>(), 90);
