@@ -27,7 +27,7 @@ import torch.nn.functional as F
 
 from peers.onnxruntime import OnnxEncoder
 from side_by_side import Apart, Cpu, Gpu, Group, Measure, read_safetensors, run_program
-from translation_decoding import Linear
+from peers.torch_transformer import Linear
 
 LAYERS, WIDTH, HIDDEN = 12, 768, 3072
 

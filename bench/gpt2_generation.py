@@ -33,7 +33,7 @@ import torch
 from peers.llama import Llama
 from peers.onnxruntime import OnnxGenerator
 from side_by_side import Apart, Cpu, Gpu, Group, Measure, read_safetensors, run_program
-from translation_decoding import Linear
+from peers.torch_transformer import Linear
 
 PROMPT = 16  # on a GPU
 LAYERS, WIDTH, VOCABULARY = 12, 768, 50257

@@ -31,7 +31,7 @@ import sys
 import torch
 
 from peers.ctranslate2 import CTranslate2
-from peers.torch_transformer import Linear, Model, Torch  # Linear: bert_encoding.py and gpt2_generation.py take it from here
+from peers.torch_transformer import Model, Torch
 from side_by_side import Apart, Cpu, Group, Measure, run_program
 from transformer_base import VOCABULARY, write_base
 
