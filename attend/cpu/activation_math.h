@@ -70,7 +70,7 @@ template <int Width>
 [[gnu::always_inline]] inline typename Lanes<Width>::Float vector_gelu(typename Lanes<Width>::Float x) {
   using F = typename Lanes<Width>::Float;
   using I = typename Lanes<Width>::Int;
-  const F size = x < 0.0f ? -x : x;
+  const F length = x < 0.0f ? -x : x, size = length < 6.0f ? length : F{} + 6.0f;
   F p = size * -2.156020173e-6f + 3.145806841e-5f;
   p = p * size - 1.497779740e-4f;
   p = p * size - 2.211755345e-4f;
@@ -87,7 +87,7 @@ template <int Width>
   power = power * r + 0.6931468844f;
   power = power * r + 1.0f;
   const F below = power * (F)(((I)shifted << 23) + (127 << 23));
-  const F tail = x * (size < 6.0f ? below : F{});
+  const F tail = x * (length < 6.0f ? below : F{});
   return x < 0.0f ? tail : x - tail;
 }
 
