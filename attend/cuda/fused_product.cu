@@ -387,7 +387,7 @@ bool fits(const CudaBackend& backend, const Gemm& gemm) {
   constexpr std::int64_t kFewRows = 2 * kRows;  // below, most of a tile would be empty
   const auto rows_fit = [](const void* data, std::int64_t stride) { return aligned16(data) && stride % 8 == 0; };
   return gemm.in == DType::bf16 && gemm.out == DType::bf16 && gemm.batch == 1 && !gemm.transpose_a && gemm.alpha == 1 &&
-         gemm.beta == 0 && gemm.m >= kFewRows && gemm.n % 8 == 0 && rows_fit(gemm.a, gemm.lda) &&
+         gemm.beta == 0 && gemm.m >= kFewRows && gemm.k > 0 && gemm.n % 8 == 0 && rows_fit(gemm.a, gemm.lda) &&
          rows_fit(gemm.b, gemm.ldb) && rows_fit(gemm.c, gemm.ldc) && (!gemm.pre || rows_fit(gemm.pre, gemm.ldpre)) &&
          is_hopper(backend.device());
 }
