@@ -33,7 +33,8 @@ bool any_reaches(const T* x, float bar) {
 
 // Sorted insertion into the k best so far: later ones of equal value stay behind, because ids rise.
 template <class T>
-void best_of_row(const T* x, std::int64_t width, std::vector<Found>& found, std::size_t count) {
+void best_of_row(const T* x, std::int64_t width, const std::uint8_t* barred, std::vector<Found>& found,
+                 std::size_t count) {
   found.clear();
   for (std::int64_t i = 0; i < width; ++i) {
     const bool full = found.size() == count;
@@ -41,7 +42,7 @@ void best_of_row(const T* x, std::int64_t width, std::vector<Found>& found, std:
       while (i + kBlock <= width && !any_reaches(x + i, found.back().value)) i += kBlock;
     if (i == width) break;
     const float value = number(x[i]) >= kLowest ? number(x[i]) : kLowest;  // NaN is no number to choose
-    if (full && !(value > found.back().value)) continue;
+    if ((full && !(value > found.back().value)) || (barred && barred[i])) continue;
     if (full) found.pop_back();
     const Found next{value, static_cast<std::int32_t>(i)};
     found.insert(std::upper_bound(found.begin(), found.end(), next, before), next);
@@ -50,8 +51,10 @@ void best_of_row(const T* x, std::int64_t width, std::vector<Found>& found, std:
 
 }  // namespace
 
-void CpuBackend::best(const Tensor& x, const Tensor& values, const Tensor& ids, const Tensor& log_sums) {
+void CpuBackend::best(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
+                      const Tensor& log_sums) {
   const std::int64_t rows = x.rows(), width = x.width(), count = values.width();
+  const std::uint8_t* out = barred.defined() ? barred.data<std::uint8_t>() : nullptr;
   float* losses = scratch(2 * rows);
   auto* targets = reinterpret_cast<std::int32_t*>(losses + rows);
   std::fill(targets, targets + rows, 0);
@@ -68,9 +71,9 @@ void CpuBackend::best(const Tensor& x, const Tensor& values, const Tensor& ids, 
     for (std::int64_t row = begin; row < end; ++row) {
       const void* at = cpu::at(x.raw(), row * width, x.dtype());
       if (x.dtype() == DType::bf16)
-        best_of_row(static_cast<const Bf16*>(at), width, found, static_cast<std::size_t>(count));
+        best_of_row(static_cast<const Bf16*>(at), width, out, found, static_cast<std::size_t>(count));
       else
-        best_of_row(static_cast<const float*>(at), width, found, static_cast<std::size_t>(count));
+        best_of_row(static_cast<const float*>(at), width, out, found, static_cast<std::size_t>(count));
       for (std::size_t i = 0; i < found.size(); ++i) {
         values.data<float>()[row * count + static_cast<std::int64_t>(i)] = found[i].value;
         ids.data<std::int32_t>()[row * count + static_cast<std::int64_t>(i)] = found[i].id;

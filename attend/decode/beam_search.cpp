@@ -35,7 +35,7 @@ double normalised(double sum, std::size_t length, const BeamOptions& options) {
 // The `count` best continuations of a sentence; equal sums go to the earlier beam, then the smaller token, so that the
 // result does not depend on how sentences were batched.
 std::vector<Candidate> best_candidates(const BeamSentence& sentence, const nn::StepModel::Scores& scores,
-                                       std::size_t first_row, std::size_t count, const BeamOptions& options) {
+                                       std::size_t first_row, std::size_t count) {
   std::vector<Candidate> best;
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.sum != b.sum ? a.sum > b.sum : a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
@@ -48,7 +48,6 @@ std::vector<Candidate> best_candidates(const BeamSentence& sentence, const nn::S
       const Candidate candidate{static_cast<std::int64_t>(beam), scores.ids[i],
                                 base + static_cast<double>(scores.logits[i])};
       if (best.size() == count && !better(candidate, best.back())) break;  // the rest of the row is no better
-      if (std::ranges::find(options.banned, candidate.token) != options.banned.end()) continue;
       best.insert(std::upper_bound(best.begin(), best.end(), candidate, better), candidate);
       if (best.size() > count) best.pop_back();
     }
@@ -127,9 +126,9 @@ std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const Bea
   check(!options.tree || options.max_lengths.size() == 1, "beam search: a tree is of one sentence, not of {}",
         options.max_lengths.size());
   const auto beams = static_cast<std::size_t>(options.beams);
-  // Half of what can be chosen may be ends, and the banned come on top.
-  const std::int64_t wanted =
-      std::min(2 * options.beams + static_cast<std::int64_t>(options.banned.size()), model.vocabulary());
+  // Half of what can be chosen may be ends; a single beam is then at its end.
+  const std::int64_t wanted = std::min(options.beams == 1 ? 1 : 2 * options.beams, model.bar(options.banned));
+  check(wanted > 0, "beam search: every token is banned");
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
   std::vector<BeamSentence> running;
   for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, {Beam{}}, {}});
@@ -146,7 +145,7 @@ std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const Bea
     for (std::size_t s = 0; s < running.size(); ++s) {
       BeamSentence& sentence = running[s];
       std::vector<std::int32_t> parents;
-      const auto candidates = best_candidates(sentence, scores, s * beams, 2 * beams, options);
+      const auto candidates = best_candidates(sentence, scores, s * beams, 2 * beams);
       if (advance(sentence, candidates, parents, options)) {
         sentence.ended.resize(std::min(sentence.ended.size(), static_cast<std::size_t>(options.results)));
         results[sentence.index] = std::move(sentence.ended);

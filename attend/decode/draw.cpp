@@ -26,17 +26,15 @@ double uniform(std::uint64_t seed, std::uint32_t number, std::uint64_t draw) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-Drawer::Drawer(const SampleOptions& options, std::int64_t vocabulary)
+Drawer::Drawer(const SampleOptions& options, std::int64_t vocabulary, std::int64_t allowed)
     : options_(options), banned_(static_cast<std::size_t>(vocabulary)) {
   for (std::int32_t id : options.banned)
     if (id >= 0 && id < vocabulary) banned_[static_cast<std::size_t>(id)] = true;
-  const std::int64_t barred = std::ranges::count(banned_, true);
-  check(barred < vocabulary, "sample: every token is banned");
+  check(allowed > 0, "sample: every token is banned");
   // More than a few are as well taken from all.
   constexpr std::int64_t kFew = 64;
-  const std::int64_t likeliest = options.top_k + barred;
-  if (options.top_k > 0 && options.repetition_penalty == 1 && likeliest <= std::min(kFew, vocabulary))
-    wanted_ = likeliest;
+  if (options.top_k > 0 && options.repetition_penalty == 1 && options.top_k <= kFew)
+    wanted_ = std::min(options.top_k, allowed);
 }
 
 Drawer::Drawn Drawer::operator()(const nn::StepModel::Scores& scores, std::size_t row, const Text& text, double u) {
@@ -57,12 +55,8 @@ Drawer::Drawn Drawer::operator()(const nn::StepModel::Scores& scores, std::size_
 
 // The model has sorted them.
 void Drawer::take(std::span<const float> logits, std::span<const std::int32_t> ids) {
-  ids_.clear(), logits_.clear();
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (banned_[static_cast<std::size_t>(ids[i])]) continue;
-    if (static_cast<std::int64_t>(ids_.size()) == options_.top_k) break;
-    ids_.push_back(ids[i]), logits_.push_back(static_cast<double>(logits[i]));
-  }
+  ids_.assign(ids.begin(), ids.end());
+  logits_.assign(logits.begin(), logits.end());
 }
 
 // The likeliest first where only some of them count; equal ones go to the smaller id.

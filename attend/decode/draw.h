@@ -23,7 +23,8 @@ constexpr std::uint64_t draw_of(std::uint64_t position, std::uint64_t sample) { 
 // What every draw of one search shares.
 class Drawer {
  public:
-  Drawer(const SampleOptions& options, std::int64_t vocabulary);
+  // `allowed`: how many of the tokens are not banned.
+  Drawer(const SampleOptions& options, std::int64_t vocabulary, std::int64_t allowed);
 
   // How many of the likeliest of each row to ask the model for; 0: all.
   std::int64_t wanted() const { return wanted_; }

@@ -56,6 +56,12 @@ Tensor GPT2Batch::read_tokens(const nn::StepRunner::Newest& newest) const {
   return model_.logits(model_.norm()(stream)).flat_rows();
 }
 
+std::int64_t GPT2Batch::bar(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.bar(ids, vocabulary());
+  runner_.bar(rows_.barred());
+  return left;
+}
+
 nn::StepModel::Scores GPT2Batch::enter(std::span<const Newcomer> newcomers, std::int64_t best) {
   rows_.let_go();
   pass_.begin({});

@@ -22,6 +22,7 @@ class GPT2Batch : public nn::BatchModel {
 
   std::int64_t vocabulary() const override { return model_.config().vocabulary; }
   std::int64_t rows() const override { return rows_.count(); }
+  std::int64_t bar(std::span<const std::int32_t> ids) override;
   nn::StepModel::Scores enter(std::span<const Newcomer> newcomers, std::int64_t best) override;
   void leave(std::int64_t row) override { lengths_.at(static_cast<std::size_t>(row)) = kEmpty; }
   nn::StepModel::Scores step(const Step& step) override;

@@ -41,6 +41,12 @@ Tensor GPT2Decoder::read_tokens(const nn::StepRunner::Newest& newest) const {
   return model_.logits(model_.norm()(stream)).flat_rows();
 }
 
+std::int64_t GPT2Decoder::bar(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.bar(ids, vocabulary());
+  runner_.bar(rows_.barred());
+  return left;
+}
+
 nn::StepModel::Scores GPT2Decoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
   rows_.start(tokens);
   check(length_ < model_.config().max_length, "gpt2: the model has only {} positions", model_.config().max_length);

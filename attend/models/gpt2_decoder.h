@@ -24,6 +24,7 @@ class GPT2Decoder : public nn::StepModel {
 
   std::int64_t vocabulary() const override { return model_.config().vocabulary; }
   std::int64_t room() const { return model_.config().max_length - length_; }  // for how many more tokens
+  std::int64_t bar(std::span<const std::int32_t> ids) override;
   Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override;
   void reorder(std::span<const std::int32_t> from) override;
 

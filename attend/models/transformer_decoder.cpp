@@ -28,6 +28,12 @@ Tensor TransformerDecoder::logits(Pass& pass, const nn::StepRunner::Newest& newe
   return model_.logits(model_.finish_decoder(stream)).flat_rows();
 }
 
+std::int64_t TransformerDecoder::bar(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.bar(ids, vocabulary());
+  runner_.bar(rows_.barred());
+  return left;
+}
+
 nn::StepModel::Scores TransformerDecoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
   rows_.start(tokens);
   check(length_ < model_.max_length(), "decoder: the model has only {} positions", model_.max_length());

@@ -18,6 +18,7 @@ class TransformerDecoder : public nn::StepModel {
   TransformerDecoder(const Transformer& model, Pass& pass, const nn::Sequences& source, std::int64_t group);
 
   std::int64_t vocabulary() const override { return model_.vocabulary(); }
+  std::int64_t bar(std::span<const std::int32_t> ids) override;
   Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override;
   void reorder(std::span<const std::int32_t> from) override;
 

@@ -17,7 +17,10 @@ class StepModel {
     std::span<const float> logits, log_sums;  // [rows, vocabulary] or [rows, best], [rows]
     std::span<const std::int32_t> ids = {};   // [rows, best]: whose logits they are, likeliest first, equal ones by id
   };
-  // Feeds the newest token of each row. best: how many of the likeliest are wanted of each row; 0: all, in order.
+  // Tokens that are not to be among the best from now on. How many others there are.
+  virtual std::int64_t bar(std::span<const std::int32_t> ids) = 0;
+  // Feeds the newest token of each row. best: how many of the likeliest are wanted of each row, of those
+  // that are not barred; 0: all, in order.
   virtual Scores step(std::span<const std::int32_t> tokens, std::int64_t best = 0) = 0;
   // Row i goes on from what row from[i] had. Rows come in groups, one group a source sentence; a group is kept or
   // dropped whole and its rows only trade places among themselves.

@@ -1,5 +1,7 @@
 #include "attend/nn/step_rows.h"
 
+#include <algorithm>
+
 #include "attend/base/error.h"
 #include "attend/ops/softmax.h"
 
@@ -27,12 +29,21 @@ std::span<const std::int32_t> StepRows::all_at(std::int64_t position) {
   return positions_;
 }
 
+std::int64_t StepRows::bar(std::span<const std::int32_t> ids, std::int64_t vocabulary) {
+  std::vector<std::uint8_t> barred(static_cast<std::size_t>(vocabulary));
+  for (std::int32_t id : ids)
+    if (id >= 0 && id < vocabulary) barred[static_cast<std::size_t>(id)] = 1;
+  barred_ = make_tensor(pass_.backend(), {vocabulary}, DType::u8);
+  pass_.backend().to_device(barred_.raw(), barred.data(), barred.size());
+  return std::ranges::count(barred, 0);
+}
+
 StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t best) {
   if (best > 0) {
     const Tensor values = like(logits, {logits.rows(), best}, DType::f32),
                  ids = like(values, values.shape(), DType::i32);
     const Tensor sums = like(values, {logits.rows()});
-    logits.backend().best(logits, values, ids, sums);
+    logits.backend().best(logits, barred_, values, ids, sums);
     logits_ = download(values), log_sums_ = download(sums), ids_ = download_ints(ids);
     return {logits_, log_sums_, ids_};
   }

@@ -99,8 +99,8 @@ void StepRunner::leave_answer(const Tensor& logits) {
   Backend& backend = pass_.backend();
   check(logits.rows() == rows_, "decoder: logits {} for {} rows", logits.shape(), rows_);
   if (best_ > 0) {
-    backend.best(logits, words(4 * rows_, {rows_, best_}, DType::f32), words(ids_begin(), {rows_, best_}, DType::i32),
-                 words((4 + best_) * rows_, {rows_}, DType::f32));
+    backend.best(logits, barred_, words(4 * rows_, {rows_, best_}, DType::f32),
+                 words(ids_begin(), {rows_, best_}, DType::i32), words((4 + best_) * rows_, {rows_}, DType::f32));
     if (!goes_ahead()) return;
     // The next step is one position on.
     const Shape places{3 * rows_};

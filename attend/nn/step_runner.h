@@ -35,6 +35,11 @@ class StepRunner {
     std::int64_t best;                                // as StepModel::step
     bool ahead = true;                                // whether what comes next is likely what is likeliest
   };
+  // u8 [V]: what is never among the best.
+  void bar(const Tensor& barred) {
+    barred_ = barred;
+    memory_moved();
+  }
   // body must be the same until memory_moved().
   StepModel::Scores run(const Step& step, const Body& body);
   // What the body works on is not where it was, or has other rows.
@@ -59,7 +64,7 @@ class StepRunner {
   StepGraph graph_;
   std::uint64_t memory_ = 0, prepared_ = ~std::uint64_t{0};
   std::int64_t rows_ = 0, best_ = 0, runs_ = 0;
-  Tensor words_, ones_, logits_;  // ones_ [3·rows]; logits_: all of them, when they are asked for
+  Tensor barred_, words_, ones_, logits_;  // ones_ [3·rows]; logits_: all of them, when they are asked for
   std::vector<std::int32_t> sent_;
   std::vector<float> all_, values_, log_sums_;
   std::vector<std::int32_t> ids_;

@@ -115,10 +115,12 @@ TEST_P(StepRunning, AnswersAsTheWholeTextDoes) {
   }
 }
 
-// The order of equal numbers, infinities and NaN, at widths around those of warps and blocks.
+// The order of equal numbers, infinities and NaN, with and without barred places, at widths around those of warps and
+// blocks.
 TEST_P(StepRunning, TheBestOfRowsAreSorted) {
   for (const std::int64_t width : {1, 7, 31, 64, 65, 1000, 1025, 5003})
-    for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const auto& [dtype, bars] :
+         {std::pair(DType::f32, false), {DType::f32, true}, {DType::bf16, false}, {DType::bf16, true}}) {
       constexpr std::int64_t kRows = 5;
       std::vector<float> x;
       for (std::int64_t i = 0; i < kRows * width; ++i) {
@@ -127,17 +129,27 @@ TEST_P(StepRunning, TheBestOfRowsAreSorted) {
         if (word % 41 == 0) x.back() = -INFINITY;
       }
       if (width > 7) x[3] = NAN;
-      const std::int64_t count = std::min<std::int64_t>(width, 9);
+      std::vector<std::uint8_t> out(static_cast<std::size_t>(width));
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = i > 0 && random_word(width, 3, i) % 3 == 0;
+      Tensor barred;
+      std::int64_t left = width;
+      if (bars) {
+        barred = make_tensor(backend(), {width}, DType::u8);
+        backend().to_device(barred.raw(), out.data(), out.size());
+        left = std::ranges::count(out, 0);
+      }
+      const std::int64_t count = std::min<std::int64_t>(left, 9);
       const Tensor values = make_tensor(backend(), {kRows, count}, DType::f32);
       const Tensor ids = make_tensor(backend(), {kRows, count}, DType::i32);
       const Tensor sums = make_tensor(backend(), {kRows}, DType::f32);
-      backend().best(tensor_of(backend(), {kRows, width}, x, dtype), values, ids, sums);
+      backend().best(tensor_of(backend(), {kRows, width}, x, dtype), barred, values, ids, sums);
       const std::vector<float> found = download(values), log_sums = download(sums);
       const std::vector<std::int32_t> places = download_ints(ids);
       for (std::int64_t row = 0; row < kRows; ++row) {
         const float* at = x.data() + row * width;
         std::vector<std::int32_t> order(static_cast<std::size_t>(width));
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+        if (bars) std::erase_if(order, [&](std::int32_t id) { return out[static_cast<std::size_t>(id)] != 0; });
         const auto value = [&](std::int32_t i) { return std::isnan(at[i]) ? -INFINITY : at[i]; };
         std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return value(a) > value(b); });
         double sum = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,11 @@ class TableModel : public nn::StepModel {
   }
 
   std::int64_t vocabulary() const override { return vocabulary_; }
+
+  std::int64_t bar(std::span<const std::int32_t> ids) override {
+    barred_ = {ids.begin(), ids.end()};
+    return vocabulary_ - static_cast<std::int64_t>(barred_.size());
+  }
 
   Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override {
     EXPECT_EQ(tokens.size(), rows_.size());
@@ -81,6 +87,7 @@ class TableModel : public nn::StepModel {
       const float* row = logits_.data() + r * vocabulary;
       Tokens order(vocabulary);
       std::iota(order.begin(), order.end(), 0);
+      std::erase_if(order, [&](std::int32_t id) { return barred_.contains(id); });
       std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return row[a] > row[b]; });
       for (std::size_t i = 0; i < best; ++i) ids_.push_back(order[i]), kept.push_back(row[order[i]]);
     }
@@ -93,6 +100,7 @@ class TableModel : public nn::StepModel {
   std::vector<Row> rows_;
   std::vector<float> logits_, log_sums_;
   Tokens ids_;
+  std::set<std::int32_t> barred_;
   int steps_ = 0;
 };
 
