@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <system_error>
@@ -133,10 +134,13 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(data_, size_);
 }
 
+// A fault brings its neighbours with it, up to the size of a huge page, so they go too; whoever needs them still gets
+// them from the kernel's cache.
 void MappedFile::forget(std::span<const std::byte> part) const {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  constexpr std::size_t kAround = 2 << 20;
   const auto offset = static_cast<std::size_t>(part.data() - static_cast<const std::byte*>(data_));
-  const std::size_t begin = (offset + page - 1) / page * page, end = (offset + part.size()) / page * page;
+  const std::size_t begin = offset / kAround * kAround;
+  const std::size_t end = std::min((offset + part.size() + kAround - 1) / kAround * kAround, size_);
   if (begin < end) ::madvise(static_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -67,12 +66,6 @@ std::vector<std::string> spellings(const std::string& name, const std::string& p
       names.push_back(names[i].substr(0, names[i].rfind('.') + 1) + once);
   }
   return names;
-}
-
-// The dtype of the same bytes; none for what has to be converted.
-std::optional<DType> same_bytes(StoredType type) {
-  if (type == StoredType::f32) return DType::f32;
-  return type == StoredType::bf16 ? std::optional(DType::bf16) : std::nullopt;
 }
 
 // Whether a model that has a head, or is without one, may start with this tensor untrained.
@@ -162,7 +155,7 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
       check(file[*name].shape == part.shape, "{}: '{}' is {}, but the model wants {}", file.source(), *name,
             file[*name].shape, part.shape);
       used.insert(*name);
-      if (parts.size() == 1 && parameters.write_stored(entry, file[*name].bytes, same_bytes(file[*name].type))) {
+      if (parts.size() == 1 && parameters.write_stored(entry, file[*name].bytes, float_dtype_of(file[*name].type))) {
         file.forget(*name);
         continue;
       }

@@ -45,17 +45,24 @@ void load_weights(const Safetensors& file, Parameters& parameters) {
   std::set<std::string, std::less<>> known;
   for (const Parameters::Entry& entry : parameters.entries()) {
     std::vector<float> all;
-    for (const Place& place : places_of(entry)) {
+    const std::vector<Place> places = places_of(entry);
+    for (const Place& place : places) {
       known.insert(place.name);
       const StoredTensor* stored = file.find(place.name);
       check(stored, "{}: no tensor '{}', which the model needs", file.source(), place.name);
       check(stored->shape == place.shape, "{}: '{}' is {}, but the model wants {}", file.source(), place.name,
             stored->shape, place.shape);
-      const std::vector<float> values = file.floats(place.name);
-      const auto part = std::span(values).subspan(place.first, static_cast<std::size_t>(place.count));
-      all.insert(all.end(), part.begin(), part.end());
+      const auto count = static_cast<std::size_t>(place.count);
+      const std::size_t width = bytes_of(stored->type);
+      const auto bytes = stored->bytes.subspan(place.first * width, count * width);
+      if (places.size() > 1 || !parameters.write_stored(entry, bytes, float_dtype_of(stored->type))) {
+        const std::vector<float> values = file.floats(place.name);
+        const auto part = std::span(values).subspan(place.first, count);
+        all.insert(all.end(), part.begin(), part.end());
+      }
+      file.forget(place.name);
     }
-    parameters.write(entry, all);
+    if (!all.empty()) parameters.write(entry, all);
   }
   for (const StoredTensor& stored : file.tensors())
     check(known.count(stored.name) || is_scale(file, stored.name), "{}: the model has no place for the tensor {}",

@@ -53,6 +53,12 @@ constexpr StoredType stored_type_of(DType dtype) {
   return StoredType::f32;
 }
 
+// The float format of the same bytes; none for what has to be converted.
+constexpr std::optional<DType> float_dtype_of(StoredType type) {
+  if (type == StoredType::f32) return DType::f32;
+  return type == StoredType::bf16 ? std::optional(DType::bf16) : std::nullopt;
+}
+
 // IEEE half precision (1 sign, 5 exponent, 10 mantissa bits); every half is exact as a float.
 struct Half {
   std::uint16_t bits = 0;
