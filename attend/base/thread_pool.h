@@ -20,20 +20,23 @@ class ThreadPool {
 
   // A part of a job: body(i), or body(begin, end) in runs, over [0, count). Refers to the body.
   struct Stage {
-    std::int64_t count, longest;
+    std::int64_t count, shortest, longest;
     void (*call)(void* body, std::int64_t begin, std::int64_t end);
     void* body;
   };
   template <class Body>
   static Stage each(std::int64_t count, Body& body) {
     const auto call = [](void* f, std::int64_t begin, std::int64_t) { (*static_cast<Body*>(f))(begin); };
-    return {count, 1, call, const_cast<void*>(static_cast<const void*>(&body))};
+    return {count, 1, 1, call, const_cast<void*>(static_cast<const void*>(&body))};
   }
-  // Runs of up to `longest`, which get shorter as the work runs out, so that nobody waits long for a slow thread.
+  // Runs of up to `longest`, which get shorter as the work runs out, so that nobody waits long for a slow thread; down
+  // to `shortest`, but for what is left at the end of a thread's share.
   template <class Body>
-  static Stage runs(std::int64_t count, std::int64_t longest, Body& body) {
+  static Stage runs(std::int64_t count, std::int64_t longest, Body& body, std::int64_t shortest = 1) {
     const auto call = [](void* f, std::int64_t begin, std::int64_t end) { (*static_cast<Body*>(f))(begin, end); };
-    return {count, longest < 1 ? 1 : longest, call, const_cast<void*>(static_cast<const void*>(&body))};
+    if (longest < 1) longest = 1;
+    return {count, shortest < longest ? shortest : longest, longest, call,
+            const_cast<void*>(static_cast<const void*>(&body))};
   }
   static constexpr int kMostStages = 3;
 

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "attend/base/random.h"
+
 namespace attend {
 namespace {
 
@@ -98,6 +100,33 @@ TEST_P(ThreadPoolTest, ManySmallJobsInARow) {
   for (int job = 0; job < kJobs; ++job)
     pool.for_each(4, [&](std::int64_t i) { sums[static_cast<std::size_t>(i)] += job; });
   for (const std::int64_t sum : sums) EXPECT_EQ(sum, std::int64_t{kJobs} * (kJobs - 1) / 2);
+}
+
+// More threads than cores, so that many come late: to the end of a job, or to the middle of a later one.
+TEST(ThreadPool, LateWorkersTakeNothingTwice) {
+  ThreadPool pool(7);
+  std::vector<int> visits[3];
+  for (std::uint64_t job = 0; job < 4000; ++job) {
+    for (std::uint32_t stage = 0; stage < 3; ++stage) visits[stage].assign(random_word(1, stage, job) % 40, 0);
+    const auto visit = [&](std::size_t stage) {
+      return [&visits, stage](std::int64_t begin, std::int64_t end) {
+        for (; begin < end; ++begin) ++visits[stage][static_cast<std::size_t>(begin)];
+      };
+    };
+    const auto first = visit(0), second = visit(1), third = visit(2);
+    const auto count = [&](std::size_t stage) { return static_cast<std::int64_t>(visits[stage].size()); };
+    pool.run({ThreadPool::runs(count(0), 5, first), ThreadPool::runs(count(1), 9, second, 4),
+              ThreadPool::runs(count(2), 1, third)});
+    for (const auto& stage : visits) ASSERT_EQ(stage, std::vector<int>(stage.size(), 1)) << job;
+  }
+}
+
+TEST_P(ThreadPoolTest, MoreTasksThanAShareTellsApart) {
+  ThreadPool pool(GetParam());
+  constexpr std::int64_t kCount = 700'001;
+  std::vector<char> visits(kCount, 0);
+  pool.for_each(kCount, [&](std::int64_t i) { ++visits[static_cast<std::size_t>(i)]; });
+  EXPECT_EQ(visits, std::vector<char>(kCount, 1));
 }
 
 TEST_P(ThreadPoolTest, WorksAfterItsWorkersFellAsleep) {

@@ -84,7 +84,6 @@ class Blocked {
                                 .panels_n = ceil_div(std::min(cols, job_.n), kernel_.nr),
                                 .most_wide = direct_ || job_.k <= kc_ ? ceil_div(job_.n, kernel_.nr)
                                                                       : ceil_div(kernel_.nc, kernel_.nr),
-                                .group = group(),
                                 .a_packed = a_in_place_,
                                 .b_packed = share_b_ || b_in_place_ || job_.b_panels != nullptr,
                                 .streamed = b_in_place_,
@@ -100,11 +99,6 @@ class Blocked {
 
  private:
   int threads() const { return pool_ != nullptr ? pool_->threads() : 1; }
-
-  // Panels that a task of few rows takes at once, unless threads would go without.
-  std::int64_t group() const {
-    return streams_ && job_.n >= kernel_.nr * kernel_.streams * threads() ? kernel_.streams : 1;
-  }
 
   // Columns of B whose packed copy stays below kPackBytes, in even pieces of whole panels.
   std::int64_t most_columns(std::int64_t depth) const {
@@ -159,11 +153,13 @@ class Blocked {
     const std::int64_t few = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, job_.k));
     const std::int64_t groups = start_packing();
     // A task that packs its own A takes all the panels of B that the plan gives it.
-    unit_ = plan_.share_a || a_in_place_ ? group() : plan_.wide;
+    unit_ = plan_.share_a || a_in_place_ ? 1 : plan_.wide;
     across_ = ceil_div(ceil_div(n_, kernel_.nr), unit_);
     const std::int64_t tasks = ceil_div(ceil_div(job_.m, width_), plan_.high) * across_;
+    // Few rows, where memory decides: as much at once as there is, in as many streams as the kernel follows.
+    const std::int64_t longest = streams_ ? tasks : plan_.wide / unit_, shortest = streams_ ? kernel_.streams : 1;
     const auto stages = {ThreadPool::runs(rows, few, quantise), ThreadPool::each(groups, pack),
-                         ThreadPool::runs(tasks, plan_.wide / unit_, multiply)};
+                         ThreadPool::runs(tasks, longest, multiply, shortest)};
     pool_ != nullptr ? pool_->run(stages) : ThreadPool::run_here(stages);
   }
 

@@ -36,7 +36,7 @@ Plan make_plan(const Kernel& kernel, const Product& p) {
   const std::int64_t fewest_m = ceil_div(p.panels_m, std::max<std::int64_t>(1, kernel.mc / p.width));
   const std::int64_t fewest_n = ceil_div(p.panels_n, p.most_wide);
   const auto plan = [&](std::int64_t cuts_m, std::int64_t cuts_n, bool share_a) {
-    return Plan{ceil_div(p.panels_m, cuts_m), ceil_div(ceil_div(p.panels_n, cuts_n), p.group) * p.group, share_a};
+    return Plan{ceil_div(p.panels_m, cuts_m), ceil_div(p.panels_n, cuts_n), share_a};
   };
   // One block of rows: what every task needs of A is packed once.
   const bool one_block = fewest_m == 1 && !p.a_packed;

@@ -10,7 +10,6 @@ struct Product {
   std::int64_t width = 0;  // rows of a panel of A
   std::int64_t panels_m = 0, panels_n = 0;
   std::int64_t most_wide = 0;  // the most panels of B in a task
-  std::int64_t group = 1;      // panels of B that are multiplied at once: a task takes whole groups
   bool a_packed = false;       // A needs no packing: read where it lies
   bool b_packed = false;       // B is packed ahead, or needs no packing
   bool streamed = false;       // B is read where it lies, by rows: the wider a task, the longer its runs
