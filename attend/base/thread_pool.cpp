@@ -114,12 +114,14 @@ struct ThreadPool::Shared {
   };
   // The next run of a share of `size` units: half of what is left, if it may. Empty when nothing is.
   static Run take(Share& share, std::uint64_t stage, std::int64_t size, const Run& length) {
+    const auto& [shortest, longest] = length;
     std::uint64_t word = share.taken.load(std::memory_order_relaxed);
     while (true) {
       const std::uint64_t number = word >> kUnitBits;
       const std::int64_t begin = number == stage ? static_cast<std::int64_t>(word) & kMostUnits : 0;
       if (number > stage || begin >= size) return {0, 0};
-      const std::int64_t end = std::min(size, begin + std::clamp((size - begin) / 2, length.begin, length.end));
+      const std::int64_t half = ((size - begin) / 2 + shortest - 1) / shortest * shortest;
+      const std::int64_t end = std::min(size, begin + std::clamp(half, shortest, longest));
       const std::uint64_t next = stage << kUnitBits | static_cast<std::uint64_t>(end);
       if (share.taken.compare_exchange_weak(word, next, std::memory_order_relaxed)) return {begin, end};
     }

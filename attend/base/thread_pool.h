@@ -29,8 +29,8 @@ class ThreadPool {
     const auto call = [](void* f, std::int64_t begin, std::int64_t) { (*static_cast<Body*>(f))(begin); };
     return {count, 1, 1, call, const_cast<void*>(static_cast<const void*>(&body))};
   }
-  // Runs of up to `longest`, which get shorter as the work runs out, so that nobody waits long for a slow thread; down
-  // to `shortest`, but for what is left at the end of a thread's share.
+  // Runs of up to `longest`, which get shorter as the work runs out, so that nobody waits long for a slow thread; each
+  // a multiple of `shortest`, but for what is left at the end of a thread's share.
   template <class Body>
   static Stage runs(std::int64_t count, std::int64_t longest, Body& body, std::int64_t shortest = 1) {
     const auto call = [](void* f, std::int64_t begin, std::int64_t end) { (*static_cast<Body*>(f))(begin, end); };

@@ -1,7 +1,8 @@
 // The largest few of each row: what a search looks at of the scores of a whole vocabulary.
 #include <algorithm>
+#include <cmath>
 #include <limits>
-#include <vector>
+#include <span>
 
 #include "attend/cpu/cpu_backend.h"
 #include "attend/cpu/parallel.h"
@@ -31,55 +32,95 @@ bool any_reaches(const T* x, float bar) {
   return any != 0;
 }
 
-// Sorted insertion into the k best so far: later ones of equal value stay behind, because ids rise.
-template <class T>
-void best_of_row(const T* x, std::int64_t width, const std::uint8_t* barred, std::vector<Found>& found,
-                 std::size_t count) {
-  found.clear();
-  for (std::int64_t i = 0; i < width; ++i) {
-    const bool full = found.size() == count;
-    if (full && i % kBlock == 0)
-      while (i + kBlock <= width && !any_reaches(x + i, found.back().value)) i += kBlock;
-    if (i == width) break;
-    const float value = number(x[i]) >= kLowest ? number(x[i]) : kLowest;  // NaN is no number to choose
-    if ((full && !(value > found.back().value)) || (barred && barred[i])) continue;
-    if (full) found.pop_back();
-    const Found next{value, static_cast<std::int32_t>(i)};
-    found.insert(std::upper_bound(found.begin(), found.end(), next, before), next);
+// The k best so far, by sorted insertion: later ones of equal value stay behind, because ids rise.
+struct Best {
+  std::span<Found> found;
+  std::size_t size = 0;
+
+  bool full() const { return size == found.size(); }
+  bool wants(float value) const { return !full() || (size > 0 && value > found[size - 1].value); }
+  void add(const Found& next) {
+    if (!full()) ++size;
+    const auto end = found.begin() + static_cast<std::ptrdiff_t>(size) - 1;
+    const auto place = std::upper_bound(found.begin(), end, next, before);
+    std::move_backward(place, end, end + 1);
+    *place = next;
   }
+};
+
+// Of the places [begin, end) of a row.
+template <class T>
+void find_best(const T* x, std::int64_t begin, std::int64_t end, const std::uint8_t* barred, Best& best) {
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (best.full() && i % kBlock == 0)
+      while (i + kBlock <= end && !any_reaches(x + i, best.found.back().value)) i += kBlock;
+    if (i == end) break;
+    const float value = number(x[i]) >= kLowest ? number(x[i]) : kLowest;  // NaN is no number to choose
+    if (best.wants(value) && !(barred && barred[i])) best.add({value, static_cast<std::int32_t>(i)});
+  }
+}
+
+// Of log Σ exp of parts, that of all.
+float merged(std::span<const float> parts) {
+  float most = kLowest;
+  for (const float part : parts) most = part > most || std::isnan(part) ? part : most;
+  if (!std::isfinite(most)) return most;
+  float sum = 0;
+  for (const float part : parts) sum += std::exp(part - most);
+  return most + std::log(sum);
 }
 
 }  // namespace
 
+// Rows in pieces, so that a single one of a large vocabulary has work for many threads; then what the pieces found.
 void CpuBackend::best(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
                       const Tensor& log_sums) {
+  constexpr std::int64_t kWide = 4096;
   const std::int64_t rows = x.rows(), width = x.width(), count = values.width();
+  const std::int64_t parts = std::max<std::int64_t>(1, (width + kWide - 1) / kWide);
   const std::uint8_t* out = barred.defined() ? barred.data<std::uint8_t>() : nullptr;
-  float* losses = scratch(2 * rows);
-  auto* targets = reinterpret_cast<std::int32_t*>(losses + rows);
-  std::fill(targets, targets + rows, 0);
-  cpu::CrossEntropyRows sums;
-  sums.logits = x.raw();
-  sums.targets = targets;
-  sums.width = width;
-  sums.ignore = -1;
-  sums.lse = log_sums.data<float>();
-  sums.losses = losses;
-  cpu::for_rows(pool_, rows, 4 * width, [&](std::int64_t begin, std::int64_t end) {
-    rows_.cross_entropy[cpu::kind_of(x)](sums, begin, end);
-    std::vector<Found> found;
-    for (std::int64_t row = begin; row < end; ++row) {
-      const void* at = cpu::at(x.raw(), row * width, x.dtype());
-      if (x.dtype() == DType::bf16)
-        best_of_row(static_cast<const Bf16*>(at), width, out, found, static_cast<std::size_t>(count));
-      else
-        best_of_row(static_cast<const float*>(at), width, out, found, static_cast<std::size_t>(count));
-      for (std::size_t i = 0; i < found.size(); ++i) {
-        values.data<float>()[row * count + static_cast<std::int64_t>(i)] = found[i].value;
-        ids.data<std::int32_t>()[row * count + static_cast<std::int64_t>(i)] = found[i].id;
-      }
+  const std::int64_t tasks = rows * parts;
+  float* part_sums = scratch(tasks * (2 + 2 * count));
+  auto* sizes = reinterpret_cast<std::int32_t*>(part_sums + tasks);
+  auto* found = reinterpret_cast<Found*>(part_sums + 2 * tasks);
+  const auto found_by = [&](std::int64_t task) {
+    return std::span(found + task * count, static_cast<std::size_t>(count));
+  };
+  const auto look = [&](std::int64_t task) {
+    const std::int64_t row = task / parts, begin = task % parts * kWide, end = std::min(width, begin + kWide);
+    const std::int32_t target = 0;
+    float loss;
+    cpu::CrossEntropyRows sums;
+    sums.logits = cpu::at(x.raw(), row * width + begin, x.dtype());
+    sums.targets = &target, sums.losses = &loss, sums.lse = part_sums + task;
+    sums.width = end - begin, sums.ignore = -1;
+    rows_.cross_entropy[cpu::kind_of(x)](sums, 0, 1);
+    Best mine{found_by(task)};
+    const void* at = cpu::at(x.raw(), row * width, x.dtype());
+    if (x.dtype() == DType::bf16)
+      find_best(static_cast<const Bf16*>(at), begin, end, out, mine);
+    else
+      find_best(static_cast<const float*>(at), begin, end, out, mine);
+    sizes[task] = static_cast<std::int32_t>(mine.size);
+  };
+  const auto merge = [&](std::int64_t row) {
+    const std::int64_t first = row * parts;
+    Best all{found_by(first), static_cast<std::size_t>(sizes[first])};
+    for (std::int64_t task = first + 1; task < first + parts; ++task)
+      for (const Found& next : found_by(task).first(static_cast<std::size_t>(sizes[task])))
+        if (all.wants(next.value)) all.add(next);
+    for (std::int64_t i = 0; i < count; ++i) {
+      values.data<float>()[row * count + i] = all.found[static_cast<std::size_t>(i)].value;
+      ids.data<std::int32_t>()[row * count + i] = all.found[static_cast<std::size_t>(i)].id;
     }
-  });
+    const std::span<const float> sums(part_sums + first, static_cast<std::size_t>(parts));
+    log_sums.data<float>()[row] = parts == 1 ? sums[0] : merged(sums);
+  };
+  const auto stages = {ThreadPool::each(tasks, look), ThreadPool::each(rows, merge)};
+  if (4 * tasks * std::min(width, kWide) > cpu::kPiece)
+    pool_.run(stages);
+  else
+    ThreadPool::run_here(stages);
 }
 
 }  // namespace attend
