@@ -76,6 +76,5 @@ void launch_attention_backward_exact(const AttentionParams& p, const AttentionBa
 void launch_attention_statistics(const AttentionParams& p, const void* dy, float* stats, cudaStream_t stream);
 void launch_attention_bias_gradient(const AttentionParams& p, const AttentionBackwardParams& g, const float* stats,
                                     cudaStream_t stream);
-bool attention_has_groups();  // wgmma: compute capability 9.x
 
 }  // namespace attend::cuda

@@ -10,6 +10,7 @@
 // When there are too few heads to fill the GPU several blocks share one ("parts"), each with every so many-th tile of
 // keys and its own dq, which a last kernel adds in order.
 #include "attend/cuda/attention_backward_block.cuh"
+#include "attend/cuda/capability.h"
 
 namespace attend::cuda {
 namespace {
@@ -82,14 +83,14 @@ template <class Body>
 auto with_config(const AttentionParams& p, Body&& body) {
   if (p.width <= 32) return body(BackwardConfig<WarpProducts, 32, 64, 128, 8>{});
   if (p.width <= 64) {
-    return attention_has_groups() ? body(BackwardConfig<GroupProducts, 64, 64, 128, 8>{})
+    return has_wgmma() ? body(BackwardConfig<GroupProducts, 64, 64, 128, 8>{})
                                   : body(BackwardConfig<WarpProducts, 64, 64, 128, 4>{});
   }
   if (p.width <= 128) {
     // Two groups share dk's and dv's columns and each compute the scores, 7 products for 5: with 128 keys the sums of
     // one group would not fit the registers. Still 10 % faster than without groups (1.08 ms against 1.19 at B 32, H 8,
     // T 1024, D 128, causal).
-    return attention_has_groups() ? body(BackwardConfig<GroupProducts, 128, 64, 64, 0>{})
+    return has_wgmma() ? body(BackwardConfig<GroupProducts, 128, 64, 64, 0>{})
                                   : body(BackwardConfig<WarpProducts, 128, 32, 128, 0>{});
   }
   return body(BackwardConfig<WarpProducts, 256, 32, 64, 0>{});

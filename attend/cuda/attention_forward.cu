@@ -2,6 +2,7 @@
 // walks the keys from the last tile it sees to the first. Each warp keeps 16 queries: scores, softmax and sums stay in
 // its registers; the next tile of keys and values arrives in the other half of shared memory meanwhile.
 #include "attend/cuda/attention_softmax.cuh"
+#include "attend/cuda/capability.h"
 
 namespace attend::cuda {
 namespace {
@@ -136,7 +137,7 @@ void launch_width(const AttentionParams& p, cudaStream_t stream) {
 }  // namespace
 
 void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream) {
-  if (p.width > 32 && p.width <= 128 && !has_extras(p) && !is_short(p) && attention_has_groups())
+  if (p.width > 32 && p.width <= 128 && !has_extras(p) && !is_short(p) && has_wgmma())
     launch_attention_forward_groups(p, stream);
   else if (p.width <= 32)
     launch_width<32, 64, 2>(p, stream);

@@ -54,13 +54,6 @@ bool attention_rows_aligned(const AttentionParams& p) {
   return aligned(p.q, p.q_stride) && aligned(p.k, p.k_stride) && aligned(p.v, p.v_stride) && aligned(p.y, 8);
 }
 
-bool attention_has_groups() {
-  int device = 0, major = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  return major == 9;
-}
-
 void launch_attention_forward(const AttentionParams& p, cudaStream_t stream) {
   if (empty(p) || p.query_rows == 0) return;
   if (p.query_offsets)

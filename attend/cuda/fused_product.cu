@@ -10,6 +10,7 @@
 #include "attend/cuda/attention_wgmma.cuh"
 #include "attend/cuda/block.cuh"
 #include "attend/cuda/bulk_copy.cuh"
+#include "attend/cuda/capability.h"
 #include "attend/cuda/column_sums.cuh"
 #include "attend/cuda/launch.cuh"
 #include "attend/cuda/tensor_map.h"
@@ -377,19 +378,13 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
 #endif
 }
 
-bool is_hopper(int device) {
-  int major = 0;
-  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
-  return major == 9;
-}
-
 bool fits(const CudaBackend& backend, const Gemm& gemm) {
   constexpr std::int64_t kFewRows = 2 * kRows;  // below, most of a tile would be empty
   const auto rows_fit = [](const void* data, std::int64_t stride) { return aligned16(data) && stride % 8 == 0; };
   return gemm.in == DType::bf16 && gemm.out == DType::bf16 && gemm.batch == 1 && !gemm.transpose_a && gemm.alpha == 1 &&
          gemm.beta == 0 && gemm.m >= kFewRows && gemm.k > 0 && gemm.n % 8 == 0 && rows_fit(gemm.a, gemm.lda) &&
          rows_fit(gemm.b, gemm.ldb) && rows_fit(gemm.c, gemm.ldc) && (!gemm.pre || rows_fit(gemm.pre, gemm.ldpre)) &&
-         is_hopper(backend.device());
+         has_wgmma(backend.device());
 }
 
 template <bool kByColumns, bool kBackward>
