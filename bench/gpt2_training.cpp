@@ -11,7 +11,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
-#include "attend/tasks/run_settings.h"
+#include "attend/tasks/train/run_settings.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
 #include "bench/support/bench_main.h"

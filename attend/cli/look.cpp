@@ -14,7 +14,7 @@
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
-#include "attend/tasks/inspect.h"
+#include "attend/tasks/inspect/inspect.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/heads_picture.h"
 

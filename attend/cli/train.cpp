@@ -18,10 +18,10 @@
 #include "attend/serve/api.h"
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
-#include "attend/tasks/head_recipe.h"
-#include "attend/tasks/language_recipe.h"
-#include "attend/tasks/masked_recipe.h"
-#include "attend/tasks/train_translation.h"
+#include "attend/tasks/train/head_recipe.h"
+#include "attend/tasks/train/language_recipe.h"
+#include "attend/tasks/train/masked_recipe.h"
+#include "attend/tasks/train/train_translation.h"
 
 namespace attend {
 

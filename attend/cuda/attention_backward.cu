@@ -84,14 +84,14 @@ auto with_config(const AttentionParams& p, Body&& body) {
   if (p.width <= 32) return body(BackwardConfig<WarpProducts, 32, 64, 128, 8>{});
   if (p.width <= 64) {
     return has_wgmma() ? body(BackwardConfig<GroupProducts, 64, 64, 128, 8>{})
-                                  : body(BackwardConfig<WarpProducts, 64, 64, 128, 4>{});
+                       : body(BackwardConfig<WarpProducts, 64, 64, 128, 4>{});
   }
   if (p.width <= 128) {
     // Two groups share dk's and dv's columns and each compute the scores, 7 products for 5: with 128 keys the sums of
     // one group would not fit the registers. Still 10 % faster than without groups (1.08 ms against 1.19 at B 32, H 8,
     // T 1024, D 128, causal).
     return has_wgmma() ? body(BackwardConfig<GroupProducts, 128, 64, 64, 0>{})
-                                  : body(BackwardConfig<WarpProducts, 128, 32, 128, 0>{});
+                       : body(BackwardConfig<WarpProducts, 128, 32, 128, 0>{});
   }
   return body(BackwardConfig<WarpProducts, 256, 32, 64, 0>{});
 }

@@ -94,8 +94,8 @@ void CudaBackend::best(const Tensor& x, const Tensor& barred, const Tensor& valu
   with_float(x.dtype(), "best", [&](auto type) {
     using T = typename decltype(type)::type;
     best_kernel<T><<<blocks_for(x.rows(), 1), kThreads, 0, stream()>>>(
-        pointer<T>(x), x.width(), pointer<std::uint8_t>(barred),
-        static_cast<int>(values.width()), pointer<float>(values), pointer<std::int32_t>(ids), pointer<float>(log_sums));
+        pointer<T>(x), x.width(), pointer<std::uint8_t>(barred), static_cast<int>(values.width()),
+        pointer<float>(values), pointer<std::int32_t>(ids), pointer<float>(log_sums));
   });
   launch_check("best");
 }

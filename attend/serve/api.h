@@ -8,7 +8,7 @@
 #include "attend/base/json.h"
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
-#include "attend/tasks/inspect.h"
+#include "attend/tasks/inspect/inspect.h"
 
 namespace attend::serve {
 

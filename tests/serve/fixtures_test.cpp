@@ -12,7 +12,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/serve/api.h"
-#include "attend/tasks/inspect.h"
+#include "attend/tasks/inspect/inspect.h"
 #include "attend/tasks/translator.h"
 #include "tests/tensor/tensors.h"
 

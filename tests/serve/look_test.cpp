@@ -16,7 +16,7 @@
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
-#include "attend/tasks/inspect_translation.h"
+#include "attend/tasks/inspect/translation.h"
 #include "tests/tasks/translator_fixture.h"
 #include "tests/tensor/tensors.h"
 

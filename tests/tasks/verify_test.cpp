@@ -1,6 +1,6 @@
 // attend verify on models of transformers 5.17: all that their files name is the same here; a value that was changed, a
 // name that nobody produces and models that are not known are told apart.
-#include "attend/tasks/verify.h"
+#include "attend/tasks/verify/verify.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,0 +1,67 @@
+// From a text file to a GPT-2 folder that attend generate and Hugging Face's transformers read.
+#include <fmt/core.h>
+
+#include <ostream>
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/base/files.h"
+#include "attend/tasks/train/language_recipe.h"
+#include "attend/tasks/train/language_task.h"
+#include "attend/text/bpe_trainer.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend::tasks {
+
+namespace {
+
+constexpr const char* kEndOfText = "<|endoftext|>";
+
+void prepare_tokenizer(const LanguageRecipe& recipe, const TrainOptions& options) {
+  if (options.resume) return;
+  const std::filesystem::path path = std::filesystem::path(recipe.out) / "tokenizer.json", given = recipe.tokenizer;
+  if (!recipe.tokenizer.empty())
+    return write_file(path, read_file(std::filesystem::is_directory(given) ? given / "tokenizer.json" : given));
+  // The 256 bytes and the end mark alone are a model of characters.
+  const auto size = static_cast<std::size_t>(recipe.vocabulary_size > 0 ? recipe.vocabulary_size : 257);
+  BpeTrainer trainer({.vocabulary_size = size,
+                      .special_tokens = {kEndOfText},
+                      .words = {.line_ends = true},
+                      .threads = static_cast<int>(recipe.threads)});
+  for (const std::string& text : recipe.text) trainer.add_file(text);
+  write_file(path, to_tokenizer_json(trainer.train()));
+}
+
+}  // namespace
+
+train::TrainingResult train_language_model(const LanguageRecipe& recipe, Backend& backend,
+                                           const TrainOptions& options) {
+  check(!recipe.text.empty() && !recipe.valid_text.empty() && !recipe.out.empty(),
+        "training: 'text', 'valid_text' and 'out' are needed");
+  prepare_folder(recipe, options);
+  const std::filesystem::path out(recipe.out);
+  prepare_tokenizer(recipe, options);
+  const Tokenizer tokenizer = Tokenizer::load(out / "tokenizer.json");
+  const auto training = data::TokenStream::open_or_build(
+      {.texts = recipe.text, .tokenizer = out / "tokenizer.json", .cache = out / "train.tokens"});
+  const auto validation = data::TokenStream::open_or_build(
+      {.texts = recipe.valid_text, .tokenizer = out / "tokenizer.json", .cache = out / "valid.tokens"});
+  options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n", training.size(),
+                                  validation.size());
+
+  const std::int64_t vocabulary = (tokenizer.id_limit() + 63) / 64 * 64;  // GPU products like it round
+  const std::int64_t end = tokenizer.token_to_id(kEndOfText).value_or(0);
+  models::GPT2LanguageModel model(model_config(recipe, vocabulary, end));
+  const nn::ParametersOptions computed = parameters_options(recipe, backend);
+  const DType dtype = computed.dtype;
+  nn::Parameters parameters(backend, model, computed);
+  write_file(out / "config.json", model.config().dump(2) + "\n");
+  write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
+  options.messages << fmt::format("gpt2 with {:.1f} M weights, {} on {}\n",
+                                  static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
+  LanguageTask task(model, backend, training, validation,
+                    {.batch = recipe.batch, .block = recipe.block, .seed = recipe.seed, .tokenizer = &tokenizer});
+  return train::train(task, parameters, trainer_options(recipe, recipe.width, options));
+}
+
+}  // namespace attend::tasks

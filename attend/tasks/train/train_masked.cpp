@@ -1,0 +1,124 @@
+// From text files to a BERT or RoBERTa folder that attend fill, fine-tuning and Hugging Face's transformers read.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/base/files.h"
+#include "attend/base/progress.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/tasks/train/masked_recipe.h"
+#include "attend/tasks/train/masked_task.h"
+#include "attend/tasks/train/start_folder.h"
+
+namespace attend::tasks {
+
+namespace {
+
+namespace fs = std::filesystem;
+using models::BertFamily;
+
+BertFamily family_of(const MaskedRecipe& recipe) {
+  return recipe.model == "roberta" ? BertFamily::roberta : BertFamily::bert;
+}
+
+void prepare_tokenizer(const MaskedRecipe& recipe, const TrainOptions& options) {
+  if (options.resume) return;
+  const fs::path out(recipe.out);
+  if (!recipe.tokenizer.empty()) return copy_tokenizer(recipe.tokenizer, out);
+  if (!recipe.from.empty()) return copy_tokenizer(start_folder(recipe.from, out), out);
+  learn_tokenizer({.family = family_of(recipe),
+                   .texts = recipe.text,
+                   .vocabulary_size = recipe.vocabulary_size,
+                   .max_length = recipe.max_length,
+                   .threads = static_cast<int>(recipe.threads)},
+                  out, options);
+}
+
+models::BertConfig new_config(const MaskedRecipe& recipe, const Tokenizer& tokenizer) {
+  const SpecialTokens special = special_tokens(tokenizer, recipe.out);
+  const BertFamily family = family_of(recipe);
+  const bool roberta = family == BertFamily::roberta;
+  return {.family = family,
+          .vocabulary = (tokenizer.id_limit() + 63) / 64 * 64,  // GPU products like it round
+          // RoBERTa's first position is the one behind the padding's.
+          .max_length = recipe.max_length + (roberta ? special.pad + 1 : 0),
+          .types = roberta ? 1 : 2,
+          .width = recipe.width,
+          .layers = recipe.layers,
+          .heads = recipe.heads,
+          .hidden = recipe.hidden > 0 ? recipe.hidden : 4 * recipe.width,
+          .dropout = recipe.dropout,
+          .attention_dropout = recipe.dropout,
+          .norm_eps = roberta ? 1e-5f : 1e-12f,
+          .start = roberta ? special.start : -1,
+          .end = roberta ? special.end : -1,
+          .pad = special.pad};
+}
+
+models::BertConfig config_of(const MaskedRecipe& recipe, const Tokenizer& tokenizer, const TrainOptions& options) {
+  if (!options.resume && recipe.from.empty()) return new_config(recipe, tokenizer);
+  const fs::path path = (options.resume ? fs::path(recipe.out) : start_folder(recipe.from, recipe.out)) / "config.json";
+  models::BertConfig config = models::bert_config(read_json(path), path.string());
+  config.labels.clear(), config.regression = false;
+  config.dropout = config.attention_dropout = recipe.dropout;
+  check(tokenizer.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
+        path.string(), tokenizer.id_limit() - 1, config.vocabulary);
+  return config;
+}
+
+}  // namespace
+
+train::TrainingResult train_masked_model(const MaskedRecipe& recipe, Backend& backend, const TrainOptions& options) {
+  check(!recipe.text.empty() && !recipe.valid_text.empty() && !recipe.out.empty(),
+        "training: 'text', 'valid_text' and 'out' are needed");
+  const fs::path out(recipe.out);
+  if (!recipe.from.empty()) start_folder(recipe.from, out);  // before anything in out is touched
+  prepare_folder(recipe, options);
+  prepare_tokenizer(recipe, options);
+  const Tokenizer tokenizer = Tokenizer::load(out);
+  const SpecialTokens special = special_tokens(tokenizer, recipe.out);
+  check(special.mask >= 0, "{}: the tokenizer has neither [MASK] nor <mask>", recipe.out);
+  models::MaskedLanguageModel model(config_of(recipe, tokenizer, options));
+  const models::BertConfig& config = model.body().config();
+  const std::int64_t first = config.family == BertFamily::roberta ? config.pad + 1 : 0;
+  check(recipe.block <= config.max_length - first, "training: 'block' is {}, but the model reads {} tokens",
+        recipe.block, config.max_length - first);
+
+  const data::TokenStreamFiles files{
+      .texts = recipe.text, .tokenizer = tokenizer_file(out), .cache = out / "train.tokens", .line_end = special.end};
+  const auto training = data::TokenStream::open_or_build(files);
+  const auto validation = data::TokenStream::open_or_build({.texts = recipe.valid_text,
+                                                            .tokenizer = files.tokenizer,
+                                                            .cache = out / "valid.tokens",
+                                                            .line_end = special.end});
+  options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n",
+                                  with_commas(training.size()), with_commas(validation.size()));
+  const data::MaskingOptions masking{.block = recipe.block,
+                                     .share = static_cast<double>(recipe.masked),
+                                     .start = special.start,
+                                     .end = special.end,
+                                     .mask = special.mask,
+                                     .ordinary = ordinary_tokens(tokenizer),
+                                     .seed = recipe.seed};
+  const data::MaskedText training_blocks(training, masking), validation_blocks(validation, masking);
+
+  const nn::ParametersOptions computed = parameters_options(recipe, backend);
+  const DType dtype = computed.dtype;
+  nn::Parameters parameters(backend, model, computed);
+  if (!recipe.from.empty() && !options.resume)
+    load_hugging_face(TensorFiles::open(start_folder(recipe.from, out)), parameters,
+                      {.prefix = models::name_of(config.family), .new_head = true});
+  Json json = model.config();
+  json["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
+  write_file(out / "config.json", json.dump(2) + "\n");
+  write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
+  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}\n", models::name_of(config.family),
+                                  static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
+  MaskedTask task(model, backend, training_blocks, validation_blocks, masking, recipe.batch, tokenizer);
+  return train::train(task, parameters, trainer_options(recipe, config.width, options));
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,158 @@
+#include "attend/tasks/train/training_examples.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "attend/base/base64.h"
+#include "attend/base/json.h"
+#include "attend/base/unicode.h"
+#include "attend/decode/beam_search.h"
+#include "attend/models/gpt2_decoder.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/reduce.h"
+#include "attend/tasks/inspect/parts.h"
+#include "attend/tasks/pieces.h"
+#include "attend/tasks/translator.h"
+
+namespace attend::tasks {
+
+namespace {
+
+// A token may be half a character.
+std::vector<std::string> valid(std::vector<std::string> pieces) {
+  for (std::string& piece : pieces) piece = replace_invalid_utf8(piece);
+  return pieces;
+}
+
+}  // namespace
+
+Json packed_attention(const Anatomy& anatomy, const view::Collector& collector, const SeenLengths& lengths) {
+  Json list = Json::array();
+  for (const Anatomy::Attention& attention : anatomy.attention) {
+    const view::AttentionWeights& seen = collector.at(attention.label);  // [B, H, T, S]
+    const std::int64_t rows = lengths.rows ? lengths.rows : seen.shape[2];
+    const std::int64_t columns = lengths.columns ? lengths.columns : seen.shape[3];
+    std::string bytes;
+    for (std::int64_t h = 0; h < attention.heads; ++h)
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < columns; ++c) {
+          const auto at = static_cast<std::size_t>((h * seen.shape[2] + r) * seen.shape[3] + c);
+          bytes += static_cast<char>(std::lround(255 * std::clamp(seen.values[at], 0.0f, 1.0f)));
+        }
+    list.push_back({{"stack", attention.place.stack},
+                    {"kind", attention.place.kind},
+                    {"layer", attention.place.layer},
+                    {"heads", attention.heads},
+                    {"rows", rows},
+                    {"columns", columns},
+                    {"packed", base64(bytes)}});
+  }
+  return list;
+}
+
+ExampleLimits example_limits(const Anatomy& anatomy) {
+  std::int64_t heads = 0;
+  for (const Anatomy::Attention& attention : anatomy.attention) heads += attention.heads;
+  return heads <= 64 ? ExampleLimits{} : ExampleLimits{.count = 1, .tokens = 24};
+}
+
+Json pair_example(const PairExample& parts, std::vector<std::int32_t> source, std::vector<std::int32_t> target) {
+  const std::int32_t start = parts.tokenizer.token_to_id(kStartToken).value();
+  const std::int32_t end = parts.tokenizer.token_to_id(kEndToken).value();
+  std::vector<std::string> read = valid(pieces_of(parts.tokenizer, source)),
+                           written = valid(pieces_of(parts.tokenizer, target));
+  for (auto* pieces : {&read, &written}) pieces->push_back(fmt::format(" {}", kEndToken));
+  source.push_back(end);
+  const auto longest = std::min(parts.model.max_length(), static_cast<std::int64_t>(target.size()) + 10);
+  target.insert(target.begin(), start);  // what the decoder reads
+  const auto sequence = [&](const std::vector<std::int32_t>& ids) {
+    const Tensor length = make_tensor(parts.backend, {1}, DType::i32);
+    upload(length, std::vector<std::int32_t>{static_cast<std::int32_t>(ids.size())});
+    return nn::Sequences{.ids = row_of(parts.backend, ids), .lengths = length};
+  };
+  const models::PairBatch batch{sequence(source), sequence(target), row_of(parts.backend, target)};
+  view::Collector collector;
+  {
+    Pass pass(parts.backend, {.probe = &collector});
+    parts.model.loss(batch.in(pass), {});  // of no interest: any label will do
+  }
+  Pass pass(parts.backend);
+  const auto model = parts.model.start(pass, batch.source, 1);
+  const decode::Hypothesis greedy = decode::beam_search(
+      *model, {.beams = 1, .start = start, .end = end, .banned = parts.banned, .max_lengths = {longest}})[0][0];
+  return {{"source", {{"pieces", read}}},
+          {"target", {{"pieces", written}}},
+          {"text", replace_invalid_utf8(parts.tokenizer.decode(greedy.tokens))},
+          {"attention", packed_attention(anatomy_of(parts.model), collector)}};
+}
+
+std::string token_name(const Tokenizer& tokenizer, std::int32_t id) {
+  const auto token = tokenizer.id_to_token(id);
+  if (!token) return {};
+  const std::string text = tokenizer.decode(std::span<const std::int32_t>(&id, 1));
+  // Special tokens decode to nothing, pieces of a word to what they are without their mark.
+  return replace_invalid_utf8(text.empty() || token->starts_with("##") ? std::string(*token) : text);
+}
+
+Json masked_example(const models::MaskedLanguageModel& model, const Tokenizer& tokenizer, Backend& backend,
+                    const MaskedExample& example) {
+  const models::BertConfig& config = model.body().config();
+  const std::int64_t first = config.family == models::BertFamily::roberta ? config.pad + 1 : 0;
+  std::vector<std::int32_t> positions;
+  for (std::size_t i = 0; i < example.ids.size(); ++i)
+    positions.push_back(static_cast<std::int32_t>(first + static_cast<std::int64_t>(i)));
+  view::Collector collector;
+  Pass pass(backend, {.probe = &collector});
+  const models::BertInput input =
+      models::BertInput{{.ids = row_of(backend, example.ids), .positions = row_of(backend, positions)}}.in(pass);
+  const Tensor states = model.body().states(input);
+  std::vector<std::int32_t> guessed = example.ids;
+  if (!example.places.empty()) {
+    const Tensor rows = make_tensor(backend, {static_cast<std::int64_t>(example.places.size())}, DType::i32);
+    upload(rows, example.places);
+    const Tensor logits = model.logits(ops::gather(states.flat_rows(), pass.input(rows)));
+    const std::vector<std::int32_t> best = download_ints(ops::max(logits, 1).index);
+    for (std::size_t i = 0; i < best.size(); ++i) guessed[static_cast<std::size_t>(example.places[i])] = best[i];
+  }
+  std::vector<std::string> read;
+  for (const std::int32_t id : example.ids) read.push_back(token_name(tokenizer, id));
+  std::vector<std::int32_t> whole = example.ids;
+  for (std::size_t i = 0; i < example.places.size(); ++i)
+    whole[static_cast<std::size_t>(example.places[i])] = example.labels[i];
+  return {{"source",
+           {{"pieces", read},
+            {"text", replace_invalid_utf8(tokenizer.decode(example.ids, {.skip_special_tokens = false}))}}},
+          {"target", {{"pieces", Json::array()}, {"text", replace_invalid_utf8(tokenizer.decode(whole))}}},
+          {"text", replace_invalid_utf8(tokenizer.decode(guessed))},
+          {"attention", packed_attention(anatomy_of(config, ""), collector)}};
+}
+
+Json text_example(const models::GPT2LanguageModel& model, const Tokenizer& tokenizer, Backend& backend,
+                  const std::vector<std::int32_t>& ids) {
+  view::Collector collector;
+  {
+    Pass pass(backend, {.probe = &collector});
+    model.body().states(nn::Sequences{row_of(backend, ids)}.in(pass));
+  }
+  const std::vector<std::string> pieces = valid(pieces_of(tokenizer, ids));
+  const std::size_t half = std::max<std::size_t>(1, ids.size() / 2);
+  Pass pass(backend);
+  const std::span<const std::int32_t> prompt = std::span(ids).first(half);
+  models::GPT2Decoder decoder(model.body(), pass, row_of(backend, prompt), 1);
+  const models::GPT2Config& config = model.body().config();
+  const std::int64_t longest = std::min<std::int64_t>(24, config.max_length - static_cast<std::int64_t>(half));
+  const decode::Hypothesis greedy = decode::beam_search(decoder, {.beams = 1,
+                                                                  .start = prompt.back(),
+                                                                  .end = static_cast<std::int32_t>(config.end),
+                                                                  .max_lengths = {longest}})[0][0];
+  const auto middle = pieces.begin() + static_cast<std::ptrdiff_t>(half);
+  return {{"source", {{"pieces", std::vector<std::string>(pieces.begin(), middle)}}},
+          {"target", {{"pieces", std::vector<std::string>(middle, pieces.end())}}},
+          {"text", replace_invalid_utf8(tokenizer.decode(greedy.tokens))},
+          {"attention", packed_attention(anatomy_of(config, ""), collector)}};
+}
+
+}  // namespace attend::tasks
