@@ -68,9 +68,20 @@ double value(const Tensor& x, std::int64_t row, std::int64_t column) {
                                   : static_cast<float*>(x.raw())[i];
 }
 
+// All of it at once: sanitizers watch every look at a Tensor.
+std::vector<double> values_of(const Tensor& x) {
+  std::vector<double> values;
+  if (!x.defined()) return values;
+  for (std::int64_t row = 0; row < x.rows(); ++row)
+    for (std::int64_t column = 0; column < x.width(); ++column) values.push_back(value(x, row, column));
+  return values;
+}
+
 Doubles reference(const Inputs& in, float scale, const std::uint32_t* seed) {
   const auto [B, H, T, S, D, causal, lengths, packed, groups, rate, dtype, threads, precision] = in.c;
   const std::int64_t C = H * D;
+  const std::vector<double> qs = values_of(in.q), ks = values_of(in.k), vs = values_of(in.v), dys = values_of(in.dy),
+                            biases = values_of(in.bias);
   Doubles out;
   out.y.resize(B * T * C), out.dq.resize(B * T * C), out.lse.assign(B * T * H, -INFINITY);
   out.dk.resize(B * S * C), out.dv.resize(B * S * C), out.weights.resize(B * H * T * S);
@@ -78,7 +89,9 @@ Doubles reference(const Inputs& in, float scale, const std::uint32_t* seed) {
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t h = 0; h < H; ++h)
       for (std::int64_t t = 0; t < in.queries(b); ++t) {
-        const std::int64_t row = in.first_query(b) + t;
+        const std::int64_t row = in.first_query(b) + t, at = row * C + h * D;
+        const double *q = &qs[at], *dy = &dys[at];
+        double *y = &out.y[at], *dq = &out.dq[at];
         std::vector<double> score(S, -INFINITY), mask(S, 1.0);
         double max = -INFINITY, sum = 0, delta = 0;
         for (std::int64_t s = 0; s < S; ++s) {
@@ -87,9 +100,10 @@ Doubles reference(const Inputs& in, float scale, const std::uint32_t* seed) {
           if (rate > 0) mask[s] = dropout_draw(whole, 6, i) < dropout_threshold(rate) ? 0 : dropout_scale(rate);
           if (!in.sees(b, t, s)) continue;
           double dot = 0;
-          for (std::int64_t d = 0; d < D; ++d) dot += value(in.q, row, h * D + d) * value(in.k, b * S + s, h * D + d);
+          const double* k = &ks[(b * S + s) * C + h * D];
+          for (std::int64_t d = 0; d < D; ++d) dot += q[d] * k[d];
           score[s] = dot * scale;
-          if (groups) score[s] += value(in.bias, ((b % groups) * H + h) * T + t, s);
+          if (groups) score[s] += biases[(((b % groups) * H + h) * T + t) * S + s];
           max = std::max(max, score[s]);
         }
         if (max == -INFINITY) continue;
@@ -99,21 +113,24 @@ Doubles reference(const Inputs& in, float scale, const std::uint32_t* seed) {
         for (std::int64_t s = 0; s < S; ++s) {
           p[s] = std::exp(score[s] - max) / sum;
           out.weights[((b * H + h) * T + t) * S + s] = p[s];
+          const double *v = &vs[(b * S + s) * C + h * D], weight = p[s] * mask[s];
+          double *dv = &out.dv[(b * S + s) * C + h * D], sum_dp = 0;
           for (std::int64_t d = 0; d < D; ++d) {
-            const std::int64_t c = h * D + d;
-            out.y[row * C + c] += p[s] * mask[s] * value(in.v, b * S + s, c);
-            dp[s] += value(in.dy, row, c) * value(in.v, b * S + s, c) * mask[s];
-            out.dv[(b * S + s) * C + c] += p[s] * mask[s] * value(in.dy, row, c);
+            y[d] += weight * v[d];
+            sum_dp += dy[d] * v[d] * mask[s];
+            dv[d] += weight * dy[d];
           }
+          dp[s] = sum_dp;
           delta += p[s] * dp[s];
         }
         for (std::int64_t s = 0; s < S; ++s) {
           const double ds = p[s] * (dp[s] - delta);
           if (groups) out.dbias[(((b % groups) * H + h) * T + t) * S + s] += ds;
+          const double* k = &ks[(b * S + s) * C + h * D];
+          double* dk = &out.dk[(b * S + s) * C + h * D];
           for (std::int64_t d = 0; d < D; ++d) {
-            const std::int64_t c = h * D + d;
-            out.dq[row * C + c] += ds * scale * value(in.k, b * S + s, c);
-            out.dk[(b * S + s) * C + c] += ds * scale * value(in.q, row, c);
+            dq[d] += ds * scale * k[d];
+            dk[d] += ds * scale * q[d];
           }
         }
       }
