@@ -33,9 +33,12 @@ std::int64_t StepRows::bar(std::span<const std::int32_t> ids, std::int64_t vocab
   std::vector<std::uint8_t> barred(static_cast<std::size_t>(vocabulary));
   for (std::int32_t id : ids)
     if (id >= 0 && id < vocabulary) barred[static_cast<std::size_t>(id)] = 1;
+  const std::int64_t left = std::ranges::count(barred, 0);
+  barred_ = Tensor();
+  if (left == vocabulary) return left;
   barred_ = make_tensor(pass_.backend(), {vocabulary}, DType::u8);
   pass_.backend().to_device(barred_.raw(), barred.data(), barred.size());
-  return std::ranges::count(barred, 0);
+  return left;
 }
 
 StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t best) {
