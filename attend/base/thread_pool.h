@@ -2,9 +2,12 @@
 // Work is cut into pieces by its size alone, never by the number of threads, so results do not depend on it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace attend {
 
@@ -38,14 +41,39 @@ class ThreadPool {
     return {count, shortest < longest ? shortest : longest, longest, call,
             const_cast<void*>(static_cast<const void*>(&body))};
   }
-  static constexpr int kMostStages = 3;
+  // The same of a method of an object.
+  template <auto Method, class Object>
+  static Stage runs(std::int64_t count, std::int64_t longest, Object& object, std::int64_t shortest = 1) {
+    const auto call = [](void* o, std::int64_t begin, std::int64_t end) {
+      (static_cast<Object*>(o)->*Method)(begin, end);
+    };
+    if (longest < 1) longest = 1;
+    return {count, shortest < longest ? shortest : longest, longest, call, &object};
+  }
 
-  // Every stage in any order, on the caller and the workers, but none before the one in front is done; returns when all
-  // are. What is waited for is work and not threads: one that comes late, or not at all, holds nobody up. The first
-  // exception a body throws is rethrown here. Not reentrant: a body must not call it again.
-  void run(std::initializer_list<Stage> stages);
+  // Up to three stages, each in any order, on the caller and the workers, but none before the one in front is done;
+  // returns when all are. What is waited for is work and not threads: one that comes late, or not at all, holds nobody
+  // up. The first exception a body throws is rethrown here. Not reentrant: a body must not call it again.
+  void run(std::span<const Stage> stages);
+  void run(std::initializer_list<Stage> stages) { run(std::span(stages.begin(), stages.size())); }
   // The same on this thread alone, also inside a body.
-  static void run_here(std::initializer_list<Stage> stages);
+  static void run_here(std::span<const Stage> stages);
+
+  // Any number of stages, to be run as one job again and again.
+  class Program {
+   public:
+    // The bodies stay where they are for as long as there is a program.
+    Program(ThreadPool& pool, std::vector<Stage> stages);
+    ~Program();
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+    void run();
+
+   private:
+    ThreadPool& pool_;
+    std::vector<Stage> stages_;
+    std::size_t alone_ = 0;  // those in front that the caller does by itself
+  };
 
   // body(i) for every i in [0, count).
   template <class Body>

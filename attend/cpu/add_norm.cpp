@@ -19,9 +19,12 @@ void CpuBackend::add_norm(const AddNorm& args, const Tensor& sum, const Tensor& 
   rows.rstd = rstd.data<float>();
   rows.sum = cpu::raw_or_null(sum);
   rows.y = y.raw();
+  if (rows.drop.threshold) stop_recording();  // the seed has been read, and the next step has another
   const std::int64_t work = rows.width * (rows.drop.threshold ? 4 : 2);
-  cpu::for_rows(pool_, args.x.rows(), work,
-                [&](std::int64_t begin, std::int64_t end) { rows_.norm[cpu::kind_of(args.x)](rows, begin, end); });
+  run(cpu::RowWork{args.x.rows(), work,
+                   [rows, norm = rows_.norm[cpu::kind_of(args.x)]](std::int64_t begin, std::int64_t end) {
+                     norm(rows, begin, end);
+                   }});
 }
 
 void CpuBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
@@ -44,7 +47,7 @@ void CpuBackend::add_norm_backward(const AddNorm& args, const Tensor& dy, const 
   const cpu::Chunks chunks(count, stride);
   float* partial = scratch(std::max<std::int64_t>(1, chunks.count) * stride);
   if (chunks.count == 0) std::fill_n(partial, stride, 0.0f);
-  pool_.for_each(chunks.count, [&](std::int64_t chunk) {
+  pool().for_each(chunks.count, [&](std::int64_t chunk) {
     float* mine = partial + chunk * stride;
     std::fill_n(mine, stride, 0.0f);
     const cpu::NormSums sums{dweight ? mine : nullptr, dbias ? mine + width : nullptr,

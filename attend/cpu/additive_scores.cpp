@@ -8,7 +8,7 @@ void CpuBackend::additive_scores(const Tensor& q, const Tensor& k, const Tensor&
   const std::int64_t T = q.dim(1), S = k.dim(1), C = q.dim(2);
   const DType dtype = q.dtype();
   // A tanh is some twenty operations.
-  cpu::for_rows(pool_, q.dim(0) * T, 16 * S * C, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), q.dim(0) * T, 16 * S * C, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       cpu::AdditiveRows args;
       args.q = cpu::at(q.raw(), row * C, dtype);
@@ -33,7 +33,7 @@ void CpuBackend::additive_scores_backward(const Tensor& dscores, const Tensor& q
   if (dk_sums && (beside || !dk.accumulate)) std::fill_n(dk_sums, B * S * C, 0.0f);
   constexpr std::int64_t kColumns = 64;
   const std::int64_t blocks = (C + kColumns - 1) / kColumns;
-  cpu::for_rows(pool_, B * blocks, 16 * T * S * kColumns, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), B * blocks, 16 * T * S * kColumns, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t b = task / blocks, column = task % blocks * kColumns;
       cpu::AdditiveRows args;
@@ -50,7 +50,7 @@ void CpuBackend::additive_scores_backward(const Tensor& dscores, const Tensor& q
   });
   finish_columns(sums, std::max<std::int64_t>(1, B), C, dv);
   if (!beside) return;
-  cpu::for_rows(pool_, B * S * C, 1, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), B * S * C, 1, [&](std::int64_t begin, std::int64_t end) {
     cpu::Out out{cpu::at(dk.into.raw(), begin, dk.into.dtype()), dk.accumulate};
     rows_.scale[0][cpu::kind_of(dk.into)](dk_sums + begin, 1.0f, out, end - begin);
   });

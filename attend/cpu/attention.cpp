@@ -9,6 +9,7 @@ namespace attend {
 
 void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor& lse) {
   const cpu::AttentionHeads heads(args);
+  if (heads.packed() || heads.drops()) stop_recording();  // offsets and the seed are read now
   const std::int64_t H = heads.heads(), D = heads.width(), step = cpu::attention_rows(D);
   const std::int64_t stretches = (heads.most_queries() + step - 1) / step;
   const int kind = cpu::kind_of(args.q);
@@ -16,18 +17,21 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
   const bool tiles = rows_.attention_tiles[kind] && (kind == 1 || precision_ == cpu::Precision::split);
   // Keys and values are read once, and a multiply-add is a sixteenth of an element of that.
   const std::int64_t work = (2 + std::min(heads.most_queries(), step) / 8) * heads.most_keys() * D;
-  cpu::for_rows(pool_, heads.sequences() * stretches * H, work, [&](std::int64_t begin, std::int64_t end) {
+  const auto attend = [=, y = cpu::View(y), lse = cpu::View(lse), few = rows_.attention[kind],
+                       many = (tiles ? rows_.attention_tiles : rows_.attention)[kind]](std::int64_t begin,
+                                                                                       std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t h = task % H, b = task / H / stretches, first = task / H % stretches * step;
       cpu::AttentionHead head = heads.head(b, h);
       if (first >= head.queries) continue;
-      head.y = heads.element(y, heads.first_query(b), h), head.y_stride = y.row_stride();
-      if (lse.defined()) head.lse = heads.lse(lse, b, h);
+      head.y = heads.element(y, heads.first_query(b), h), head.y_stride = y.stride;
+      if (lse.data) head.lse = heads.lse(lse, b, h);
       head.lse_stride = H;
       const std::int64_t last = std::min(head.queries, first + step);
-      (tiles && last - first >= 8 ? rows_.attention_tiles : rows_.attention)[kind](head, first, last);
+      (last - first >= 8 ? many : few)(head, first, last);
     }
-  });
+  };
+  run(cpu::RowWork{heads.sequences() * stretches * H, work, attend});
   // Rows behind the last packed sequence: zeros, as of a query that sees no key.
   if (!heads.packed() || heads.queries_used() >= args.q.rows()) return;
   const std::int64_t used = heads.queries_used(), rest = args.q.rows() - used;
@@ -39,7 +43,7 @@ void CpuBackend::attention_weights(const Attention& args, const Tensor& lse, con
   const cpu::AttentionHeads heads(args);
   const std::int64_t H = heads.heads(), T = weights.dim(2), S = weights.dim(3);
   const DType dtype = args.q.dtype();
-  cpu::for_rows(pool_, heads.sequences() * H * T, S * heads.width() / 4, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), heads.sequences() * H * T, S * heads.width() / 4, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t t = task % T, h = task / T % H, b = task / T / H;
       const cpu::AttentionHead head = heads.head(b, h);

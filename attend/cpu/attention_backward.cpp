@@ -26,6 +26,7 @@ void clear(CpuBackend& backend, const Grad& grad, std::int64_t begin, std::int64
 bool CpuBackend::attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
                                     const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias,
                                     const AttentionSums&) {
+  stop_recording();
   const cpu::AttentionHeads heads(args);
   const std::int64_t B = heads.sequences(), H = heads.heads();
   const std::int64_t groups = dbias ? std::min(args.mask.bias.dim(0), B) : B;
@@ -56,7 +57,7 @@ bool CpuBackend::attention_backward(const Attention& args, const Tensor& y, cons
   const std::int64_t floats = tiles ? cpu::attention_tiles_floats(heads.most_queries(), heads.width())
                                     : cpu::attention_backward_floats(heads.most_queries(), heads.width());
   const std::int64_t work = heads.most_queries() * heads.most_keys() * heads.width() / 3;
-  cpu::for_rows(pool_, groups * H, work, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), groups * H, work, [&](std::int64_t begin, std::int64_t end) {
     static thread_local cpu::detail::Scratch memory;  // copies of a head's rows
     auto* rows = reinterpret_cast<float*>(memory.get(static_cast<std::size_t>(floats) * sizeof(float)));
     for (std::int64_t task = begin; task < end; ++task)
@@ -75,7 +76,7 @@ bool CpuBackend::attention_backward(const Attention& args, const Tensor& y, cons
       }
   });
   if (beside)
-    cpu::for_rows(pool_, dbias.into.size(), 1, [&](std::int64_t begin, std::int64_t end) {
+    cpu::for_rows(pool(), dbias.into.size(), 1, [&](std::int64_t begin, std::int64_t end) {
       cpu::Out out{cpu::at(dbias.into.raw(), begin, DType::bf16), dbias.accumulate};
       rows_.scale[0][1](bias_sums + begin, 1.0f, out, end - begin);
     });

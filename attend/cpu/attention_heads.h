@@ -11,7 +11,14 @@ namespace attend::cpu {
 class AttentionHeads {
  public:
   explicit AttentionHeads(const Attention& args)
-      : args_(args),
+      : q_(args.q),
+        k_(args.k),
+        v_(args.v),
+        bias_(args.mask.bias),
+        heads_(args.heads),
+        bias_groups_(args.mask.bias.defined() ? args.mask.bias.dim(0) : 1),
+        scale_(args.scale),
+        causal_(args.mask.causal),
         packed_(args.mask.query_offsets.defined()),
         width_(args.q.width() / std::max<std::int64_t>(1, args.heads)) {
     sequences_ = packed_ ? args.mask.query_offsets.size() - 1 : args.q.dim(0);
@@ -26,11 +33,12 @@ class AttentionHeads {
   }
 
   std::int64_t sequences() const { return sequences_; }
-  std::int64_t heads() const { return args_.heads; }
+  std::int64_t heads() const { return heads_; }
   std::int64_t width() const { return width_; }  // D
   std::int64_t most_queries() const { return most_queries_; }
   std::int64_t most_keys() const { return most_keys_; }
   bool packed() const { return packed_; }
+  bool drops() const { return rule_.threshold != 0; }
 
   // The rows of sequence b in q, and in k and v; count_keys says how many of the latter it may see.
   std::int64_t first_query(std::int64_t b) const { return packed_ ? query_offsets_[b] : b * most_queries_; }
@@ -48,39 +56,39 @@ class AttentionHeads {
   // What forward and backward share of head h of sequence b.
   AttentionHead head(std::int64_t b, std::int64_t h) const {
     AttentionHead head;
-    head.q = element(args_.q, first_query(b), h), head.q_stride = args_.q.row_stride();
-    head.k = element(args_.k, first_key(b), h), head.k_stride = args_.k.row_stride();
-    head.v = element(args_.v, first_key(b), h), head.v_stride = args_.v.row_stride();
+    head.q = element(q_, first_query(b), h), head.q_stride = q_.stride;
+    head.k = element(k_, first_key(b), h), head.k_stride = k_.stride;
+    head.v = element(v_, first_key(b), h), head.v_stride = v_.stride;
     head.queries = count_queries(b), head.keys = count_keys(b);
     const std::int64_t keys = packed_ ? head.keys : most_keys_;
-    head.shift = args_.mask.causal ? keys - head.queries : head.keys;
-    head.width = width_, head.scale = args_.scale;
-    if (const Tensor& bias = args_.mask.bias; bias.defined()) {
-      head.bias = at(bias.raw(), bias_offset(b, h), bias.dtype());
-      head.bias_bf16 = bias.dtype() == DType::bf16, head.bias_stride = most_keys_;
+    head.shift = causal_ ? keys - head.queries : head.keys;
+    head.width = width_, head.scale = scale_;
+    if (bias_.data) {
+      head.bias = at(bias_.data, bias_offset(b, h), bias_.dtype);
+      head.bias_bf16 = bias_.dtype == DType::bf16, head.bias_stride = most_keys_;
     }
     head.drop = rule_;
     const std::int64_t stride = (most_keys_ + kDropoutBlock - 1) / kDropoutBlock * kDropoutBlock;
-    head.drop_first = static_cast<std::uint64_t>((b * args_.heads + h) * most_queries_ * stride);
+    head.drop_first = static_cast<std::uint64_t>((b * heads_ + h) * most_queries_ * stride);
     head.drop_stride = static_cast<std::uint64_t>(stride);
     return head;
   }
 
   // Element 0 of head h in a row of a tensor of width H·D, and of lse [rows, H].
-  void* element(const Tensor& x, std::int64_t row, std::int64_t h) const {
-    return at(x.raw(), row * x.row_stride() + h * width_, x.dtype());
-  }
-  float* lse(const Tensor& lse, std::int64_t b, std::int64_t h) const {
-    return lse.data<float>() + first_query(b) * args_.heads + h;
+  void* element(const View& x, std::int64_t row, std::int64_t h) const { return x.at(row, h * width_); }
+  float* lse(const View& lse, std::int64_t b, std::int64_t h) const {
+    return static_cast<float*>(lse.data) + first_query(b) * heads_ + h;
   }
   // The first element of bias [G, H, T, S] for this head.
   std::int64_t bias_offset(std::int64_t b, std::int64_t h) const {
-    return ((b % args_.mask.bias.dim(0)) * args_.heads + h) * most_queries_ * most_keys_;
+    return (b % bias_groups_ * heads_ + h) * most_queries_ * most_keys_;
   }
 
  private:
-  const Attention& args_;
-  bool packed_;
+  View q_, k_, v_, bias_;
+  std::int64_t heads_, bias_groups_;
+  float scale_;
+  bool causal_, packed_;
   std::int64_t width_, sequences_ = 0, most_queries_ = 0, most_keys_ = 0;
   const std::int32_t *lengths_ = nullptr, *query_offsets_ = nullptr, *key_offsets_ = nullptr;
   DropRule rule_;

@@ -80,47 +80,51 @@ void CpuBackend::best(const Tensor& x, const Tensor& barred, const Tensor& value
   const std::int64_t parts = std::max<std::int64_t>(1, (width + kWide - 1) / kWide);
   const std::uint8_t* out = barred.defined() ? barred.data<std::uint8_t>() : nullptr;
   const std::int64_t tasks = rows * parts;
-  float* part_sums = scratch(tasks * (2 + 2 * count));
+  const std::int64_t floats = tasks * (2 + 2 * count);
+  float* part_sums =
+      recording_ ? reinterpret_cast<float*>(recording_->memory(static_cast<std::size_t>(4 * floats))) : scratch(floats);
   auto* sizes = reinterpret_cast<std::int32_t*>(part_sums + tasks);
   auto* found = reinterpret_cast<Found*>(part_sums + 2 * tasks);
-  const auto found_by = [&](std::int64_t task) {
+  const auto found_by = [=](std::int64_t task) {
     return std::span(found + task * count, static_cast<std::size_t>(count));
   };
-  const auto look = [&](std::int64_t task) {
+  const auto look = [=, x = x.raw(), dtype = x.dtype(),
+                     kernel = rows_.cross_entropy[cpu::kind_of(x)]](std::int64_t task) {
     const std::int64_t row = task / parts, begin = task % parts * kWide, end = std::min(width, begin + kWide);
     const std::int32_t target = 0;
     float loss;
     cpu::CrossEntropyRows sums;
-    sums.logits = cpu::at(x.raw(), row * width + begin, x.dtype());
+    sums.logits = cpu::at(x, row * width + begin, dtype);
     sums.targets = &target, sums.losses = &loss, sums.lse = part_sums + task;
     sums.width = end - begin, sums.ignore = -1;
-    rows_.cross_entropy[cpu::kind_of(x)](sums, 0, 1);
+    kernel(sums, 0, 1);
     Best mine{found_by(task)};
-    const void* at = cpu::at(x.raw(), row * width, x.dtype());
-    if (x.dtype() == DType::bf16)
+    const void* at = cpu::at(x, row * width, dtype);
+    if (dtype == DType::bf16)
       find_best(static_cast<const Bf16*>(at), begin, end, out, mine);
     else
       find_best(static_cast<const float*>(at), begin, end, out, mine);
     sizes[task] = static_cast<std::int32_t>(mine.size);
   };
-  const auto merge = [&](std::int64_t row) {
+  const auto merge = [=, values = values.data<float>(), ids = ids.data<std::int32_t>(),
+                      log_sums = log_sums.data<float>()](std::int64_t row) {
     const std::int64_t first = row * parts;
     Best all{found_by(first), static_cast<std::size_t>(sizes[first])};
     for (std::int64_t task = first + 1; task < first + parts; ++task)
       for (const Found& next : found_by(task).first(static_cast<std::size_t>(sizes[task])))
         if (all.wants(next.value)) all.add(next);
     for (std::int64_t i = 0; i < count; ++i) {
-      values.data<float>()[row * count + i] = all.found[static_cast<std::size_t>(i)].value;
-      ids.data<std::int32_t>()[row * count + i] = all.found[static_cast<std::size_t>(i)].id;
+      values[row * count + i] = all.found[static_cast<std::size_t>(i)].value;
+      ids[row * count + i] = all.found[static_cast<std::size_t>(i)].id;
     }
     const std::span<const float> sums(part_sums + first, static_cast<std::size_t>(parts));
-    log_sums.data<float>()[row] = parts == 1 ? sums[0] : merged(sums);
+    log_sums[row] = parts == 1 ? sums[0] : merged(sums);
   };
-  const auto stages = {ThreadPool::each(tasks, look), ThreadPool::each(rows, merge)};
-  if (4 * tasks * std::min(width, kWide) > cpu::kPiece)
-    pool_.run(stages);
+  const cpu::TwoSteps work{tasks, look, rows, merge};
+  if (recording_ || 4 * tasks * std::min(width, kWide) > cpu::kPiece)
+    run(work);
   else
-    ThreadPool::run_here(stages);
+    ThreadPool::run_here(work.stages());
 }
 
 }  // namespace attend

@@ -10,7 +10,7 @@ void CpuBackend::consistency(const Tensor& logits, const Tensor& moments, const 
   rows.logits = logits.raw();
   rows.width = logits.width(), rows.count = count;
   rows.moments = moments.data<float>();
-  cpu::for_rows(pool_, count, 8 * rows.width, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), count, 8 * rows.width, [&](std::int64_t begin, std::int64_t end) {
     rows_.consistency[cpu::kind_of(logits)](rows, begin, end);
   });
   double sum = 0;
@@ -29,7 +29,7 @@ void CpuBackend::consistency_backward(const Tensor& dmean, const Tensor& logits,
   rows.moments = moments.data<float>();
   rows.scale = dmean.data<float>()[0] / static_cast<float>(count);
   rows.dlogits = {dlogits.into.raw(), dlogits.accumulate};
-  cpu::for_rows(pool_, count, 12 * rows.width, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), count, 12 * rows.width, [&](std::int64_t begin, std::int64_t end) {
     rows_.consistency_backward[cpu::kind_of(logits)](rows, begin, end);
   });
 }

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "attend/cpu/parallel.h"
 #include "attend/cpu/rows/kernels.h"
@@ -38,6 +39,7 @@ void* CpuBackend::allocate(std::size_t bytes) {
 void CpuBackend::free(void* data, std::size_t) { std::free(data); }
 
 void CpuBackend::to_device(void* to, const void* from, std::size_t bytes) {
+  stop_recording();
   if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
@@ -61,12 +63,26 @@ class HostMailbox final : public Mailbox {
 
 std::unique_ptr<Mailbox> CpuBackend::mailbox(std::size_t bytes) { return std::make_unique<HostMailbox>(bytes); }
 
+// Kernels that a decoding step needs can be kept; with any other among them, the step runs as it comes.
 std::unique_ptr<Graph> CpuBackend::capture(const std::function<void()>& body) {
-  body();
-  return nullptr;
+  check(recording_ == nullptr, "cpu: capture inside a capture");
+  auto recording = std::make_unique<cpu::Recording>(pool_);
+  recording_ = recording.get();
+  try {
+    body();
+  } catch (...) {
+    recording_ = nullptr;
+    throw;
+  }
+  return std::exchange(recording_, nullptr) != nullptr ? std::move(recording) : nullptr;
+}
+
+void CpuBackend::stop_recording() {
+  if (cpu::Recording* recording = std::exchange(recording_, nullptr)) recording->launch();
 }
 
 float* CpuBackend::scratch(std::int64_t floats) {
+  stop_recording();
   if (floats > scratch_floats_) {
     std::free(scratch_);
     scratch_ = nullptr, scratch_floats_ = 0;
@@ -79,7 +95,7 @@ float* CpuBackend::scratch(std::int64_t floats) {
 void CpuBackend::finish_columns(const float* partial, std::int64_t chunks, std::int64_t stride, const Grad& sums) {
   if (!sums) return;
   const std::int64_t width = sums.into.size();
-  cpu::for_rows(pool_, width, chunks, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), width, chunks, [&](std::int64_t begin, std::int64_t end) {
     cpu::Out out{cpu::at(sums.into.raw(), begin, sums.into.dtype()), sums.accumulate};
     rows_.sum_chunks[cpu::kind_of(sums.into)](partial + begin, chunks, stride, out, end - begin);
   });

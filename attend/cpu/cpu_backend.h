@@ -8,6 +8,7 @@
 
 #include "attend/base/thread_pool.h"
 #include "attend/cpu/gemm.h"
+#include "attend/cpu/recording.h"
 #include "attend/tensor/backend.h"
 
 namespace attend {
@@ -29,7 +30,11 @@ class CpuBackend final : public Backend {
   CpuBackend(const CpuBackend&) = delete;
   CpuBackend& operator=(const CpuBackend&) = delete;
 
-  ThreadPool& pool() { return pool_; }
+  // For work that is not kept: what is being captured cannot be run again without it.
+  ThreadPool& pool() {
+    stop_recording();
+    return pool_;
+  }
   cpu::Precision precision() const { return precision_; }
 
   std::string name() const override { return "cpu"; }
@@ -113,7 +118,16 @@ class CpuBackend final : public Backend {
   // Adds `chunks` partial rows of `width` sums in order and puts them where the gradient goes.
   void finish_columns(const float* partial, std::int64_t chunks, std::int64_t stride, const Grad& sums);
 
+  // Runs work.stages(), or keeps the work: see cpu::Recording.
+  template <class Work>
+  void run(Work work) {
+    recording_ ? recording_->add(std::move(work)) : pool_.run(work.stages());
+  }
+  // What was kept is run now, and the rest of the step as it comes.
+  void stop_recording();
+
   ThreadPool pool_;
+  cpu::Recording* recording_ = nullptr;
   cpu::Precision precision_;
   const cpu::RowKernels& rows_;
   float* scratch_ = nullptr;

@@ -24,7 +24,7 @@ void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& targets, floa
                                const Tensor& losses, const Tensor& lse, const Tensor& total) {
   cpu::CrossEntropyRows rows = rows_of(logits, targets, smoothing, ignore, lse);
   rows.losses = losses.data<float>();
-  cpu::for_rows(pool_, logits.rows(), 4 * rows.width, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), logits.rows(), 4 * rows.width, [&](std::int64_t begin, std::int64_t end) {
     rows_.cross_entropy[cpu::kind_of(logits)](rows, begin, end);
   });
   mean_loss(losses, targets, ignore, total);
@@ -38,7 +38,7 @@ void CpuBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logit
   cpu::CrossEntropyRows rows = rows_of(logits, targets, smoothing, ignore, lse);
   rows.scale = counted > 0 ? dloss.data<float>()[0] / counted : 0.0f;
   rows.dlogits = cpu::out_of(dlogits);
-  cpu::for_rows(pool_, logits.rows(), 4 * rows.width, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), logits.rows(), 4 * rows.width, [&](std::int64_t begin, std::int64_t end) {
     rows_.cross_entropy_backward[cpu::kind_of(logits)](rows, begin, end);
   });
 }
@@ -53,7 +53,7 @@ void CpuBackend::cross_entropy_gradient(const Tensor& logits, const Tensor& targ
   rows.scale = counted > 0 ? 1 / counted : 0.0f;
   rows.dlogits = cpu::out_of(Grad{logits});
   const auto kind = cpu::kind_of(logits);
-  cpu::for_rows(pool_, logits.rows(), 8 * rows.width, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), logits.rows(), 8 * rows.width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       rows_.cross_entropy[kind](rows, row, row + 1);
       rows_.cross_entropy_backward[kind](rows, row, row + 1);
@@ -62,6 +62,7 @@ void CpuBackend::cross_entropy_gradient(const Tensor& logits, const Tensor& targ
 }
 
 void CpuBackend::mean_loss(const Tensor& losses, const Tensor& targets, std::int32_t ignore, const Tensor& total) {
+  stop_recording();
   const auto* wanted = targets.data<std::int32_t>();
   const auto* each = losses.defined() ? losses.data<float>() : nullptr;
   double sum = 0;

@@ -9,7 +9,7 @@ void CpuBackend::dropout(const Tensor& x, const Dropout& dropout, const Grad& y)
   if (!y) return;
   const cpu::DropRule rule = cpu::rule_of(dropout);
   if (rule.threshold == 0) return scale(x, 1.0f, y);
-  cpu::for_rows(pool_, x.size(), 4, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), x.size(), 4, [&](std::int64_t begin, std::int64_t end) {
     rows_.dropout[cpu::kind_of(x)](x.raw(), rule, cpu::out_of(y), begin, end);
   });
 }

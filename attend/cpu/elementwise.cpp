@@ -23,7 +23,7 @@ void over_suffix(ThreadPool& pool, const Tensor& a, const Tensor& b, Run&& run) 
 
 void CpuBackend::add(const Tensor& a, const Tensor& b, const Tensor& y) {
   const DType dtype = a.dtype();
-  over_suffix(pool_, a, b, [&](std::int64_t i, std::int64_t j, std::int64_t n) {
+  over_suffix(pool(), a, b, [&](std::int64_t i, std::int64_t j, std::int64_t n) {
     rows_.add[cpu::kind_of(a)](cpu::at(a.raw(), i, dtype), cpu::at(b.raw(), j, dtype), cpu::at(y.raw(), i, dtype), n);
   });
 }
@@ -31,7 +31,7 @@ void CpuBackend::add(const Tensor& a, const Tensor& b, const Tensor& y) {
 void CpuBackend::multiply(const Tensor& a, const Tensor& b, const Grad& y) {
   if (!y) return;
   const DType dtype = a.dtype();
-  over_suffix(pool_, a, b, [&](std::int64_t i, std::int64_t j, std::int64_t n) {
+  over_suffix(pool(), a, b, [&](std::int64_t i, std::int64_t j, std::int64_t n) {
     cpu::Out out{cpu::at(y.into.raw(), i, dtype), y.accumulate};
     rows_.multiply[cpu::kind_of(a)](cpu::at(a.raw(), i, dtype), cpu::at(b.raw(), j, dtype), out, n);
   });

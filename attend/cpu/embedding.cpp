@@ -16,22 +16,27 @@ namespace {
 // Rows of a table, plain or packed; the latter in memory of the thread that reads them.
 class TableRows {
  public:
-  explicit TableRows(const Tensor& table) : table_(table), packed_(cpu::packed_weight_of(table)) {}
+  explicit TableRows(const Tensor& table)
+      : dtype_(table.dtype()), width_(table.dim(-1)), packed_(cpu::packed_weight_of(table)) {
+    if (packed_ == nullptr) table_ = table;
+  }
 
   const void* operator()(std::int64_t row) const {
-    if (packed_ == nullptr) return cpu::at(table_.raw(), row * table_.row_stride(), table_.dtype());
+    if (packed_ == nullptr) return table_.at(row);
     thread_local std::vector<float> wide;
     thread_local std::vector<Bf16> narrow;
-    wide.resize(static_cast<std::size_t>(table_.dim(1)));
+    wide.resize(static_cast<std::size_t>(width_));
     packed_->weights().read_row(row, wide.data());
-    if (table_.dtype() == DType::f32) return wide.data();
+    if (dtype_ == DType::f32) return wide.data();
     narrow.resize(wide.size());
     for (std::size_t i = 0; i < wide.size(); ++i) narrow[i] = Bf16(wide[i]);
     return narrow.data();
   }
 
  private:
-  const Tensor& table_;
+  cpu::View table_;
+  DType dtype_;
+  std::int64_t width_;
   const cpu::CpuPackedWeight* packed_;
 };
 
@@ -42,28 +47,27 @@ void CpuBackend::embedding(const Tensor& ids, const Tensor& table, float scale, 
   const std::int64_t tokens = ids.size(), width = table.dim(-1), T = std::max<std::int64_t>(1, ids.width());
   const std::int32_t* id = ids.data<std::int32_t>();
   const std::int32_t* place = position_ids.defined() ? position_ids.data<std::int32_t>() : nullptr;
-  const TableRows rows(table);
-  cpu::for_rows(pool_, tokens, width, [&](std::int64_t begin, std::int64_t end) {
+  const auto embed = [=, rows = TableRows(table), places = cpu::View(positions), y = cpu::View(y),
+                      entries = table.dim(0),
+                      kernel = rows_.embed[cpu::kind_of(y)]](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      void* out = cpu::at(y.raw(), i * width, y.dtype());
+      void* out = cpu::at(y.data, i * width, y.dtype);
       const std::int64_t position = place ? place[i] : i % T;
-      const bool known = id[i] >= 0 && id[i] < table.dim(0) &&
-                         (!positions.defined() || (position >= 0 && position < positions.dim(0)));
+      const bool known = id[i] >= 0 && id[i] < entries && (!places.data || (position >= 0 && position < places.rows));
       if (!known) {
         const float nan = std::numeric_limits<float>::quiet_NaN();
         for (std::int64_t c = 0; c < width; ++c)
-          if (y.dtype() == DType::bf16)
+          if (y.dtype == DType::bf16)
             static_cast<Bf16*>(out)[c] = Bf16(nan);
           else
             static_cast<float*>(out)[c] = nan;
         continue;
       }
-      const void* added = positions.defined()
-                              ? cpu::at(positions.raw(), position * positions.row_stride(), positions.dtype())
-                              : nullptr;
-      rows_.embed[cpu::kind_of(y)](rows(id[i]), scale, added, out, width);
+      const void* added = places.data ? places.at(position) : nullptr;
+      kernel(rows(id[i]), scale, added, out, width);
     }
-  });
+  };
+  run(cpu::RowWork{tokens, width, embed});
 }
 
 void CpuBackend::embedding_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table) {
@@ -86,7 +90,7 @@ void CpuBackend::embedding_backward(const Tensor& dy, const Tensor& ids, float s
   const std::int64_t grain = std::max<std::int64_t>(1, cpu::kPiece / kColumns);
   const std::int64_t blocks = (entries + grain - 1) / grain;
   const auto kernel = rows_.gather_sum[cpu::kind_of(dy)][cpu::kind_of(table.into)];
-  pool_.for_each(blocks * columns, [&](std::int64_t task) {
+  pool().for_each(blocks * columns, [&](std::int64_t task) {
     const std::int64_t column = task % columns * kColumns, n = std::min(kColumns, width - column);
     const std::int64_t begin = task / columns * grain, end = std::min(entries, begin + grain);
     for (std::int64_t e = begin; e < end; ++e) {
@@ -103,14 +107,13 @@ void CpuBackend::embedding_backward(const Tensor& dy, const Tensor& ids, float s
 
 void CpuBackend::put_rows(const Tensor& x, const Tensor& ids, const Tensor& table) {
   const std::int64_t width = table.dim(-1), entries = table.rows();
-  const std::int32_t* id = ids.data<std::int32_t>();
-  cpu::for_rows(pool_, ids.size(), width, [&](std::int64_t begin, std::int64_t end) {
+  const auto put = [=, x = cpu::View(x), table = cpu::View(table), id = ids.data<std::int32_t>()](std::int64_t begin,
+                                                                                                  std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
       if (id[i] >= 0 && id[i] < entries)
-        std::memcpy(cpu::at(table.raw(), id[i] * table.row_stride(), table.dtype()),
-                    cpu::at(x.raw(), i * x.row_stride(), x.dtype()),
-                    static_cast<std::size_t>(width) * bytes_of(x.dtype()));
-  });
+        std::memcpy(table.at(id[i]), x.at(i), static_cast<std::size_t>(width) * bytes_of(x.dtype));
+  };
+  run(cpu::RowWork{ids.size(), width, put});
 }
 
 }  // namespace attend

@@ -26,15 +26,15 @@ void fill_rows(ThreadPool& pool, const Tensor& x, T value) {
 void CpuBackend::fill(const Tensor& x, float value) {
   switch (x.dtype()) {
     case DType::f32:
-      return fill_rows(pool_, x, value);
+      return fill_rows(pool(), x, value);
     case DType::bf16:
-      return fill_rows(pool_, x, Bf16(value));
+      return fill_rows(pool(), x, Bf16(value));
     case DType::i32:
-      return fill_rows(pool_, x, static_cast<std::int32_t>(value));
+      return fill_rows(pool(), x, static_cast<std::int32_t>(value));
     case DType::i8:
-      return fill_rows(pool_, x, static_cast<std::int8_t>(value));
+      return fill_rows(pool(), x, static_cast<std::int8_t>(value));
     case DType::u8:
-      return fill_rows(pool_, x, static_cast<std::uint8_t>(value));
+      return fill_rows(pool(), x, static_cast<std::uint8_t>(value));
   }
 }
 

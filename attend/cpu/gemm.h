@@ -13,6 +13,8 @@
 
 namespace attend::cpu {
 
+class Recording;
+
 // How f32 products are done. exact: fused multiply-add in f32. split: each f32 as the sum of two bf16 pieces on the
 // matrix units (AMX, BFMMLA), hi*hi + hi*lo + lo*hi with f32 accumulation: a relative error of about 4e-6 of
 // |a| |b|, several times faster. Where the machine has no matrix unit, or the product is too small to gain, split
@@ -102,6 +104,7 @@ struct PackedGemm {
   GemmOutput out = {};
 };
 
-void gemm_packed(const PackedGemm& product, ThreadPool& pool);
+// With a recording the product is added to that and not done now.
+void gemm_packed(const PackedGemm& product, ThreadPool& pool, Recording* recording = nullptr);
 
 }  // namespace attend::cpu

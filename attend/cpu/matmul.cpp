@@ -23,7 +23,8 @@ void CpuBackend::matmul(const MatMul& product, const Grad& target) {
     scale(product.residual, 1, c);
     c.accumulate = true;
   }
-  if (const cpu::CpuPackedWeight* packed = cpu::packed_weight_of(product.b)) return packed->multiply(product, c, pool_);
+  if (const cpu::CpuPackedWeight* packed = cpu::packed_weight_of(product.b))
+    return packed->multiply(product, c, pool_, recording_);
   cpu::Gemm gemm;
   gemm.m = c.into.dim(-2);
   gemm.n = c.into.dim(-1);
@@ -45,7 +46,7 @@ void CpuBackend::matmul(const MatMul& product, const Grad& target) {
     gemm.c_batch = batch_stride(c.into);
   }
   gemm.precision = precision_;
-  cpu::gemm(gemm, pool_);
+  cpu::gemm(gemm, pool());
 }
 
 }  // namespace attend

@@ -10,7 +10,7 @@ void CpuBackend::gradient_norm(const Tensor& gradient, float max_norm, const Ten
   const float* data = gradient.data<float>();
   const std::int64_t n = gradient.size(), pieces = (n + cpu::kPiece - 1) / cpu::kPiece;
   auto* sums = reinterpret_cast<double*>(scratch(2 * std::max<std::int64_t>(1, pieces)));
-  pool_.for_range(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+  pool().for_range(pieces, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t piece = begin; piece < end; ++piece)
       sums[piece] = rows_.sum_of_squares(data + piece * cpu::kPiece, std::min(cpu::kPiece, n - piece * cpu::kPiece));
   });
@@ -46,7 +46,7 @@ void CpuBackend::adamw(const Optimizer& args, float beta1, float beta2, float ep
   const float* rate = args.rate.data<float>();
   rows.rate = rate[0], rows.correction1 = rate[1], rows.correction2 = rate[2];
   rows.beta1 = beta1, rows.beta2 = beta2, rows.eps = eps, rows.decay = args.weight_decay;
-  cpu::for_rows(pool_, args.master.size(), 2,
+  cpu::for_rows(pool(), args.master.size(), 2,
                 [&](std::int64_t begin, std::int64_t end) { rows_.adamw[cpu::kind_of(args.value)](rows, begin, end); });
 }
 
@@ -60,7 +60,7 @@ void CpuBackend::sgd(const Optimizer& args, float momentum, const Tensor& veloci
   rows.velocity = velocity.defined() ? velocity.data<float>() : nullptr;
   rows.rate = args.rate.data<float>()[0];
   rows.momentum = momentum, rows.decay = args.weight_decay;
-  cpu::for_rows(pool_, args.master.size(), 2,
+  cpu::for_rows(pool(), args.master.size(), 2,
                 [&](std::int64_t begin, std::int64_t end) { rows_.sgd[cpu::kind_of(args.value)](rows, begin, end); });
 }
 

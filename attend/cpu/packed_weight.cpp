@@ -35,7 +35,7 @@ void CpuPackedWeight::read(std::span<float> into) const {
   }
 }
 
-void CpuPackedWeight::multiply(const MatMul& product, const Grad& c, ThreadPool& pool) const {
+void CpuPackedWeight::multiply(const MatMul& product, const Grad& c, ThreadPool& pool, Recording* recording) const {
   const Tensor &a = product.a, &b = product.b;
   const std::int64_t n = b.dim(product.transpose_b ? 0 : 1), k = b.dim(product.transpose_b ? 1 : 0);
   check(a.rank() == 2 && !product.transpose_a && b.window().offset == 0 && product.transpose_b != input_major_ &&
@@ -55,13 +55,13 @@ void CpuPackedWeight::multiply(const MatMul& product, const Grad& c, ThreadPool&
                        .bias_dtype = product.bias.defined() ? product.bias.dtype() : DType::f32,
                        .activation = product.activation,
                        .pre = raw_or_null(product.pre)}},
-              pool);
+              pool, recording);
 }
 
 }  // namespace cpu
 
 std::shared_ptr<const PackedWeight> CpuBackend::pack(const WeightToPack& weight) {
-  return std::make_shared<cpu::CpuPackedWeight>(weight, precision_, pool_);
+  return std::make_shared<cpu::CpuPackedWeight>(weight, precision_, pool());
 }
 
 }  // namespace attend

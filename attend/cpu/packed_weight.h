@@ -15,7 +15,7 @@ class CpuPackedWeight final : public PackedWeight {
   void read(std::span<float> into) const override;
 
   // product.b is a tensor over this.
-  void multiply(const MatMul& product, const Grad& c, ThreadPool& pool) const;
+  void multiply(const MatMul& product, const Grad& c, ThreadPool& pool, Recording* recording) const;
   const PackedWeights& weights() const { return weights_; }
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "attend/base/random.h"
@@ -22,6 +23,34 @@ template <class Body>
 void for_rows(ThreadPool& pool, std::int64_t rows, std::int64_t work, Body&& body) {
   pool.for_range(rows, std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(1, work)), body);
 }
+
+// The same as work that can be kept (cpu::Recording): body holds what it needs.
+template <class Body>
+struct RowWork {
+  std::int64_t rows, work;
+  Body body;
+
+  std::int64_t grain() const { return std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(1, work)); }
+  void operator()(std::int64_t piece) const { body(piece * grain(), std::min(rows, (piece + 1) * grain())); }
+  std::array<ThreadPool::Stage, 1> stages() const { return {ThreadPool::each((rows + grain() - 1) / grain(), *this)}; }
+};
+template <class Body>
+RowWork(std::int64_t, std::int64_t, Body) -> RowWork<Body>;
+
+// first(i) over [0, count), and then second(i) over [0, then).
+template <class First, class Second>
+struct TwoSteps {
+  std::int64_t count;
+  First first;
+  std::int64_t then;
+  Second second;
+
+  std::array<ThreadPool::Stage, 2> stages() const {
+    return {ThreadPool::each(count, first), ThreadPool::each(then, second)};
+  }
+};
+template <class First, class Second>
+TwoSteps(std::int64_t, First, std::int64_t, Second) -> TwoSteps<First, Second>;
 
 // How a sum over rows is cut: pieces of `rows` each, `count` of them.
 struct Chunks {
@@ -52,5 +81,19 @@ inline void* at(void* data, std::int64_t offset, DType dtype) {
 inline const void* at(const void* data, std::int64_t offset, DType dtype) {
   return static_cast<const std::byte*>(data) + offset * static_cast<std::int64_t>(bytes_of(dtype));
 }
+
+// Where the rows of a tensor lie, without a share in its memory: work that is kept must not change when that is given
+// back and used again.
+struct View {
+  void* data = nullptr;  // null: of no tensor
+  DType dtype = DType::f32;
+  std::int64_t rows = 0, stride = 0;
+
+  View() = default;
+  View(const Tensor& x) {
+    if (x.defined()) data = x.raw(), dtype = x.dtype(), rows = x.rows(), stride = x.rank() > 0 ? x.row_stride() : 1;
+  }
+  void* at(std::int64_t row, std::int64_t column = 0) const { return cpu::at(data, row * stride + column, dtype); }
+};
 
 }  // namespace attend::cpu

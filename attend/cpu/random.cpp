@@ -13,8 +13,8 @@ void CpuBackend::random(const Tensor& x, const RandomFill& fill) {
   args.width = normal ? fill.high_or_deviation : fill.high_or_deviation - fill.low_or_mean;
   args.out = x.raw();
   // Some ten operations an element; pieces are even, since a pair of words makes a pair of normal numbers.
-  pool_.for_range(x.size(), cpu::kPiece / 4,
-                  [&](std::int64_t begin, std::int64_t end) { rows_.random[cpu::kind_of(x)](args, begin, end); });
+  pool().for_range(x.size(), cpu::kPiece / 4,
+                   [&](std::int64_t begin, std::int64_t end) { rows_.random[cpu::kind_of(x)](args, begin, end); });
 }
 
 }  // namespace attend

@@ -22,7 +22,7 @@ void CpuBackend::reduce(Reduction kind, const Tensor& x, const Grad& y, const Te
   if (A == 1 && C > 1 && kind == Reduction::sum)
     return activation_backward(x.reshape({N, C}), {}, Activation::none, {}, {y.into.reshape({C}), y.accumulate});
   if (C == 1 && kind != Reduction::max) {  // rows: x [A, N] -> y [A]
-    cpu::for_rows(pool_, A, N, [&](std::int64_t begin, std::int64_t end) {
+    cpu::for_rows(pool(), A, N, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t a = begin; a < end; ++a) {
         const float sum = rows_.row_sum[cpu::kind_of(x)](cpu::at(x.raw(), a * N, dtype), N);
         cpu::Out out{cpu::at(y.into.raw(), a, y.into.dtype()), y.accumulate};
@@ -34,7 +34,7 @@ void CpuBackend::reduce(Reduction kind, const Tensor& x, const Grad& y, const Te
   const std::int64_t blocks = (C + kColumns - 1) / kColumns;
   const auto kernel = kind == Reduction::max ? rows_.reduce_max[cpu::kind_of(x)]
                                              : rows_.reduce_sum[cpu::kind_of(x)][cpu::kind_of(y.into)];
-  cpu::for_rows(pool_, A * blocks, N * std::min(C, kColumns), [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), A * blocks, N * std::min(C, kColumns), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t a = task / blocks, column = task % blocks * kColumns;
       cpu::ReduceColumns args;
@@ -55,7 +55,7 @@ void CpuBackend::reduce_backward(Reduction kind, const Tensor& dy, const Tensor&
   const auto copy = rows_.scale[cpu::kind_of(dy)][cpu::kind_of(dx.into)];
   if (kind != Reduction::max) {
     const float scale = kind == Reduction::mean ? 1.0f / static_cast<float>(N) : 1.0f;
-    cpu::for_rows(pool_, A * N, C, [&](std::int64_t begin, std::int64_t end) {
+    cpu::for_rows(pool(), A * N, C, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         cpu::Out out{cpu::at(dx.into.raw(), row * C, dtype), dx.accumulate};
         copy(cpu::at(dy.raw(), row / N * C, dy.dtype()), scale, out, C);
@@ -64,7 +64,7 @@ void CpuBackend::reduce_backward(Reduction kind, const Tensor& dy, const Tensor&
     return;
   }
   const std::int32_t* where = index.data<std::int32_t>();
-  cpu::for_rows(pool_, A, N * C, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), A, N * C, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t a = begin; a < end; ++a) {
       if (!dx.accumulate)
         std::memset(cpu::at(dx.into.raw(), a * N * C, dtype), 0, static_cast<std::size_t>(N * C) * bytes_of(dtype));

@@ -33,7 +33,7 @@ void CpuBackend::rnn_step(const RnnStep& args, const Tensor& next_hidden, const 
                           const Tensor& saved) {
   const std::int64_t C = next_hidden.width();
   const int gates = gates_of(args.kind);
-  cpu::for_rows(pool_, next_hidden.rows(), 8 * gates * C, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), next_hidden.rows(), 8 * gates * C, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       if (!running(args, b)) {
         copy_row(args.hidden, next_hidden, b);
@@ -57,7 +57,7 @@ void CpuBackend::rnn_step_backward(const RnnStep& args, const Tensor& saved, con
                                    const Tensor& dhidden, const Tensor& dcell) {
   const std::int64_t C = dhidden.width();
   const int gates = gates_of(args.kind);
-  cpu::for_rows(pool_, dhidden.rows(), 4 * gates * C, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), dhidden.rows(), 4 * gates * C, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) {
       if (!running(args, b)) {
         copy_row(dnext_hidden, dhidden, b);

@@ -119,7 +119,7 @@ void CpuBackend::strided_copy(const Walk& from, const Walk& to, const Shape& ext
     const Axis rows = plan.axes[outer];
     // Slabs of 64 rows make tasks even where there is no outer axis.
     const std::int64_t slabs = (rows.extent + 63) / 64;
-    cpu::for_rows(pool_, plan.size_before(outer) * slabs, 64 * last.extent, [&](std::int64_t begin, std::int64_t end) {
+    cpu::for_rows(pool(), plan.size_before(outer) * slabs, 64 * last.extent, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const auto [f, t] = plan.offsets(task / slabs, outer);
         const std::int64_t row = task % slabs * 64, count = std::min<std::int64_t>(64, rows.extent - row);
@@ -133,7 +133,7 @@ void CpuBackend::strided_copy(const Walk& from, const Walk& to, const Shape& ext
   }
 
   const int outer = plan.rank - 1;
-  cpu::for_rows(pool_, plan.size_before(outer), last.extent, [&](std::int64_t begin, std::int64_t end) {
+  cpu::for_rows(pool(), plan.size_before(outer), last.extent, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const auto [f, t] = plan.offsets(i, outer);
       const void* a = cpu::at(in, f, source);

@@ -12,9 +12,10 @@ void StepGraph::run(std::uint64_t key, std::uint64_t seed, const std::function<v
   }
   step.graph.reset();
   pass_.begin({.plan = key, .seed = seed});
-  if (++step.runs < 3 || !pass_.arena().replaying()) return body();
+  if (step.eager || ++step.runs < 3 || !pass_.arena().replaying()) return body();
   step.generation = pass_.arena().generation();
   step.graph = pass_.backend().capture(body);
+  step.eager = !step.graph;
   if (step.graph) step.graph->launch();
 }
 

@@ -1,6 +1,6 @@
 // A training step planned once and replayed: the first step of a batch shape writes the arena's plan, the second runs
 // on it (and lets the backend time its matrix products), the third is captured, and from then on the step is one
-// launch. Where the device has no graphs (the CPU) every step runs eagerly on its plan.
+// launch. Where the device has no graph of it (the CPU, but for decoding) every step runs eagerly on its plan.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ class StepGraph {
  private:
   struct Step {
     int runs = 0;
+    bool eager = false;            // there is no graph of it
     std::uint64_t generation = 0;  // of the arena's slab that the graph's addresses lie in
     std::unique_ptr<Graph> graph;
   };

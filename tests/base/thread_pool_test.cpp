@@ -80,6 +80,59 @@ TEST_P(ThreadPoolTest, StagesFollowEachOther) {
   }
 }
 
+// A program is all its stages in order, each time it runs, single tasks in front, between and behind too; others of its
+// kind and plain jobs may run in between, and it may go while workers are still on their way to it.
+TEST_P(ThreadPoolTest, ProgramsRunAgain) {
+  ThreadPool pool(GetParam());
+  struct Add {
+    std::vector<std::int64_t>* sums;
+    std::size_t at;
+    void operator()(std::int64_t i) const { (*sums)[at + static_cast<std::size_t>(i)] += (*sums)[at - 1]; }
+  };
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::int64_t> sums(200, 1);
+    std::vector<Add> bodies;
+    std::vector<std::int64_t> counts;
+    for (std::size_t at = 1; at < sums.size();) {
+      const std::size_t count = std::min(sums.size() - at, random_word(2, 0, at) % 3 == 0 ? 7u : std::size_t{1});
+      bodies.push_back({&sums, at});
+      counts.push_back(static_cast<std::int64_t>(count));
+      at += count;
+    }
+    std::vector<ThreadPool::Stage> stages;
+    for (std::size_t i = 0; i < bodies.size(); ++i) stages.push_back(ThreadPool::each(counts[i], bodies[i]));
+    ThreadPool::Program program(pool, stages), nothing(pool, {});
+    std::vector<std::int64_t> expected(sums.size(), 1);
+    for (int run = 0; run < 10; ++run) {
+      program.run();
+      nothing.run();
+      if (run % 3 == 0) pool.for_each(5, [](std::int64_t) {});
+      for (std::size_t i = 0; i < bodies.size(); ++i)
+        for (std::int64_t j = 0; j < counts[i]; ++j)
+          expected[bodies[i].at + static_cast<std::size_t>(j)] += expected[bodies[i].at - 1];
+      ASSERT_EQ(sums, expected);
+    }
+  }
+}
+
+TEST_P(ThreadPoolTest, AnErrorEndsTheProgram) {
+  ThreadPool pool(GetParam());
+  int fail = 0;
+  std::atomic<int> later{0};
+  const auto fails = [&](std::int64_t i) {
+    if (i == fail) throw std::runtime_error("piece");
+  };
+  const auto counts = [&](std::int64_t) { later.fetch_add(1); };
+  ThreadPool::Program program(pool,
+                              {ThreadPool::each(20, fails), ThreadPool::each(1, counts), ThreadPool::each(20, counts)});
+  for (; fail < 20; ++fail) {
+    EXPECT_THROW(program.run(), std::runtime_error);
+    EXPECT_EQ(later.load(), 0);
+  }
+  program.run();
+  EXPECT_EQ(later.load(), 21);
+}
+
 TEST_P(ThreadPoolTest, AnErrorEndsTheStages) {
   ThreadPool pool(GetParam());
   for (int round = 0; round < 20; ++round) {
@@ -118,6 +171,18 @@ TEST(ThreadPool, LateWorkersTakeNothingTwice) {
     pool.run({ThreadPool::runs(count(0), 5, first), ThreadPool::runs(count(1), 9, second, 4),
               ThreadPool::runs(count(2), 1, third)});
     for (const auto& stage : visits) ASSERT_EQ(stage, std::vector<int>(stage.size(), 1)) << job;
+  }
+}
+
+// The same of programs, which are gone as soon as they have run.
+TEST(ThreadPool, LateWorkersReadNoProgramThatIsGone) {
+  ThreadPool pool(7);
+  for (std::uint64_t job = 0; job < 2000; ++job) {
+    std::vector<int> visits(random_word(3, 0, job) % 40, 0);
+    const auto visit = [&](std::int64_t i) { ++visits[static_cast<std::size_t>(i)]; };
+    const auto count = static_cast<std::int64_t>(visits.size());
+    ThreadPool::Program(pool, std::vector(5, ThreadPool::each(count, visit))).run();
+    ASSERT_EQ(visits, std::vector<int>(visits.size(), 5)) << job;
   }
 }
 

@@ -5,9 +5,15 @@
 
 #include "attend/base/dtype.h"
 
-namespace attend::cpu::detail {
+namespace attend::cpu {
 
-// bias itself when it is f32 (or null); else a copy that stays valid until this thread's next call.
-const void* bias_in_f32(const void* bias, DType dtype, std::int64_t n);
+class Recording;
 
-}  // namespace attend::cpu::detail
+namespace detail {
+
+// bias itself when it is f32 (or null); else a copy that stays valid until this thread's next call, or one that is made
+// when what is recorded comes to it.
+const void* bias_in_f32(const void* bias, DType dtype, std::int64_t n, Recording* recording = nullptr);
+
+}  // namespace detail
+}  // namespace attend::cpu

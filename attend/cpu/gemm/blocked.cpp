@@ -7,9 +7,11 @@
 #include "attend/cpu/gemm/blocked.h"
 
 #include <algorithm>
+#include <array>
 
 #include "attend/cpu/gemm/plan.h"
 #include "attend/cpu/gemm/scratch.h"
+#include "attend/cpu/recording.h"
 
 namespace attend::cpu::detail {
 
@@ -52,7 +54,8 @@ struct Panels {
 
 class Blocked {
  public:
-  Blocked(const Kernel& kernel, const Job& job, ThreadPool* pool) : kernel_(kernel), job_(job), pool_(pool) {
+  Blocked(const Kernel& kernel, const Job& job, ThreadPool* pool, Recording* recording = nullptr)
+      : kernel_(kernel), job_(job), pool_(pool), recording_(recording) {
     const std::int64_t panels = std::max<std::int64_t>(1, ceil_div(job.m, kernel.mr));
     width_ = ceil_div(ceil_div(job.m, panels), kernel.row_multiple) * kernel.row_multiple;
     const bool same = kernel.planes == 1 && job.a.dtype == kernel.element;
@@ -71,10 +74,11 @@ class Blocked {
     streams_ = job.b_panels != nullptr && job.m <= kernel.stream_rows && one_pass_;
   }
 
+  // Piece by piece; each is work of its own, whose stages follow from where it begins.
   void run() {
     if (!one_pass_) {
-      waiting_ = reinterpret_cast<float*>(waiting_tiles.get(
-          static_cast<std::size_t>(ceil_div(job_.m, width_) * ceil_div(job_.n, kernel_.nr) * width_ * kernel_.nr * 4)));
+      waiting_ = reinterpret_cast<float*>(
+          memory(waiting_tiles, ceil_div(job_.m, width_) * ceil_div(job_.n, kernel_.nr) * width_ * kernel_.nr * 4));
     }
     const std::int64_t depth = one_pass_ ? std::max<std::int64_t>(1, job_.k) : kMaxDepth;
     const std::int64_t cols = share_b_ ? most_columns(depth) : job_.n;
@@ -92,9 +96,30 @@ class Blocked {
       k_ = std::min(depth, job_.k - k0_);
       for (n0_ = 0; n0_ < job_.n; n0_ += cols) {
         n_ = std::min(cols, job_.n - n0_);
-        run_piece();
+        if (recording_ != nullptr)
+          recording_->add(*this);
+        else if (pool_ != nullptr)
+          pool_->run(stages());
+        else
+          ThreadPool::run_here(stages());
       }
     }
+  }
+
+  // The rows of an int8 product, then both sides as far as they are packed ahead, then the product.
+  std::array<ThreadPool::Stage, 3> stages() {
+    const std::int64_t rows = k0_ == 0 && n0_ == 0 && job_.quantised.rows != nullptr ? job_.m : 0;
+    const std::int64_t few = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, job_.k));
+    const std::int64_t groups = start_packing();
+    // A task that packs its own A takes all the panels of B that the plan gives it.
+    unit_ = plan_.share_a || a_in_place_ ? 1 : plan_.wide;
+    across_ = ceil_div(ceil_div(n_, kernel_.nr), unit_);
+    const std::int64_t tasks = ceil_div(ceil_div(job_.m, width_), plan_.high) * across_;
+    // Few rows, where memory decides: as much at once as there is, in as many streams as the kernel follows.
+    const std::int64_t longest = streams_ ? tasks : plan_.wide / unit_, shortest = streams_ ? kernel_.streams : 1;
+    return {ThreadPool::runs<&Blocked::quantise_rows>(rows, few, *this),
+            ThreadPool::runs<&Blocked::pack_groups>(groups, 1, *this),
+            ThreadPool::runs<&Blocked::run_tasks>(tasks, longest, *this, shortest)};
   }
 
  private:
@@ -142,25 +167,10 @@ class Blocked {
 
   std::int64_t panel_bytes(std::int64_t width) const { return width * kernel_.padded(k_) * kernel_.element_bytes(); }
 
-  // The rows of an int8 product, then both sides as far as they are packed ahead, then the product, in one parallel
-  // region.
-  void run_piece() {
-    const bool first = k0_ == 0 && n0_ == 0;
-    const auto quantise = [&](std::int64_t begin, std::int64_t end) { quantise_rows(begin, end); };
-    const auto pack = [&](std::int64_t group) { pack_group(group); };
-    const auto multiply = [&](std::int64_t begin, std::int64_t end) { run_tasks(begin, end); };
-    const std::int64_t rows = first && job_.quantised.rows != nullptr ? job_.m : 0;
-    const std::int64_t few = std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, job_.k));
-    const std::int64_t groups = start_packing();
-    // A task that packs its own A takes all the panels of B that the plan gives it.
-    unit_ = plan_.share_a || a_in_place_ ? 1 : plan_.wide;
-    across_ = ceil_div(ceil_div(n_, kernel_.nr), unit_);
-    const std::int64_t tasks = ceil_div(ceil_div(job_.m, width_), plan_.high) * across_;
-    // Few rows, where memory decides: as much at once as there is, in as many streams as the kernel follows.
-    const std::int64_t longest = streams_ ? tasks : plan_.wide / unit_, shortest = streams_ ? kernel_.streams : 1;
-    const auto stages = {ThreadPool::runs(rows, few, quantise), ThreadPool::each(groups, pack),
-                         ThreadPool::runs(tasks, longest, multiply, shortest)};
-    pool_ != nullptr ? pool_->run(stages) : ThreadPool::run_here(stages);
+  // The caller's, or a part of what is recorded.
+  std::byte* memory(Scratch& callers, std::int64_t bytes) const {
+    const auto size = static_cast<std::size_t>(bytes);
+    return recording_ != nullptr ? recording_->memory(size) : callers.get(size);
   }
 
   void quantise_rows(std::int64_t begin, std::int64_t end) const {
@@ -179,7 +189,7 @@ class Blocked {
       Side& side = sides_[i];
       if (i == 0 ? !plan_.share_a || n0_ > 0 : !share_b_) continue;
       const std::int64_t panels = ceil_div(side.rows, side.width);
-      side.to = (i == 0 ? packed_a : packed_b).get(static_cast<std::size_t>(panels * side.bytes));
+      side.to = memory(i == 0 ? packed_a : packed_b, panels * side.bytes);
       (i == 0 ? a_panels_ : b_panels_) = side.to;
       side.group =
           std::max<std::int64_t>(side.from.row_step == 1 ? 16 : 1, 32768 / std::max<std::int64_t>(1, side.width * k_));
@@ -188,12 +198,14 @@ class Blocked {
     return sides_[0].groups + sides_[1].groups;
   }
 
-  void pack_group(std::int64_t group) const {
-    const bool a = group < sides_[0].groups;
-    Side part = sides_[a ? 0 : 1];
-    const std::int64_t begin = (group - (a ? 0 : sides_[0].groups)) * part.group;
-    part.to += begin * part.bytes;
-    pack_panels(part, begin, std::min(ceil_div(part.rows, part.width), begin + part.group), k0_, k_);
+  void pack_groups(std::int64_t group, std::int64_t end) const {
+    for (; group < end; ++group) {
+      const bool a = group < sides_[0].groups;
+      Side part = sides_[a ? 0 : 1];
+      const std::int64_t begin = (group - (a ? 0 : sides_[0].groups)) * part.group;
+      part.to += begin * part.bytes;
+      pack_panels(part, begin, std::min(ceil_div(part.rows, part.width), begin + part.group), k0_, k_);
+    }
   }
 
   // Tasks are numbered along B, one block of rows after the other.
@@ -394,8 +406,9 @@ class Blocked {
   }
 
   const Kernel& kernel_;
-  const Job& job_;
+  const Job job_;
   ThreadPool* pool_;
+  Recording* recording_;
   std::int64_t width_ = 0;  // rows of a panel of A
   bool a_in_place_ = false, b_in_place_ = false, share_b_ = false, one_pass_ = true;
   std::int64_t kc_ = 0;
@@ -414,6 +427,10 @@ class Blocked {
 
 void multiply_blocked(const Kernel& kernel, const Job& job, ThreadPool* pool) {
   if (job.m > 0 && job.n > 0) Blocked(kernel, job, pool).run();
+}
+
+void keep_blocked(const Kernel& kernel, const Job& job, ThreadPool& pool, Recording& recording) {
+  if (job.m > 0 && job.n > 0) Blocked(kernel, job, &pool, &recording).run();
 }
 
 std::int64_t packed_bytes(const Kernel& kernel, std::int64_t n, std::int64_t k) {

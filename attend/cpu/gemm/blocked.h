@@ -32,6 +32,8 @@ struct Job {
 
 // A null pool runs everything on this thread, for use inside a task.
 void multiply_blocked(const Kernel& kernel, const Job& job, ThreadPool* pool);
+// The same, not now but whenever what is recorded runs, on as many threads as the pool has.
+void keep_blocked(const Kernel& kernel, const Job& job, ThreadPool& pool, Recording& recording);
 
 // For few rows: b is read where it lies (kernel.dot), both operands with k contiguous.
 void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool);

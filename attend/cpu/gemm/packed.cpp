@@ -8,6 +8,7 @@
 #include "attend/cpu/gemm/bias.h"
 #include "attend/cpu/gemm/blocked.h"
 #include "attend/cpu/gemm/scratch.h"
+#include "attend/cpu/recording.h"
 
 namespace attend::cpu {
 
@@ -68,11 +69,13 @@ void pack_int8_panel(const Kernel& kernel, const Operand& from, std::int64_t col
 }
 
 // Where activations go as int8, with their scales behind them. Whole tiles of rows, so that all can be read in place.
-detail::Quantised room_for_rows(const Kernel& kernel, const Operand& from, std::int64_t m, std::int64_t k) {
+detail::Quantised room_for_rows(const Kernel& kernel, const Operand& from, std::int64_t m, std::int64_t k,
+                                Recording* recording) {
   thread_local detail::Scratch scratch;
   const std::int64_t padded = kernel.padded(k), multiple = kernel.row_multiple;
   const std::int64_t bytes = ((m + multiple - 1) / multiple * multiple * padded + 63) / 64 * 64;
-  std::byte* rows = scratch.get(static_cast<std::size_t>(bytes + 4 * m));
+  const auto size = static_cast<std::size_t>(bytes + 4 * m);
+  std::byte* rows = recording != nullptr ? recording->memory(size) : scratch.get(size);
   return {from, k, rows, reinterpret_cast<float*>(rows + bytes)};
 }
 
@@ -150,7 +153,7 @@ void PackedWeights::read_row(std::int64_t row, float* to) const {
   for (std::int64_t i = 0; i < k_; ++i) to[i] *= scale;
 }
 
-void gemm_packed(const PackedGemm& g, ThreadPool& pool) {
+void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
   using Access = PackedWeights::Access;
   check(g.weights != nullptr && !g.weights->empty(), "gemm_packed: there are no weights");
   const PackedWeights& w = *g.weights;
@@ -170,13 +173,14 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool) {
           .b_panels = Access::panels(w),
           .out = g.out,
           .dequantise = {}};
-  job.out.bias = detail::bias_in_f32(g.out.bias, g.out.bias_dtype, w.n());
+  job.out.bias = detail::bias_in_f32(g.out.bias, g.out.bias_dtype, w.n(), recording);
   if (w.dtype() == DType::i8) {
-    job.quantised = room_for_rows(kernel, job.a, g.m, w.k());
+    job.quantised = room_for_rows(kernel, job.a, g.m, w.k(), recording);
     job.k = kernel.padded(w.k());
     job.a = {job.quantised.rows, DType::i8, job.k, 1};
     job.dequantise = {job.quantised.scales, Access::scales(w), kernel.a_offset != 0 ? Access::offsets(w) : nullptr};
   }
+  if (recording != nullptr) return keep_blocked(kernel, job, pool, *recording);
   const bool small = g.m * w.n() * w.k() <= (1 << 16);
   multiply_blocked(kernel, job, small ? nullptr : &pool);
 }
