@@ -70,9 +70,9 @@ nn::StepModel::Scores GPT2Decoder::step(std::span<const std::int32_t> tokens, st
 void GPT2Decoder::reorder(std::span<const std::int32_t> from) {
   check(!prompts_.defined(), "gpt2: rows can move only once the prompts are read");
   if (!rows_.move(from)) return;
-  runner_.memory_moved();
   const nn::RowMoves moves = history_.move(pass_.backend(), from);
-  for (nn::KvCache& cache : caches_) cache.reorder(moves);
+  for (nn::KvCache& cache : caches_)
+    if (cache.reorder(moves)) runner_.memory_moved();
 }
 
 }  // namespace attend::models

@@ -55,9 +55,9 @@ nn::StepModel::Scores TransformerDecoder::step(std::span<const std::int32_t> tok
 void TransformerDecoder::reorder(std::span<const std::int32_t> from) {
   const std::int64_t before = rows_.count();
   if (!rows_.move(from)) return;
-  runner_.memory_moved();
   const nn::RowMoves moves = history_.move(pass_.backend(), from);
-  for (DecoderLayer::Cache& cache : caches_) cache.self.reorder(moves);
+  for (DecoderLayer::Cache& cache : caches_)
+    if (cache.self.reorder(moves)) runner_.memory_moved();
   if (rows_.count() != before) keep_sources(from);
 }
 

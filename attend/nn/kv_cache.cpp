@@ -11,7 +11,7 @@ namespace attend::nn {
 
 namespace {
 
-constexpr std::int64_t kFirstCapacity = 16;
+constexpr std::int64_t kFirstCapacity = 32;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ bool KvCache::reserve(std::int64_t positions) {
   return true;
 }
 
-void KvCache::reorder(const RowMoves& moves) {
+bool KvCache::reorder(const RowMoves& moves) {
   const auto rows = static_cast<std::int64_t>(moves.from.size());
   check(rows <= rows_, "kv_cache: {} rows from {}", rows, rows_);
   for (std::int32_t row : moves.from) check(row >= 0 && row < rows_, "kv_cache: row {} of {}", row, rows_);
@@ -71,7 +71,7 @@ void KvCache::reorder(const RowMoves& moves) {
                                 next.reshape({rows, row}));
     memory_ = std::move(next);
   }
-  rows_ = rows;
+  return std::exchange(rows_, rows) != rows || !memory_.backend().on_host();
 }
 
 // Hypotheses of one sentence mostly agree but for their last few tokens, and only those move.

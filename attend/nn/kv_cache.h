@@ -43,8 +43,8 @@ class KvCache {
   // keys_values [B, T, 2·C] (rows may have gaps) become the next T positions; B divides rows, and sequence b goes to
   // all rows of group b.
   void append_sequences(const Tensor& keys_values);
-  // As many rows as before, or fewer.
-  void reorder(const RowMoves& moves);
+  // As many rows as before, or fewer. True when the memory moved, or there are fewer.
+  bool reorder(const RowMoves& moves);
 
   std::int64_t length() const { return length_; }
   std::int64_t capacity() const { return memory_.dim(1); }
