@@ -234,15 +234,16 @@ ATTEND_AMX void multiply_split(const TileProduct& t) {
 template <class Tiles>
 void stream_tiles(const TileProduct& t) {
   using Rows = typename Tiles::Rows;
-  if (t.rows == 1) return multiply_amx_row<Rows, kStreams>(t, 0, 0);
+  if (t.rows == 1)
+    return t.panels == 2 ? multiply_amx_row<Rows, 2>(t, 0, 0) : multiply_amx_row<Rows, kStreams>(t, 0, 0);
   TileProduct part = t;
-  for (int i = 0; i < kStreams; i += 2, part.b += 2 * t.b_panel, part.tile += 2 * t.tile_panel)
+  for (int i = 0; i < t.panels; i += 2, part.b += 2 * t.b_panel, part.tile += 2 * t.tile_panel)
     multiply_two_panels<Tiles>(part);
 }
 
 template <class Tiles>
 void multiply(const TileProduct& t) {
-  if (t.panels == kStreams) return stream_tiles<Tiles>(t);
+  if (t.panels > 1) return stream_tiles<Tiles>(t);
   if (t.rows == 1) return multiply_amx_row<typename Tiles::Rows, 1>(t, 0, 0);
   if (t.rows > 16)
     t.cols > 16 ? multiply_tiles<Tiles, 2, 2>(t) : multiply_tiles<Tiles, 2, 1>(t);
@@ -251,7 +252,10 @@ void multiply(const TileProduct& t) {
 }
 
 void multiply_planes(const TileProduct& t) {
-  if (t.panels == kStreams) return multiply_split_row<2>(t, 0), multiply_split_row<2>(t, 2);
+  if (t.panels > 1) {
+    for (int first = 0; first < t.panels; first += 2) multiply_split_row<2>(t, first);
+    return;
+  }
   if (t.rows > 16)
     t.cols > 16 ? multiply_split<2, 2>(t) : multiply_split<2, 1>(t);
   else

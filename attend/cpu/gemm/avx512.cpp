@@ -185,7 +185,7 @@ constexpr std::array<Multiply, 2 * kMaxRows> row_table(std::index_sequence<Row..
 
 template <class Step>
 void multiply(const TileProduct& t) {
-  if (t.panels == kStreams) return multiply_in_streams<Step>(t);
+  if (t.panels > 1) return multiply_in_streams<Step>(t);
   static constexpr auto kAdjacent = row_table<Step, true>(std::make_index_sequence<kMaxRows>());
   static constexpr auto kApart = row_table<Step, false>(std::make_index_sequence<kMaxRows>());
   const int index = t.rows - 1 + (t.cols > 16 ? kMaxRows : 0);

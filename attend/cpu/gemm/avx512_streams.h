@@ -100,6 +100,13 @@ constexpr int kStreams = 4, kStreamRows = 5;
 // As many panels at once as the registers hold the sums of.
 template <class Step>
 void multiply_in_streams(const TileProduct& t) {
+  if (t.panels == 2) {
+    using Multiply = void (*)(const TileProduct&, int);
+    static constexpr Multiply kByRows[] = {multiply_streams<Step, 1, 2>, multiply_streams<Step, 2, 2>,
+                                           multiply_streams<Step, 3, 2>, multiply_streams<Step, 4, 2>,
+                                           multiply_streams<Step, 5, 2>};
+    return kByRows[t.rows - 1](t, 0);
+  }
   switch (t.rows) {
     case 1:
       return multiply_streams<Step, 1, 4>(t, 0);

@@ -246,7 +246,9 @@ class Blocked {
     };
     const std::int64_t each = (n_end - n_begin) / kernel_.streams;
     for (std::int64_t j = 0; j < each; ++j) some(n_begin + j, kernel_.streams, each);
-    for (std::int64_t j = n_begin + each * kernel_.streams; j < n_end; ++j) some(j, 1, 0);
+    std::int64_t j = n_begin + each * kernel_.streams;
+    for (; j + 1 < n_end && kernel_.streams > 1; j += 2) some(j, 2, 1);
+    if (j < n_end) some(j, 1, 0);
   }
 
   void multiply_panels(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end) {

@@ -42,8 +42,8 @@ struct TileProduct {
   // fetch_units units of k.
   const std::byte* fetch = nullptr;
   std::int64_t fetch_step = 0, fetch_also = 0;
-  // More than one (kernel.streams): so many panels of B at once, b_panel bytes apart, each into a tile of whole
-  // columns; the tiles lie tile_panel numbers apart.
+  // More than one (two, or kernel.streams): so many panels of B at once, b_panel bytes apart, each into a tile of
+  // whole columns; the tiles lie tile_panel numbers apart.
   int panels = 1;
   std::int64_t b_panel = 0, tile_panel = 0;
   int rows = 0, cols = 0;

@@ -106,7 +106,9 @@ void multiply_f32_rows(const TileProduct& t) {
 using Multiply = void (*)(const TileProduct&);
 
 void multiply_f32(const TileProduct& t) {
-  if (t.panels == kStreams) return t.rows == 1 ? multiply_f32_streams<1>(t) : multiply_f32_streams<2>(t);
+  if (t.panels == kStreams)
+    return t.rows == 1 ? multiply_f32_streams<1, kStreams>(t) : multiply_f32_streams<2, kStreams>(t);
+  if (t.panels == 2) return t.rows == 1 ? multiply_f32_streams<1, 2>(t) : multiply_f32_streams<2, 2>(t);
   static constexpr Multiply kByRows[] = {multiply_f32_rows<1>, multiply_f32_rows<2>, multiply_f32_rows<3>,
                                          multiply_f32_rows<4>, multiply_f32_rows<5>, multiply_f32_rows<6>,
                                          multiply_f32_rows<7>, multiply_f32_rows<8>};
@@ -284,21 +286,21 @@ ATTEND_I8MM void multiply_int8_pairs(const TileProduct& t) {
 int pairs_of(const TileProduct& t, int planes) { return static_cast<int>(t.a_k / (16 * planes)); }
 
 void multiply_bf16(const TileProduct& t) {
-  if (t.panels == kStreams) return multiply_bf16_streams<1>(t);
+  if (t.panels > 1) return t.panels == 2 ? multiply_bf16_streams<1, 2>(t) : multiply_bf16_streams<1, kStreams>(t);
   static constexpr Multiply kByPairs[] = {multiply_bf16_pairs<1, 1>, multiply_bf16_pairs<2, 1>,
                                           multiply_bf16_pairs<3, 1>, multiply_bf16_full};
   kByPairs[pairs_of(t, 1) - 1](t);
 }
 
 void multiply_split(const TileProduct& t) {
-  if (t.panels == kStreams) return multiply_bf16_streams<2>(t);
+  if (t.panels > 1) return t.panels == 2 ? multiply_bf16_streams<2, 2>(t) : multiply_bf16_streams<2, kStreams>(t);
   static constexpr Multiply kByPairs[] = {multiply_bf16_pairs<1, 2>, multiply_bf16_pairs<2, 2>,
                                           multiply_bf16_pairs<3, 2>, multiply_split_full};
   kByPairs[pairs_of(t, 2) - 1](t);
 }
 
 void multiply_int8(const TileProduct& t) {
-  if (t.panels == kStreams) return multiply_int8_streams(t);
+  if (t.panels > 1) return t.panels == 2 ? multiply_int8_streams<2>(t) : multiply_int8_streams<kStreams>(t);
   static constexpr Multiply kByPairs[] = {multiply_int8_pairs<1>, multiply_int8_pairs<2>, multiply_int8_pairs<3>,
                                           multiply_int8_full};
   kByPairs[pairs_of(t, 1) - 1](t);

@@ -36,15 +36,15 @@ void add_blocks(const T* raw, const TileProduct& t) {
   add_rows(rows, t);
 }
 
-// One or two rows by four panels of B at once (TileProduct::panels): far-apart streams, which memory reads fastest.
-// Each element is summed in the order in which the other functions sum it.
+// One or two rows by four panels of B at once, or by two (TileProduct::panels): far-apart streams, which memory reads
+// fastest. Each element is summed in the order in which the other functions sum it.
 constexpr int kStreams = 4, kStreamRows = 2;
 
-template <int Rows>
+template <int Rows, int Panels>
 void multiply_f32_streams(const TileProduct& t) {
-  float32x4_t acc[kStreams][Rows][3];
+  float32x4_t acc[Panels][Rows][3];
 #pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
+  for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 2
     for (int r = 0; r < Rows; ++r) acc[p][r][0] = acc[p][r][1] = acc[p][r][2] = vdupq_n_f32(0);
   const std::byte* a = t.a;
@@ -54,7 +54,7 @@ void multiply_f32_streams(const TileProduct& t) {
 #pragma GCC unroll 2
     for (int r = 0; r < Rows; ++r) x[r] = vld1q_dup_f32(reinterpret_cast<const float*>(a + r * t.a_row));
 #pragma GCC unroll 4
-    for (int p = 0; p < kStreams; ++p) {
+    for (int p = 0; p < Panels; ++p) {
       const std::byte* from = b + p * t.b_panel;
       __builtin_prefetch(from + 1024);
 #pragma GCC unroll 3
@@ -66,7 +66,7 @@ void multiply_f32_streams(const TileProduct& t) {
     }
   }
 #pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
+  for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 2
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
@@ -76,19 +76,19 @@ void multiply_f32_streams(const TileProduct& t) {
       }
 }
 
-// The sums of four panels, [panel][6][2 x 2], to their tiles.
-template <class T>
+// The sums of the panels, [panel][6][2 x 2], to their tiles.
+template <int Panels, class T>
 void add_streams(const T* raw, const TileProduct& t) {
   TileProduct one = t;
-  for (int p = 0; p < kStreams; ++p, one.tile += t.tile_panel) add_blocks(raw + p * 24, one);
+  for (int p = 0; p < Panels; ++p, one.tile += t.tile_panel) add_blocks(raw + p * 24, one);
 }
 
 // kPlanes 2: f32 split into bf16 pieces, hi*hi + hi*lo + lo*hi.
-template <int kPlanes>
+template <int kPlanes, int Panels>
 ATTEND_BF16 void multiply_bf16_streams(const TileProduct& t) {
-  float32x4_t acc[kStreams][6];
+  float32x4_t acc[Panels][6];
 #pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
+  for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 6
     for (int j = 0; j < 6; ++j) acc[p][j] = vdupq_n_f32(0);
   const std::byte* a = t.a;
@@ -97,7 +97,7 @@ ATTEND_BF16 void multiply_bf16_streams(const TileProduct& t) {
     const bfloat16x8_t x = vld1q_bf16(reinterpret_cast<const bfloat16_t*>(a));
     const bfloat16x8_t rest = vld1q_bf16(reinterpret_cast<const bfloat16_t*>(a + 16 * (kPlanes - 1)));
 #pragma GCC unroll 4
-    for (int p = 0; p < kStreams; ++p) {
+    for (int p = 0; p < Panels; ++p) {
       const std::byte* from = b + p * t.b_panel;
       __builtin_prefetch(from + 1024);
 #pragma GCC unroll 6
@@ -111,18 +111,19 @@ ATTEND_BF16 void multiply_bf16_streams(const TileProduct& t) {
       }
     }
   }
-  alignas(16) float raw[kStreams * 24];
+  alignas(16) float raw[Panels * 24];
 #pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
+  for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 6
     for (int j = 0; j < 6; ++j) vst1q_f32(raw + (p * 6 + j) * 4, acc[p][j]);
-  add_streams(raw, t);
+  add_streams<Panels>(raw, t);
 }
 
-ATTEND_I8MM inline void multiply_int8_streams(const TileProduct& t) {
-  int32x4_t acc[kStreams][6];
+template <int Panels>
+ATTEND_I8MM void multiply_int8_streams(const TileProduct& t) {
+  int32x4_t acc[Panels][6];
 #pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
+  for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 6
     for (int j = 0; j < 6; ++j) acc[p][j] = vdupq_n_s32(0);
   const std::int8_t* a = reinterpret_cast<const std::int8_t*>(t.a);
@@ -130,19 +131,19 @@ ATTEND_I8MM inline void multiply_int8_streams(const TileProduct& t) {
   for (std::int64_t k = t.k / 8; k > 0; --k, a += 16, b += 96) {
     const int8x16_t x = vld1q_s8(a);
 #pragma GCC unroll 4
-    for (int p = 0; p < kStreams; ++p) {
+    for (int p = 0; p < Panels; ++p) {
       const std::int8_t* from = b + p * t.b_panel;
       __builtin_prefetch(from + 1024);
 #pragma GCC unroll 6
       for (int j = 0; j < 6; ++j) acc[p][j] = vmmlaq_s32(acc[p][j], x, vld1q_s8(from + 16 * j));
     }
   }
-  alignas(16) std::int32_t raw[kStreams * 24];
+  alignas(16) std::int32_t raw[Panels * 24];
 #pragma GCC unroll 4
-  for (int p = 0; p < kStreams; ++p)
+  for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 6
     for (int j = 0; j < 6; ++j) vst1q_s32(raw + (p * 6 + j) * 4, acc[p][j]);
-  add_streams(raw, t);
+  add_streams<Panels>(raw, t);
 }
 
 }  // namespace attend::cpu::detail
