@@ -13,8 +13,8 @@ namespace attend {
 
 struct BackendOptions {
   int threads = 0;  // CPU: 0 takes every core this process may use
-  bool fast_products =
-      false;  // CPU: f32 products from bf16 pieces where there are matrix units: faster, error a few 1e-6
+  // CPU ("bf16x3"): f32 products from bf16 pieces where there are matrix units: faster, error a few 1e-6.
+  bool fast_products = false;
 };
 
 // "cpu", "cuda" (the first GPU) or "cuda:1". Throws Error when the name is none of these, when this build has no CUDA,

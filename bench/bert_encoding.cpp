@@ -46,7 +46,8 @@ void save_states(const std::string& file, const Tensor& states, const Tensor& id
 }
 
 void run(const Options& options) {
-  const auto backend = open_backend(options.device, {.threads = options.threads});
+  const auto backend =
+      open_backend(options.device, {.threads = options.threads, .fast_products = options.dtype == "bf16x3"});
   const std::filesystem::path folder(options.model);
   const auto started = BenchClock::now();
   models::MaskedLanguageModel model(
@@ -86,7 +87,7 @@ int main(int argc, char** argv) {
   app.add_option("--write", options.write, "make this folder with random weights instead");
   app.add_option("--model", options.model, "a model's folder");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
-  app.add_option("--dtype", options.dtype, "what is computed in, f32 or bf16");
+  app.add_option("--dtype", options.dtype, "what is computed in, f32, bf16 or bf16x3");
   app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--batch", options.batch, "texts at once");

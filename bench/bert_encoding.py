@@ -3,7 +3,7 @@
 
     ninja -C build bench_bert_encoding bench_cpu_roof
     bench/bert_encoding.py build/bench/bert_encoding --device cuda [--batches 64] [--rounds 5]
-    bench/bert_encoding.py build/bench/bert_encoding --device cpu [--batches 1 8] [--threads 2] [--weights f32 bf16 int8]
+    bench/bert_encoding.py build/bench/bert_encoding --device cpu [--batches 1 8] [--threads 2] [--weights f32 bf16x3 bf16 int8]
                            [--onnxruntime PATH]
 
 Weights are random, written once to --folder. The states of the last layer are compared with torch's in f32: the largest
@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 
 from peers.onnxruntime import OnnxEncoder
-from side_by_side import Apart, Cpu, Gpu, Group, Measure, read_safetensors, run_program
+from side_by_side import Apart, Cpu, Gpu, Group, Measure, ours_in, peers_in, read_safetensors, run_program
 from peers.torch_transformer import Linear
 
 LAYERS, WIDTH, HIDDEN = 12, 768, 3072
@@ -130,10 +130,10 @@ def groups(options):
         return {"bf16": Group([Ours(options, "--dtype", "bf16"), *peers], Gpu())}
     found = {}
     for weights in options.weights:
-        runners = [Ours(options, "--weights", weights, "--threads", options.threads)]
-        runners.append(Apart("torch", Bert, options.folder, weights, options.threads))
-        if options.onnxruntime and OnnxEncoder.has(weights):
-            runners.append(OnnxEncoder(options, weights))
+        runners = [Ours(options, *ours_in(weights), "--threads", options.threads)]
+        runners.append(Apart("torch", Bert, options.folder, peers_in(weights), options.threads))
+        if options.onnxruntime and OnnxEncoder.has(peers_in(weights)):
+            runners.append(OnnxEncoder(options, peers_in(weights)))
         found[weights] = Group(runners, Cpu(options, weights))
     return found
 
@@ -147,7 +147,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--batches", type=int, nargs="+", help="64 on a GPU, 1 and 8 on the CPU")
-    parser.add_argument("--weights", nargs="+", default=["f32", "bf16", "int8"], help="CPU")
+    parser.add_argument("--weights", nargs="+", default=["f32", "bf16x3", "bf16", "int8"], help="CPU")
     parser.add_argument("--onnxruntime", type=pathlib.Path, help="CPU: ONNX Runtime's program or folder")
     options = parser.parse_args()
     torch.set_grad_enabled(False)

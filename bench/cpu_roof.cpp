@@ -42,13 +42,13 @@ double least_seconds(double budget, const Run& run) {
 }
 
 double operations(const Options& options, ThreadPool& pool) {
-  const DType dtype = options.weights == "f32" ? DType::f32 : options.weights == "bf16" ? DType::bf16 : DType::i8;
+  const Precision precision = options.weights == "bf16x3" ? Precision::split : Precision::exact;
+  const DType dtype = options.weights == "int8" ? DType::i8 : options.weights == "bf16" ? DType::bf16 : DType::f32;
   double best = 0;
   for (const auto& [m, n, k] : {std::array{1024, 3072, 768}, {1024, 768, 3072}, {2048, 2048, 2048}}) {
     const std::vector<float> a(static_cast<std::size_t>(m * k), 0.5f), b(static_cast<std::size_t>(n * k), 0.25f);
     std::vector<float> c(static_cast<std::size_t>(m * n));
-    const PackedWeights weights =
-        PackedWeights::pack({b.data(), DType::f32, k, false}, n, k, dtype, Precision::exact, pool);
+    const PackedWeights weights = PackedWeights::pack({b.data(), DType::f32, k, false}, n, k, dtype, precision, pool);
     PackedGemm g;
     g.m = m, g.a = a.data(), g.a_stride = k, g.weights = &weights;
     g.out.c = c.data(), g.out.c_stride = n;
@@ -68,7 +68,8 @@ double bytes(const Options& options, ThreadPool& pool) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("What this machine's cores can do at best.");
-  app.add_option("--weights", options.weights, "f32, bf16 or int8")->check(CLI::IsMember({"f32", "bf16", "int8"}));
+  app.add_option("--weights", options.weights, "f32, bf16x3, bf16 or int8")
+      ->check(CLI::IsMember({"f32", "bf16x3", "bf16", "int8"}));
   app.add_option("--megabytes", options.megabytes, "of weights");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   return bench_main(app, argc, argv, [&] {

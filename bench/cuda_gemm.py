@@ -42,6 +42,7 @@ def main():
             "y = x Wt + bias": lambda: F.linear(x, w, bias),
             "dx = dy W": lambda: y @ w,
             "dW = dyt x": lambda: y.t() @ x,
+            "dW = dyt x, in f32": lambda: torch.mm(y.t(), x, out_dtype=torch.float32),
         }
         for name, body in products.items():
             time = seconds(body)

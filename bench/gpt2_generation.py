@@ -32,7 +32,7 @@ import torch
 
 from peers.llama import Llama
 from peers.onnxruntime import OnnxGenerator
-from side_by_side import Apart, Cpu, Gpu, Group, Measure, read_safetensors, run_program
+from side_by_side import Apart, Cpu, Gpu, Group, Measure, ours_in, peers_in, read_safetensors, run_program
 from peers.torch_transformer import Linear
 
 PROMPT = 16  # on a GPU
@@ -145,13 +145,14 @@ def rate(count):
 
 
 def cpu_group(options, weights):
-    runners = [Ours(options, "--weights", weights, "--threads", options.threads)]
+    runners = [Ours(options, *ours_in(weights), "--threads", options.threads)]
+    theirs = peers_in(weights)
     if options.llama:
-        runners += [Llama(options, kind) for kind in {"f32": ["f32"], "bf16": ["bf16", "f16"], "int8": ["q8_0"]}[weights]]
-    if options.onnxruntime and OnnxGenerator.has(weights):
-        runners.append(OnnxGenerator(options, weights))
-    if options.torch and weights != "int8":
-        runners.append(Apart("torch", Torch, options, weights))
+        runners += [Llama(options, kind) for kind in {"f32": ["f32"], "bf16": ["bf16", "f16"], "int8": ["q8_0"]}[theirs]]
+    if options.onnxruntime and OnnxGenerator.has(theirs):
+        runners.append(OnnxGenerator(options, theirs))
+    if options.torch and theirs != "int8":
+        runners.append(Apart("torch", Torch, options, theirs))
     return Group(runners, Cpu(options, weights))
 
 
@@ -196,7 +197,7 @@ def main():
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 64], help="GPU: prompts at once")
     parser.add_argument("--threads", type=int, default=2, help="CPU")
     parser.add_argument("--prompts", type=int, nargs="+", default=[128, 512], help="CPU: tokens of the prompt")
-    parser.add_argument("--weights", nargs="+", default=["f32", "bf16", "int8"], help="CPU")
+    parser.add_argument("--weights", nargs="+", default=["f32", "bf16x3", "bf16", "int8"], help="CPU")
     parser.add_argument("--llama", type=pathlib.Path, help="CPU: llama.cpp's program or source folder")
     parser.add_argument("--onnxruntime", type=pathlib.Path, help="CPU: ONNX Runtime's program or folder")
     parser.add_argument("--no-torch", dest="torch", action="store_false", help="CPU: without torch")

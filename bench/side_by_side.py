@@ -101,6 +101,15 @@ def serve(pipe, make, arguments):
         pipe.send({key: value.float().cpu().numpy() if torch.is_tensor(value) else value for key, value in result.items()})
 
 
+def ours_in(form):
+    """Our flags for a form of weights. bf16x3 keeps them as f32, and its peers are those of f32: see peers_in."""
+    return ("--weights", "f32", "--dtype", "bf16x3") if form == "bf16x3" else ("--weights", form)
+
+
+def peers_in(form):
+    return "f32" if form == "bf16x3" else form
+
+
 class Cpu:
     """The cores: operations and bytes of weights a second at best, in one form of weights."""
     unit = "the largest resident memory"

@@ -131,7 +131,7 @@ struct Trained {
 
 Trained train_by(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
   const auto open = [](const tasks::RunSettings& run) {
-    return open_backend(run.device, {.threads = static_cast<int>(run.threads)});
+    return open_backend(run.device, {.threads = static_cast<int>(run.threads), .fast_products = run.dtype == "bf16x3"});
   };
   const auto found = settings.find("task");
   const std::string task = found == settings.end() ? "translation"

@@ -22,7 +22,7 @@ struct VerifyCommand {
 };
 
 // bf16 keeps three digits of a number, and a gradient is a sum of many.
-constexpr double kTolerance = 1e-4, kTolerance16 = 0.2;
+constexpr double kTolerance = 1e-4, kTolerance16x3 = 1e-3, kTolerance16 = 0.2;
 
 constexpr const char* kVerifyExamples = R"(Examples:
   attend verify my-model
@@ -54,7 +54,9 @@ void print(const tasks::VerifyReport& report, std::ostream& out) {
 void run_verify(const VerifyCommand& options, const Streams& streams) {
   const auto backend = options.device.open();
   tasks::VerifyOptions verify{.dtype = options.device.type()};
-  verify.tolerance = options.tolerance.value_or(verify.dtype == DType::bf16 ? kTolerance16 : kTolerance);
+  verify.tolerance = options.tolerance.value_or(verify.dtype == DType::bf16        ? kTolerance16
+                                                : options.device.dtype == "bf16x3" ? kTolerance16x3
+                                                                                   : kTolerance);
   if (!options.device.weights.empty()) verify.weights = options.device.format().weights;
   const tasks::VerifyReport report = tasks::verify(options.folder, *backend, verify);
   print(report, streams.out);

@@ -92,6 +92,18 @@ TEST(Verify, PackedWeights) {
   EXPECT_EQ(run_attend({"verify", "tests/fixtures/data/bert_masked_lm", "--weights", "f32"}).code, 0);
 }
 
+// f32 whose products are of bf16 pieces: close to what another library computed, plain and packed, and only on the CPU.
+TEST(Verify, ProductsOfPieces) {
+  for (const char* folder : {"bert_classify", "gpt2", "marian"}) {
+    const std::string path = std::string("tests/fixtures/data/") + folder;
+    EXPECT_EQ(run_attend({"verify", path, "--dtype", "bf16x3"}).code, 0) << folder;
+    EXPECT_EQ(run_attend({"verify", path, "--dtype", "bf16x3", "--weights", "f32"}).code, 0) << folder;
+  }
+  const auto elsewhere = run_attend({"verify", kFixture, "--dtype", "bf16x3", "--device", "cuda"});
+  EXPECT_EQ(elsewhere.code, 1);
+  EXPECT_NE(elsewhere.err.find("bf16x3 is for the CPU"), std::string::npos) << elsewhere.err;
+}
+
 // A folder from before safetensors: every command that wants its weights says how to get them.
 TEST(Pickle, EveryCommandSaysHowToConvertIt) {
   struct Case {

@@ -35,7 +35,7 @@ void check_one_of(std::string_view what, const char* key, const std::string& val
 
 void check_settings(const RunSettings& settings, std::string_view what) {
   check_one_of(what, "schedule", settings.schedule, {"inverse-square-root", "cosine", "linear"});
-  check_one_of(what, "dtype", settings.dtype, {"auto", "f32", "bf16", "fp8"});
+  check_one_of(what, "dtype", settings.dtype, {"auto", "f32", "bf16", "bf16x3", "fp8"});
   check_one_of(what, "recompute", settings.recompute, {"none", "feed-forward", "layer"});
   const std::pair<const char*, std::int64_t> positive[] = {
       {"accumulate", settings.accumulate}, {"steps", settings.steps},
@@ -54,7 +54,7 @@ Recompute recompute_named(std::string_view name) {
 
 nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend) {
   const std::string named = settings.dtype != "auto" ? settings.dtype : backend.on_host() ? "f32" : "bf16";
-  return {.dtype = named == "f32" ? DType::f32 : DType::bf16, .seed = settings.seed, .products8 = named == "fp8"};
+  return {.dtype = named == "f32" || named == "bf16x3" ? DType::f32 : DType::bf16, .seed = settings.seed, .products8 = named == "fp8"};
 }
 
 void prepare_folder(const RunSettings& settings, const TrainOptions& options) {

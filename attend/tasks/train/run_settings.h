@@ -47,7 +47,9 @@ struct RunSettings {
     v("average", average, "checkpoints averaged in the end; 1: none");
     v("seed", seed, "of weights, order and dropout");
     v("device", device, "cpu, cuda or cuda:N");
-    v("dtype", dtype, "f32, bf16, fp8 (bf16 with products of 8-bit floats) or auto: bf16 on a GPU");
+    v("dtype", dtype,
+      "f32, bf16, bf16x3 (f32 with products of bf16 pieces, for CPUs with matrix units), fp8 (bf16 with products of "
+      "8-bit floats, for GPUs) or auto: bf16 on a GPU");
     v("recompute", recompute,
       "none, or for less memory and more time, with the same result: feed-forward, or layer (least memory)");
     v("threads", threads, "CPU threads, 0 for all cores");
