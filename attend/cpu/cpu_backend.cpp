@@ -1,24 +1,15 @@
 // The CPU backend itself: memory, copies, and the working memory of its kernels.
 #include "attend/cpu/cpu_backend.h"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "attend/cpu/pages.h"
 #include "attend/cpu/parallel.h"
 #include "attend/cpu/rows/kernels.h"
 
 namespace attend {
-
-namespace {
-
-// From this size on blocks are aligned to huge pages and the kernel is asked for them: a walk through a large tensor
-// misses the TLB on every 4 KB otherwise.
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-}  // namespace
 
 CpuBackend::CpuBackend(const CpuOptions& options)
     : pool_(options.threads), precision_(options.precision), rows_(cpu::row_kernels()) {}
@@ -26,13 +17,8 @@ CpuBackend::CpuBackend(const CpuOptions& options)
 CpuBackend::~CpuBackend() { std::free(scratch_); }
 
 void* CpuBackend::allocate(std::size_t bytes) {
-  const std::size_t unit = bytes >= kHugePage ? kHugePage : 64;
-  const std::size_t rounded = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
-  void* data = rounded >= bytes ? std::aligned_alloc(unit, rounded) : nullptr;
+  void* data = cpu::allocate_pages(bytes);
   check(data != nullptr, "cpu: no memory for {} bytes ({:.1f} MB)", bytes, static_cast<double>(bytes) / 1e6);
-#if defined(MADV_HUGEPAGE)
-  if (unit == kHugePage) madvise(data, rounded, MADV_HUGEPAGE);
-#endif
   return data;
 }
 

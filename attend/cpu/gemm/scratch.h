@@ -5,25 +5,14 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
+#include "attend/cpu/pages.h"
 
 namespace attend::cpu::detail {
 
-inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-// Aligned to 64 bytes; from 2 MB on to huge pages, which the kernel is asked for (a packed panel walk misses the
-// TLB on every 4 KB otherwise). Free with std::free.
 inline std::byte* allocate(std::size_t bytes) {
-  const std::size_t unit = bytes >= kHugePage ? kHugePage : 64;
-  const std::size_t rounded = (bytes + unit - 1) / unit * unit;
-  void* memory = std::aligned_alloc(unit, rounded == 0 ? unit : rounded);
+  std::byte* memory = allocate_pages(bytes);
   if (memory == nullptr) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-  if (unit == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);
-#endif
-  return static_cast<std::byte*>(memory);
+  return memory;
 }
 
 class Scratch {
