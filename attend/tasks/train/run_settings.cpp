@@ -54,7 +54,9 @@ Recompute recompute_named(std::string_view name) {
 
 nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend) {
   const std::string named = settings.dtype != "auto" ? settings.dtype : backend.on_host() ? "f32" : "bf16";
-  return {.dtype = named == "f32" || named == "bf16x3" ? DType::f32 : DType::bf16, .seed = settings.seed, .products8 = named == "fp8"};
+  return {.dtype = named == "f32" || named == "bf16x3" ? DType::f32 : DType::bf16,
+          .seed = settings.seed,
+          .products8 = named == "fp8"};
 }
 
 void prepare_folder(const RunSettings& settings, const TrainOptions& options) {
