@@ -77,6 +77,19 @@ TEST_F(TrainCommand, GradientAccumulationIsOneLargerBatch) {
   EXPECT_NEAR(accumulated, logged("loss").back()["loss"].get<double>(), 0.35);
 }
 
+// Products of bf16 pieces follow f32 closely, and the name goes into the run's settings, where a resumed run finds it.
+TEST_F(TrainCommand, ProductsOfPiecesFollowF32) {
+  ASSERT_EQ(run_attend(toy({"--steps", "10", "--log-every", "10", "--dropout", "0"})).code, 0);
+  const double exact = logged("loss").back()["loss"].get<double>();
+  ASSERT_EQ(
+      run_attend(toy({"--steps", "10", "--log-every", "10", "--dropout", "0", "--dtype", "bf16x3", "--overwrite"}))
+          .code,
+      0);
+  EXPECT_NEAR(logged("loss").back()["loss"].get<double>(), exact, 0.01);
+  ASSERT_EQ(run_attend(toy({"--resume", "--steps", "12"})).code, 0);
+  expect_error(toy({"--steps", "2", "--dtype", "bf16x3", "--device", "cuda", "--overwrite"}), "bf16x3 is for the CPU");
+}
+
 TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
   const Outcome outcome =
       run_attend(toy({"--steps", "1000", "--validate-every", "5", "--patience", "2", "--select", "loss",
