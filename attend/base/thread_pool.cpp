@@ -70,7 +70,7 @@ struct ThreadPool::Shared {
     // The number of the stage it was last taken from, and how many of its units have been taken then. In a later stage
     // it is whole.
     std::atomic<std::uint64_t> taken{0};
-    std::atomic<std::uint64_t> inside{0};  // the job whose stages this thread may be reading
+    std::atomic<const Stage*> inside{nullptr};  // the stages that this thread may be reading where they are
   };
   // What workers read of a job: of one stage, a single line of memory. One that comes late may read it while it is
   // overwritten, by the job four numbers on; then the number has changed before, and it throws away what it read.
@@ -207,7 +207,7 @@ struct ThreadPool::Shared {
   // One job after another. Those that are over have nothing left to take.
   void worker(int thread) {
     std::uint64_t seen = 0;
-    std::atomic<std::uint64_t>& inside = shares[static_cast<std::size_t>(thread)].inside;
+    std::atomic<const Stage*>& inside = shares[static_cast<std::size_t>(thread)].inside;
     const auto called = [&] { return job(seen + 1).number.load() > seen || stop.load(std::memory_order_relaxed); };
     while (true) {
       if (!wait_until(Wait::limited, called)) {
@@ -222,14 +222,14 @@ struct ThreadPool::Shared {
       Stages stages = read(next);
       const bool elsewhere = stages.elsewhere != nullptr;
       if (elsewhere) {
-        inside.store(number);  // see forget
+        inside.store(stages.elsewhere);  // see forget
         stages.count = next.count.load();
       }
       if (number > seen && next.number.load() == number) {
         seen = number;
         work(thread, stages);
       }
-      if (elsewhere) inside.store(0, std::memory_order_release);
+      if (elsewhere) inside.store(nullptr, std::memory_order_release);
     }
   }
 
@@ -283,15 +283,12 @@ struct ThreadPool::Shared {
     if (error) std::rethrow_exception(std::exchange(error, nullptr));
   }
 
-  // Nobody reads these stages any more when this returns: a worker says which job it is in before it looks what the job
-  // is, and here it is taken away before we look where the workers are.
+  // Nobody reads these stages any more when this returns: a worker says where it is going to read before it looks
+  // whether the job is still that one, and here jobs are taken away before we look where the workers are.
   void forget(const Stage* stages) {
-    for (Job& job : jobs) {
-      if (job.elsewhere.load() != stages) continue;
-      job.count.store(0);
-      for (const Share& share : shares)
-        wait_until(Wait::forever, [&] { return share.inside.load() != job.number.load(); });
-    }
+    for (Job& job : jobs)
+      if (job.elsewhere.load() == stages) job.count.store(0);
+    for (const Share& share : shares) wait_until(Wait::forever, [&] { return share.inside.load() != stages; });
   }
 };
 

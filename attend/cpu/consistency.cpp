@@ -21,6 +21,7 @@ void CpuBackend::consistency(const Tensor& logits, const Tensor& moments, const 
 
 void CpuBackend::consistency_backward(const Tensor& dmean, const Tensor& logits, const Tensor& moments,
                                       const Grad& dlogits) {
+  stop_recording();
   if (!dlogits) return;
   const std::int64_t count = logits.rows() / 2;
   cpu::ConsistencyRows rows;

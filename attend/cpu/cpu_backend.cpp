@@ -22,7 +22,12 @@ void* CpuBackend::allocate(std::size_t bytes) {
   return data;
 }
 
-void CpuBackend::free(void* data, std::size_t) { std::free(data); }
+void CpuBackend::free(void* data, std::size_t) {
+  if (recording_)
+    recording_->adopt(data);  // what is kept may use it
+  else
+    std::free(data);
+}
 
 void CpuBackend::to_device(void* to, const void* from, std::size_t bytes) {
   stop_recording();
@@ -37,17 +42,18 @@ namespace {
 
 class HostMailbox final : public Mailbox {
  public:
-  explicit HostMailbox(std::size_t bytes) : bytes_(bytes) {}
-  void send_for(const void* memory) override { std::memcpy(bytes_.data(), memory, bytes_.size()); }
+  HostMailbox(CpuBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {}
+  void send_for(const void* memory) override { backend_.to_host(bytes_.data(), memory, bytes_.size()); }
   const void* wait() override { return bytes_.data(); }
 
  private:
+  CpuBackend& backend_;
   std::vector<std::byte> bytes_;
 };
 
 }  // namespace
 
-std::unique_ptr<Mailbox> CpuBackend::mailbox(std::size_t bytes) { return std::make_unique<HostMailbox>(bytes); }
+std::unique_ptr<Mailbox> CpuBackend::mailbox(std::size_t bytes) { return std::make_unique<HostMailbox>(*this, bytes); }
 
 // Kernels that a decoding step needs can be kept; with any other among them, the step runs as it comes.
 std::unique_ptr<Graph> CpuBackend::capture(const std::function<void()>& body) {

@@ -46,7 +46,7 @@ class CpuBackend final : public Backend {
   void to_host(void* to, const void* from, std::size_t bytes) override;
   void to_device_async(void* to, const void* from, std::size_t bytes) override;
   std::unique_ptr<Mailbox> mailbox(std::size_t bytes) override;
-  void synchronize() override {}
+  void synchronize() override { stop_recording(); }
   std::unique_ptr<Graph> capture(const std::function<void()>& body) override;
 
   void fill(const Tensor& x, float value) override;

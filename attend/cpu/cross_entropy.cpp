@@ -33,6 +33,7 @@ void CpuBackend::cross_entropy(const Tensor& logits, const Tensor& targets, floa
 void CpuBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
                                         float smoothing, std::int32_t ignore, const Tensor& lse, const Tensor& total,
                                         const Grad& dlogits) {
+  stop_recording();
   if (!dlogits) return;
   const float counted = total.data<float>()[1];
   cpu::CrossEntropyRows rows = rows_of(logits, targets, smoothing, ignore, lse);
@@ -47,6 +48,7 @@ void CpuBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logit
 void CpuBackend::cross_entropy_gradient(const Tensor& logits, const Tensor& targets, float smoothing,
                                         std::int32_t ignore, const Tensor& total, const Tensor& losses,
                                         const Tensor& lse) {
+  stop_recording();
   const float counted = total.data<float>()[1];
   cpu::CrossEntropyRows rows = rows_of(logits, targets, smoothing, ignore, lse);
   rows.losses = losses.data<float>();

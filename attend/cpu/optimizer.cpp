@@ -36,6 +36,7 @@ void* value_of(const Optimizer& args) { return args.value.raw() == args.master.r
 }  // namespace
 
 void CpuBackend::adamw(const Optimizer& args, float beta1, float beta2, float eps, const Tensor& m, const Tensor& v) {
+  stop_recording();
   cpu::AdamRows rows;
   rows.clip = clip_of(args);
   if (rows.clip == 0) return;
@@ -51,6 +52,7 @@ void CpuBackend::adamw(const Optimizer& args, float beta1, float beta2, float ep
 }
 
 void CpuBackend::sgd(const Optimizer& args, float momentum, const Tensor& velocity) {
+  stop_recording();
   cpu::SgdRows rows;
   rows.clip = clip_of(args);
   if (rows.clip == 0) return;

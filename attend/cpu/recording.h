@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,6 +32,11 @@ class Recording final : public Graph {
     auto block = std::make_shared<std::vector<Line>>(bytes / sizeof(Line) + 1);
     kept_.push_back(block);
     return block->front().bytes;
+  }
+
+  // Memory from std::malloc that was given back, and that such work may still use.
+  void adopt(void* memory) {
+    kept_.emplace_back(memory, [](void* p) { std::free(p); });
   }
 
   void launch() override {

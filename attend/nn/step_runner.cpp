@@ -60,6 +60,7 @@ void StepRunner::prepare(const Step& step) {
   }
   prepared_ = memory_;
   runs_ = 0;
+  graph_.clear();
 }
 
 void StepRunner::send(const Step& step) {

@@ -17,6 +17,7 @@ void StepGraph::run(std::uint64_t key, std::uint64_t seed, const std::function<v
   step.graph = pass_.backend().capture(body);
   step.eager = !step.graph;
   if (step.graph) step.graph->launch();
+  if (!pass_.arena().replaying()) step.graph.reset();  // it left its plan: its memory is not where the next step's is
 }
 
 }  // namespace attend

@@ -20,6 +20,9 @@ class StepGraph {
   // tensors that live outside the pass, and do the same work for the same key every time.
   void run(std::uint64_t key, std::uint64_t seed, const std::function<void()>& body);
 
+  // None of the keys comes back.
+  void clear() { steps_.clear(); }
+
   std::int64_t replays() const { return replays_; }
 
  private:

@@ -174,15 +174,21 @@ TEST(ThreadPool, LateWorkersTakeNothingTwice) {
   }
 }
 
-// The same of programs, which are gone as soon as they have run.
+// The same of programs, which are gone as soon as they have run, also when workers are still in one of their earlier
+// runs and other jobs came after it.
 TEST(ThreadPool, LateWorkersReadNoProgramThatIsGone) {
-  ThreadPool pool(7);
+  ThreadPool pool(16);
   for (std::uint64_t job = 0; job < 2000; ++job) {
     std::vector<int> visits(random_word(3, 0, job) % 40, 0);
     const auto visit = [&](std::int64_t i) { ++visits[static_cast<std::size_t>(i)]; };
     const auto count = static_cast<std::int64_t>(visits.size());
-    ThreadPool::Program(pool, std::vector(5, ThreadPool::each(count, visit))).run();
-    ASSERT_EQ(visits, std::vector<int>(visits.size(), 5)) << job;
+    const auto runs = static_cast<int>(1 + job % 7), others = static_cast<int>(job % 6);
+    {
+      ThreadPool::Program program(pool, std::vector(5, ThreadPool::each(count, visit)));
+      for (int i = 0; i < runs; ++i) program.run();
+      for (int i = 0; i < others; ++i) pool.for_each(2, [](std::int64_t) {});
+    }
+    ASSERT_EQ(visits, std::vector<int>(visits.size(), 5 * runs)) << job;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "attend/base/error.h"
 #include "attend/cpu/gemm/plan.h"
 #include "attend/cpu/gemm/scratch.h"
 #include "attend/cpu/recording.h"
@@ -432,6 +433,7 @@ void multiply_blocked(const Kernel& kernel, const Job& job, ThreadPool* pool) {
 }
 
 void keep_blocked(const Kernel& kernel, const Job& job, ThreadPool& pool, Recording& recording) {
+  check(job.b_panels != nullptr, "gemm: only products with packed weights can be kept");
   if (job.m > 0 && job.n > 0) Blocked(kernel, job, &pool, &recording).run();
 }
 
