@@ -19,6 +19,10 @@ add_custom_target(tests)
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*)
 set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:attend_backends> attend_everything)
 
+set(limit 900)  # seconds
+if(CMAKE_CROSSCOMPILING)
+  set(limit 5400)  # under an emulator
+endif()
 foreach(folder ${folders})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
   set(cases ${sources})
@@ -43,7 +47,7 @@ foreach(folder ${folders})
     target_link_libraries(${target} PRIVATE ${tests_link} attend_gtest)
   endif()
   add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${folder} PROPERTIES TIMEOUT 900)
+  set_tests_properties(${folder} PROPERTIES TIMEOUT ${limit})
   if(folder MATCHES "^(train|models|text|ops|cpu)$")  # the longest begin first, so that none is left to run alone
     set_tests_properties(${folder} PROPERTIES COST 10)
   endif()
