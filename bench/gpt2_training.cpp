@@ -47,10 +47,9 @@ void run(const Options& options) {
   models::GPT2Config config = models::gpt2_config(read_json(folder / "config.json"), "config.json");
   config.dropout = config.embedding_dropout = config.attention_dropout = 0;
   models::GPT2LanguageModel model(config);
-  nn::Parameters parameters(
-      *backend, model,
-      {.dtype = options.dtype.starts_with("bf16x") || options.dtype == "f32" ? DType::f32 : DType::bf16,
-       .products8 = options.dtype == "fp8"});
+  nn::Parameters parameters(*backend, model,
+                            {.dtype = options.dtype == "bf16" || options.dtype == "fp8" ? DType::bf16 : DType::f32,
+                             .products8 = options.dtype == "fp8"});
   load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   train::Optimizer optimizer(parameters, {.beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1});
 

@@ -18,13 +18,8 @@ constexpr std::int64_t kPiece = 16384;
 // Chunks that reductions over rows are cut into, at most: their partial sums are added in order.
 constexpr std::int64_t kChunks = 32;
 
-// body(begin, end) over rows that take `work` elements each.
-template <class Body>
-void for_rows(ThreadPool& pool, std::int64_t rows, std::int64_t work, Body&& body) {
-  pool.for_range(rows, std::max<std::int64_t>(1, kPiece / std::max<std::int64_t>(1, work)), body);
-}
-
-// The same as work that can be kept (cpu::Recording): body holds what it needs.
+// body(begin, end) over rows that take `work` elements each, as work that can be kept (cpu::Recording) if the body
+// holds all it needs.
 template <class Body>
 struct RowWork {
   std::int64_t rows, work;
@@ -36,6 +31,13 @@ struct RowWork {
 };
 template <class Body>
 RowWork(std::int64_t, std::int64_t, Body) -> RowWork<Body>;
+
+// The same now, with a body that may refer to anything.
+template <class Body>
+void for_rows(ThreadPool& pool, std::int64_t rows, std::int64_t work, Body&& body) {
+  const RowWork<Body&> now{rows, work, body};
+  pool.run(now.stages());
+}
 
 // first(i) over [0, count), and then second(i) over [0, then).
 template <class First, class Second>

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -40,7 +38,7 @@ class Recording final : public Graph {
   }
 
   void launch() override {
-    if (!program_) program_.emplace(pool_, stages_);
+    if (!program_) program_.emplace(pool_, std::move(stages_));
     program_->run();
   }
 
@@ -50,7 +48,7 @@ class Recording final : public Graph {
   };
   ThreadPool& pool_;
   std::vector<std::shared_ptr<void>> kept_;
-  std::vector<ThreadPool::Stage> stages_;
+  std::vector<ThreadPool::Stage> stages_;  // until they are the program's
   std::optional<ThreadPool::Program> program_;
 };
 

@@ -179,7 +179,8 @@ class Backend {
   virtual void to_device_async(void* to, const void* from, std::size_t bytes) = 0;
   virtual std::unique_ptr<Mailbox> mailbox(std::size_t bytes) = 0;
   virtual void synchronize() = 0;
-  // Runs body and keeps what it launched; null where the device has no such thing (then body ran normally).
+  // Runs body and keeps what it launched; null where the device can keep nothing, or not all of it (then body ran
+  // normally).
   virtual std::unique_ptr<Graph> capture(const std::function<void()>& body) = 0;
 
   // Filling and moving.
