@@ -212,7 +212,7 @@ ATTEND_AVX512_INLINE void dot_step(__m512 (&acc)[Rows][Columns], const std::byte
                                    const std::byte* b, std::int64_t apart, __mmask32 mask) {
   __m512i w[Columns];
 #pragma GCC unroll 4
-  for (int c = 0; c < Columns; ++c) _mm_prefetch(reinterpret_cast<const char*>(b + c * apart + 512), _MM_HINT_T0);
+  for (int c = 0; c < Columns; ++c) _mm_prefetch(reinterpret_cast<const char*>(b + c * apart + 2048), _MM_HINT_T0);
 #pragma GCC unroll 4
   for (int c = 0; c < Columns; ++c)
     w[c] = kMasked ? _mm512_maskz_loadu_epi16(mask, b + c * apart) : _mm512_loadu_si512(b + c * apart);
@@ -225,43 +225,61 @@ ATTEND_AVX512_INLINE void dot_step(__m512 (&acc)[Rows][Columns], const std::byte
   }
 }
 
-// Rows x Columns dot products over vectors of k. Columns are `apart` bytes from each other.
-template <class Step, int Rows, int Columns>
+// Rows x (Sets x Columns) dot products over vectors of k; columns are `apart` bytes from each other. Several sets take
+// turns, some vectors of k each: for rows that do not fit into the nearest cache, which then are read once for all
+// sets.
+template <class Step, int Rows, int Columns, int Sets>
 ATTEND_AVX512 void dot_block(const DotProduct& d, const std::byte* b, std::int64_t apart, float* tile,
                              std::int64_t tile_apart) {
   constexpr int kLanes = 16 * Step::kUnit;
-  __m512 acc[Rows][Columns];
+  const std::int64_t turn = Sets == 1 && d.k > 0 ? d.k : 8 * kLanes, a_row = d.a_row;
+  __m512 sums_of[Sets][Rows][Columns];
+  for (std::int64_t done = 0; done == 0 || done < d.k; done += turn)
+    for (int set = 0; set < Sets; ++set) {
+      __m512 acc[Rows][Columns];
 #pragma GCC unroll 8
-  for (int r = 0; r < Rows; ++r)
+      for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int c = 0; c < Columns; ++c) acc[r][c] = _mm512_setzero_ps();
-  const std::byte* a = d.a;
-  const std::int64_t a_row = d.a_row;
-  std::int64_t k = d.k;
-  for (; k >= kLanes; k -= kLanes, a += 64, b += 64) dot_step<Step, Rows, Columns, false>(acc, a, a_row, b, apart, 0);
-  if (k > 0) {
-    const auto mask = static_cast<__mmask32>((std::uint64_t{1} << (2 * k / Step::kUnit)) - 1);
-    dot_step<Step, Rows, Columns, true>(acc, a, a_row, b, apart, mask);
-  }
+        for (int c = 0; c < Columns; ++c) acc[r][c] = done == 0 ? _mm512_setzero_ps() : sums_of[set][r][c];
+      const std::byte* from_a = d.a + done * 4 / Step::kUnit;
+      const std::byte* from_b = b + set * Columns * apart + done * 4 / Step::kUnit;
+      std::int64_t k = d.k - done < turn ? d.k - done : turn;
+      for (; k >= kLanes; k -= kLanes, from_a += 64, from_b += 64)
+        dot_step<Step, Rows, Columns, false>(acc, from_a, a_row, from_b, apart, 0);
+      if (k > 0) {
+        const auto mask = static_cast<__mmask32>((std::uint64_t{1} << (2 * k / Step::kUnit)) - 1);
+        dot_step<Step, Rows, Columns, true>(acc, from_a, a_row, from_b, apart, mask);
+      }
 #pragma GCC unroll 8
-  for (int r = 0; r < Rows; ++r) {
-    const __m512 none = _mm512_setzero_ps();
-    alignas(16) float out[4];
-    _mm_store_ps(
-        out, sums(acc[r][0], Columns > 1 ? acc[r][Columns > 1 ? 1 : 0] : none,
-                  Columns > 2 ? acc[r][Columns > 2 ? 2 : 0] : none, Columns > 3 ? acc[r][Columns > 3 ? 3 : 0] : none));
+      for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 4
-    for (int c = 0; c < Columns; ++c) tile[r * d.tile_stride + c * tile_apart] = out[c];
-  }
+        for (int c = 0; c < Columns; ++c) sums_of[set][r][c] = acc[r][c];
+    }
+  for (int set = 0; set < Sets; ++set, tile += Columns * tile_apart)
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r) {
+      const __m512 none = _mm512_setzero_ps();
+      const auto& of = sums_of[set][r];
+      alignas(16) float out[4];
+      _mm_store_ps(
+          out, sums(of[0], Columns > 1 ? of[Columns > 1 ? 1 : 0] : none, Columns > 2 ? of[Columns > 2 ? 2 : 0] : none,
+                    Columns > 3 ? of[Columns > 3 ? 3 : 0] : none));
+#pragma GCC unroll 4
+      for (int c = 0; c < Columns; ++c) tile[r * d.tile_stride + c * tile_apart] = out[c];
+    }
 }
 
-// All columns for a fixed number of rows: streams a `Columns`-th of the columns apart, then what is left.
-template <class Step, int Rows, int Columns>
+// All columns for a fixed number of rows: streams a part of the columns apart, then what is left.
+template <class Step, int Rows, int Columns, int Sets = 1>
 void dot_rows(const DotProduct& d) {
-  const int each = d.cols / Columns;
-  for (int i = 0; i < each; ++i) dot_block<Step, Rows, Columns>(d, d.b + i * d.b_row, each * d.b_row, d.tile + i, each);
-  for (int i = each * Columns; i < d.cols; ++i) dot_block<Step, Rows, 1>(d, d.b + i * d.b_row, 0, d.tile + i, 0);
+  const int each = d.cols / (Columns * Sets);
+  for (int i = 0; i < each; ++i)
+    dot_block<Step, Rows, Columns, Sets>(d, d.b + i * d.b_row, each * d.b_row, d.tile + i, each);
+  for (int i = each * Columns * Sets; i < d.cols; ++i)
+    dot_block<Step, Rows, 1, 1>(d, d.b + i * d.b_row, 0, d.tile + i, 0);
 }
+
+constexpr std::int64_t kNearest = 32768;  // bytes of rows that stay in the nearest cache while columns pass by
 
 template <class Step>
 void dot(const DotProduct& d) {
@@ -270,7 +288,7 @@ void dot(const DotProduct& d) {
     const int rows = part.rows >= 8 ? 8 : part.rows >= 6 ? 6 : part.rows >= 4 ? 4 : part.rows;
     switch (rows) {
       case 8:
-        dot_rows<Step, 8, 3>(part);
+        part.k * 8 * 4 / Step::kUnit > kNearest ? dot_rows<Step, 8, 3, 2>(part) : dot_rows<Step, 8, 3>(part);
         break;
       case 6:
         dot_rows<Step, 6, 4>(part);

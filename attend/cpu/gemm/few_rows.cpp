@@ -12,6 +12,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 // Work worth a task of its own, in multiply-adds: about 10 µs.
 constexpr std::int64_t kTaskWork = 1 << 20;
+constexpr std::int64_t kMostColumns = 960;  // whose results wait in a tile
 
 thread_local Scratch packed_rows;  // the caller's, shared with the workers of one product
 thread_local Scratch task_tiles;   // each worker's own
@@ -20,22 +21,15 @@ thread_local Scratch task_tiles;   // each worker's own
 
 void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
   if (job.m == 0 || job.n == 0) return;
-  // A task's columns: enough to hide its start, few enough that every thread gets several.
   const std::byte* packed = nullptr;
   if (kernel.pack_dot != nullptr && job.m >= kernel.dot_packs && job.k % kernel.k_step == 0) {
     std::byte* to = packed_rows.get(static_cast<std::size_t>(16 * job.k * kernel.element_bytes()));
     kernel.pack_dot(job.a, static_cast<int>(job.m), 16, job.k, to);
     packed = to;
   }
-  // Packed, rows cost next to nothing.
-  const std::int64_t rows = packed != nullptr ? 4 : std::max<std::int64_t>(4, job.m);
-  const std::int64_t row_work = std::max<std::int64_t>(1, job.k * rows);
-  const std::int64_t multiple = packed != nullptr ? 32 : 12;
-  const std::int64_t wide = std::clamp<std::int64_t>(kTaskWork / 4 / row_work, multiple, 240) / multiple * multiple;
   const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(kernel.element));
-  const auto task = [&](std::int64_t i) {
-    const std::int64_t col = i * wide;
-    const int cols = static_cast<int>(std::min(wide, job.n - col));
+  const auto piece = [&](std::int64_t col, std::int64_t wide) {
+    const int cols = static_cast<int>(wide);
     const Operand b = job.b.at(col, 0);
     float* tile = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(job.m * wide * 4)));
     kernel.dot({.k = job.k,
@@ -47,11 +41,11 @@ void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
                 .rows = static_cast<int>(job.m),
                 .cols = cols,
                 .tile = tile,
-                .tile_stride = static_cast<int>(wide)});
+                .tile_stride = cols});
     const GemmOutput& out = job.out;
     const std::int64_t at = col * static_cast<std::int64_t>(bytes_of(out.c_dtype));
     kernel.write({.tile = tile,
-                  .tile_stride = static_cast<int>(wide),
+                  .tile_stride = cols,
                   .rows = static_cast<int>(job.m),
                   .cols = cols,
                   .c = static_cast<std::byte*>(out.c) + at,
@@ -66,11 +60,19 @@ void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
                   .col_scales = nullptr,
                   .offsets = nullptr});
   };
-  const std::int64_t tasks = ceil_div(job.n, wide);
+  // Tasks are runs of a few columns, as long as there are many: streams lie a part of a run apart.
+  const std::int64_t few = packed != nullptr ? 32 : 12, tasks = ceil_div(job.n, few);
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t col = begin * few, last = std::min(job.n, end * few); col < last; col += kMostColumns)
+      piece(col, std::min(kMostColumns, last - col));
+  };
+  // Packed, rows cost next to nothing.
+  const std::int64_t row_work =
+      std::max<std::int64_t>(1, job.k * (packed != nullptr ? 4 : std::max<std::int64_t>(4, job.m)));
   if (pool != nullptr && tasks > 1 && job.m * job.n * job.k > kTaskWork / 8)
-    pool->for_each(tasks, task);
+    pool->run({ThreadPool::runs(tasks, tasks, run, std::max<std::int64_t>(1, kTaskWork / 8 / row_work / few))});
   else
-    for (std::int64_t i = 0; i < tasks; ++i) task(i);
+    run(0, tasks);
 }
 
 }  // namespace attend::cpu::detail
