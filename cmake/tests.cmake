@@ -48,6 +48,10 @@ foreach(folder ${folders})
   endif()
   add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${folder} PROPERTIES TIMEOUT ${limit})
+  if(CMAKE_CROSSCOMPILING_EMULATOR)  # for tests that start the program
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+    set_tests_properties(${folder} PROPERTIES ENVIRONMENT "ATTEND_EMULATOR=${emulator}")
+  endif()
   if(folder MATCHES "^(train|models|text|ops|cpu)$")  # the longest begin first, so that none is left to run alone
     set_tests_properties(${folder} PROPERTIES COST 10)
   endif()

@@ -6,6 +6,7 @@
 
 #if defined(__x86_64__)
 
+#include <algorithm>
 #include <cstring>
 
 #include "attend/cpu/gemm/amx_dot.h"
@@ -23,20 +24,23 @@ namespace {
 
 constexpr int kRows = 32, kColumns = 32;
 constexpr int kFetch = 4;                      // lines a step: eight steps of 32 rows bring in what one takes of B
-constexpr std::int64_t kStream = 8192;         // how far ahead a stream of B is fetched, in bytes
+constexpr std::int64_t kStream = 2048;         // how far ahead a stream of B is fetched, in bytes
 constexpr std::int64_t kPitch = kColumns * 4;  // a row of a tile of B
 
-// All eight tiles whole: edges are zero in the packed panels.
+// All eight tiles whole: edges are zero in the packed panels. Up to eight rows of A: half of tiles 0 to 4, which takes
+// half the time.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1, start_row = 0;
   std::uint8_t reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+
+  explicit TileConfig(std::uint8_t few) { std::fill_n(rows, 5, few); }
 };
 
-ATTEND_AMX void begin_tiles() {
-  static const TileConfig config;
-  _tile_loadconfig(&config);
+ATTEND_AMX void begin_tiles(std::int64_t rows) {
+  static const TileConfig whole(16), half(8);
+  _tile_loadconfig(rows > 8 ? &whole : &half);
 }
 
 ATTEND_AMX void end_tiles() { _tile_release(); }
@@ -348,7 +352,7 @@ constexpr Kernel kInt8{.name = "amx int8",
 
 void dot(const DotProduct& d) {
   if (d.a_packed == nullptr || d.cols < kDotColumns) return dot_bf16_avx512(d);
-  begin_tiles();
+  begin_tiles(16);
   dot_amx(d);
   end_tiles();
 }

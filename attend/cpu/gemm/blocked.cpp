@@ -220,7 +220,7 @@ class Blocked {
   }
 
   void run_task(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end) {
-    if (kernel_.begin != nullptr) kernel_.begin();
+    if (kernel_.begin != nullptr) kernel_.begin(std::min(width_, job_.m));
     if (streams_)
       stream_panels(n_begin, n_end);
     else

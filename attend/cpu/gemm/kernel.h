@@ -120,7 +120,8 @@ struct Kernel {
   void (*write)(const TileOutput&) = nullptr;
   Quantise quantise = nullptr;  // int8 kernels
   int a_offset = 0;             // added to quantised values of A: 128 where the instruction takes them unsigned
-  void (*begin)() = nullptr;    // around the multiplies of a task: tile registers are set up and given back
+  // Around the multiplies of a task, whose panels of A have so many rows: tile registers are set up and given back.
+  void (*begin)(std::int64_t rows) = nullptr;
   void (*end)() = nullptr;
   void (*dot)(const DotProduct&) = nullptr;
   int dot_rows = 0;         // dot is the faster way up to this many rows
