@@ -106,9 +106,7 @@ void multiply_f32_rows(const TileProduct& t) {
 using Multiply = void (*)(const TileProduct&);
 
 void multiply_f32(const TileProduct& t) {
-  if (t.panels == kStreams)
-    return t.rows == 1 ? multiply_f32_streams<1, kStreams>(t) : multiply_f32_streams<2, kStreams>(t);
-  if (t.panels == 2) return t.rows == 1 ? multiply_f32_streams<1, 2>(t) : multiply_f32_streams<2, 2>(t);
+  if (t.panels > 1) return multiply_f32_in_streams(t);
   static constexpr Multiply kByRows[] = {multiply_f32_rows<1>, multiply_f32_rows<2>, multiply_f32_rows<3>,
                                          multiply_f32_rows<4>, multiply_f32_rows<5>, multiply_f32_rows<6>,
                                          multiply_f32_rows<7>, multiply_f32_rows<8>};
@@ -329,7 +327,7 @@ constexpr Kernel kF32{.name = "neon f32",
                       .dot = dot_neon,
                       .dot_rows = 12,
                       .streams = kStreams,
-                      .stream_rows = kStreamRows};
+                      .stream_rows = kF32StreamRows};
 
 constexpr Kernel kBf16{.name = "neon bf16",
                        .element = DType::bf16,

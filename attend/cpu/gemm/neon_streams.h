@@ -1,4 +1,4 @@
-// arm64: tiles of 8 x 12, and the product of one or two rows by four packed panels at once.
+// arm64: tiles of 8 x 12, and the product of a few rows by several packed panels at once.
 #pragma once
 
 #if defined(__aarch64__)
@@ -36,22 +36,22 @@ void add_blocks(const T* raw, const TileProduct& t) {
   add_rows(rows, t);
 }
 
-// One or two rows by four panels of B at once, or by two (TileProduct::panels): far-apart streams, which memory reads
+// A few rows by four panels of B at once, or by two (TileProduct::panels): far-apart streams, which memory reads
 // fastest. Each element is summed in the order in which the other functions sum it.
-constexpr int kStreams = 4, kStreamRows = 2;
+constexpr int kStreams = 4, kStreamRows = 2, kF32StreamRows = 4;
 
 template <int Rows, int Panels>
-void multiply_f32_streams(const TileProduct& t) {
+void multiply_f32_streams(const TileProduct& t, int first) {
   float32x4_t acc[Panels][Rows][3];
 #pragma GCC unroll 4
   for (int p = 0; p < Panels; ++p)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) acc[p][r][0] = acc[p][r][1] = acc[p][r][2] = vdupq_n_f32(0);
   const std::byte* a = t.a;
-  const std::byte* b = t.b;
+  const std::byte* b = t.b + first * t.b_panel;
   for (std::int64_t k = 0; k < t.k; ++k, a += t.a_k, b += t.b_k) {
     float32x4_t x[Rows];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) x[r] = vld1q_dup_f32(reinterpret_cast<const float*>(a + r * t.a_row));
 #pragma GCC unroll 4
     for (int p = 0; p < Panels; ++p) {
@@ -60,20 +60,29 @@ void multiply_f32_streams(const TileProduct& t) {
 #pragma GCC unroll 3
       for (int v = 0; v < 3; ++v) {
         const float32x4_t w = vld1q_f32(reinterpret_cast<const float*>(from) + 4 * v);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int r = 0; r < Rows; ++r) acc[p][r][v] = vfmaq_f32(acc[p][r][v], w, x[r]);
       }
     }
   }
 #pragma GCC unroll 4
   for (int p = 0; p < Panels; ++p)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
       for (int v = 0; v < 3; ++v) {
-        float* to = t.tile + p * t.tile_panel + r * kColumns + 4 * v;
+        float* to = t.tile + (first + p) * t.tile_panel + r * kColumns + 4 * v;
         vst1q_f32(to, t.add ? vaddq_f32(acc[p][r][v], vld1q_f32(to)) : acc[p][r][v]);
       }
+}
+
+// As many panels at once as the registers hold the sums of.
+inline void multiply_f32_in_streams(const TileProduct& t) {
+  if (t.rows <= 2 && t.panels == kStreams)
+    return t.rows == 1 ? multiply_f32_streams<1, kStreams>(t, 0) : multiply_f32_streams<2, kStreams>(t, 0);
+  static constexpr void (*kByRows[])(const TileProduct&, int) = {
+      multiply_f32_streams<1, 2>, multiply_f32_streams<2, 2>, multiply_f32_streams<3, 2>, multiply_f32_streams<4, 2>};
+  for (int first = 0; first < t.panels; first += 2) kByRows[t.rows - 1](t, first);
 }
 
 // The sums of the panels, [panel][6][2 x 2], to their tiles.
