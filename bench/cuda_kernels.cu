@@ -1,6 +1,7 @@
-// Speed of the CUDA kernels: memory-bound ones in GB/s and as a share of a plain copy, matrix products in TFLOP/s
-// (bench/cuda_gemm.py gives PyTorch's rates on the same shapes), and products with few rows in microseconds.
+// Speed of the CUDA kernels: memory-bound ones in GB/s and as a share of a plain copy, matrix products in TFLOP/s, and
+// products with few rows in microseconds.
 //   build/bench/cuda_kernels [memory] [gemm] [endings] [rows]
+//   build/bench/cuda_kernels ask     (for bench/cuda_gemm.py, which measures PyTorch's products in turn with these)
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <iostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -218,21 +220,58 @@ void optimizers(CudaBackend& backend, Bench& bench) {
   bench.bytes("adamw 124 M, bf16 values", 30 * size, [&] { backend.adamw(args, 0.9f, 0.95f, 1e-8f, m, v); });
 }
 
-// y = x·Wᵀ and its two backward products.
-void products(CudaBackend& backend, Bench& bench, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const Tensor x = bench.random({m, k}), w = bench.random({n, k}, DType::bf16, 0.02f), y = bench.random({m, n});
-  const Tensor dw = make_tensor(backend, {n, k}, DType::f32), bias = bench.random({n});
-  const Tensor dx = make_tensor(backend, {m, k}, DType::bf16);
-  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const std::string size = std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
-  bench.flops(size + " y = x Wt", flops, [&] { backend.matmul({.a = x, .b = w, .transpose_b = true}, {y, false}); });
-  bench.flops(size + " y = x Wt + bias", flops, [&] {
-    backend.matmul({.a = x, .b = w, .transpose_b = true, .bias = bias}, {y, false});
-  });
-  bench.flops(size + " dx = dy W", flops, [&] { backend.matmul({.a = y, .b = w}, {dx, false}); });
-  bench.flops(size + " dW = dyt x, f32", flops, [&] {
-    backend.matmul({.a = y, .b = x, .transpose_a = true}, {dw, false});
-  });
+struct Product {
+  std::string name;
+  std::function<void()> run;
+};
+
+// y = x·Wᵀ and its two backward products. dy is random: the device runs into its limit of power, and the same product
+// is 10 % faster with a dy that comes from x and W.
+std::vector<Product> products(CudaBackend& backend, Bench& bench, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const Tensor x = bench.random({m, k}), w = bench.random({n, k}, DType::bf16, 0.02f), dy = bench.random({m, n});
+  const Tensor y = make_tensor(backend, {m, n}, DType::bf16), dx = make_tensor(backend, {m, k}, DType::bf16);
+  const Tensor bias = bench.random({n});
+  const Tensor dw = make_tensor(backend, {n, k}, DType::bf16), dw32 = make_tensor(backend, {n, k}, DType::f32);
+  const MatMul forward = {.a = x, .b = w, .transpose_b = true};
+  const MatMul with_bias = {.a = x, .b = w, .transpose_b = true, .bias = bias};
+  const MatMul weights = {.a = dy, .b = x, .transpose_a = true};
+  return {{"y = x Wt",
+           [=, &backend] {
+             backend.matmul(forward, {y, false});
+           }},
+          {"y = x Wt + bias",
+           [=, &backend] {
+             backend.matmul(with_bias, {y, false});
+           }},
+          {"dx = dy W",
+           [=, &backend] {
+             backend.matmul({.a = dy, .b = w}, {dx, false});
+           }},
+          {"dW = dyt x, bf16",
+           [=, &backend] {
+             backend.matmul(weights, {dw, false});
+           }},
+          {"dW = dyt x, f32", [=, &backend] {
+             backend.matmul(weights, {dw32, false});
+           }}};
+}
+
+// "m n k" makes the products of a shape, and says how many there are; "i" says the seconds that product i takes.
+void answer(CudaBackend& backend, Bench& bench) {
+  std::vector<Product> all;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::int64_t m = 0, n = 0, k = 0;
+    const int numbers = std::sscanf(line.c_str(), "%ld %ld %ld", &m, &n, &k);
+    if (numbers == 3) {
+      all.clear();
+      all = products(backend, bench, m, n, k);
+      std::printf("%zu\n", all.size());
+    } else {
+      check(numbers == 1 && m >= 0 && m < std::ssize(all), "ask: '{}' is neither 'm n k' nor a product", line);
+      std::printf("%.9f\n", bench.seconds(all[static_cast<std::size_t>(m)].run));
+    }
+    std::fflush(stdout);
+  }
 }
 
 // Largest difference, of the largest number.
@@ -311,6 +350,7 @@ int main(int count, char** arguments) {
   };
   CudaBackend backend(0);
   Bench bench(backend);
+  if (count > 1 && wanted("ask")) return answer(backend, bench), 0;
   if (wanted("memory")) {
     copies(backend, bench);
     activations(backend, bench);
@@ -323,7 +363,10 @@ int main(int count, char** arguments) {
     const std::int64_t shapes[][3] = {{65536, 768, 768},  {65536, 2304, 768},  {65536, 3072, 768},
                                       {65536, 768, 3072}, {65536, 50304, 768}, {32768, 512, 512},
                                       {32768, 2048, 512}, {32768, 512, 2048},  {8192, 8192, 8192}};
-    for (const auto& [m, n, k] : shapes) products(backend, bench, m, n, k);
+    for (const auto& [m, n, k] : shapes)
+      for (const Product& product : products(backend, bench, m, n, k))
+        bench.flops(std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k) + " " + product.name,
+                    2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k), product.run);
   }
   if (wanted("endings")) {
     for (bool transposed : {false, true}) {

@@ -20,7 +20,9 @@ constexpr std::size_t kFinalists = 8, kPlans = 8192;
 constexpr std::int64_t kWorthVariants = std::int64_t{1} << 32;
 // Milliseconds: of each candidate's trial; of the finalists' warm-up and each one's share of a round (an even number).
 constexpr float kTrial = 0.5f, kWarmUp = 10, kRound = 2;
-constexpr int kRounds = 6;
+constexpr int kRounds = 12;
+// Of the time of the one that cuBLASLt would take: another that needs more is no better, as far as a race can tell.
+constexpr float kMargin = 0.99f;
 
 cudaDataType_t data_type(DType dtype) { return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
 cudaDataType_t data_type(DType dtype, Float8 format) {
@@ -257,9 +259,9 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlanner::candidates(const Gemm&
   return found;
 }
 
-// Runs every candidate on the problem itself, then the fastest few again and for longer. Under load the clock falls by
-// up to 15 % within milliseconds, more than the candidates differ: so the device is kept busy first, the rounds go over
-// all candidates, there and back, and what counts is the sum, not the best.
+// Runs every candidate on the problem itself, then the fastest few, and the one that cuBLASLt would take, again and for
+// longer. Under load the clock falls by up to 15 % within milliseconds, more than the candidates differ: so the device
+// is kept busy first, the rounds go over all candidates, there and back, and what counts is the sum, not the best.
 GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& description,
                                          const std::vector<cublasLtMatmulHeuristicResult_t>& candidates) {
   if (candidates.size() == 1) return candidates.front().algo;
@@ -301,8 +303,16 @@ GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& de
   const int trials = std::clamp(static_cast<int>(kTrial / roughly), 2, 20);
   for (Runner& runner : runners) runner.time = run_once(runner, trials);
   const auto faster = [](const Runner& a, const Runner& b) { return a.time < b.time; };
+  const auto proposed = [&] {
+    return std::find_if(runners.begin(), runners.end(),
+                        [&](const Runner& runner) { return runner.algorithm == &candidates.front().algo; });
+  };
   std::stable_sort(runners.begin(), runners.end(), faster);
-  if (runners.size() > kFinalists) runners.resize(kFinalists);
+  if (runners.size() > kFinalists) {
+    if (const auto at = proposed(); at - runners.begin() >= static_cast<std::ptrdiff_t>(kFinalists))
+      std::swap(*at, runners[kFinalists - 1]);
+    runners.resize(kFinalists);
+  }
   const float once = runners.front().time;
   run_once(runners.front(), std::clamp(static_cast<int>(kWarmUp / once), 1, 100));
   const int launches = std::clamp(static_cast<int>(kRound / once), 1, 30);
@@ -317,7 +327,7 @@ GemmPlanner::Algorithm GemmPlanner::race(const Gemm& gemm, const Description& de
   launch_check("matmul timing");
   const auto winner = std::min_element(runners.begin(), runners.end(), faster);
   if (winner->time == INFINITY) return std::nullopt;
-  return *winner->algorithm;
+  return winner->time < kMargin * proposed()->time ? *winner->algorithm : candidates.front().algo;
 }
 
 cublasStatus_t GemmPlanner::launch(const Gemm& gemm, const Description& description,
