@@ -39,7 +39,7 @@ foreach(folder ${folders})
   endif()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   if(NOT ATTEND_SANITIZE)  # a few files at a time read the headers of gtest and the library once
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
   if(folder IN_LIST threaded_folders)
     target_link_libraries(${target} PRIVATE attend_${folder} attend_gtest)

@@ -20,6 +20,7 @@ namespace {
 
 using detail::Kernel;
 using detail::KernelSet;
+using detail::Operand;
 
 // A matrix in a buffer of its own with a stride, one element off alignment, guarded by a known value all around.
 struct Buffer {
@@ -104,8 +105,20 @@ std::string describe_case(const Case& c) {
                      c.bias, c.pre, name_of(c.activation));
 }
 
+// b packed over the whole of k, panel after panel.
+std::vector<std::byte> pack_panels(const Kernel& kernel, const Operand& b, std::int64_t n, std::int64_t k) {
+  std::vector<std::byte> panels(static_cast<std::size_t>(detail::packed_bytes(kernel, n, k)));
+  for (std::int64_t col = 0; col < n; col += kernel.nr)
+    kernel.pack_b(b.at(col, 0), static_cast<int>(std::min<std::int64_t>(kernel.nr, n - col)), kernel.nr, k,
+                  panels.data() + col * kernel.padded(k) * kernel.element_bytes());
+  return panels;
+}
+
+// Where b is: as it is, read in place by dot products, or packed ahead.
+enum class Way { blocked, dot, packed };
+
 // One product through a kernel, compared element by element. tolerance: relative to sum |a| |b| over k.
-void check_case(const Kernel& kernel, const Case& c, double tolerance, ThreadPool* pool, bool dot) {
+void check_case(const Kernel& kernel, const Case& c, double tolerance, ThreadPool* pool, Way way) {
   Buffer a(c.ta ? c.k : c.m, c.ta ? c.m : c.k, c.dtype, 1), b(c.tb ? c.n : c.k, c.tb ? c.k : c.n, c.dtype, 2);
   Buffer out(c.m, c.n, c.c_dtype, 3), pre(c.m, c.n, c.c_dtype, 4), bias(1, c.n, DType::f32, 5, 0);
   detail::Job job{.m = c.m,
@@ -117,7 +130,9 @@ void check_case(const Kernel& kernel, const Case& c, double tolerance, ThreadPoo
                   .out = {out.data(), c.c_dtype, out.stride, c.alpha, c.accumulate, c.bias ? bias.data() : nullptr,
                           DType::f32, c.activation, c.pre ? pre.data() : nullptr},
                   .dequantise = {}};
-  dot ? detail::multiply_dot(kernel, job, pool) : detail::multiply_blocked(kernel, job, pool);
+  std::vector<std::byte> panels;
+  if (way == Way::packed) panels = pack_panels(kernel, job.b, c.n, c.k), job.b_panels = panels.data();
+  way == Way::dot ? detail::multiply_dot(kernel, job, pool) : detail::multiply_blocked(kernel, job, pool);
   const double half = c.c_dtype == DType::bf16 ? 1.0 / 256 : 0;
   for (std::int64_t i = 0; i < c.m; ++i)
     for (std::int64_t j = 0; j < out.stride; ++j) {
@@ -179,12 +194,77 @@ TEST(Gemm, SizesAndTranspositions) {
     for (Case c : size_cases()) {
       c.dtype = dtype;
       SCOPED_TRACE(fmt::format("{}: {}", kernel.name, describe_case(c)));
-      ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, false));
+      ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, Way::blocked));
       if (kernel.dot != nullptr && dtype == kernel.element && !c.ta && c.tb && c.m <= 16) {
-        ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, true));
+        ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, Way::dot));
       }
     }
   });
+}
+
+// Few rows by every kernel there is, also those that this machine has better ones for: several packed panels at once or
+// in turns, with some of both left over; and dot products with rows that fill more than the nearest cache.
+TEST(Gemm, FewRows) {
+  ThreadPool pool(2);
+  for_each_kernel([&](const Kernel& kernel, DType dtype, double tolerance) {
+    for (const auto& [n, k] : std::vector<std::array<std::int64_t, 2>>{{1, 5}, {230, 45}, {140, 1100}})
+      for (std::int64_t m = k > 1000 ? 8 : 1; m <= 9; ++m) {
+        const Case c{.m = m, .n = n, .k = k, .tb = true, .dtype = dtype, .bias = m % 2 == 0};
+        SCOPED_TRACE(fmt::format("{}: {}", kernel.name, describe_case(c)));
+        ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, Way::packed));
+        if (kernel.dot != nullptr && dtype == kernel.element) {
+          ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, Way::dot));
+        }
+      }
+  });
+}
+
+// The same of int8, which is exact: all are whole numbers of steps, with 127 in each row.
+TEST(Gemm, FewRowsOfInt8) {
+  ThreadPool pool(2);
+  const std::int64_t n = 230, k = 150, most = 9;
+  std::vector<float> a(most * k), w(n * k);
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] = i % k == 0 ? 127 : static_cast<float>(random_word(1, 1, i) % 255) - 127;
+  for (std::size_t i = 0; i < w.size(); ++i)
+    w[i] = i % k == 0 ? -127 : static_cast<float>(random_word(1, 2, i) % 255) - 127;
+  for (const auto& [name, set] : all_sets()) {
+    SCOPED_TRACE(name);
+    const Kernel& kernel = *set.int8;
+    const std::int64_t padded = kernel.padded(k);
+    const auto quantised = [&](const std::vector<float>& from, std::int64_t rows, int offset,
+                               std::vector<float>& units) {
+      std::vector<std::byte> to(static_cast<std::size_t>((rows + 31) / 32 * 32 * padded));
+      for (std::int64_t r = 0; r < rows; ++r)
+        units.push_back(kernel.quantise({reinterpret_cast<const std::byte*>(from.data() + r * k), DType::f32}, k,
+                                        padded, offset, to.data() + r * padded));
+      return to;
+    };
+    std::vector<float> a_units, w_units;
+    const std::vector<std::byte> rows = quantised(a, most, kernel.a_offset, a_units);
+    const std::vector<std::byte> columns = quantised(w, n, 0, w_units);
+    const std::vector<std::byte> panels = pack_panels(kernel, {columns.data(), DType::i8, padded, 1}, n, padded);
+    std::vector<std::int32_t> offsets(n);
+    for (std::int64_t j = 0; j < n; ++j)
+      for (std::int64_t i = 0; i < k; ++i)
+        offsets[static_cast<std::size_t>(j)] +=
+            kernel.a_offset * static_cast<int>(w[static_cast<std::size_t>(j * k + i)]);
+    for (std::int64_t m = 1; m <= most; ++m) {
+      std::vector<float> c(static_cast<std::size_t>(m * n));
+      detail::Job job{.m = m, .n = n, .k = padded};
+      job.a = {rows.data(), DType::i8, padded, 1}, job.b_panels = panels.data();
+      job.out.c = c.data(), job.out.c_stride = n;
+      job.dequantise = {a_units.data(), w_units.data(), kernel.a_offset != 0 ? offsets.data() : nullptr};
+      detail::multiply_blocked(kernel, job, &pool);
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          double sum = 0;
+          for (std::int64_t x = 0; x < k; ++x)
+            sum += static_cast<double>(a[static_cast<std::size_t>(i * k + x)]) * w[static_cast<std::size_t>(j * k + x)];
+          ASSERT_EQ(c[static_cast<std::size_t>(i * n + j)], sum) << kernel.name << " " << m << ": " << i << ", " << j;
+        }
+    }
+  }
 }
 
 TEST(Gemm, Epilogue) {
@@ -204,7 +284,7 @@ TEST(Gemm, Epilogue) {
                    .pre = i % 7 < 4,
                    .activation = static_cast<Activation>(i % 7)};
       SCOPED_TRACE(fmt::format("{}: {}", kernel.name, describe_case(c)));
-      ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, false));
+      ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, Way::blocked));
     }
   });
 }
@@ -222,7 +302,7 @@ TEST(Gemm, LargeSizes) {
     for (Case c : cases) {
       c.dtype = dtype;
       SCOPED_TRACE(fmt::format("{}: {}", kernel->name, describe_case(c)));
-      ASSERT_NO_FATAL_FAILURE(check_case(*kernel, c, 8e-6, &pool, false));
+      ASSERT_NO_FATAL_FAILURE(check_case(*kernel, c, 8e-6, &pool, Way::blocked));
     }
   }
 }
@@ -356,7 +436,7 @@ TEST(PackedGemm, RowsDoNotDependOnEachOther) {
             .m = most, .a = a.data(), .a_dtype = a.dtype, .a_stride = a.stride, .weights = &weights, .out = {}};
         g.out.c_stride = all.stride, g.out.c = all.data();
         gemm_packed(g, three);
-        for (const std::int64_t m : {1, 2, 3, 4, 5, 6, 8, 9, 15, 16, 17, 28, 33}) {
+        for (const std::int64_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 28, 33}) {
           Buffer some(most, n, DType::f32, 3);
           g.m = m, g.out.c = some.data();
           gemm_packed(g, two);
