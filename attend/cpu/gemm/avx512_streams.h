@@ -103,6 +103,8 @@ ATTEND_AVX512 void multiply_in_turns(const TileProduct& t) {
   static_assert(Rows > 4 && Rows <= 8);
   constexpr std::int64_t kTurn = 8;
   typename Step::Acc sums[Panels][Rows][2];
+  for (auto& panel : sums)
+    for (auto& of_row : panel) of_row[0] = of_row[1] = Step::zero();
   const std::byte* a = t.a;
   const std::byte* b = t.b;
   const std::int64_t units = t.k / Step::kUnit, ahead = t.b_ahead, a_k = t.a_k, b_k = t.b_k;
@@ -114,7 +116,7 @@ ATTEND_AVX512 void multiply_in_turns(const TileProduct& t) {
 #pragma GCC unroll 8
       for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 2
-        for (int v = 0; v < 2; ++v) acc[r][v] = done == 0 ? Step::zero() : sums[p][r][v];
+        for (int v = 0; v < 2; ++v) acc[r][v] = sums[p][r][v];
       const std::byte* low = a;
       const std::byte* high = a + 4 * row;
       const std::byte* from = b + p * t.b_panel;

@@ -8,8 +8,6 @@ namespace attend::cpu::detail {
 
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Work worth a task of its own, in multiply-adds: about 10 µs.
 constexpr std::int64_t kTaskWork = 1 << 20;
 constexpr std::int64_t kMostColumns = 960;  // whose results wait in a tile
@@ -60,11 +58,16 @@ void multiply_dot(const Kernel& kernel, const Job& job, ThreadPool* pool) {
                   .col_scales = nullptr,
                   .offsets = nullptr});
   };
-  // Tasks are runs of a few columns, as long as there are many: streams lie a part of a run apart.
-  const std::int64_t few = packed != nullptr ? 32 : 12, tasks = ceil_div(job.n, few);
+  // Tasks are runs of a few columns, as long as there are many: streams lie a part of a run apart. No piece has fewer
+  // than these few, unless the product has: another kernel would take it, with other sums, and who gets which piece is
+  // chance.
+  const std::int64_t few = packed != nullptr ? 32 : 12, tasks = std::max<std::int64_t>(1, job.n / few);
   const auto run = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t col = begin * few, last = std::min(job.n, end * few); col < last; col += kMostColumns)
-      piece(col, std::min(kMostColumns, last - col));
+    const std::int64_t last = end == tasks ? job.n : end * few;
+    for (std::int64_t col = begin * few, wide; col < last; col += wide) {
+      wide = last - col < kMostColumns + few ? last - col : kMostColumns;
+      piece(col, wide);
+    }
   };
   // Packed, rows cost next to nothing.
   const std::int64_t row_work =
