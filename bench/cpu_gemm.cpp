@@ -272,7 +272,7 @@ struct Ring {
 
 void bench_decode(int m, int n, int k, const Options& options, std::byte* memory, ThreadPool& pool) {
   const std::int64_t elements = static_cast<std::int64_t>(n) * k;
-  Ring f32(memory, 4 * elements), bf16(memory, 2 * elements), int8(memory, elements);
+  Ring f32(memory, 4 * elements), bf16(memory, 2 * elements);
   std::vector<float> a(static_cast<std::size_t>(m) * static_cast<std::size_t>(std::max(n, k)), 0.5f);
   std::vector<Bf16> a16(a.begin(), a.end());
   std::vector<float> c(a.size() + static_cast<std::size_t>(m) * static_cast<std::size_t>(std::max(n, k)));
@@ -296,6 +296,12 @@ void bench_decode(int m, int n, int k, const Options& options, std::byte* memory
     g.out.c = c.data(), g.out.c_stride = n;
     gemm_packed(g, pool);
   };
+  const auto reading_packed = [&](int i) {
+    return [&, i] {
+      const PackedWeights& weights = packed[i][++turn % packed[i].size()];
+      read_all(weights.data(), static_cast<std::int64_t>(weights.bytes()), pool);
+    };
+  };
   struct Row {
     const char* name;
     double bytes;
@@ -310,9 +316,9 @@ void bench_decode(int m, int n, int k, const Options& options, std::byte* memory
       {"x W^T", 4 * e, [&] { dense(f32, DType::f32, true); }, reading(f32, 4), {}, {}},
       {"x W", 4 * e, [&] { dense(f32, DType::f32, false); }, reading(f32, 4), {}, {}},
       {"bf16 x W^T", 2 * e, [&] { dense(bf16, DType::bf16, true); }, reading(bf16, 2), {}, {}},
-      {"p.f32", 4 * e, [&] { from_packed(0); }, reading(f32, 4), {}, {}},
-      {"p.bf16", 2 * e, [&] { from_packed(1); }, reading(bf16, 2), {}, {}},
-      {"p.int8", e, [&] { from_packed(2); }, reading(int8, 1), {}, {}},
+      {"p.f32", 4 * e, [&] { from_packed(0); }, reading_packed(0), {}, {}},
+      {"p.bf16", 2 * e, [&] { from_packed(1); }, reading_packed(1), {}, {}},
+      {"p.int8", e, [&] { from_packed(2); }, reading_packed(2), {}, {}},
   };
   for (int round = 0; round < options.rounds; ++round)
     for (Row& row : rows) {

@@ -81,6 +81,7 @@ class PackedWeights {
   DType dtype() const { return dtype_; }
   bool empty() const { return !data_; }
   std::size_t bytes() const { return bytes_; }
+  const std::byte* data() const { return data_.get(); }
   // The k numbers of output row n: a row of a table that is both looked up and multiplied by.
   void read_row(std::int64_t row, float* to) const;
 
