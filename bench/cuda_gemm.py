@@ -54,11 +54,17 @@ def products(m, n, k):
 
 class Ours:
     def __init__(self, program):
-        self.process = subprocess.Popen([program, "ask"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            self.process = subprocess.Popen([program, "ask"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        except OSError as error:
+            raise SystemExit(f"cuda_gemm: {error}; build it with make gpu-test")
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has said why
         answer = self.process.stdout.readline()
         if not answer:
             raise SystemExit(f"cuda_gemm: {self.process.args[0]} ended; what it said is above")

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <iostream>
 #include <random>
@@ -16,6 +15,7 @@
 
 #include "attend/cuda/cuda_backend.h"
 #include "attend/cuda/cuda_check.h"
+#include "bench/support/bench_main.h"
 
 using namespace attend;
 
@@ -341,16 +341,12 @@ void few_rows(CudaBackend& backend, Bench& bench, std::int64_t m, std::int64_t n
   std::fflush(stdout);
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
-  const auto wanted = [&](const char* part) {
-    if (count < 2) return true;
-    return std::any_of(arguments + 1, arguments + count, [&](const char* text) { return !std::strcmp(text, part); });
-  };
+void measure(const std::vector<std::string>& parts) {
+  const auto named = [&](const char* part) { return std::find(parts.begin(), parts.end(), part) != parts.end(); };
+  const auto wanted = [&](const char* part) { return parts.empty() || named(part); };
   CudaBackend backend(0);
   Bench bench(backend);
-  if (count > 1 && wanted("ask")) return answer(backend, bench), 0;
+  if (named("ask")) return answer(backend, bench);
   if (wanted("memory")) {
     copies(backend, bench);
     activations(backend, bench);
@@ -383,5 +379,15 @@ int main(int count, char** arguments) {
       for (const auto& [n, k] : shapes)
         for (std::int64_t m : {1, 2, 4, 5, 8, 16, 64}) few_rows(backend, bench, m, n, k, transposed);
   }
-  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::vector<std::string> parts;
+  CLI::App app(
+      "Speed of the CUDA kernels. Parts: memory, gemm, endings, rows; all of them unless some are named.\n"
+      "ask answers bench/cuda_gemm.py.");
+  app.add_option("parts", parts, "what to measure")->check(CLI::IsMember({"memory", "gemm", "endings", "rows", "ask"}));
+  return bench_main(app, count, arguments, [&] { measure(parts); });
 }

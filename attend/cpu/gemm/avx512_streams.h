@@ -96,8 +96,8 @@ ATTEND_AVX512 void multiply_streams(const TileProduct& t, int first) {
 }
 
 // More rows: their sums fill the registers for one panel. The panels take turns, some units of k each, and the sums of
-// the others wait in the nearest cache; so these are several streams to memory, too (65 to 80 % of the bandwidth with
-// one panel after the other, 95 to 100 % so).
+// the others wait in the nearest cache; so these are several streams to memory, too (66 to 80 % of the bandwidth with
+// one panel after the other, 82 to 98 % so).
 template <class Step, int Rows, int Panels>
 ATTEND_AVX512 void multiply_in_turns(const TileProduct& t) {
   static_assert(Rows > 4 && Rows <= 8);
