@@ -40,12 +40,9 @@ template <int Width>
   const F n = shifted - 12582912.0f;
   F r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
-  F p = r * 1.3888889e-3f + 8.3333333e-3f;
-  p = p * r + 4.1666668e-2f;
-  p = p * r + 1.6666667e-1f;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
+  // Powers of r side by side: the processor waits for a chain of sums, not for their number.
+  const F r2 = r * r, high = (4.1666668e-2f + r * 8.3333333e-3f) + r2 * 1.3888889e-3f;
+  const F p = (1.0f + r) + r2 * ((0.5f + r * 1.6666667e-1f) + r2 * high);
   return p * (F)((((I)shifted - 0x4b400000) + 127) << 23);
 }
 
@@ -71,21 +68,14 @@ template <int Width>
   using F = typename Lanes<Width>::Float;
   using I = typename Lanes<Width>::Int;
   const F length = x < 0.0f ? -x : x, size = length < 6.0f ? length : F{} + 6.0f;
-  F p = size * -2.156020173e-6f + 3.145806841e-5f;
-  p = p * size - 1.497779740e-4f;
-  p = p * size - 2.211755345e-4f;
-  p = p * size + 7.167282049e-3f;
-  p = p * size - 5.256234854e-2f;
-  p = p * size - 0.4591890275f;
-  p = p * size - 1.151106954f;
-  p = p * size - 1.0f;
+  const F s2 = size * size, s4 = s2 * s2;
+  const F low = (-1.0f - size * 1.151106954f) + s2 * (-0.4591890275f - size * 5.256234854e-2f);
+  const F high = (7.167282049e-3f - size * 2.211755345e-4f) + s2 * (-1.497779740e-4f + size * 3.145806841e-5f);
+  const F p = low + s4 * (high - s4 * 2.156020173e-6f);
   const F shifted = p + 12582912.0f;  // as in vector_exp
   const F r = p - (shifted - 12582912.0f);
-  F power = r * 1.321867225e-3f + 9.671698324e-3f;
-  power = power * r + 5.550893024e-2f;
-  power = power * r + 0.2402223796f;
-  power = power * r + 0.6931468844f;
-  power = power * r + 1.0f;
+  const F r2 = r * r, steep = (0.2402223796f + r * 5.550893024e-2f) + r2 * (9.671698324e-3f + r * 1.321867225e-3f);
+  const F power = (1.0f + r * 0.6931468844f) + r2 * steep;
   const F below = power * (F)(((I)shifted << 23) + (127 << 23));
   const F tail = x * (length < 6.0f ? below : F{});
   return x < 0.0f ? tail : x - tail;
