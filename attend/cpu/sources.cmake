@@ -66,7 +66,7 @@ foreach(set ${ATTEND_ROWS_SETS})
   attend_configure(attend_rows_${set})
   target_compile_definitions(attend_rows_${set} PRIVATE ATTEND_ROWS=rows_${set})
   target_compile_options(attend_rows_${set} PRIVATE
-    -O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wno-psabi -Wno-uninitialized -Wno-maybe-uninitialized
+    ${ATTEND_KERNEL_FLAGS} -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wno-psabi -Wno-uninitialized -Wno-maybe-uninitialized
     ${ATTEND_ROWS_FLAGS_${set}})
   list(APPEND ATTEND_CPU_SOURCES $<TARGET_OBJECTS:attend_rows_${set}>)
 endforeach()

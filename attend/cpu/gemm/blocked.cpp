@@ -27,8 +27,6 @@ constexpr std::int64_t kMaxDepth = 4096;
 // B in place for few rows is read so many k at a time, all columns in each: as many streams as the memory system
 // follows, and pages as the nearest TLB holds (a walk down all k took a page for every row: 0.7 of this speed).
 constexpr std::int64_t kStreamed = 32;
-// How far ahead a stream of packed panels is fetched, in bytes.
-constexpr std::int64_t kAhead = 4096;
 
 thread_local Scratch packed_a, packed_b, waiting_tiles;  // the caller's, shared with the workers of one product
 thread_local Scratch task_a, task_b, task_tiles;         // each worker's own
@@ -58,15 +56,16 @@ class Blocked {
   Blocked(const Kernel& kernel, const Job& job, ThreadPool* pool, Recording* recording = nullptr)
       : kernel_(kernel), job_(job), pool_(pool), recording_(recording) {
     const std::int64_t panels = std::max<std::int64_t>(1, ceil_div(job.m, kernel.mr));
-    width_ = ceil_div(ceil_div(job.m, panels), kernel.row_multiple) * kernel.row_multiple;
+    const std::int64_t tall = ceil_div(job.m, panels);
     const bool same = kernel.planes == 1 && job.a.dtype == kernel.element;
     // Unpacked operands save a pass where each element is used a few times only.
-    a_in_place_ = kernel.in_place && same && (panels == 1 || (job.n <= 4 * kernel.nr && job.a.k_step == 1));
+    a_in_place_ = tall <= kernel.in_place && same && job.a.k_step == 1 && (panels == 1 || job.n <= 4 * kernel.nr);
+    width_ = a_in_place_ ? tall : ceil_div(tall, kernel.row_multiple) * kernel.row_multiple;
     // Whole tiles of rows are read where they lie too, and one row alone.
     const bool whole = job.m % kernel.row_multiple == 0 || job.quantised.rows != nullptr ||
                        (job.m == 1 && job.b_panels != nullptr && kernel.stream_rows > 0);
     if (kernel.a_tiles && same && whole && job.a.k_step == 1 && job.k % kernel.k_step == 0) a_in_place_ = true;
-    b_in_place_ = kernel.in_place && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
+    b_in_place_ = kernel.in_place > 0 && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
                   (job.m <= 2 * kernel.mr || job.n * job.k <= 8192);
     one_pass_ = job.k <= kMaxDepth;
     kc_ = b_in_place_ && job.m <= 8 ? kStreamed : kernel.kc;
@@ -327,8 +326,9 @@ class Blocked {
     const std::int64_t nr = kernel_.nr, col = n0_ + j * nr, unit = nr * kernel_.b_unit * kernel_.element_bytes();
     if (job_.b_panels != nullptr)
       return {job_.b_panels + ((n0_ / nr + j) * kernel_.padded(job_.k) + k0_ + from) * nr * kernel_.element_bytes(), 0,
-              unit, kAhead};
-    if (share_b_) return {b_panels_ + j * panel_bytes(nr) + from * nr * kernel_.element_bytes(), 0, unit, kAhead};
+              unit, kernel_.ahead};
+    if (share_b_)
+      return {b_panels_ + j * panel_bytes(nr) + from * nr * kernel_.element_bytes(), 0, unit, kernel_.ahead};
     const std::int64_t cols = std::min(nr, job_.n - col);
     const Operand source = job_.b.at(col, k0_ + from);
     // In place, a row gives one panel's columns at a time: those of the panel after the next are fetched.
@@ -370,7 +370,7 @@ class Blocked {
     product.k = kernel_.padded(depth);
     product.a = a.data, product.a_row = a.row, product.a_k = a.unit;
     product.b = b.data, product.b_k = b.unit, product.b_ahead = b.ahead;
-    product.b_streams = b.ahead == kAhead && job_.b_panels == nullptr;
+    product.b_streams = b.ahead == kernel_.ahead && job_.b_panels == nullptr;
     product.fetch = fetch.data, product.fetch_step = fetch.step, product.fetch_also = fetch.also;
     product.rows = static_cast<int>(std::min(width_, job_.m - i * width_));
     product.cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr));

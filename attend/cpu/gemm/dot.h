@@ -1,6 +1,5 @@
-// Products of few f32 rows with b read where it lies (DotProduct), with GCC vectors: AVX2 and NEON inline it at their
-// own width. Four columns a quarter of the range apart: far-apart streams are what the memory system reads fastest
-// (70 against 31 to 43 GB/s for adjacent rows on two Neoverse-V1 cores).
+// Products of few f32 rows with b read where it lies (DotProduct), with GCC vectors, for AVX2. Four columns a quarter
+// of the range apart: far-apart streams are what the memory system reads fastest.
 #pragma once
 
 #include <cstring>

@@ -109,11 +109,12 @@ struct Kernel {
   double speed = 16;  // multiply-adds a cycle, about
   // Blocks: kc of k at a time, mc rows of A (mc x kc stays in L2), nc columns where tiles wait for the next kc.
   std::int64_t kc = 384, mc = 240, nc = 512;
+  std::int64_t ahead = 4096;             // bytes: where a stream of packed panels is fetched to
   int fetch_lines = 0, fetch_units = 0;  // what the micro-kernel fetches of the next panel; 0: nothing
   bool add_in_c = false;                 // tiles wait for the next kc in C itself
   bool exact_rows = false;               // a tile of fewer than mr rows writes no others
   bool direct = false;                   // the micro-kernel can write a tile of whole columns straight to C
-  bool in_place = false;                 // the micro-kernel also takes A by rows and B by rows of n, unpacked
+  int in_place = 0;                      // the micro-kernel also takes B by rows of n, and so many rows of A, unpacked
   bool a_tiles = false;                  // the micro-kernel takes A by rows where they fill whole tiles
   Pack pack_a = nullptr, pack_b = nullptr;
   void (*multiply)(const TileProduct&) = nullptr;

@@ -50,68 +50,7 @@ void pack_words(const Operand& from, int rows, int width, std::int64_t k, float*
       std::memcpy(to + kk * width + i, data + i * from.row_step + kk, 4);
 }
 
-// Four f32 as bf16, rounded to nearest even; a NaN stays one.
-std::uint64_t round_four(Four x) {
-  typedef std::uint32_t Word __attribute__((vector_size(16)));
-  typedef std::uint16_t Half __attribute__((vector_size(8)));
-  const Word w = (Word)x;
-  const Word rounded = (w + 0x7fffu + ((w >> 16) & 1u)) >> 16, nan = (w >> 16) | 0x40u;
-  const Half half = __builtin_convertvector(x == x ? rounded : nan, Half);
-  std::uint64_t bits;
-  std::memcpy(&bits, &half, 8);
-  return bits;
-}
-
-Four widen_four(std::uint64_t bits) {
-  typedef std::uint32_t Word __attribute__((vector_size(16)));
-  typedef std::uint16_t Half __attribute__((vector_size(8)));
-  Half half;
-  std::memcpy(&half, &bits, 8);
-  return (Four)(__builtin_convertvector(half, Word) << 16);
-}
-
-// Elements (row, k .. k + 3), zero from `count` on.
-Four four_of_k(const Operand& from, std::int64_t row, std::int64_t k, std::int64_t count) {
-  const std::byte* p = from.at(row, k).data;
-  float x[4] = {};
-  if (from.k_step == 1 && count >= 4) {
-    if (from.dtype == DType::f32) return load(reinterpret_cast<const float*>(p));
-    std::uint64_t bits;
-    std::memcpy(&bits, p, 8);
-    return widen_four(bits);
-  }
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(4, count); ++i)
-    x[i] = from.dtype == DType::f32 ? reinterpret_cast<const float*>(p)[i * from.k_step]
-                                    : static_cast<float>(reinterpret_cast<const Bf16*>(p)[i * from.k_step]);
-  return load(x);
-}
-
 }  // namespace
-
-template <int kPlanes>
-void pack_bf16_fours(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
-  alignas(16) float turned[16];
-  for (std::int64_t kk = 0; kk < k; kk += 4, to += kPlanes * width * 8)
-    for (int r = 0; r < width; ++r) {
-      Four x{};
-      if (r < rows && from.row_step == 1 && from.dtype == DType::f32 && k - kk >= 4 && rows - (r & ~3) >= 4) {
-        // Rows contiguous: four k of four rows are turned at once.
-        if ((r & 3) == 0) transpose_four(reinterpret_cast<const float*>(from.at(r, kk).data), from.k_step, turned, 4);
-        x = load(turned + 4 * (r & 3));
-      } else if (r < rows) {
-        x = four_of_k(from, r, kk, k - kk);
-      }
-      const std::uint64_t high = round_four(x);
-      std::memcpy(to + 8 * r, &high, 8);
-      if constexpr (kPlanes == 2) {
-        const std::uint64_t low = round_four(x - widen_four(high));
-        std::memcpy(to + 8 * (width + r), &low, 8);
-      }
-    }
-}
-
-template void pack_bf16_fours<1>(const Operand&, int, int, std::int64_t, std::byte*);
-template void pack_bf16_fours<2>(const Operand&, int, int, std::int64_t, std::byte*);
 
 void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {
   float* out = reinterpret_cast<float*>(to);

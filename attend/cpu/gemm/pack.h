@@ -14,12 +14,6 @@ void pack_f32(const Operand& from, int rows, int width, std::int64_t k, std::byt
 // int8 [k / 4][width][4] from int8 with k contiguous and padded to words.
 void pack_int8_words(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
 
-// bf16 [k / 4][kPlanes][width][4] from f32 or bf16, k rounded up to 4.
-template <int kPlanes>
-void pack_bf16_fours(const Operand& from, int rows, int width, std::int64_t k, std::byte* to);
-extern template void pack_bf16_fours<1>(const Operand&, int, int, std::int64_t, std::byte*);
-extern template void pack_bf16_fours<2>(const Operand&, int, int, std::int64_t, std::byte*);
-
 // int8 [k / Unit][width][Unit] from int8 with k contiguous and padded.
 template <int Unit>
 void pack_int8(const Operand& from, int rows, int width, std::int64_t k, std::byte* to) {

@@ -92,15 +92,27 @@ struct TileWriter {
     out.cols % Width == 0 ? rows_of<kActivation, true>(out) : rows_of<kActivation, false>(out);
   }
 
-  // The common case of training: f32, whole vectors, at most a bias.
+  // The common cases: f32, whole vectors, at most a bias and the scales of an int8 product.
+  template <bool kScaled>
   [[gnu::always_inline]] static void rows_plain(const TileOutput& out) {
+    const int cols = out.cols;
+    const float alpha = out.alpha;
+    const float* bias = out.bias;
+    const bool accumulate = out.accumulate;
     for (int r = 0; r < out.rows; ++r) {
       float* c = reinterpret_cast<float*>(out.c) + r * out.c_stride;
       const float* tile = out.tile + r * out.tile_stride;
-      for (int j = 0; j < out.cols; j += Width) {
-        F v = *reinterpret_cast<const Loose*>(tile + j) * out.alpha;
-        if (out.bias != nullptr) v += *reinterpret_cast<const Loose*>(out.bias + j);
-        if (out.accumulate) v += *reinterpret_cast<const Loose*>(c + j);
+      const float scale = kScaled ? out.row_scales[r] : 1;
+      for (int j = 0; j < cols; j += Width) {
+        F v = *reinterpret_cast<const Loose*>(tile + j);
+        if constexpr (kScaled) {
+          I whole = (I)v;
+          if (out.offsets != nullptr) whole -= (I)load(reinterpret_cast<const float*>(out.offsets + j), Width);
+          v = __builtin_convertvector(whole, F) * scale * *reinterpret_cast<const Loose*>(out.col_scales + j);
+        }
+        v *= alpha;
+        if (bias != nullptr) v += *reinterpret_cast<const Loose*>(bias + j);
+        if (accumulate) v += *reinterpret_cast<const Loose*>(c + j);
         *reinterpret_cast<Loose*>(c + j) = v;
       }
     }
@@ -123,8 +135,8 @@ struct TileWriter {
       case Activation::none:
         break;
     }
-    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.row_scales == nullptr && out.cols % Width == 0)
-      return rows_plain(out);
+    if (out.c_dtype == DType::f32 && out.pre == nullptr && out.cols % Width == 0)
+      return out.row_scales == nullptr ? rows_plain<false>(out) : rows_plain<true>(out);
     rows<Activation::none>(out);
   }
 };

@@ -1,0 +1,108 @@
+// arm64: products of f32 rows by panels of 12 columns (FMLA). One or two rows are read where they lie; more come
+// packed, [k][4 or 8], and an instruction takes one of them from a vector of four.
+#pragma once
+
+#if defined(__aarch64__)
+
+#include "attend/cpu/gemm/neon_tile.h"
+
+namespace attend::cpu::detail {
+
+template <int Rows, int Panels>
+struct RowSums {
+  float32x4_t of[Panels][Rows][3];
+
+  ATTEND_NEON_INLINE void clear() {
+#pragma GCC unroll 4
+    for (int p = 0; p < Panels; ++p)
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) of[p][r][0] = of[p][r][1] = of[p][r][2] = vdupq_n_f32(0);
+  }
+
+  template <int kLane>
+  ATTEND_NEON_INLINE void add_row(float32x4_t (&sum)[3], const float32x4_t (&w)[3], float32x4_t x) {
+#pragma GCC unroll 3
+    for (int v = 0; v < 3; ++v)
+      asm volatile("fmla %0.4s, %1.4s, %2.s[%c3]" : "+w"(sum[v]) : "w"(w[v]), "w"(x), "i"(kLane));
+  }
+
+  ATTEND_NEON_INLINE void add(const TileProduct& t, const std::byte* b) {
+    constexpr bool kPacked = Rows % 4 == 0;
+    constexpr std::int64_t kFetchRows = 512;
+    constexpr int kVectors = kPacked ? Rows / 4 : Rows;
+    const std::byte* a = t.a;
+    const std::int64_t row = t.a_row, a_step = t.a_k, b_step = t.b_k, apart = t.b_panel, ahead = t.b_ahead;
+    for (std::int64_t k = t.k; k > 0; --k, a += a_step, b += b_step) {
+      float32x4_t x[kVectors];
+#pragma GCC unroll 2
+      for (int i = 0; i < kVectors; ++i)
+        x[i] = kPacked ? vld1q_f32(reinterpret_cast<const float*>(a) + 4 * i)
+                       : vld1q_dup_f32(reinterpret_cast<const float*>(a + i * row));
+#pragma GCC unroll 4
+      for (int p = 0; p < Panels; ++p) {
+        const std::byte* from = b + p * apart;
+        float32x4_t w[3];
+#pragma GCC unroll 3
+        for (int v = 0; v < 3; ++v) w[v] = vld1q_f32(reinterpret_cast<const float*>(from) + 4 * v);
+        if constexpr (!kPacked) fetch(from, ahead);
+#pragma GCC unroll 2
+        for (int i = 0; i < kVectors; ++i) {
+          if constexpr (kPacked) {
+            add_row<0>(of[p][4 * i], w, x[i]);
+            add_row<1>(of[p][4 * i + 1], w, x[i]);
+            if (i == 1) fetch(a, kFetchRows);
+            add_row<2>(of[p][4 * i + 2], w, x[i]);
+            if (i == 0) fetch(from, ahead);
+            add_row<3>(of[p][4 * i + 3], w, x[i]);
+          } else {
+#pragma GCC unroll 3
+            for (int v = 0; v < 3; ++v) of[p][i][v] = vfmaq_f32(of[p][i][v], w[v], x[i]);
+          }
+        }
+      }
+    }
+  }
+
+  // The rows that the tile has.
+  template <bool kAdd>
+  ATTEND_NEON_INLINE void put(float* tile, std::int64_t panel, std::int64_t stride, int rows) const {
+#pragma GCC unroll 4
+    for (int p = 0; p < Panels; ++p, tile += panel)
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) {
+        if (r >= rows) break;
+#pragma GCC unroll 3
+        for (int v = 0; v < 3; ++v) put_four<kAdd>(tile + r * stride + 4 * v, of[p][r][v]);
+      }
+  }
+
+  ATTEND_NEON_INLINE void write(const TileProduct& t, float* tile) const {
+    t.add ? put<true>(tile, t.tile_panel, t.tile_stride, t.rows)
+          : put<false>(tile, t.tile_panel, t.tile_stride, t.rows);
+  }
+};
+
+// `Panels` panels at once, from panel `first` on.
+template <int Rows, int Panels>
+void multiply_rows(const TileProduct& t, int first) {
+  RowSums<Rows, Panels> sums;
+  sums.clear();
+  sums.add(t, t.b + first * t.b_panel);
+  sums.write(t, t.tile + first * t.tile_panel);
+}
+
+// Several panels of B at once: far-apart streams, which memory reads fastest. As many as there are registers for their
+// sums; more than four rows keep the arithmetic busy with one stream. Each element is summed in the same order.
+inline void multiply_rows_in_streams(const TileProduct& t) {
+  if (t.rows > 2) {
+    for (int first = 0; first < t.panels; first += 2) multiply_rows<4, 2>(t, first);
+  } else if (t.panels == 2) {
+    t.rows == 1 ? multiply_rows<1, 2>(t, 0) : multiply_rows<2, 2>(t, 0);
+  } else {
+    t.rows == 1 ? multiply_rows<1, 4>(t, 0) : multiply_rows<2, 4>(t, 0);
+  }
+}
+
+}  // namespace attend::cpu::detail
+
+#endif
