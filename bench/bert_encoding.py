@@ -13,7 +13,7 @@ many times faster ours is, and memory.
 
 On a GPU, bf16, the peer is transformers, compiled and eager. On the CPU it is torch's own functions: f32 by the faster of its
 BLAS and oneDNN with weights laid out once, measured before; bf16: the same in bfloat16; int8: torch's dynamically quantised
-layers (fbgemm); and ONNX Runtime (--onnxruntime: a program or a release's folder; bench/peers/onnxruntime.py says how to get
+layers (fbgemm, or qnnpack on arm64); and ONNX Runtime (--onnxruntime: a program or a release's folder; bench/peers/onnxruntime.py says how to get
 it) in f32, int8 and, on arm64, bf16.
 """
 import argparse
@@ -74,6 +74,8 @@ class Bert:
         layer.weight.data, layer.bias.data = weight, bias
         if weights == "bf16":
             return layer
+        engines = torch.backends.quantized.supported_engines
+        torch.backends.quantized.engine = "fbgemm" if "fbgemm" in engines else "qnnpack"
         return torch.quantization.quantize_dynamic(torch.nn.Sequential(layer), {torch.nn.Linear}, dtype=torch.qint8)
 
     def __call__(self, ids):

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "texts");
   app.add_option("--length", options.length, "tokens in each");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
-  app.add_option("--dtype", options.dtype, "bf16, f32 or fp8");
+  app.add_option("--dtype", options.dtype, "bf16, f32, bf16x3 or fp8");
   app.add_option("--recompute", options.recompute, "none, feed-forward or layer");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--reps", options.reps, "timed steps");

@@ -21,11 +21,12 @@ import tempfile
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
 from torch import nn
 
 from gpu_steps import WatchedMemory, print_table, torch_times
 from peers.llmc import LLMC
+from peers.torch_transformer import scaled_dot_product
+from side_by_side import write_safetensors
 
 VOCABULARY, WIDTH, HEADS, LAYERS = 50304, 768, 12, 12
 
@@ -39,7 +40,7 @@ class Block(nn.Module):
 
     def forward(self, x):
         q, k, v = (t.view(*t.shape[:2], HEADS, -1).transpose(1, 2) for t in self.qkv(self.ln_1(x)).chunk(3, -1))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = scaled_dot_product(q, k, v, causal=True)
         x = x + self.proj(y.transpose(1, 2).reshape(x.shape))
         return x + self.contract(F.gelu(self.expand(self.ln_2(x)), approximate="tanh"))
 
@@ -72,7 +73,7 @@ def save(model, folder, length):
             if parts[2] in ("qkv", "proj", "expand", "contract") and parts[3] == "weight":
                 parameter = parameter.t()
         tensors["transformer." + name.replace("norm.", "ln_f.")] = parameter.detach().contiguous().cpu()
-    save_file(tensors, os.path.join(folder, "model.safetensors"))
+    write_safetensors(os.path.join(folder, "model.safetensors"), tensors)
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "vocab_size": VOCABULARY, "n_positions": length}, file)
 

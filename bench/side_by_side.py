@@ -42,6 +42,20 @@ def bytes_of(tensor):
     return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
+def write_safetensors(path, tensors):
+    """name -> tensor, all of f32."""
+    header, at = {}, 0
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            file.write(bytes_of(tensor))
+
+
 def run_program(*command, ids=()):
     """What a program prints, a JSON object, when it is given ids."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, input=" ".join(map(str, ids)))
@@ -62,6 +76,10 @@ def linked(path, folder, compile_into):
     return program
 
 
+class Unable(Exception):
+    """A peer that this machine, or the version of it here, does not do the work with."""
+
+
 class Apart:
     """An object of Python in a process of its own, made there when it is first asked to run."""
 
@@ -77,9 +95,13 @@ class Apart:
             other.close()
         self.pipe.send(work)
         try:
-            return self.pipe.recv()
+            result = self.pipe.recv()
         except EOFError:
             raise SystemExit(f"{self.name}: its process ended")
+        if isinstance(result, Unable):
+            self.end()
+            raise result
+        return result
 
     def end(self):
         self.pipe.close()
@@ -89,13 +111,18 @@ class Apart:
 
 def serve(pipe, make, arguments):
     torch.set_grad_enabled(False)
-    runner = make(*arguments)
+    runner = None
     while True:
         try:
             work = pipe.recv()
         except EOFError:
             return
-        result = runner.run(*work)
+        try:
+            runner = runner or make(*arguments)
+            result = runner.run(*work)
+        except RuntimeError as error:  # what torch raises where it has no kernel
+            pipe.send(Unable(str(error).splitlines()[0]))
+            continue
         lines = pathlib.Path("/proc/self/status").read_text().splitlines()
         result["peak_mb"] = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
         pipe.send({key: value.float().cpu().numpy() if torch.is_tensor(value) else value for key, value in result.items()})
@@ -162,14 +189,19 @@ class Group:
 
     def interleave(self, rounds, *work):
         """name -> what its rounds gave; a first round warms up and tells the memory."""
-        results, peaks = {runner.name: [] for runner in self.runners}, {}
+        peaks, able = {}, []
         for runner in self.runners:
-            peaks[runner.name] = self.machine.watched(runner.run, *work)["peak_mb"]
+            try:
+                peaks[runner.name] = self.machine.watched(runner.run, *work)["peak_mb"]
+                able.append(runner)
+            except Unable as error:
+                print(f"  {runner.name:22} cannot here: {error}", flush=True)
+        results = {runner.name: [] for runner in able}
         for _ in range(rounds):
-            for runner in self.runners:
+            for runner in able:
                 results[runner.name].append(runner.run(*work))
             self.machine.measure(results[self.runners[0].name][0]["weights_mb"])
-        for runner in self.runners:
+        for runner in able:
             if isinstance(runner, Apart):
                 runner.end()
         return results, peaks

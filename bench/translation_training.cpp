@@ -45,7 +45,8 @@ nn::Sequences sentences(Backend& backend, const Options& options, std::uint32_t 
 }
 
 void run(const Options& options) {
-  const auto backend = open_backend(options.device, {.threads = options.threads});
+  const auto backend =
+      open_backend(options.device, {.threads = options.threads, .fast_products = options.dtype == "bf16x3"});
   const DType dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32;
   models::TransformerConfig config = models::transformer_preset(options.preset);
   config.vocabulary = (options.vocabulary + 7) / 8 * 8;
@@ -85,7 +86,7 @@ int main(int argc, char** argv) {
   app.add_option("--length", options.length, "tokens in each, on both sides");
   app.add_option("--vocabulary", options.vocabulary, "tokens");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
-  app.add_option("--dtype", options.dtype, "bf16 or f32");
+  app.add_option("--dtype", options.dtype, "bf16, f32 or bf16x3");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--reps", options.reps, "timed steps");
   return bench_main(app, argc, argv, [&] { run(options); });

@@ -50,10 +50,12 @@ def median_seconds(function, reps=9):
     return statistics.median(times)
 
 
-def scaled_dot_product(q, k, v, mask=None):
-    """[B, H, T, D] each; mask is added to the scores."""
+def scaled_dot_product(q, k, v, mask=None, causal=False):
+    """[B, H, T, D] each; mask is added to the scores. Older than torch 2 it is computed here."""
     if hasattr(F, "scaled_dot_product_attention"):
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
+    if causal:
+        mask = torch.full((q.shape[-2], k.shape[-2]), -math.inf).triu(1)
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
     return torch.softmax(scores if mask is None else scores + mask, -1) @ v
 
