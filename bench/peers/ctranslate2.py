@@ -5,7 +5,8 @@ It is given as a program (ctranslate2_run.cpp beside this, linked already) or as
     cmake -B build -DWITH_MKL=OFF -DWITH_DNNL=ON -DOPENMP_RUNTIME=COMP -DBUILD_CLI=OFF && cmake --build build
 That takes its products from oneDNN. With oneDNN 2 (Debian 12: libdnnl-dev) src/ops/conv1d_cpu.cc does not compile: an
 `#undef CT2_WITH_DNNL` at its top leaves it out of the convolutions, which no translation has. The released packages for
-x86-64 have MKL instead: -DWITH_MKL=ON where that is installed.
+x86-64 have MKL instead: -DWITH_MKL=ON where that is installed. On arm64 oneDNN 2 is of no use: -DWITH_DNNL=OFF
+-DWITH_OPENBLAS=ON -DWITH_RUY=ON.
 
 Greedily it computes what ours does. With beams it ends when as many hypotheses have ended as there are beams, and divides
 sums by length^0.6; ours goes on while an open one can still win, and divides by ((5 + length) / 6)^0.6.
