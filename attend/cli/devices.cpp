@@ -6,6 +6,7 @@
 #include <fstream>
 #include <ostream>
 #include <string>
+#include <utility>
 
 #include "attend/backends.h"
 #include "attend/base/thread_pool.h"
@@ -32,10 +33,23 @@ std::string proc_value(const char* path, std::string_view key) {
   return "";
 }
 
-// arm64 kernels give no model name; some machines tell it in the device tree.
+// Linux on arm64 gives no name of the processor, only the numbers of who made it and of the part; these are Arm's own.
+std::string arm_model() {
+  const std::string maker = proc_value("/proc/cpuinfo", "CPU implementer");
+  const std::string part = proc_value("/proc/cpuinfo", "CPU part");
+  if (maker.empty() || part.empty()) return "";
+  constexpr std::pair<std::string_view, std::string_view> kParts[] = {
+      {"0xd03", "Cortex-A53"},  {"0xd05", "Cortex-A55"},  {"0xd07", "Cortex-A57"},  {"0xd08", "Cortex-A72"},
+      {"0xd09", "Cortex-A73"},  {"0xd0a", "Cortex-A75"},  {"0xd0b", "Cortex-A76"},  {"0xd41", "Cortex-A78"},
+      {"0xd0c", "Neoverse-N1"}, {"0xd40", "Neoverse-V1"}, {"0xd49", "Neoverse-N2"}, {"0xd4f", "Neoverse-V2"}};
+  for (const auto& [number, name] : kParts)
+    if (maker == "0x41" && part == number) return std::string(name);
+  return fmt::format("implementer {}, part {}", maker, part);
+}
+
 std::string cpu_model() {
   std::string model = proc_value("/proc/cpuinfo", "model name");
-  if (model.empty()) std::getline(std::ifstream("/proc/device-tree/model"), model, '\0');
+  if (model.empty()) model = arm_model();
   return model.empty() ? "unknown model" : model;
 }
 
