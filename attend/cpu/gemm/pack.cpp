@@ -30,14 +30,24 @@ void transpose_four(const float* from, std::int64_t row_step, float* to, std::in
   for (int q = 0; q < 4; ++q) std::memcpy(to + q * width, &out[q], 16);
 }
 
+// A few words without a call.
+void copy_row(const float* from, int count, float* to) {
+  if (count > 16) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * 4);
+    return;
+  }
+  int i = 0;
+  for (; i + 4 <= count; i += 4) std::memcpy(to + i, from + i, 16);
+  for (; i < count; ++i) std::memcpy(to + i, from + i, 4);
+}
+
 // 32-bit words of any meaning.
 void pack_words(const Operand& from, int rows, int width, std::int64_t k, float* to) {
   const float* data = reinterpret_cast<const float*>(from.data);
   if (rows < width)
     for (std::int64_t kk = 0; kk < k; ++kk) std::fill(to + kk * width + rows, to + (kk + 1) * width, 0.0f);
   if (from.row_step == 1) {
-    for (std::int64_t kk = 0; kk < k; ++kk)
-      std::memcpy(to + kk * width, data + kk * from.k_step, static_cast<std::size_t>(rows) * 4);
+    for (std::int64_t kk = 0; kk < k; ++kk) copy_row(data + kk * from.k_step, rows, to + kk * width);
     return;
   }
   const std::int64_t whole = k / 4 * 4;
