@@ -50,14 +50,14 @@ class TrainCommand : public testing::Test {
 };
 
 TEST_F(TrainCommand, LearnsAToyLanguageAndTranslatesIt) {
-  // To an end that all seeds reach: eight of them gave 90.3 to 100. With a rate that stays up, 800 steps gave 75 to
-  // 100, and rounding decided.
+  // To an end that all seeds reach, so that rounding does not decide: 14 of 14 gave 100 on arm64. After 1,000 steps ten
+  // gave 90.3 to 100 there, and the build for ASan, which rounds otherwise, 82.6.
   const Outcome trained =
-      run_attend(toy({"--steps", "1000", "--schedule", "linear", "--learning-rate", "0.004", "--validate-every", "250",
+      run_attend(toy({"--steps", "1600", "--schedule", "linear", "--learning-rate", "0.004", "--validate-every", "400",
                       "--dropout", "0", "--tokens", "512", "--average", "2"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.out.find("attend translate --model"), std::string::npos) << trained.out;
-  EXPECT_GT(logged("validation").back()["validation"]["bleu"].get<double>(), 90);
+  EXPECT_GT(logged("validation").back()["validation"]["bleu"].get<double>(), 95);
   for (const char* file : {"config.json", "model.safetensors", "tokenizer.json", "recipe.json", "state.safetensors"})
     EXPECT_TRUE(fs::exists(folder_ / "model" / file)) << file;
   const Outcome translated =
