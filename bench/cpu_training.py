@@ -104,6 +104,9 @@ def main():
     parser.add_argument("--only", nargs="+", default=["gpt2", "base"], choices=["gpt2", "base"])
     parser.add_argument("--dtypes", nargs="+", default=["f32", "bf16x3", "bf16"])
     options = parser.parse_args()
+    for program in ("gpt2_training", "translation_training"):
+        if not (options.programs / program).exists():
+            raise SystemExit(f"there is no {options.programs / program}: ninja -C build bench, then give build/bench")
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     print(f"torch {torch.__version__}, {options.threads} threads; medians of {options.rounds} rounds")

@@ -54,7 +54,7 @@ constexpr Kernel kF32{.name = "neon f32",
                       .multiply = multiply_f32,
                       .write = write_neon,
                       .dot = dot_neon<F32Dot>,
-                      .dot_rows = 8,
+                      .dot_rows = kDotRows,
                       .streams = kStreams,
                       .stream_rows = 4};
 
@@ -76,7 +76,7 @@ constexpr Kernel kBf16{.name = "neon bf16",
                        .multiply = multiply_by_pairs<Bf16Pairs>,
                        .write = write_neon,
                        .dot = dot_neon<Bf16Dot>,
-                       .dot_rows = 8,
+                       .dot_rows = kDotRows,
                        .streams = kStreams,
                        .stream_rows = kRows};
 

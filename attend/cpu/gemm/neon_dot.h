@@ -9,10 +9,10 @@
 
 namespace attend::cpu::detail {
 
-// What one instruction multiplies: kUnit neighbouring k of a row and a column, into four partial sums.
+// What one instruction multiplies: a vector of neighbouring k of a row and of a column, into four partial sums.
 struct F32Dot {
   using Vector = float32x4_t;
-  static constexpr int kUnit = 4, kBytes = 4;
+  static constexpr int kBytes = 4;
   ATTEND_NEON_INLINE static Vector load(const std::byte* from) {
     return vld1q_f32(reinterpret_cast<const float*>(from));
   }
@@ -24,7 +24,7 @@ struct F32Dot {
 
 struct Bf16Dot {
   using Vector = uint16x8_t;
-  static constexpr int kUnit = 8, kBytes = 2;
+  static constexpr int kBytes = 2;
   ATTEND_NEON_INLINE static Vector load(const std::byte* from) {
     return vld1q_u16(reinterpret_cast<const std::uint16_t*>(from));
   }
@@ -38,12 +38,14 @@ struct Bf16Dot {
   }
 };
 
+constexpr int kDotRows = 8;  // at once; more are faster packed
+
 // Rows by Columns columns `apart` bytes apart, whose results lie tile_apart apart. Sets of sums take turns where one
 // would wait for itself.
 template <class Step, int Rows, int Columns, int Sets>
 void dot_block(const DotProduct& d, const std::byte* b, std::int64_t apart, float* tile, std::int64_t tile_apart) {
   static_assert(4 % Sets == 0);
-  constexpr std::int64_t kVector = 16, kLine = 64, kAhead = 1024;
+  constexpr std::int64_t kVector = 16, kLine = 64;
   float32x4_t acc[Sets][Rows][Columns];
 #pragma GCC unroll 4
   for (int s = 0; s < Sets; ++s)
@@ -66,7 +68,7 @@ void dot_block(const DotProduct& d, const std::byte* b, std::int64_t apart, floa
   std::int64_t at = 0;
   for (; at + kLine <= bytes; at += kLine) {
 #pragma GCC unroll 4
-    for (int c = 0; c < Columns; ++c) __builtin_prefetch(b + c * apart + at + kAhead);
+    for (int c = 0; c < Columns; ++c) __builtin_prefetch(b + c * apart + at + kFetch);
 #pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) step(v % Sets, d.a + at + v * kVector, b + at + v * kVector);
   }
@@ -96,11 +98,11 @@ void dot_rows(const DotProduct& d) {
 
 template <class Step>
 void dot_neon(const DotProduct& d) {
-  static constexpr void (*kByRows[])(const DotProduct&) = {dot_rows<Step, 1>, dot_rows<Step, 2>, dot_rows<Step, 3>,
-                                                           dot_rows<Step, 4>, dot_rows<Step, 5>, dot_rows<Step, 6>,
-                                                           dot_rows<Step, 7>, dot_rows<Step, 8>};
+  static constexpr void (*kByRows[kDotRows])(const DotProduct&) = {
+      dot_rows<Step, 1>, dot_rows<Step, 2>, dot_rows<Step, 3>, dot_rows<Step, 4>,
+      dot_rows<Step, 5>, dot_rows<Step, 6>, dot_rows<Step, 7>, dot_rows<Step, 8>};
   for (DotProduct part = d; part.rows > 0;) {
-    const int count = part.rows < 8 ? part.rows : 8;
+    const int count = part.rows < kDotRows ? part.rows : kDotRows;
     kByRows[count - 1](part);
     part.rows -= count;
     part.a += count * part.a_row;
