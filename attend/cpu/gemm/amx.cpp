@@ -235,31 +235,24 @@ ATTEND_AMX void multiply_split(const TileProduct& t) {
 }
 
 // One row: vectors. More: tiles, two panels at a time.
-template <class Tiles>
-void stream_tiles(const TileProduct& t) {
-  using Rows = typename Tiles::Rows;
-  if (t.rows == 1)
-    return t.panels == 2 ? multiply_amx_row<Rows, 2>(t, 0, 0) : multiply_amx_row<Rows, kStreams>(t, 0, 0);
-  TileProduct part = t;
-  for (int i = 0; i < t.panels; i += 2, part.b += 2 * t.b_panel, part.tile += 2 * t.tile_panel)
-    multiply_two_panels<Tiles>(part);
-}
+int streams_of_tiles(std::int64_t rows) { return rows > 16 ? 0 : rows > 1 ? 2 : kStreams; }
 
 template <class Tiles>
 void multiply(const TileProduct& t) {
-  if (t.panels > 1) return stream_tiles<Tiles>(t);
-  if (t.rows == 1) return multiply_amx_row<typename Tiles::Rows, 1>(t, 0, 0);
+  using Rows = typename Tiles::Rows;
+  if (t.rows == 1 && t.panels > 2) return multiply_amx_row<Rows, kStreams>(t);
+  if (t.rows == 1) return t.panels == 2 ? multiply_amx_row<Rows, 2>(t) : multiply_amx_row<Rows, 1>(t);
+  if (t.panels > 1) return multiply_two_panels<Tiles>(t);
   if (t.rows > 16)
     t.cols > 16 ? multiply_tiles<Tiles, 2, 2>(t) : multiply_tiles<Tiles, 2, 1>(t);
   else
     t.cols > 16 ? multiply_tiles<Tiles, 1, 2>(t) : multiply_tiles<Tiles, 1, 1>(t);
 }
 
+int streams_of_planes(std::int64_t rows) { return rows > 1 ? 0 : 2; }
+
 void multiply_planes(const TileProduct& t) {
-  if (t.panels > 1) {
-    for (int first = 0; first < t.panels; first += 2) multiply_split_row<2>(t, first);
-    return;
-  }
+  if (t.panels > 1) return multiply_split_row<2>(t);
   if (t.rows > 16)
     t.cols > 16 ? multiply_split<2, 2>(t) : multiply_split<2, 1>(t);
   else
@@ -297,8 +290,7 @@ constexpr Kernel kBf16{.name = "amx bf16",
                        .write = write_amx,
                        .begin = begin_tiles,
                        .end = end_tiles,
-                       .streams = kStreams,
-                       .stream_rows = 16};
+                       .streams = streams_of_tiles};
 
 constexpr Kernel kSplit{.name = "amx split",
                         .element = DType::bf16,
@@ -322,8 +314,7 @@ constexpr Kernel kSplit{.name = "amx split",
                         .write = write_amx,
                         .begin = begin_tiles,
                         .end = end_tiles,
-                        .streams = kStreams,
-                        .stream_rows = 1};
+                        .streams = streams_of_planes};
 
 constexpr Kernel kInt8{.name = "amx int8",
                        .element = DType::i8,
@@ -347,8 +338,7 @@ constexpr Kernel kInt8{.name = "amx int8",
                        .quantise = quantise_avx512,
                        .begin = begin_tiles,
                        .end = end_tiles,
-                       .streams = kStreams,
-                       .stream_rows = 16};
+                       .streams = streams_of_tiles};
 
 void dot(const DotProduct& d) {
   if (d.a_packed == nullptr || d.cols < kDotColumns) return dot_bf16_avx512(d);

@@ -74,22 +74,22 @@ struct Bf16Rows {
   ATTEND_AVX512_INLINE static Acc zero() { return _mm512_setzero_ps(); }
 };
 
-// Row `row` by panels [first, first + Panels). Tiles start from what is there (add), as AMX's do.
+// One row by Panels panels. Tiles start from what is there (add), as AMX's do.
 template <class Rows, int Panels>
-ATTEND_AVX512 void multiply_amx_row(const TileProduct& t, int row, int first) {
+ATTEND_AVX512 void multiply_amx_row(const TileProduct& t) {
   typename Rows::Acc total[Panels][2];
   typename Rows::Sums sums[Panels][2];
 #pragma GCC unroll 4
   for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
-      const float* tile = t.tile + (first + p) * t.tile_panel + row * t.tile_stride + 16 * v;
+      const float* tile = t.tile + p * t.tile_panel + 16 * v;
       total[p][v] = t.add ? Rows::load(tile) : Rows::zero();
       Rows::clear(sums[p][v]);
     }
   __m512i offset = _mm512_setzero_si512();
-  const std::byte* a = t.a + row * t.a_row;
-  const std::byte* b = t.b + first * t.b_panel;
+  const std::byte* a = t.a;
+  const std::byte* b = t.b;
   const std::int64_t apart = t.b_panel;
   for (std::int64_t k = t.k; k > 0; k -= Rows::kDepth, a += t.a_k) {
     for (int word = 0; word < 16; ++word, b += 128) {
@@ -110,14 +110,13 @@ ATTEND_AVX512 void multiply_amx_row(const TileProduct& t, int row, int first) {
 #pragma GCC unroll 4
   for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v)
-      Rows::store(t.tile + (first + p) * t.tile_panel + row * t.tile_stride + 16 * v, Rows::less(total[p][v], offset));
+    for (int v = 0; v < 2; ++v) Rows::store(t.tile + p * t.tile_panel + 16 * v, Rows::less(total[p][v], offset));
 }
 
 // One row by Panels panels of f32 split into bf16 pieces, [k / 32][hi, lo][16 pairs][32][2]: lo*hi, hi*hi and hi*lo of
 // 32 k, each summed apart and then added, as the tiles add them.
 template <int Panels>
-ATTEND_AVX512 void multiply_split_row(const TileProduct& t, int first) {
+ATTEND_AVX512 void multiply_split_row(const TileProduct& t) {
   using Rows = Bf16Rows;
   __m512 total[Panels][2];
   Rows::Sums low[Panels][2], high[Panels][2];
@@ -125,11 +124,11 @@ ATTEND_AVX512 void multiply_split_row(const TileProduct& t, int first) {
   for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 2
     for (int v = 0; v < 2; ++v) {
-      total[p][v] = t.add ? Rows::load(t.tile + (first + p) * t.tile_panel + 16 * v) : Rows::zero();
+      total[p][v] = t.add ? Rows::load(t.tile + p * t.tile_panel + 16 * v) : Rows::zero();
       Rows::clear(low[p][v]), Rows::clear(high[p][v]);
     }
   const std::int64_t apart = t.b_panel, a_low = t.a_k / 2;
-  const std::byte* b = t.b + first * t.b_panel;
+  const std::byte* b = t.b;
   const std::byte* a = t.a;
   for (std::int64_t k = t.k; k > 0; k -= Rows::kDepth, a += t.a_k) {
     for (int word = 0; word < 16; ++word, b += 128) {
@@ -168,7 +167,7 @@ ATTEND_AVX512 void multiply_split_row(const TileProduct& t, int first) {
 #pragma GCC unroll 2
   for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) Rows::store(t.tile + (first + p) * t.tile_panel + 16 * v, total[p][v]);
+    for (int v = 0; v < 2; ++v) Rows::store(t.tile + p * t.tile_panel + 16 * v, total[p][v]);
 }
 
 }  // namespace attend::cpu::detail

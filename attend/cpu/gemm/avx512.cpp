@@ -333,8 +333,7 @@ constexpr Kernel kF32{.name = "avx512 f32",
                       .write = write_avx512,
                       .dot = dot<F32Step>,
                       .dot_rows = 16,
-                      .streams = kStreams,
-                      .stream_rows = kStreamRows};
+                      .streams = streams_of};
 
 constexpr Kernel kBf16{.name = "avx512 bf16",
                        .element = DType::bf16,
@@ -356,8 +355,7 @@ constexpr Kernel kBf16{.name = "avx512 bf16",
                        .write = write_avx512,
                        .dot = dot_bf16_avx512,
                        .dot_rows = 16,
-                       .streams = kStreams,
-                       .stream_rows = kStreamRows};
+                       .streams = streams_of};
 
 constexpr Kernel kInt8{.name = "avx512 vnni",
                        .element = DType::i8,
@@ -379,8 +377,7 @@ constexpr Kernel kInt8{.name = "avx512 vnni",
                        .write = write_avx512,
                        .quantise = quantise_avx512,
                        .a_offset = 128,
-                       .streams = kStreams,
-                       .stream_rows = kStreamRows};
+                       .streams = streams_of};
 
 }  // namespace
 

@@ -58,14 +58,14 @@ ATTEND_AVX512_INLINE __m512i broadcast_word(const std::byte* from) {
 // Few rows by Panels panels of B at once (TileProduct::panels): memory decides, and gives a thread more in far-apart
 // streams. Each element is summed in the order in which multiply_rows sums it.
 template <class Step, int Rows, int Panels>
-ATTEND_AVX512 void multiply_streams(const TileProduct& t, int first) {
+ATTEND_AVX512 void multiply_streams(const TileProduct& t) {
   typename Step::Acc acc[Panels][Rows][2];
 #pragma GCC unroll 4
   for (int p = 0; p < Panels; ++p)
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) acc[p][r][0] = acc[p][r][1] = Step::zero();
   const std::byte* a = t.a;
-  const std::byte* b = t.b + first * t.b_panel;
+  const std::byte* b = t.b;
   const std::int64_t apart = t.b_panel, ahead = t.b_ahead;
   for (std::int64_t k = t.k / Step::kUnit; k > 0; --k, a += t.a_k, b += t.b_k) {
     __m512i x[Rows];
@@ -90,7 +90,7 @@ ATTEND_AVX512 void multiply_streams(const TileProduct& t, int first) {
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 2
       for (int v = 0; v < 2; ++v) {
-        float* to = t.tile + (first + p) * t.tile_panel + r * t.tile_stride + 16 * v;
+        float* to = t.tile + p * t.tile_panel + r * t.tile_stride + 16 * v;
         Step::store(to, t.add ? Step::plus(acc[p][r][v], to) : acc[p][r][v]);
       }
 }
@@ -146,7 +146,10 @@ ATTEND_AVX512 void multiply_in_turns(const TileProduct& t) {
       }
 }
 
-constexpr int kStreams = 4, kStreamRows = 8;
+constexpr int kStreams = 4;
+
+// No more streams than are read together, or take turns: a panel that waits is a stream that starts anew.
+inline int streams_of(std::int64_t rows) { return rows > 8 ? 0 : rows == 4 || rows == 5 ? 2 : kStreams; }
 
 // As many panels at once as the registers hold the sums of, or in turns.
 template <class Step>
@@ -159,25 +162,14 @@ void multiply_in_streams(const TileProduct& t) {
     return kByRows[t.rows - 6][t.panels == 2 ? 0 : 1](t);
   }
   if (t.panels == 2) {
-    static constexpr void (*kByRows[])(const TileProduct&, int) = {
-        multiply_streams<Step, 1, 2>, multiply_streams<Step, 2, 2>, multiply_streams<Step, 3, 2>,
-        multiply_streams<Step, 4, 2>, multiply_streams<Step, 5, 2>};
-    return kByRows[t.rows - 1](t, 0);
+    static constexpr Multiply kByRows[] = {multiply_streams<Step, 1, 2>, multiply_streams<Step, 2, 2>,
+                                           multiply_streams<Step, 3, 2>, multiply_streams<Step, 4, 2>,
+                                           multiply_streams<Step, 5, 2>};
+    return kByRows[t.rows - 1](t);
   }
-  switch (t.rows) {
-    case 1:
-      return multiply_streams<Step, 1, 4>(t, 0);
-    case 2:
-      return multiply_streams<Step, 2, 4>(t, 0);
-    case 3:
-      return multiply_streams<Step, 3, 4>(t, 0);
-    case 4:
-      multiply_streams<Step, 4, 2>(t, 0);
-      return multiply_streams<Step, 4, 2>(t, 2);
-    default:
-      multiply_streams<Step, 5, 2>(t, 0);
-      return multiply_streams<Step, 5, 2>(t, 2);
-  }
+  static constexpr Multiply kByRows[] = {multiply_streams<Step, 1, kStreams>, multiply_streams<Step, 2, kStreams>,
+                                         multiply_streams<Step, 3, kStreams>};
+  kByRows[t.rows - 1](t);
 }
 
 }  // namespace attend::cpu::detail

@@ -63,7 +63,7 @@ class Blocked {
     width_ = a_in_place_ ? tall : ceil_div(tall, kernel.row_multiple) * kernel.row_multiple;
     // Whole tiles of rows are read where they lie too, and one row alone.
     const bool whole = job.m % kernel.row_multiple == 0 || job.quantised.rows != nullptr ||
-                       (job.m == 1 && job.b_panels != nullptr && kernel.stream_rows > 0);
+                       (job.m == 1 && job.b_panels != nullptr && kernel.streams(1) > 0);
     if (kernel.a_tiles && same && whole && job.a.k_step == 1 && job.k % kernel.k_step == 0) a_in_place_ = true;
     b_in_place_ = kernel.in_place > 0 && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
                   (job.m <= 2 * kernel.mr || job.n * job.k <= 8192);
@@ -71,7 +71,7 @@ class Blocked {
     kc_ = b_in_place_ && job.m <= 8 ? kStreamed : kernel.kc;
     direct_ = plain() && (kernel.add_in_c || (one_pass_ && job.k <= kc_));
     share_b_ = job.b_panels == nullptr && !b_in_place_ && job.m > kernel.mc;
-    streams_ = job.b_panels != nullptr && job.m <= kernel.stream_rows && one_pass_;
+    streams_ = job.b_panels != nullptr && one_pass_ ? kernel.streams(job.m) : 0;
   }
 
   // Piece by piece; each is work of its own, whose stages follow from where it begins.
@@ -116,7 +116,7 @@ class Blocked {
     across_ = ceil_div(ceil_div(n_, kernel_.nr), unit_);
     const std::int64_t tasks = ceil_div(ceil_div(job_.m, width_), plan_.high) * across_;
     // Few rows, where memory decides: as much at once as there is, in as many streams as the kernel follows.
-    const std::int64_t longest = streams_ ? tasks : plan_.wide / unit_, shortest = streams_ ? kernel_.streams : 1;
+    const std::int64_t longest = streams_ > 0 ? tasks : plan_.wide / unit_, shortest = std::max(1, streams_);
     return {ThreadPool::runs<&Blocked::quantise_rows>(rows, few, *this),
             ThreadPool::runs<&Blocked::pack_groups>(groups, 1, *this),
             ThreadPool::runs<&Blocked::run_tasks>(tasks, longest, *this, shortest)};
@@ -220,7 +220,7 @@ class Blocked {
 
   void run_task(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end) {
     if (kernel_.begin != nullptr) kernel_.begin(std::min(width_, job_.m));
-    if (streams_)
+    if (streams_ > 0)
       stream_panels(n_begin, n_end);
     else
       multiply_panels(m_begin, m_end, n_begin, n_end);
@@ -232,7 +232,7 @@ class Blocked {
   void stream_panels(std::int64_t n_begin, std::int64_t n_end) {
     const std::int64_t slices = std::max<std::int64_t>(1, ceil_div(k_, kc_)), slot = width_ * kernel_.nr;
     const std::int64_t deep = kernel_.padded(ceil_div(k_, slices));
-    float* tiles = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(kernel_.streams * slot * 4)));
+    float* tiles = reinterpret_cast<float*>(task_tiles.get(static_cast<std::size_t>(streams_ * slot * 4)));
     const auto some = [&](std::int64_t first, int count, std::int64_t apart) {
       for (std::int64_t s = 0; s < slices; ++s) {
         const std::int64_t from = s * deep, depth = std::min(deep, k_ - from);
@@ -244,10 +244,10 @@ class Blocked {
       }
       for (int i = 0; i < count; ++i) write(0, first + i * apart, tiles + i * slot);
     };
-    const std::int64_t each = (n_end - n_begin) / kernel_.streams;
-    for (std::int64_t j = 0; j < each; ++j) some(n_begin + j, kernel_.streams, each);
-    std::int64_t j = n_begin + each * kernel_.streams;
-    for (; j + 1 < n_end && kernel_.streams > 1; j += 2) some(j, 2, 1);
+    const std::int64_t each = (n_end - n_begin) / streams_;
+    for (std::int64_t j = 0; j < each; ++j) some(n_begin + j, streams_, each);
+    std::int64_t j = n_begin + each * streams_;
+    for (; j + 1 < n_end && streams_ > 1; j += 2) some(j, 2, 1);
     if (j < n_end) some(j, 1, 0);
   }
 
@@ -415,8 +415,8 @@ class Blocked {
   std::int64_t width_ = 0;  // rows of a panel of A
   bool a_in_place_ = false, b_in_place_ = false, share_b_ = false, one_pass_ = true;
   std::int64_t kc_ = 0;
-  bool direct_ = false;   // whole tiles go straight to C
-  bool streams_ = false;  // few rows by panels packed ahead: see stream_panels
+  bool direct_ = false;  // whole tiles go straight to C
+  int streams_ = 0;      // of few rows by panels packed ahead: see stream_panels
   Plan plan_;
   Side sides_[2] = {};
   std::int64_t unit_ = 1, across_ = 1;            // panels of B in the smallest task, and such tasks side by side

@@ -42,8 +42,8 @@ struct TileProduct {
   // fetch_units units of k.
   const std::byte* fetch = nullptr;
   std::int64_t fetch_step = 0, fetch_also = 0;
-  // More than one (two, or kernel.streams): so many panels of B at once, b_panel bytes apart, each into a tile of
-  // whole columns; the tiles lie tile_panel numbers apart.
+  // More than one (two, or what kernel.streams says): so many panels of B at once, b_panel bytes apart, each into a
+  // tile of whole columns; the tiles lie tile_panel numbers apart.
   int panels = 1;
   std::int64_t b_panel = 0, tile_panel = 0;
   int rows = 0, cols = 0;
@@ -128,9 +128,9 @@ struct Kernel {
   int dot_rows = 0;         // dot is the faster way up to this many rows
   Pack pack_dot = nullptr;  // from dot_packs rows on, and k in whole steps: packed for dot in a panel of 16
   int dot_packs = 0;
-  // Panels that are multiplied at once by up to stream_rows rows, where memory decides: far-apart streams are what it
-  // reads fastest.
-  int streams = 1, stream_rows = 0;
+  // Panels that are multiplied at once by so many rows, where memory decides: far-apart streams are what it reads
+  // fastest. 4, 2, or 1: one by one; 0: these are not few rows.
+  int (*streams)(std::int64_t rows) = [](std::int64_t) { return 0; };
 
   std::int64_t element_bytes() const { return static_cast<std::int64_t>(bytes_of(element)) * planes; }
   std::int64_t padded(std::int64_t k) const { return (k + k_step - 1) / k_step * k_step; }

@@ -22,17 +22,24 @@ constexpr int kRowsInPlace = 2;
 
 void multiply_f32(const TileProduct& t) {
   if (t.panels > 1) return multiply_rows_in_streams(t);
-  if (t.a_row == 4 && t.a_k >= 16) return t.rows > 4 ? multiply_rows<8, 1>(t, 0) : multiply_rows<4, 1>(t, 0);
-  t.rows == 1 ? multiply_rows<1, 1>(t, 0) : multiply_rows<2, 1>(t, 0);
+  static constexpr void (*kByRows[])(const TileProduct&) = {
+      multiply_rows<1, 1>, multiply_rows<2, 1>, multiply_rows<4, 1>, multiply_rows<4, 1>,
+      multiply_rows<5, 1>, multiply_rows<6, 1>, multiply_rows<7, 1>, multiply_rows<8, 1>};
+  kByRows[t.rows - 1](t);
 }
 
 // The width of the panel is in the step of A: 16 bytes a pair of rows and plane.
 template <class Step>
 void multiply_by_pairs(const TileProduct& t) {
   if (t.panels > 1) return multiply_pairs_in_streams<Step>(t);
-  static constexpr void (*kByPairs[])(const TileProduct&, int) = {
-      multiply_pairs<Step, 1, 1>, multiply_pairs<Step, 2, 1>, multiply_pairs<Step, 3, 1>, multiply_pairs<Step, 4, 1>};
-  kByPairs[t.a_k / (16 * Step::kPlanes) - 1](t, 0);
+  static constexpr void (*kByPairs[])(const TileProduct&) = {multiply_pairs<Step, 1, 1>, multiply_pairs<Step, 2, 1>,
+                                                             multiply_pairs<Step, 3, 1>, multiply_pairs<Step, 4, 1>};
+  kByPairs[t.a_k / (16 * Step::kPlanes) - 1](t);
+}
+
+template <int kMost>
+int streams(std::int64_t rows) {
+  return rows > kMost ? 0 : rows > 2 ? kStreamsOfMany : kStreams;
 }
 
 void write_neon(const TileOutput& out) { TileWriter<4>::write(out); }
@@ -55,8 +62,7 @@ constexpr Kernel kF32{.name = "neon f32",
                       .write = write_neon,
                       .dot = dot_neon<F32Dot>,
                       .dot_rows = kDotRows,
-                      .streams = kStreams,
-                      .stream_rows = 4};
+                      .streams = streams<4>};
 
 constexpr Kernel kBf16{.name = "neon bf16",
                        .element = DType::bf16,
@@ -77,8 +83,7 @@ constexpr Kernel kBf16{.name = "neon bf16",
                        .write = write_neon,
                        .dot = dot_neon<Bf16Dot>,
                        .dot_rows = kDotRows,
-                       .streams = kStreams,
-                       .stream_rows = kRows};
+                       .streams = streams<kRows>};
 
 constexpr Kernel kSplit{.name = "neon split",
                         .element = DType::bf16,
@@ -98,8 +103,7 @@ constexpr Kernel kSplit{.name = "neon split",
                         .pack_b = pack_bf16<2>,
                         .multiply = multiply_by_pairs<SplitPairs>,
                         .write = write_neon,
-                        .streams = kStreams,
-                        .stream_rows = kRows};
+                        .streams = streams<kRows>};
 
 constexpr Kernel kInt8{.name = "neon int8",
                        .element = DType::i8,
@@ -119,8 +123,7 @@ constexpr Kernel kInt8{.name = "neon int8",
                        .multiply = multiply_by_pairs<Int8Pairs>,
                        .write = write_neon,
                        .quantise = quantise_neon,
-                       .streams = kStreams,
-                       .stream_rows = kRows};
+                       .streams = streams<kRows>};
 
 }  // namespace
 

@@ -19,18 +19,21 @@ struct RowSums {
       for (int r = 0; r < Rows; ++r) of[p][r][0] = of[p][r][1] = of[p][r][2] = vdupq_n_f32(0);
   }
 
+  // Row first + kLane, if there is such a row.
   template <int kLane>
-  ATTEND_NEON_INLINE void add_row(float32x4_t (&sum)[3], const float32x4_t (&w)[3], float32x4_t x) {
+  ATTEND_NEON_INLINE void add_row(int p, int first, const float32x4_t (&w)[3], float32x4_t x) {
+    if (first + kLane >= Rows) return;
 #pragma GCC unroll 3
     for (int v = 0; v < 3; ++v)
-      asm volatile("fmla %0.4s, %1.4s, %2.s[%c3]" : "+w"(sum[v]) : "w"(w[v]), "w"(x), "i"(kLane));
+      asm volatile("fmla %0.4s, %1.4s, %2.s[%c3]" : "+w"(of[p][first + kLane][v]) : "w"(w[v]), "w"(x), "i"(kLane));
   }
 
-  ATTEND_NEON_INLINE void add(const TileProduct& t, const std::byte* b) {
-    constexpr bool kPacked = Rows % 4 == 0;
+  ATTEND_NEON_INLINE void add(const TileProduct& t) {
+    constexpr bool kPacked = Rows > 2;
     constexpr std::int64_t kFetchRows = 512;
-    constexpr int kVectors = kPacked ? Rows / 4 : Rows;
+    constexpr int kVectors = kPacked ? (Rows + 3) / 4 : Rows;
     const std::byte* a = t.a;
+    const std::byte* b = t.b;
     const std::int64_t row = t.a_row, a_step = t.a_k, b_step = t.b_k, apart = t.b_panel, ahead = t.b_ahead;
     for (std::int64_t k = t.k; k > 0; --k, a += a_step, b += b_step) {
       float32x4_t x[kVectors];
@@ -48,12 +51,12 @@ struct RowSums {
 #pragma GCC unroll 2
         for (int i = 0; i < kVectors; ++i) {
           if constexpr (kPacked) {
-            add_row<0>(of[p][4 * i], w, x[i]);
-            add_row<1>(of[p][4 * i + 1], w, x[i]);
+            add_row<0>(p, 4 * i, w, x[i]);
+            add_row<1>(p, 4 * i, w, x[i]);
             if (i == 1) fetch(a, kFetchRows);
-            add_row<2>(of[p][4 * i + 2], w, x[i]);
+            add_row<2>(p, 4 * i, w, x[i]);
             if (i == 0) fetch(from, ahead);
-            add_row<3>(of[p][4 * i + 3], w, x[i]);
+            add_row<3>(p, 4 * i, w, x[i]);
           } else {
 #pragma GCC unroll 3
             for (int v = 0; v < 3; ++v) of[p][i][v] = vfmaq_f32(of[p][i][v], w[v], x[i]);
@@ -76,31 +79,26 @@ struct RowSums {
       }
   }
 
-  ATTEND_NEON_INLINE void write(const TileProduct& t, float* tile) const {
-    t.add ? put<true>(tile, t.tile_panel, t.tile_stride, t.rows)
-          : put<false>(tile, t.tile_panel, t.tile_stride, t.rows);
+  ATTEND_NEON_INLINE void write(const TileProduct& t) const {
+    t.add ? put<true>(t.tile, t.tile_panel, t.tile_stride, t.rows)
+          : put<false>(t.tile, t.tile_panel, t.tile_stride, t.rows);
   }
 };
 
-// `Panels` panels at once, from panel `first` on.
 template <int Rows, int Panels>
-void multiply_rows(const TileProduct& t, int first) {
+void multiply_rows(const TileProduct& t) {
   RowSums<Rows, Panels> sums;
   sums.clear();
-  sums.add(t, t.b + first * t.b_panel);
-  sums.write(t, t.tile + first * t.tile_panel);
+  sums.add(t);
+  sums.write(t);
 }
 
 // Several panels of B at once: far-apart streams, which memory reads fastest. As many as there are registers for their
 // sums; more than four rows keep the arithmetic busy with one stream. Each element is summed in the same order.
 inline void multiply_rows_in_streams(const TileProduct& t) {
-  if (t.rows > 2) {
-    for (int first = 0; first < t.panels; first += 2) multiply_rows<4, 2>(t, first);
-  } else if (t.panels == 2) {
-    t.rows == 1 ? multiply_rows<1, 2>(t, 0) : multiply_rows<2, 2>(t, 0);
-  } else {
-    t.rows == 1 ? multiply_rows<1, 4>(t, 0) : multiply_rows<2, 4>(t, 0);
-  }
+  if (t.rows > 2) return multiply_rows<4, 2>(t);
+  if (t.panels == 2) return t.rows == 1 ? multiply_rows<1, 2>(t) : multiply_rows<2, 2>(t);
+  t.rows == 1 ? multiply_rows<1, kStreams>(t) : multiply_rows<2, kStreams>(t);
 }
 
 }  // namespace attend::cpu::detail
