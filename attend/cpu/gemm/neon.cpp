@@ -37,9 +37,10 @@ void multiply_by_pairs(const TileProduct& t) {
   kByPairs[t.a_k / (16 * Step::kPlanes) - 1](t);
 }
 
-template <int kMost>
+// Five rows of f32 and more keep the arithmetic busy with one stream.
+template <int kOfMost>
 int streams(std::int64_t rows) {
-  return rows > kMost ? 0 : rows > 2 ? kStreamsOfMany : kStreams;
+  return rows > kRows ? 0 : rows > 4 ? kOfMost : rows > 2 ? kStreamsOfMany : kStreams;
 }
 
 void write_neon(const TileOutput& out) { TileWriter<4>::write(out); }
@@ -62,7 +63,7 @@ constexpr Kernel kF32{.name = "neon f32",
                       .write = write_neon,
                       .dot = dot_neon<F32Dot>,
                       .dot_rows = kDotRows,
-                      .streams = streams<4>};
+                      .streams = streams<1>};
 
 constexpr Kernel kBf16{.name = "neon bf16",
                        .element = DType::bf16,
@@ -83,7 +84,7 @@ constexpr Kernel kBf16{.name = "neon bf16",
                        .write = write_neon,
                        .dot = dot_neon<Bf16Dot>,
                        .dot_rows = kDotRows,
-                       .streams = streams<kRows>};
+                       .streams = streams<kStreamsOfMany>};
 
 constexpr Kernel kSplit{.name = "neon split",
                         .element = DType::bf16,
@@ -103,7 +104,7 @@ constexpr Kernel kSplit{.name = "neon split",
                         .pack_b = pack_bf16<2>,
                         .multiply = multiply_by_pairs<SplitPairs>,
                         .write = write_neon,
-                        .streams = streams<kRows>};
+                        .streams = streams<kStreamsOfMany>};
 
 constexpr Kernel kInt8{.name = "neon int8",
                        .element = DType::i8,
@@ -123,7 +124,7 @@ constexpr Kernel kInt8{.name = "neon int8",
                        .multiply = multiply_by_pairs<Int8Pairs>,
                        .write = write_neon,
                        .quantise = quantise_neon,
-                       .streams = streams<kRows>};
+                       .streams = streams<kStreamsOfMany>};
 
 }  // namespace
 

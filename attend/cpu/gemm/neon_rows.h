@@ -94,7 +94,7 @@ void multiply_rows(const TileProduct& t) {
 }
 
 // Several panels of B at once: far-apart streams, which memory reads fastest. As many as there are registers for their
-// sums; more than four rows keep the arithmetic busy with one stream. Each element is summed in the same order.
+// sums. Each element is summed in the same order.
 inline void multiply_rows_in_streams(const TileProduct& t) {
   if (t.rows > 2) return multiply_rows<4, 2>(t);
   if (t.panels == 2) return t.rows == 1 ? multiply_rows<1, 2>(t) : multiply_rows<2, 2>(t);
