@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "attend/cpu/activation_math.h"
 #include "attend/cpu/gemm/scratch.h"
+#include "attend/cpu/lanes.h"
 #include "attend/cpu/parallel.h"
 #include "attend/cpu/recording.h"
 

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "attend/cpu/activation_math.h"
 #include "attend/cpu/gemm/kernel.h"
+#include "attend/cpu/lanes.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"

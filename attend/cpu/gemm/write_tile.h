@@ -67,23 +67,37 @@ struct TileWriter {
     return __builtin_convertvector(whole, F) * out.row_scales[r] * load(out.col_scales + j, count);
   }
 
+  // `Count` vectors of row r from column j on, `lanes` of each.
+  template <Activation kActivation, int Count>
+  [[gnu::always_inline]] static void vectors(const TileOutput& out, int r, int j, int lanes) {
+    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(out.c_dtype));
+    const std::int64_t at = (r * out.c_stride + j) * bytes, step = Width * bytes;
+    Several<Width, Count> v;
+#pragma GCC unroll 3
+    for (int i = 0; i < Count; ++i) {
+      v.of[i] = value(out, r, j + i * Width, lanes) * out.alpha;
+      if (out.bias != nullptr) v.of[i] += load(out.bias + j + i * Width, lanes);
+      if (out.pre != nullptr) store(v.of[i], out.pre + at + i * step, out.c_dtype, lanes);
+    }
+    v = activate<kActivation>(v);
+#pragma GCC unroll 3
+    for (int i = 0; i < Count; ++i) {
+      std::byte* to = out.c + at + i * step;
+      if (out.accumulate) v.of[i] += load_old(to, out.c_dtype, lanes);
+      store(v.of[i], to, out.c_dtype, lanes);
+    }
+  }
+
   // A copy of its own: what is stored could change the other's fields, for all the compiler knows, and they would be
   // read anew for every vector (writing was 20 % of BERT's time in int8, and 17 % so).
   template <Activation kActivation, bool kWhole>
   [[gnu::always_inline]] static void rows_of(const TileOutput out) {
-    const std::int64_t bytes = static_cast<std::int64_t>(bytes_of(out.c_dtype));
+    constexpr int kCount = Width == 4 ? 3 : 2;  // what a tile's columns are a multiple of
     for (int r = 0; r < out.rows; ++r) {
-      const std::int64_t row = r * out.c_stride * bytes;
-      for (int j = 0; j < out.cols; j += Width) {
-        const int count = kWhole || out.cols - j >= Width ? Width : out.cols - j;
-        F v = value(out, r, j, count) * out.alpha;
-        if (out.bias != nullptr) v += load(out.bias + j, count);
-        const std::int64_t at = row + j * bytes;
-        if (out.pre != nullptr) store(v, out.pre + at, out.c_dtype, count);
-        v = activate<kActivation, Width>(v);
-        if (out.accumulate) v += load_old(out.c + at, out.c_dtype, count);
-        store(v, out.c + at, out.c_dtype, count);
-      }
+      int j = 0;
+      for (; j + kCount * Width <= out.cols; j += kCount * Width) vectors<kActivation, kCount>(out, r, j, Width);
+      for (; j < out.cols; j += Width)
+        vectors<kActivation, 1>(out, r, j, kWhole || out.cols - j >= Width ? Width : out.cols - j);
     }
   }
 
