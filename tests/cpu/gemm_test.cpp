@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -287,6 +288,23 @@ TEST(Gemm, Epilogue) {
       ASSERT_NO_FATAL_FAILURE(check_case(kernel, c, tolerance, &pool, Way::blocked));
     }
   });
+}
+
+TEST(Gemm, NotANumberPassesEveryActivation) {
+  ThreadPool pool(1);
+  for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
+                                      Activation::silu, Activation::tanh, Activation::sigmoid}) {
+    // Whole tiles of every kernel, and a rest.
+    std::vector<float> a{1}, b(67, 1), c(67);
+    b[2] = b[66] = std::numeric_limits<float>::quiet_NaN();
+    Gemm g;
+    g.m = 1, g.n = 67, g.k = 1;
+    g.a = {a.data(), DType::f32, 1, false}, g.b = {b.data(), DType::f32, 67, false};
+    g.c = c.data(), g.c_stride = 67, g.activation = activation;
+    gemm(g, pool);
+    for (std::size_t i = 0; i < c.size(); ++i)
+      EXPECT_EQ(std::isnan(c[i]), i == 2 || i == 66) << static_cast<int>(activation) << " at " << i;
+  }
 }
 
 // K in several slices, and K, M and N in several pieces.
