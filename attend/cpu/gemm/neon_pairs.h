@@ -68,6 +68,7 @@ struct PairSums {
   ATTEND_NEON_INLINE void add(const std::byte* a, const std::byte* b, std::int64_t units, std::int64_t apart,
                               std::int64_t ahead) {
     constexpr std::int64_t kA = 16 * Pairs, kB = 96;
+#pragma GCC unroll 2
     for (; units > 0; --units, a += Step::kPlanes * kA, b += Step::kPlanes * kB) {
 #pragma GCC unroll 2
       for (int plane = 0; plane < Step::kPlanes; ++plane) {
