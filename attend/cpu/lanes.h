@@ -1,5 +1,5 @@
 // Vectors of any width for any instruction set: GCC vectors, so the code is compiled for the target of the function it
-// is inlined into.
+// is inlined into. All of it is inlined: nothing compiled for one instruction set can be linked into code for another.
 #pragma once
 
 #include <cstdint>

@@ -78,9 +78,19 @@ ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded,
   }
   const float base = max == -kInfinity ? 0.0f : max;  // nothing seen yet: weights of e^-inf, not of NaN
   Vec total = {};
-  each(seen, [&](std::int64_t i, auto part) {
-    const Vec w = keep(exponential(load(scores + i) - base), 0.0f, part);
-    store(scores + i, w);
+  // On arm64 four vectors at a time, which a longer one is by itself.
+  constexpr int kCount = kLanes == 4 ? 4 : 1;
+  std::int64_t done = 0;
+  for (; done + kCount * kLanes <= seen; done += kCount * kLanes) {
+    using S = Several<kLanes, kCount>;
+    float* at = scores + done;
+    const S w =
+        exponential(S::each([&](int j) __attribute__((always_inline)) { return load(at + j * kLanes) - base; }));
+    for (int j = 0; j < kCount; ++j) store(at + j * kLanes, w.of[j]), total += w.of[j];
+  }
+  each(seen - done, [&](std::int64_t i, auto part) {
+    const Vec w = keep(exponential(load(scores + done + i) - base), 0.0f, part);
+    store(scores + done + i, w);
     total += w;
   });
   for (std::int64_t i = to_lanes(seen); i < padded; i += kLanes) store(scores + i, Vec{});

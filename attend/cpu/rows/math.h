@@ -2,6 +2,7 @@
 // exact values is below 2e-7 relative unless a line says otherwise. NaN passes through, infinities give the limits.
 #pragma once
 
+#include "attend/cpu/lanes.h"
 #include "attend/cpu/rows/vec.h"
 
 namespace attend::cpu::ATTEND_ROWS {
@@ -11,27 +12,31 @@ constexpr float kNan = __builtin_nanf("");
 
 // e^x = 2^n e^r with |r| <= ln 2 / 2. Infinity above 88.7; 0 below -86.6, where results come near the denormal numbers:
 // making one costs over a hundred cycles, and the weights of a softmax are full of them.
-ATTEND_INLINE Vec exponential(Vec x) {
-  const IntVec vanishes = x < -86.6f;
-  x = x > 89.0f ? splat(89.0f) : x;
-  x = vanishes ? splat(-86.6f) : x;
-  const Vec shifted = x * 1.44269504f + 12582912.0f;  // 1.5 · 2^23: the low bits of the sum are round(x / ln 2)
-  const Vec n = shifted - 12582912.0f;
-  Vec r = x - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  Vec p = r * 0.001383674213f + 0.008374898344f;
+template <int kCount>
+ATTEND_INLINE Several<kLanes, kCount> exponential(const Several<kLanes, kCount>& x) {
+  using S = Several<kLanes, kCount>;
+  const S kept = at_least(at_most(x, 89.0f), -86.6f);
+  const S shifted = kept * 1.44269504f + 12582912.0f;  // 1.5 · 2^23: the low bits of the sum are round(x / ln 2)
+  const S n = shifted - 12582912.0f;
+  const S r = kept - n * 0.693359375f + n * 2.12194440e-4f;
+  S p = r * 0.001383674213f + 0.008374898344f;
   p = p * r + 0.0416682318f;
   p = p * r + 0.1666641919f;
   p = p * r + 0.4999999203f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
+  const S scaled = S::each([&](int i) __attribute__((always_inline)) {
 #if defined(__AVX512F__)
-  const Vec scaled = (Vec)_mm512_scalef_ps((__m512)p, (__m512)n);
+    return (Vec)_mm512_scalef_ps((__m512)p.of[i], (__m512)n.of[i]);
 #else
-  // 2p · 2^(n - 1), since n reaches 128.
-  const Vec scaled = (p + p) * (Vec)(((IntVec)shifted - (0x4b400000 - 126)) << 23);
+    // 2p · 2^(n - 1), since n reaches 128.
+    return (p.of[i] + p.of[i]) * (Vec)(((IntVec)shifted.of[i] - (0x4b400000 - 126)) << 23);
 #endif
-  return vanishes ? Vec{} : scaled;
+  });
+  return where_less(x, -86.6f, 0.0f, scaled);
+}
+ATTEND_INLINE Vec exponential(Vec x) {
+  return exponential(Several<kLanes, 1>::each([&](int) __attribute__((always_inline)) { return x; })).of[0];
 }
 
 // 1 / x for finite x of normal size. Dividing 16 numbers takes 16 cycles with AVX-512; an estimate of 14 bits and a
