@@ -16,7 +16,7 @@ namespace attend::cpu::detail {
 
 constexpr int kRows = 8, kColumns = 12;
 // Panels that one or two rows are multiplied by at once, and more rows: no more streams than are read together. A
-// panel that waits for its turn is a stream that starts anew (72 to 84 % of the bandwidth with four rows; 83 to 88 so).
+// panel that waits for its turn is a stream that starts anew (72 to 84 % of the bandwidth with four rows; 82 to 96 so).
 constexpr int kStreams = 4, kStreamsOfMany = 2;
 constexpr std::int64_t kFetch = 1024;  // bytes ahead that each is fetched
 

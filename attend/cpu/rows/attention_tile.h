@@ -78,7 +78,7 @@ ATTEND_INLINE float weigh(float* scores, std::int64_t seen, std::int64_t padded,
   }
   const float base = max == -kInfinity ? 0.0f : max;  // nothing seen yet: weights of e^-inf, not of NaN
   Vec total = {};
-  // On arm64 four vectors at a time, which a longer one is by itself.
+  // Four vectors at a time where they are short (arm64): see Several.
   constexpr int kCount = kLanes == 4 ? 4 : 1;
   std::int64_t done = 0;
   for (; done + kCount * kLanes <= seen; done += kCount * kLanes) {
