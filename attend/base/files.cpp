@@ -2,17 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <system_error>
-#include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/os.h"
 
 namespace attend {
 
@@ -20,73 +20,48 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kLargestFileRead = std::size_t{2} << 30;
+constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;  // hashed and written while it is in the cache
+constexpr std::string_view kTemporaryEnd = ".tmp";
+constexpr std::size_t kTemporaryDigits = 16;
+
 [[noreturn]] void fail_with(int code, const char* what, const fs::path& path) {
   fail("cannot {} '{}': {}", what, path.string(), std::generic_category().message(code));
 }
 
-// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  int get() const { return number_; }
-
- private:
-  int number_;
-};
-
-// A folder opens for reading too, but none of its bytes can be read: say so at once.
-struct stat regular_file(const Descriptor& file, const fs::path& path) {
-  if (file.get() < 0) fail_with(errno, "open", path);
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail_with(errno, "read", path);
-  check(!S_ISDIR(status.st_mode), "cannot read '{}': it is a folder", path.string());
-  return status;
-}
-
-void write_all(int descriptor, std::string_view data, const fs::path& path) {
-  while (!data.empty()) {
-    const ssize_t written = ::write(descriptor, data.data(), data.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_with(errno, "write", path);
-    data.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-// The rename itself is on disk only when the folder is. Some file systems cannot do this to a folder (EINVAL): fine.
-void sync_folder(const fs::path& folder) {
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.get() < 0 || (::fsync(opened.get()) != 0 && errno != EINVAL)) fail_with(errno, "flush", folder);
-}
-
-// A name beside path that nobody else uses, opened for writing. A file that replaces another keeps its permissions.
-Descriptor open_temporary(const fs::path& path, fs::path& temporary) {
-  static std::atomic<unsigned> counter{0};
-  temporary = fs::path(path.string() + fmt::format(".{}-{}.tmp", ::getpid(), counter.fetch_add(1)));
-  struct stat old {};
-  const mode_t mode = ::stat(path.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666;
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (file.get() < 0) fail_with(errno, "write", path);
-  return file;
+// A name beside path that nobody else has: process ids come again in containers, so it is drawn by lot.
+fs::path temporary_name(const fs::path& path) {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) fail_with(errno, "draw a name for", path);
+  return fs::path(path.string() + fmt::format(".{:016x}{}", number, kTemporaryEnd));
 }
 
 }  // namespace
 
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
 std::string read_file(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const struct stat status = regular_file(file, path);
+  const Descriptor file(os::open(path, O_RDONLY));
+  if (file.get() < 0) fail_with(errno, "open", path);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail_with(errno, "read", path);
+  // A folder opens for reading too, but none of its bytes can be read: say so at once.
+  check(!S_ISDIR(status.st_mode), "cannot read '{}': it is a folder", path.string());
+  const auto check_size = [&](std::size_t size) {
+    check(size <= kLargestFileRead, "cannot read '{}': it has more than {} MiB, the most that is read whole",
+          path.string(), kLargestFileRead >> 20);
+  };
+  check_size(static_cast<std::size_t>(status.st_size));
   std::string content(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t length = 0;
   while (true) {  // pipes and /proc tell no size, so read until there is nothing left
     if (length == content.size()) content.resize(content.size() + 4096 + content.size() / 2);
-    const ssize_t got = ::read(file.get(), content.data() + length, content.size() - length);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = os::read(file.get(), content.data() + length, content.size() - length, path);
     if (got < 0) fail_with(errno, "read", path);
     if (got == 0) break;
-    length += static_cast<std::size_t>(got);
+    check_size(length += static_cast<std::size_t>(got));
   }
   content.resize(length);
   return content;
@@ -96,61 +71,108 @@ void write_file(const fs::path& path, std::string_view content) {
   write_file(path, [&](const FileWriter& write) { write(content); });
 }
 
-void write_file(const fs::path& path, const std::function<void(const FileWriter& write)>& produce) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+void write_file(const fs::path& path, const FileProducer& produce) {
+  FileReplacement file(path);
+  produce([&](std::string_view data) { file.write(data); });
+  file.finish();
+  file.commit();
+}
+
+void check_replaceable(const fs::path& path) {
   std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail_with(error.value(), "make the folder", folder);
   check(!fs::is_directory(path, error), "cannot write '{}': it is a folder", path.string());
   // A rename over /dev/null would succeed, for root, and take the device away.
   check(!fs::exists(path, error) || fs::is_regular_file(path, error), "cannot write '{}': it is a device or a pipe",
         path.string());
+}
 
-  fs::path temporary;
-  const Descriptor file = open_temporary(path, temporary);
-  try {
-    produce([&](std::string_view data) { write_all(file.get(), data, path); });
-    if (::fsync(file.get()) != 0) fail_with(errno, "flush", path);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) fail_with(errno, "replace", path);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
+std::vector<fs::path> make_folders(const fs::path& folder) {
+  std::vector<fs::path> made;
+  std::error_code error;
+  if (folder.empty() || fs::is_directory(folder, error)) return made;
+  made = make_folders(folder.parent_path());
+  if (os::make_folder(folder) == 0)
+    made.push_back(folder);
+  else if (const int code = errno; code != EEXIST || !fs::is_directory(folder, error))
+    fail_with(code, "make the folder", folder);
+  return made;
+}
+
+void move_file(const fs::path& from, const fs::path& to) {
+  if (os::rename(from, to) != 0) fail_with(errno, "move", from);
+}
+
+void remove_file(const fs::path& path) {
+  if (os::unlink(path) != 0 && errno != ENOENT) fail_with(errno, "remove", path);
+}
+
+// Some file systems cannot do this to a folder (EINVAL): fine.
+void flush_folder(const fs::path& folder) {
+  const Descriptor opened(os::open(folder.empty() ? fs::path(".") : folder, O_RDONLY | O_DIRECTORY));
+  if (opened.get() < 0 || (os::flush(opened.get(), folder) != 0 && errno != EINVAL)) fail_with(errno, "flush", folder);
+}
+
+FileReplacement::FileReplacement(fs::path path) : path_(std::move(path)), file_(-1) {
+  make_folders(path_.parent_path());
+  check_replaceable(path_);
+  // A file that replaces another keeps its permissions.
+  struct stat old {};
+  const mode_t mode = ::stat(path_.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666;
+  temporary_ = temporary_name(path_);
+  file_ = Descriptor(os::open(temporary_, O_WRONLY | O_CREAT | O_EXCL, mode));
+  if (file_.get() < 0) {
+    temporary_.clear();
+    fail_with(errno, "write", path_);
   }
-  sync_folder(folder);
 }
 
-MappedFile::MappedFile(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  size_ = static_cast<std::size_t>(regular_file(file, path).st_size);
-  if (size_ == 0) return;
-  data_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (data_ == MAP_FAILED) {
-    data_ = nullptr;
-    fail_with(errno, "map", path);
+FileReplacement::~FileReplacement() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void FileReplacement::write(std::string_view data) {
+  while (!data.empty()) {
+    const std::string_view part = data.substr(0, kWriteAtOnce);
+    const ssize_t written = os::write(file_.get(), part.data(), part.size(), path_);
+    if (written < 0) fail_with(errno, "write", path_);
+    hash_.add(part.substr(0, static_cast<std::size_t>(written)));
+    data.remove_prefix(static_cast<std::size_t>(written));
   }
 }
 
-MappedFile::~MappedFile() {
-  if (data_) ::munmap(data_, size_);
+FileMark FileReplacement::finish() {
+  if (os::flush(file_.get(), path_) != 0) fail_with(errno, "flush", path_);
+  FileMark mark = mark_of(temporary_);
+  mark.hash = hash_.value();
+  return mark;
 }
 
-// A fault brings its neighbours with it, up to the size of a huge page, so they go too; whoever needs them still gets
-// them from the kernel's cache.
-void MappedFile::forget(std::span<const std::byte> part) const {
-  constexpr std::size_t kAround = 2 << 20;
-  const auto offset = static_cast<std::size_t>(part.data() - static_cast<const std::byte*>(data_));
-  const std::size_t begin = offset / kAround * kAround;
-  const std::size_t end = std::min((offset + part.size() + kAround - 1) / kAround * kAround, size_);
-  if (begin < end) ::madvise(static_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
+void FileReplacement::commit() {
+  if (os::rename(temporary_, path_) != 0) fail_with(errno, "replace", path_);
+  temporary_.clear();
+  flush_folder(path_.parent_path());
 }
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+// NAME.0123456789abcdef.tmp
+bool is_temporary_name(std::string_view name) {
+  if (!name.ends_with(kTemporaryEnd)) return false;
+  name.remove_suffix(kTemporaryEnd.size());
+  if (name.size() < kTemporaryDigits + 2 || name[name.size() - kTemporaryDigits - 1] != '.') return false;
+  return std::ranges::all_of(name.substr(name.size() - kTemporaryDigits),
+                             [](unsigned char c) { return std::isxdigit(c) && !std::isupper(c); });
+}
 
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
+AppendedFile::AppendedFile(const fs::path& path)
+    : path_(path), file_(os::open(path, O_WRONLY | O_CREAT | O_APPEND, 0666)) {
+  if (file_.get() < 0) fail_with(errno, "write", path);
+}
+
+void AppendedFile::add(std::string_view data) {
+  while (!data.empty()) {
+    const ssize_t written = os::write(file_.get(), data.data(), data.size(), path_);
+    if (written < 0) fail_with(errno, "write", path_);
+    data.remove_prefix(static_cast<std::size_t>(written));
+  }
 }
 
 }  // namespace attend

@@ -6,17 +6,17 @@ namespace attend {
 
 namespace {
 
-volatile std::sig_atomic_t requested_flag = 0;
+volatile std::sig_atomic_t arrived = 0;
 
 extern "C" void note_interrupt(int signal) {
-  requested_flag = 1;
+  arrived = signal;
   std::signal(signal, SIG_DFL);  // the next one is not ours
 }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  requested_flag = 0;
+  arrived = 0;
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
 }
@@ -26,6 +26,6 @@ InterruptGuard::~InterruptGuard() {
   std::signal(SIGTERM, SIG_DFL);
 }
 
-bool InterruptGuard::requested() const { return requested_flag != 0; }
+int InterruptGuard::signal() const { return arrived; }
 
 }  // namespace attend

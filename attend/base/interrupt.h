@@ -3,6 +3,12 @@
 
 namespace attend {
 
+// Thrown by a command that was interrupted and has saved what it did: the program ends with 128 + signal, as shells
+// expect (130 for Ctrl-C, 143 for SIGTERM).
+struct Interrupted {
+  int signal;
+};
+
 // While one lives, SIGINT and SIGTERM set a flag instead of ending the process.
 class InterruptGuard {
  public:
@@ -11,7 +17,8 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  bool requested() const;
+  bool requested() const { return signal() != 0; }
+  int signal() const;  // the one that came; 0: none
 };
 
 }  // namespace attend

@@ -64,6 +64,7 @@ void load_weights(const Safetensors& file, Parameters& parameters) {
     }
     if (!all.empty()) parameters.write(entry, all);
   }
+  file.check_whole();
   for (const StoredTensor& stored : file.tensors())
     check(known.count(stored.name) || is_scale(file, stored.name), "{}: the model has no place for the tensor {}",
           file.source(), shown(stored.name));
@@ -81,6 +82,11 @@ struct FileTensor {
 
 void save_weights(const std::string& path, const Parameters& parameters, SavedWeights which,
                   const std::map<std::string, std::string>& metadata) {
+  write_file(path, [&](const FileWriter& write) { produce_weights(write, parameters, which, metadata); });
+}
+
+void produce_weights(const FileWriter& write, const Parameters& parameters, SavedWeights which,
+                     const std::map<std::string, std::string>& metadata) {
   const Tensor& flat = which == SavedWeights::values ? parameters.value() : parameters.master();
   const std::size_t width = bytes_of(flat.dtype());
   std::map<std::string, FileTensor> tensors;
@@ -97,7 +103,7 @@ void save_weights(const std::string& path, const Parameters& parameters, SavedWe
   SafetensorsWriter writer;
   for (const auto& [name, tensor] : tensors) writer.add(name, stored_type_of(flat.dtype()), tensor.shape, tensor.bytes);
   for (const auto& [key, value] : metadata) writer.set_metadata(key, value);
-  writer.write(path);
+  writer.produce(write);
 }
 
 }  // namespace attend

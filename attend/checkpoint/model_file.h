@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "attend/base/files.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/nn/parameters.h"
 
@@ -14,9 +15,12 @@ namespace attend {
 // model has no place for.
 void load_weights(const Safetensors& file, nn::Parameters& parameters);
 
-// Writes the weights atomically: what the model computes with (bf16 when it does), or the f32 masters behind them.
+// The weights as such a file's bytes: what the model computes with (bf16 when it does), or the f32 masters behind them.
 // metadata goes into the header.
 enum class SavedWeights : std::uint8_t { values, masters };
+void produce_weights(const FileWriter& write, const nn::Parameters& parameters, SavedWeights which,
+                     const std::map<std::string, std::string>& metadata = {});
+// The same as a file, atomically.
 void save_weights(const std::string& path, const nn::Parameters& parameters, SavedWeights which = SavedWeights::values,
                   const std::map<std::string, std::string>& metadata = {});
 

@@ -240,6 +240,7 @@ std::vector<float> Safetensors::floats(std::string_view name) const {
     default:
       fail("{}: tensor {} is {}, not a float type", source_, shown(name), name_of(tensor.type));
   }
+  check_whole();
   return values;
 }
 
@@ -282,6 +283,7 @@ std::vector<std::int64_t> Safetensors::ints(std::string_view name) const {
     default:
       fail("{}: tensor {} is {}, not an integer type", source_, shown(name), name_of(tensor.type));
   }
+  check_whole();
   return values;
 }
 
@@ -299,6 +301,7 @@ void Safetensors::load(std::string_view name, const Tensor& into) const {
       tensor.type == stored_type_of(into.dtype()) || (tensor.type == StoredType::boolean && into.dtype() == DType::u8);
   if (bytes_as_they_are) {
     into.backend().to_device(into.raw(), tensor.bytes.data(), tensor.bytes.size());
+    check_whole();
   } else if ((is_float(tensor.type) || tensor.type == StoredType::i8) && is_float(into.dtype())) {
     upload(into, floats(name));
   } else {

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attend/base/files.h"
+#include "attend/base/mapped_file.h"
 #include "attend/checkpoint/stored_type.h"
 #include "attend/tensor/shape.h"
 #include "attend/tensor/tensor.h"
@@ -49,6 +49,10 @@ class Safetensors {
   void load(std::string_view name, const Tensor& into) const;
   // Lets go of the memory of a tensor that has been read: a model is loaded without two copies of it.
   void forget(std::string_view name) const;
+  // Throws Error when bytes were missing, as in a file that is cut short while it is read.
+  void check_whole() const {
+    if (file_) file_->check_whole();
+  }
 
  private:
   Safetensors(std::optional<MappedFile> file, std::span<const std::byte> bytes, std::string source);

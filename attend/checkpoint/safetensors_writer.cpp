@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/tensor/backend.h"
@@ -63,6 +62,10 @@ void SafetensorsWriter::add(const std::string& name, StoredType type, const Shap
 }
 
 void SafetensorsWriter::write(const std::string& path) const {
+  write_file(path, [&](const FileWriter& write) { produce(write); });
+}
+
+void SafetensorsWriter::produce(const FileWriter& write) const {
   std::vector<std::pair<const std::string*, const Entry*>> order;
   for (const auto& [name, entry] : entries_) order.emplace_back(&name, &entry);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {  // the map has sorted the names
@@ -83,19 +86,15 @@ void SafetensorsWriter::write(const std::string& path) const {
     if (entry != order.back().second) header += ',';
     offset = end;
   }
-  const std::string start = with_length(header + "}");
-
-  write_file(path, [&](const FileWriter& write) {
-    write(start);
-    std::vector<std::byte> host;
-    for (const auto& [name, entry] : order) {
-      if (entry->tensor.defined()) {
-        host.resize(bytes_in(entry->type, entry->shape));
-        entry->tensor.backend().to_host(host.data(), entry->tensor.raw(), host.size());
-      }
-      write(as_text(entry->tensor.defined() ? std::span<const std::byte>(host) : entry->bytes));
+  write(with_length(header + "}"));
+  std::vector<std::byte> host;
+  for (const auto& [name, entry] : order) {
+    if (entry->tensor.defined()) {
+      host.resize(bytes_in(entry->type, entry->shape));
+      entry->tensor.backend().to_host(host.data(), entry->tensor.raw(), host.size());
     }
-  });
+    write(as_text(entry->tensor.defined() ? std::span<const std::byte>(host) : entry->bytes));
+  }
 }
 
 }  // namespace attend

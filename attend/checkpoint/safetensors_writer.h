@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "attend/base/files.h"
 #include "attend/checkpoint/stored_type.h"
 #include "attend/tensor/tensor.h"
 
@@ -28,6 +29,8 @@ class SafetensorsWriter {
   void set_metadata(const std::string& key, const std::string& value) { metadata_[key] = value; }
 
   void write(const std::string& path) const;
+  // The same bytes to wherever they go.
+  void produce(const FileWriter& write) const;
 
  private:
   struct Entry {

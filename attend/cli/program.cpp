@@ -4,6 +4,7 @@
 #include <new>
 #include <ostream>
 
+#include "attend/base/interrupt.h"
 #include "attend/cli/answer.h"
 #include "attend/cli/classify.h"
 #include "attend/cli/convert.h"
@@ -67,6 +68,8 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
 
   try {
     line.run(args, streams.out);
+  } catch (const Interrupted& interrupted) {
+    return 128 + interrupted.signal;
   } catch (const std::bad_alloc&) {
     say_error(streams, "out of memory");
     return 1;

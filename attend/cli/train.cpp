@@ -9,6 +9,7 @@
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
+#include "attend/base/interrupt.h"
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
@@ -66,7 +67,7 @@ struct SeveralTasks {
 
 struct TrainOptions {
   std::string recipe;
-  bool resume = false, overwrite = false;
+  bool resume = false, overwrite = false, allow_changes = false;
   bool look = false;
   int port = 8080;
   Json given = Json::object();  // settings named by flags
@@ -97,7 +98,7 @@ Json settings_of(const TrainOptions& options, std::string& what) {
     settings = read_json(options.recipe);
   } else if (options.resume && options.given.contains("out")) {
     const std::filesystem::path saved = std::filesystem::path(options.given["out"].get<std::string>()) / "recipe.json";
-    check(std::filesystem::exists(saved), "train: there is no run in '{}'", saved.parent_path().string());
+    check(train::has_run(saved.parent_path()), "train: there is no run in '{}'", saved.parent_path().string());
     what = saved.string();
     settings = read_json(saved);
   }
@@ -167,12 +168,14 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   const auto [result, out, use] = train_by(settings, what,
                                            {.resume = options.resume,
                                             .overwrite = options.overwrite,
+                                            .allow_changes = options.allow_changes,
                                             .look = options.look,
                                             .messages = streams.err,
                                             .terminal = streams.err_terminal});
   if (result.interrupted) {
-    streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, out);
-    return;
+    streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, out)
+                << std::flush;
+    throw Interrupted{result.interrupted};
   }
   streams.out << fmt::format(
       "{} after {} steps and {}: {}. To use it: {} --model {}\n", result.stopped_early ? "Stopped early" : "Done",
@@ -196,7 +199,10 @@ void add_train_command(Flags& program, const Streams& streams) {
       [](Flags& flags, TrainOptions& options) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
         flags.add("--resume", options.resume, "go on with the run in --out");
-        flags.add("--overwrite", options.overwrite, "start anew although --out holds a run");
+        flags.add("--overwrite", options.overwrite,
+                  "start anew although --out holds a run, which goes when the new one has saved its first state");
+        flags.add("--allow-changes", options.allow_changes,
+                  "with --resume: go on although the model's settings or the texts are others than the run's");
         const Flag look = flags.add("--look", options.look,
                                     "serve a page about the run while it goes on, and record it with the run");
         flags.add("--port", options.port, "of that page; 0 is any free one").needs(look);

@@ -14,6 +14,7 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
+#include "attend/base/mapped_file.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
 #include "attend/tasks/model_folder.h"

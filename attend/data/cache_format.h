@@ -15,6 +15,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "attend/base/file_mark.h"
 #include "attend/data/parallel_cache.h"
 
 namespace attend::data {
@@ -22,18 +23,11 @@ namespace attend::data {
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::uint64_t kMagic = 0x3173726961507461;  // "atPairs1"
-inline constexpr std::uint64_t kFormat = 1;                  // rises whenever old caches must not be read
+inline constexpr std::uint64_t kFormat = 2;                  // rises whenever old caches must not be read
 inline constexpr std::uint64_t kGroupPairs = 4096;
 
 struct GroupEntry {
   std::uint64_t at = 0, hash = 0;
-};
-
-// A text file is the same if its size is and either the time of its last change or its bytes are.
-struct FileMark {
-  std::uint64_t size = 0;
-  std::int64_t time = 0;
-  std::uint64_t hash = 0;
 };
 
 struct Fingerprint {

@@ -78,6 +78,7 @@ MaskedBlocks MaskedText::random(std::int64_t rows, std::uint64_t batch) const {
     const std::int64_t begin = line + (place - line) / length_ * length_;
     add(std::min(begin, stream_.size() - length_), kTraining, number, blocks);
   }
+  stream_.check_whole();
   return blocks;
 }
 
@@ -85,6 +86,7 @@ MaskedBlocks MaskedText::at(std::int64_t first, std::int64_t rows) const {
   MaskedBlocks blocks;
   for (std::int64_t i = first; i < first + rows; ++i)
     add(std::min(i * length_, stream_.size() - length_), kWhole, static_cast<std::uint64_t>(i), blocks);
+  stream_.check_whole();
   return blocks;
 }
 

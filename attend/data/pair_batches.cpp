@@ -109,6 +109,7 @@ HostPairBatch PairBatches::next() {
   if (!planned_) plan_chunk();
   const Plan& plan = plans_[position_.batch];
   HostPairBatch batch = options_.packed ? make_packed(plan) : make_padded(plan);
+  corpus_.check_whole();
   batch.pairs = static_cast<std::int64_t>(plan.end - plan.begin);
   batch.key = shape_key(plan.longest, plan.count);
   if (++position_.batch == plans_.size()) {

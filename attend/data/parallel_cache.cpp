@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/hashing.h"
 #include "attend/base/progress.h"
 #include "attend/base/thread_pool.h"
 #include "attend/data/cache_format.h"
-#include "attend/text/hashing.h"
 
 namespace attend::data {
 
@@ -19,32 +19,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::uint64_t hash_file(const fs::path& path) {
-  const MappedFile file(path);
-  constexpr std::size_t kPiece = std::size_t{1} << 24;
-  std::uint64_t hash = file.size();
-  for (std::size_t at = 0; at < file.size(); at += kPiece)
-    hash = hash_key(hash ^ hash_text(file.text().substr(at, kPiece)));
-  return hash;
-}
-
-FileMark mark_of(const fs::path& path) {
-  std::error_code error;
-  const std::uint64_t size = fs::file_size(path, error);
-  check(!error, "cannot open '{}': {}", path.string(), error.message());
-  const fs::file_time_type time = fs::last_write_time(path, error);
-  check(!error, "cannot open '{}': {}", path.string(), error.message());
-  return {.size = size, .time = static_cast<std::int64_t>(time.time_since_epoch().count())};
-}
-
-// The hash is only made where the time does not say enough already.
-bool same_file(const FileMark& stored, const FileMark& now, const fs::path& path) {
-  return stored.size == now.size && (stored.time == now.time || stored.hash == hash_file(path));
-}
-
 bool fits(const Fingerprint& stored, const Fingerprint& now, const ParallelFiles& files) {
   return stored.format == now.format && stored.tokenizer == now.tokenizer && stored.max_length == now.max_length &&
-         same_file(stored.source, now.source, files.source) && same_file(stored.target, now.target, files.target);
+         is_same_file(stored.source, files.source) && is_same_file(stored.target, files.target);
 }
 
 fs::path tokenizer_file(const fs::path& path) { return fs::is_directory(path) ? path / "tokenizer.json" : path; }
@@ -187,15 +164,17 @@ ParallelCorpus ParallelCorpus::open(const fs::path& cache, int threads) {
 
 ParallelCorpus ParallelCorpus::open_or_build(const ParallelFiles& files, const ParallelOptions& options) {
   check(options.max_length >= 0, "parallel cache: max_length is {}, so it must be 0 or more", options.max_length);
-  Fingerprint now{.tokenizer = hash_file(tokenizer_file(files.tokenizer)),
+  Fingerprint now{.tokenizer = hash_of_file(tokenizer_file(files.tokenizer)),
                   .max_length = static_cast<std::uint64_t>(options.max_length),
                   .source = mark_of(files.source),
                   .target = mark_of(files.target)};
   if (auto cache = CacheFile::reuse(files, now, options.threads)) return std::move(cache->corpus);
-  now.source.hash = hash_file(files.source);
-  now.target.hash = hash_file(files.target);
-  build_parallel_cache(files, options, now);
-  ParallelCorpus corpus = open(files.cache, options.threads);
+  now.source.hash = hash_of_file(files.source);
+  now.target.hash = hash_of_file(files.target);
+  ParallelFiles target = files;
+  if (!files.rebuilt.empty()) target.cache = files.rebuilt;
+  build_parallel_cache(target, options, now);
+  ParallelCorpus corpus = open(target.cache, options.threads);
   CacheFile::set_built(corpus);
   return corpus;
 }
@@ -204,12 +183,14 @@ const std::byte* ParallelCorpus::group_of(std::int64_t pair) const {
   check(pair >= 0 && pair < pairs(), "parallel corpus: there is no pair {} among {}", pair, pairs());
   std::uint64_t at;
   std::memcpy(&at, directory_ + static_cast<std::uint64_t>(pair) / kGroupPairs * sizeof(GroupEntry), sizeof at);
+  check_whole();
   return file_.bytes().data() + at;
 }
 
 ParallelCorpus::Lengths ParallelCorpus::lengths(std::int64_t pair) const {
   std::uint64_t bounds[3];
   std::memcpy(bounds, group_of(pair) + static_cast<std::uint64_t>(pair) % kGroupPairs * 16, sizeof bounds);
+  check_whole();
   return {.source = static_cast<std::int64_t>(bounds[1] - bounds[0]),
           .target = static_cast<std::int64_t>(bounds[2] - bounds[1])};
 }
@@ -220,6 +201,7 @@ IdView ParallelCorpus::view(std::int64_t pair, int side) const {
   const std::uint64_t pairs = std::min(kGroupPairs, report_.pairs - (static_cast<std::uint64_t>(pair) - in_group));
   std::uint64_t bounds[2];
   std::memcpy(bounds, group + in_group * 16 + side * 8, sizeof bounds);
+  check_whole();
   return IdView(group + (2 * pairs + 1) * 8 + bounds[0] * id_bytes_, bounds[1] - bounds[0], id_bytes_);
 }
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "attend/base/files.h"
+#include "attend/base/mapped_file.h"
 
 namespace attend::data {
 
@@ -41,7 +41,8 @@ std::string to_text(const Report& report);
 struct ParallelFiles {
   std::filesystem::path source, target;  // text
   std::filesystem::path tokenizer;       // tokenizer.json, or the folder it is in
-  std::filesystem::path cache;           // replaced when it does not fit the other three
+  std::filesystem::path cache;           // reused when it fits the other three
+  std::filesystem::path rebuilt = {};    // where it is made when it does not; empty: in its place
 };
 
 struct ParallelOptions {
@@ -108,6 +109,8 @@ class ParallelCorpus {
     std::int64_t source = 0, target = 0;
   };
   Lengths lengths(std::int64_t pair) const;
+  // Throws Error when the file was cut short since it was opened.
+  void check_whole() const { file_.check_whole(); }
   IdView source(std::int64_t pair) const { return view(pair, 0); }
   IdView target(std::int64_t pair) const { return view(pair, 1); }
 

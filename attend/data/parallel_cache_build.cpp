@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/hashing.h"
 #include "attend/base/thread_pool.h"
 #include "attend/base/unicode.h"
 #include "attend/data/cache_format.h"
-#include "attend/text/hashing.h"
 #include "attend/text/text_reader.h"
 #include "attend/text/tokenizer.h"
 

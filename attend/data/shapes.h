@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "attend/text/hashing.h"
+#include "attend/base/hashing.h"
 
 namespace attend::data {
 

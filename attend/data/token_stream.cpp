@@ -4,9 +4,11 @@
 #include <cstring>
 
 #include "attend/base/error.h"
+#include "attend/base/file_mark.h"
+#include "attend/base/files.h"
+#include "attend/base/hashing.h"
 #include "attend/base/random.h"
 #include "attend/base/unicode.h"
-#include "attend/text/hashing.h"
 #include "attend/text/text_reader.h"
 #include "attend/text/tokenizer.h"
 
@@ -16,12 +18,10 @@ namespace {
 
 // The file: this, then the ids as 32-bit little-endian numbers.
 struct Header {
-  char magic[8] = {'a', 't', 't', 'T', 'O', 'K', '0', '2'};
+  char magic[8] = {'a', 't', 't', 'T', 'O', 'K', '0', '3'};
   std::uint64_t text = 0, tokenizer = 0;  // hashes of what it was made from
   std::uint64_t count = 0, ids = 0;       // how many ids, and their hash
 };
-
-std::uint64_t hash_of_file(const std::filesystem::path& path) { return hash_text(MappedFile(path).text()); }
 
 std::uint64_t hash_of(const TokenStreamFiles& files) {
   auto hash = static_cast<std::uint64_t>(files.line_end + 1);
@@ -94,11 +94,12 @@ TokenStream TokenStream::open_or_build(const TokenStreamFiles& files) {
   for (const std::string& text : files.texts) encode_text(tokenizer, text, files.line_end, ids);
   check(ids.size() >= 2, "'{}': a text of {} tokens has nothing to predict", files.texts[0], ids.size());
   header.count = ids.size(), header.ids = hash_text(bytes_of_ids(ids));
-  write_file(files.cache, [&](const FileWriter& write) {
+  const std::filesystem::path& made = files.rebuilt.empty() ? files.cache : files.rebuilt;
+  write_file(made, [&](const FileWriter& write) {
     write({reinterpret_cast<const char*>(&header), sizeof header});
     write(bytes_of_ids(ids));
   });
-  return TokenStream(MappedFile(files.cache));
+  return TokenStream(MappedFile(made));
 }
 
 TokenWindows random_windows(const TokenStream& stream, std::int64_t rows, std::int64_t length, std::uint64_t seed,
@@ -117,6 +118,7 @@ TokenWindows random_windows(const TokenStream& stream, std::int64_t rows, std::i
       windows.labels.push_back(stream[i + 1]);
     }
   }
+  stream.check_whole();
   return windows;
 }
 
@@ -130,6 +132,7 @@ TokenWindows window_at(const TokenStream& stream, std::int64_t first, std::int64
     windows.ids.push_back(i < stream.size() ? stream[i] : 0);
     windows.labels.push_back(i + 1 < stream.size() ? stream[i + 1] : -100);
   }
+  stream.check_whole();
   return windows;
 }
 

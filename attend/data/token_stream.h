@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "attend/base/files.h"
+#include "attend/base/mapped_file.h"
 
 namespace attend::data {
 
 struct TokenStreamFiles {
   std::vector<std::string> texts;  // one behind the other, each plain or .gz
   std::filesystem::path tokenizer, cache;
+  std::filesystem::path rebuilt = {};  // where the cache is made when it does not fit; empty: in its place
   // A token behind every line that has any, and lines are read one by one; -1: the text as it is, line feeds included.
   std::int32_t line_end = -1;
 };
@@ -25,6 +26,8 @@ class TokenStream {
 
   std::int64_t size() const { return size_; }
   std::int32_t operator[](std::int64_t i) const;
+  // Throws Error when the file was cut short since it was opened.
+  void check_whole() const { file_.check_whole(); }
 
  private:
   explicit TokenStream(MappedFile file);

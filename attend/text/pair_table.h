@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "attend/text/hashing.h"
+#include "attend/base/hashing.h"
 
 namespace attend {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/base/hashing.h"
 #include "attend/base/json.h"
 #include "attend/base/unicode.h"
-#include "attend/text/hashing.h"
 #include "attend/text/sentencepiece.h"
 
 namespace attend {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "attend/base/files.h"
+#include "attend/base/mapped_file.h"
 
 namespace attend {
 

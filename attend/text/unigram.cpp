@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "attend/base/hashing.h"
 #include "attend/base/unicode.h"
-#include "attend/text/hashing.h"
 #include "attend/text/json_view.h"
 #include "attend/text/sentencepiece_file.h"
 

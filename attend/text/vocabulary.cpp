@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/hashing.h"
 #include "attend/base/json.h"
-#include "attend/text/hashing.h"
 #include "attend/text/json_view.h"
 
 namespace attend {

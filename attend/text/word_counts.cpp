@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "attend/base/hashing.h"
 #include "attend/base/unicode.h"
 #include "attend/text/gpt2_words.h"
-#include "attend/text/hashing.h"
 
 namespace attend {
 

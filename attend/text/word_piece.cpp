@@ -1,7 +1,7 @@
 #include "attend/text/word_piece.h"
 
+#include "attend/base/hashing.h"
 #include "attend/base/unicode.h"
-#include "attend/text/hashing.h"
 #include "attend/text/json_view.h"
 
 namespace attend {

@@ -21,7 +21,7 @@ bool round_number(std::int64_t step) {
 
 Album::Album(Task& task, const TrainerOptions& options, std::int64_t step)
     : task_(task),
-      log_(options.folder / "look.jsonl", step),
+      log_(*options.folder, "look.jsonl", step),
       every_(std::max<std::int64_t>(1, options.steps / kPictures)) {}
 
 bool Album::wants(std::int64_t step, double elapsed) const {

@@ -3,40 +3,35 @@
 #include <sstream>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
-#include "attend/base/json.h"
 
 namespace attend::train {
 
 namespace {
 
-// Of a line of the log; beyond any step when it was cut off, as the last one may be.
-std::int64_t step_of(const std::string& line) {
+// Whether a line is of a step that stays. The last one may have been cut off, and that of the average is of an end
+// that the run will come to again.
+bool stays(const std::string& line, std::int64_t step) {
   try {
-    return parse_json(line, "log").at("step").get<std::int64_t>();
+    const Json json = parse_json(line, "log");
+    return json.at("step").get<std::int64_t>() <= step && !json.contains("averaged");
   } catch (const Error&) {
-    return INT64_MAX;
+    return false;
   }
+}
+
+std::string kept_lines(const RunFolder& folder, const std::string& name, std::int64_t step) {
+  std::string kept;
+  std::error_code error;
+  if (step == 0 || !std::filesystem::exists(folder.path() / name, error)) return kept;
+  std::istringstream lines(read_file(folder.path() / name));
+  for (std::string line; std::getline(lines, line);)
+    if (stays(line, step)) kept += line + '\n';
+  return kept;
 }
 
 }  // namespace
 
-RunLog::RunLog(const std::filesystem::path& path, std::int64_t step) : path_(path) {
-  std::string kept;
-  if (step > 0 && std::filesystem::exists(path)) {
-    std::istringstream lines(read_file(path));
-    for (std::string line; std::getline(lines, line);) {
-      if (step_of(line) <= step) kept += line + '\n';
-    }
-  }
-  write_file(path, kept);
-  out_.open(path, std::ios::app);
-  check(static_cast<bool>(out_), "cannot write '{}'", path.string());
-}
-
-void RunLog::add(const Json& line) {
-  out_ << line.dump() << '\n' << std::flush;
-  check(static_cast<bool>(out_), "cannot write '{}': is the disk full?", path_.string());
-}
+RunLog::RunLog(RunFolder& folder, const std::string& name, std::int64_t step)
+    : file_(folder.append(name, kept_lines(folder, name, step))) {}
 
 }  // namespace attend::train

@@ -19,10 +19,8 @@ void for_each_buffer(const nn::Parameters& parameters, const Optimizer& optimize
 
 }  // namespace
 
-std::filesystem::path state_path(const std::filesystem::path& folder) { return folder / "state.safetensors"; }
-
-void save_state(const std::filesystem::path& folder, const RunState& state, const nn::Parameters& parameters,
-                const Optimizer& optimizer) {
+void produce_state(const FileWriter& write, const RunState& state, const nn::Parameters& parameters,
+                   const Optimizer& optimizer) {
   SafetensorsWriter writer;
   for_each_buffer(parameters, optimizer, [&](const char* name, const Tensor& flat) { writer.add(name, flat); });
   const Json json = {{"step", state.step},
@@ -32,13 +30,18 @@ void save_state(const std::filesystem::path& folder, const RunState& state, cons
                      {"best_step", state.best_step},
                      {"validations_since_best", state.validations_since_best},
                      {"checkpoints", state.checkpoints},
+                     {"since_log",
+                      {{"steps", state.since_log.steps},
+                       {"tokens", state.since_log.tokens},
+                       {"loss", state.since_log.loss},
+                       {"seconds", state.since_log.seconds}}},
                      {"position", state.position}};
   writer.set_metadata("attend_run", json.dump());
-  writer.write(state_path(folder).string());
+  writer.produce(write);
 }
 
-RunState load_state(const std::filesystem::path& folder, nn::Parameters& parameters, Optimizer& optimizer) {
-  const std::string path = state_path(folder).string();
+RunState load_state(const std::filesystem::path& from, nn::Parameters& parameters, Optimizer& optimizer) {
+  const std::string path = from.string();
   const Safetensors file = Safetensors::open(path);
   const auto found = file.metadata().find("attend_run");
   check(found != file.metadata().end(), "{}: not the state of a training run", path);
@@ -50,6 +53,9 @@ RunState load_state(const std::filesystem::path& folder, nn::Parameters& paramet
     json.at("best_step").get_to(state.best_step);
     json.at("validations_since_best").get_to(state.validations_since_best);
     json.at("checkpoints").get_to(state.checkpoints);
+    const Json& since = json.at("since_log");
+    since.at("steps").get_to(state.since_log.steps), since.at("tokens").get_to(state.since_log.tokens);
+    since.at("loss").get_to(state.since_log.loss), since.at("seconds").get_to(state.since_log.seconds);
     state.position = json.at("position");
   } catch (const Error&) {
     fail("{}: the counters of the run are damaged", path);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/nn/parameters.h"
 #include "attend/train/optimizer.h"
@@ -17,14 +18,18 @@ struct RunState {
   double best_score = -1e300, best_loss = 0;
   std::int64_t best_step = 0, validations_since_best = 0;
   std::vector<std::int64_t> checkpoints = {};  // steps whose weights are kept for averaging
-  Json position = {};                          // in the data
+  // Since the last line of the log.
+  struct SinceLog {
+    std::int64_t steps = 0, tokens = 0;
+    double loss = 0, seconds = 0;
+  } since_log = {};
+  Json position = {};  // in the data
 };
 
-std::filesystem::path state_path(const std::filesystem::path& folder);
-
-void save_state(const std::filesystem::path& folder, const RunState& state, const nn::Parameters& parameters,
-                const Optimizer& optimizer);
+// The file's bytes.
+void produce_state(const FileWriter& write, const RunState& state, const nn::Parameters& parameters,
+                   const Optimizer& optimizer);
 // Throws Error when the file is damaged or belongs to another model.
-RunState load_state(const std::filesystem::path& folder, nn::Parameters& parameters, Optimizer& optimizer);
+RunState load_state(const std::filesystem::path& file, nn::Parameters& parameters, Optimizer& optimizer);
 
 }  // namespace attend::train

@@ -16,6 +16,7 @@
 #include "attend/tensor/step_graph.h"
 #include "attend/train/album.h"
 #include "attend/train/run_log.h"
+#include "attend/train/run_recovery.h"
 #include "attend/train/run_state.h"
 
 namespace attend::train {
@@ -24,23 +25,28 @@ namespace {
 
 using std::chrono::steady_clock;
 
+constexpr const char* kModel = "model.safetensors";
+
 class Run {
  public:
   Run(Task& task, nn::Parameters& parameters, const TrainerOptions& options)
       : task_(task),
         parameters_(parameters),
         options_(options),
+        folder_(*options.folder),
         backend_(parameters.master().backend()),
         optimizer_(parameters, options.optimizer),
         pass_(backend_, {.recording = true, .recompute = options.recompute}),
         graph_(pass_),
         loss_sum_(make_tensor(backend_, {1}, DType::f32)) {
     backend_.fill(loss_sum_, 0);
-    if (options.resume) {
-      state_ = load_state(options.folder, parameters, optimizer_);
+    if (folder_.resumed()) {
+      state_ = load_state(folder_.path() / kState, parameters, optimizer_);
       task.seek(state_.position);
+      backend_.fill(loss_sum_, static_cast<float>(state_.since_log.loss));
     }
-    log_.emplace(options.folder / "log.jsonl", state_.step);
+    folder_.begin();
+    log_.emplace(folder_, "log.jsonl", state_.step);
     if (options.look) album_.emplace(task, options, state_.step);
   }
 
@@ -51,6 +57,8 @@ class Run {
         {.label = "training", .total = options_.steps, .start = state_.step, .terminal = options_.terminal});
     progress_ = &progress;
     started_ = logged_at_ = steady_clock::now();
+    logged_at_ -=
+        std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(state_.since_log.seconds));
     seconds_before_ = state_.seconds;
     if (album_ && state_.step == 0) take_picture();
     while (state_.step < options_.steps && !result_.stopped_early) {
@@ -65,9 +73,8 @@ class Run {
         save();
       if (album_ && (album_->wants(done, elapsed()) || last)) take_picture();
       if (interrupt.requested() && !last && !result_.stopped_early) {
-        log_losses();
         save();
-        result_.interrupted = true;
+        result_.interrupted = interrupt.signal();
         break;
       }
     }
@@ -86,13 +93,13 @@ class Run {
     for (std::int64_t i = 0; i < options_.accumulate; ++i) {
       const bool first = i == 0, last = i + 1 == options_.accumulate;
       const std::uint64_t key = task_.next_batch() * 4 + (first ? 2 : 0) + (last ? 1 : 0);
-      tokens_ += task_.batch_tokens();
+      state_.since_log.tokens += task_.batch_tokens();
       // Dropout of every batch of every step has a seed of its own.
       const std::uint64_t seed = options_.seed << 40 ^ static_cast<std::uint64_t>(step * options_.accumulate + i);
       graph_.run(key, seed, [&] { one_batch(first, last); });
     }
     state_.position = task_.position();
-    ++steps_since_log_;
+    ++state_.since_log.steps;
   }
 
   void one_batch(bool first, bool last) {
@@ -111,17 +118,17 @@ class Run {
 
   // Reads the mean loss since the last time, which is the only wait for the device between validations.
   void log_losses() {
-    if (steps_since_log_ == 0) return;
-    const double loss = static_cast<double>(download(loss_sum_)[0]) / static_cast<double>(steps_since_log_);
+    if (state_.since_log.steps == 0) return;
+    const double loss = static_cast<double>(download(loss_sum_)[0]) / static_cast<double>(state_.since_log.steps);
     const double norm = static_cast<double>(download(optimizer_.norm())[0]);
     backend_.fill(loss_sum_, 0);
     const auto now = steady_clock::now();
     const double seconds = std::chrono::duration<double>(now - logged_at_).count();
-    const double tokens_per_second = static_cast<double>(tokens_) / std::max(seconds, 1e-9);
+    const double tokens_per_second = static_cast<double>(state_.since_log.tokens) / std::max(seconds, 1e-9);
     check(std::isfinite(loss) && std::isfinite(norm),
           "training: the loss is not a number any more (loss {}, gradient norm {}, between steps {} and {}). The last "
           "good state is kept in '{}'. A lower learning_rate, a longer warmup or clip_norm 1 usually helps",
-          loss, norm, state_.step - steps_since_log_ + 1, state_.step, options_.folder.string());
+          loss, norm, state_.step - state_.since_log.steps + 1, state_.step, folder_.path().string());
     text_ = fmt::format("loss {:.3f}  {} tokens  lr {:.2e}", loss, rate_text(tokens_per_second), rate_);
     log_->add({{"step", state_.step},
                {"loss", loss},
@@ -130,17 +137,17 @@ class Run {
                {"tokens_per_second", std::round(tokens_per_second)},
                {"activation_bytes", pass_.arena().slab_bytes()},
                {"seconds", elapsed()}});
-    steps_since_log_ = tokens_ = 0;
+    state_.since_log = {};
     logged_at_ = now;
   }
 
-  std::filesystem::path checkpoint_path(std::int64_t step) const {
-    return options_.folder / "checkpoints" / fmt::format("step-{}.safetensors", step);
-  }
+  static std::string checkpoint_name(std::int64_t step) { return fmt::format("checkpoints/step-{}.safetensors", step); }
 
-  void save_model() const {
-    save_weights((options_.folder / "model.safetensors").string(), parameters_, SavedWeights::values,
-                 {{"format", "pt"}, {"step", std::to_string(state_.step)}});
+  void save_model() {
+    folder_.write(kModel, [&](const FileWriter& write) {
+      produce_weights(write, parameters_, SavedWeights::values,
+                      {{"format", "pt"}, {"step", std::to_string(state_.step)}});
+    });
   }
 
   void validate() {
@@ -159,7 +166,8 @@ class Run {
       ++state_.validations_since_best;
     }
     if (options_.average > 1) {
-      save_weights(checkpoint_path(state_.step).string(), parameters_, SavedWeights::masters);
+      folder_.write(checkpoint_name(state_.step),
+                    [&](const FileWriter& write) { produce_weights(write, parameters_, SavedWeights::masters); });
       state_.checkpoints.push_back(state_.step);
     }
     std::vector<std::int64_t> dropped;
@@ -169,7 +177,7 @@ class Run {
     }
     save();
     // Only now: until the new state was in place, a resumed run would have asked for them.
-    for (std::int64_t step : dropped) std::filesystem::remove(checkpoint_path(step));
+    for (std::int64_t step : dropped) folder_.remove(checkpoint_name(step));
     result_.stopped_early = options_.patience > 0 && state_.validations_since_best >= options_.patience;
     logged_at_ = steady_clock::now();  // validation is not training time
   }
@@ -181,13 +189,15 @@ class Run {
 
   void save() {
     state_.seconds = elapsed();
-    save_state(options_.folder, state_, parameters_, optimizer_);
+    state_.since_log.loss = static_cast<double>(download(loss_sum_)[0]);
+    state_.since_log.seconds = std::chrono::duration<double>(steady_clock::now() - logged_at_).count();
+    folder_.write(kState, [&](const FileWriter& write) { produce_state(write, state_, parameters_, optimizer_); });
+    folder_.state_saved();
   }
 
   // The average of the last checkpoints, as in section 6.1 of the paper, unless the best one has both the lower loss
   // and the higher score.
   void choose_weights() {
-    const std::filesystem::path best = options_.folder / "model.safetensors";
     if (state_.checkpoints.size() > 1) {
       average_checkpoints();
       const Validation averaged = task_.validate();
@@ -199,13 +209,14 @@ class Run {
         return save_model();
       }
     }
-    load_weights(Safetensors::open(best.string()), parameters_);
+    load_weights(Safetensors::open((folder_.path() / kModel).string()), parameters_);
   }
 
   void average_checkpoints() {
     const auto share = 1.0 / static_cast<double>(state_.checkpoints.size());
     std::vector<Safetensors> files;
-    for (std::int64_t step : state_.checkpoints) files.push_back(Safetensors::open(checkpoint_path(step).string()));
+    for (std::int64_t step : state_.checkpoints)
+      files.push_back(Safetensors::open((folder_.path() / checkpoint_name(step)).string()));
     std::vector<std::vector<double>> sums(parameters_.entries().size());
     for (const Safetensors& file : files) {
       load_weights(file, parameters_);
@@ -222,6 +233,7 @@ class Run {
   Task& task_;
   nn::Parameters& parameters_;
   const TrainerOptions& options_;
+  RunFolder& folder_;
   Backend& backend_;
   Optimizer optimizer_;
   Pass pass_;
@@ -234,7 +246,6 @@ class Run {
   Progress* progress_ = nullptr;
   std::string text_;
   float rate_ = 0;
-  std::int64_t steps_since_log_ = 0, tokens_ = 0;
   double seconds_before_ = 0;
   steady_clock::time_point started_, logged_at_;
 };
@@ -247,7 +258,5 @@ TrainingResult train(Task& task, nn::Parameters& parameters, const TrainerOption
         "training: steps, accumulate, log_every, validate_every and save_every must be at least 1");
   return Run(task, parameters, options).train();
 }
-
-bool has_state(const std::filesystem::path& folder) { return std::filesystem::exists(state_path(folder)); }
 
 }  // namespace attend::train

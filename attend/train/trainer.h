@@ -7,12 +7,12 @@
 //   checkpoints/        weights of the last validations, for averaging
 //   log.jsonl           one JSON line a log interval and a validation
 //   look.jsonl          with TrainerOptions::look: a line now and then of what the model makes of fixed inputs
+//   run.json            what of all this the run wrote (manifest.h)
 // Each file is replaced atomically, and the state is written last, so a run killed at any moment and resumed ends with
-// the same bits as one never stopped.
+// the same bits as one never stopped (run_folder.h).
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -23,6 +23,7 @@
 #include "attend/nn/parameters.h"
 #include "attend/tensor/pass.h"
 #include "attend/train/optimizer.h"
+#include "attend/train/run_folder.h"
 
 namespace attend::train {
 
@@ -52,7 +53,7 @@ class Task {
 };
 
 struct TrainerOptions {
-  std::filesystem::path folder;
+  RunFolder* folder = nullptr;  // a run that is resumed goes on from the state in it
   std::int64_t steps = 1000;
   std::int64_t accumulate = 1;  // batches a step
   std::uint64_t seed = 1;
@@ -61,7 +62,6 @@ struct TrainerOptions {
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t patience = 0;  // validations without a better score before stopping; 0: never
   std::int64_t average = 5;   // how many of the last checkpoints are averaged in the end
-  bool resume = false;
   Recompute recompute = Recompute::none;
   bool look = false;  // records the task's examples on the way, for at most a fiftieth of the time
   std::ostream* messages = nullptr;
@@ -70,7 +70,7 @@ struct TrainerOptions {
 
 struct TrainingResult {
   std::int64_t steps = 0;
-  bool interrupted = false;  // Ctrl-C: the state is saved, resume goes on
+  int interrupted = 0;  // the signal, Ctrl-C's or another: the state is saved, resume goes on
   bool stopped_early = false;
   bool averaged = false;  // the average of the last checkpoints was the best
   double seconds = 0;
@@ -81,8 +81,5 @@ struct TrainingResult {
 // Trains until done, out of patience or interrupted. On return parameters hold the best weights (unless interrupted).
 // Throws Error when the loss is not a number any more; the last good state and model stay as they are.
 TrainingResult train(Task& task, nn::Parameters& parameters, const TrainerOptions& options);
-
-// Whether a run that can be resumed lives in this folder.
-bool has_state(const std::filesystem::path& folder);
 
 }  // namespace attend::train

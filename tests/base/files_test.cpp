@@ -11,6 +11,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/base/mapped_file.h"
 
 namespace attend {
 namespace {

@@ -6,8 +6,9 @@
 #include <functional>
 #include <string>
 
+#include "attend/base/files.h"
+#include "attend/base/hashing.h"
 #include "attend/data/cache_format.h"
-#include "attend/text/hashing.h"
 #include "tests/data/corpus_files.h"
 
 namespace attend::data {

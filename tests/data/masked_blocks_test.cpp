@@ -9,6 +9,7 @@
 #include <set>
 
 #include "attend/base/error.h"
+#include "attend/base/files.h"
 #include "attend/text/tokenizer.h"
 #include "attend/text/word_piece_trainer.h"
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "attend/base/files.h"
 #include "attend/base/unicode.h"
 #include "tests/data/corpus_files.h"
 

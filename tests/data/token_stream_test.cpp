@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "attend/base/error.h"
+#include "attend/base/files.h"
 #include "attend/text/bpe_trainer.h"
 #include "attend/text/tokenizer.h"
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "attend/base/error.h"
+#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/serve/api.h"

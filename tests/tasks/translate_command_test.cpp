@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "tests/cli/run_attend.h"
 #include "tests/tasks/translator_fixture.h"

@@ -6,6 +6,7 @@
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
+#include "attend/base/files.h"
 #include "attend/tasks/model_folder.h"
 #include "tests/tasks/translator_fixture.h"
 

@@ -1,7 +1,7 @@
 #include "attend/tasks/train/run_settings.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/train/schedule.h"
@@ -9,8 +9,6 @@
 namespace attend::tasks {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std::int64_t width) {
   const train::InverseSquareRoot paper{.warmup = settings.warmup, .width = width, .peak = settings.learning_rate};
@@ -59,20 +57,26 @@ nn::ParametersOptions parameters_options(const RunSettings& settings, const Back
           .products8 = named == "fp8"};
 }
 
-void prepare_folder(const RunSettings& settings, const TrainOptions& options) {
-  const bool there = train::has_state(settings.out);
-  check(!options.resume || there, "'{}' holds no run to resume", settings.out);
-  check(options.resume || options.overwrite || !there,
-        "'{}' holds a run already: --resume goes on with it, --overwrite starts anew", settings.out);
-  if (options.resume) return;
-  fs::create_directories(settings.out);
-  for (const char* old : {"state.safetensors", "model.safetensors", "tokenizer.json", "look.jsonl"})
-    fs::remove(fs::path(settings.out) / old);
-  fs::remove_all(fs::path(settings.out) / "checkpoints");
+train::RunRequest run_request(const RunSettings& settings, const Json& recipe, std::vector<train::DataFile> data,
+                              const TrainOptions& options) {
+  return {.out = settings.out,
+          .resume = options.resume,
+          .overwrite = options.overwrite,
+          .allow_changes = options.allow_changes,
+          .settings = recipe,
+          .data = std::move(data)};
 }
 
-train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, const TrainOptions& options) {
-  return {.folder = settings.out,
+std::vector<train::DataFile> data_files(const std::string& key, const std::vector<std::string>& paths) {
+  std::vector<train::DataFile> files;
+  for (const std::string& path : paths)
+    if (!path.empty()) files.push_back({key, path});
+  return files;
+}
+
+train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, train::RunFolder& folder,
+                                      const TrainOptions& options) {
+  return {.folder = &folder,
           .steps = settings.steps,
           .accumulate = settings.accumulate,
           .seed = settings.seed,
@@ -87,7 +91,6 @@ train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t 
           .save_every = settings.save_every,
           .patience = settings.patience,
           .average = settings.average,
-          .resume = options.resume,
           .recompute = recompute_named(settings.recompute),
           .look = options.look,
           .messages = &options.messages,

@@ -67,17 +67,23 @@ Recompute recompute_named(std::string_view name);  // "none", "feed-forward" or 
 nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend);
 
 struct TrainOptions {
-  bool resume = false;     // go on with the run in the folder
-  bool overwrite = false;  // start anew although there is one
-  bool look = false;       // records what the model makes of fixed inputs on the way
+  bool resume = false;         // go on with the run in the folder
+  bool overwrite = false;      // start anew although there is one
+  bool allow_changes = false;  // resume although settings or texts are others
+  bool look = false;           // records what the model makes of fixed inputs on the way
   std::ostream& messages;
   Terminal terminal = {};
 };
 
-// Refuses a folder that does not fit the options, and clears one that is to be overwritten.
-void prepare_folder(const RunSettings& settings, const TrainOptions& options);
+// What a run asks of its folder (train::RunFolder). recipe: all settings, as they will be saved; data: the files they
+// name.
+train::RunRequest run_request(const RunSettings& settings, const Json& recipe, std::vector<train::DataFile> data,
+                              const TrainOptions& options);
+// The files of a setting that may name several.
+std::vector<train::DataFile> data_files(const std::string& key, const std::vector<std::string>& paths);
 
 // width: of the model, for the paper's learning rate.
-train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, const TrainOptions& options);
+train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, train::RunFolder& folder,
+                                      const TrainOptions& options);
 
 }  // namespace attend::tasks

@@ -8,7 +8,6 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
-#include "attend/base/files.h"
 #include "attend/base/joined.h"
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
@@ -83,9 +82,10 @@ EncodedTexts encode(const EncoderReader& reader, const data::LabelledFile& file,
 train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, const TrainOptions& options) {
   check(!given.train.empty() && !given.valid.empty() && !given.out.empty() && !given.from.empty(),
         "training: 'from', 'train', 'valid' and 'out' are needed");
-  const fs::path out(given.out);
-  if (options.resume) prepare_folder(given, options);  // says whether there is a run
-  const fs::path from = options.resume ? out : start_folder(given.from, out);
+  const fs::path from = options.resume ? fs::path(given.out) : start_folder(given.from, given.out);
+  std::vector<train::DataFile> data = {{"train", given.train}, {"valid", given.valid}};
+  if (!given.test.empty()) data.push_back({"test", given.test});
+  train::RunFolder folder(run_request(given, write_fields(given), std::move(data), options));
   const TargetKind kind = kind_of(given);
   const Json start = read_json(from / "config.json");
   const data::LabelledFile training_file = read_texts(given, given.train, options),
@@ -94,7 +94,6 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
       given.test.empty() ? std::nullopt : std::optional(read_texts(given, given.test, options));
   const std::vector<std::string> labels = labels_for(given, training_file, start);
 
-  if (!options.resume) prepare_folder(given, options);
   const std::unique_ptr<Head> head =
       make_head(start, (from / "config.json").string(), kind,
                 NewHead{.labels = given.label_names.empty() ? labels : given.label_names, .dropout = given.dropout});
@@ -102,15 +101,15 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
   const DType dtype = computed.dtype;
   Json config = head->config();
   config["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
-  if (!options.resume) copy_tokenizer(from, out);
-  write_file(out / "config.json", config.dump(2) + "\n");
-  EncoderReader reader(out, "training", head->reading());
+  if (!folder.resumed()) copy_tokenizer(from, folder.prepared());
+  folder.stage("config.json", config.dump(2) + "\n");
+  EncoderReader reader(folder.prepared(), "training", head->reading());
   reader.limit(given.max_length);
   const EncodedTexts training = encode(reader, training_file, kind, labels, options),
                      validation = encode(reader, validation_file, kind, labels, options),
                      test = test_file ? encode(reader, *test_file, kind, labels, options) : EncodedTexts{};
   const HeadRecipe recipe = for_texts(given, static_cast<std::int64_t>(training.examples.size()));
-  write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
+  folder.stage("recipe.json", write_fields(recipe).dump(2) + "\n");
 
   nn::Parameters parameters(backend, head->parameters(), computed);
   if (!options.resume) {
@@ -134,11 +133,11 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
                  .validation_texts = validation_file.texts},
                 {.batch = recipe.batch, .seed = recipe.seed, .select_by_loss = recipe.select == "loss"});
   const train::TrainingResult result =
-      train::train(task, parameters, trainer_options(recipe, reader.config().width, options));
+      train::train(task, parameters, trainer_options(recipe, reader.config().width, folder, options));
   if (test_file && !result.interrupted) {
     const train::Validation tested = task.judge(test.examples, test_file->texts);
     options.messages << fmt::format("{}: {}\n", test_file->path, tested.text);
-    write_file(out / "test.json", tested.json.dump(2) + "\n");
+    folder.write("test.json", [&](const FileWriter& write) { write(tested.json.dump(2) + "\n"); });
   }
   return result;
 }

@@ -1,6 +1,8 @@
 // From a text file to a GPT-2 folder that attend generate and Hugging Face's transformers read.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
 #include <ostream>
 
 #include "attend/base/error.h"
@@ -17,11 +19,12 @@ namespace {
 
 constexpr const char* kEndOfText = "<|endoftext|>";
 
-void prepare_tokenizer(const LanguageRecipe& recipe, const TrainOptions& options) {
-  if (options.resume) return;
-  const std::filesystem::path path = std::filesystem::path(recipe.out) / "tokenizer.json", given = recipe.tokenizer;
+void prepare_tokenizer(const LanguageRecipe& recipe, train::RunFolder& folder) {
+  if (folder.resumed()) return;
+  const std::filesystem::path given = recipe.tokenizer;
   if (!recipe.tokenizer.empty())
-    return write_file(path, read_file(std::filesystem::is_directory(given) ? given / "tokenizer.json" : given));
+    return folder.stage("tokenizer.json",
+                        read_file(std::filesystem::is_directory(given) ? given / "tokenizer.json" : given));
   // The 256 bytes and the end mark alone are a model of characters.
   const auto size = static_cast<std::size_t>(recipe.vocabulary_size > 0 ? recipe.vocabulary_size : 257);
   BpeTrainer trainer({.vocabulary_size = size,
@@ -29,7 +32,14 @@ void prepare_tokenizer(const LanguageRecipe& recipe, const TrainOptions& options
                       .words = {.line_ends = true},
                       .threads = static_cast<int>(recipe.threads)});
   for (const std::string& text : recipe.text) trainer.add_file(text);
-  write_file(path, to_tokenizer_json(trainer.train()));
+  folder.stage("tokenizer.json", to_tokenizer_json(trainer.train()));
+}
+
+data::TokenStream token_stream(const std::vector<std::string>& texts, const char* name,
+                               const train::RunFolder& folder) {
+  const auto [found, made] = folder.derived(name);
+  return data::TokenStream::open_or_build(
+      {.texts = texts, .tokenizer = folder.prepared() / "tokenizer.json", .cache = found, .rebuilt = made});
 }
 
 }  // namespace
@@ -38,14 +48,13 @@ train::TrainingResult train_language_model(const LanguageRecipe& recipe, Backend
                                            const TrainOptions& options) {
   check(!recipe.text.empty() && !recipe.valid_text.empty() && !recipe.out.empty(),
         "training: 'text', 'valid_text' and 'out' are needed");
-  prepare_folder(recipe, options);
-  const std::filesystem::path out(recipe.out);
-  prepare_tokenizer(recipe, options);
-  const Tokenizer tokenizer = Tokenizer::load(out / "tokenizer.json");
-  const auto training = data::TokenStream::open_or_build(
-      {.texts = recipe.text, .tokenizer = out / "tokenizer.json", .cache = out / "train.tokens"});
-  const auto validation = data::TokenStream::open_or_build(
-      {.texts = recipe.valid_text, .tokenizer = out / "tokenizer.json", .cache = out / "valid.tokens"});
+  std::vector<train::DataFile> data = data_files("text", recipe.text);
+  std::ranges::copy(data_files("valid_text", recipe.valid_text), std::back_inserter(data));
+  train::RunFolder folder(run_request(recipe, write_fields(recipe), std::move(data), options));
+  prepare_tokenizer(recipe, folder);
+  const Tokenizer tokenizer = Tokenizer::load(folder.prepared() / "tokenizer.json");
+  const auto training = token_stream(recipe.text, "train.tokens", folder),
+             validation = token_stream(recipe.valid_text, "valid.tokens", folder);
   options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n", training.size(),
                                   validation.size());
 
@@ -55,13 +64,13 @@ train::TrainingResult train_language_model(const LanguageRecipe& recipe, Backend
   const nn::ParametersOptions computed = parameters_options(recipe, backend);
   const DType dtype = computed.dtype;
   nn::Parameters parameters(backend, model, computed);
-  write_file(out / "config.json", model.config().dump(2) + "\n");
-  write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
+  folder.stage("config.json", model.config().dump(2) + "\n");
+  folder.stage("recipe.json", write_fields(recipe).dump(2) + "\n");
   options.messages << fmt::format("gpt2 with {:.1f} M weights, {} on {}\n",
                                   static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
   LanguageTask task(model, backend, training, validation,
                     {.batch = recipe.batch, .block = recipe.block, .seed = recipe.seed, .tokenizer = &tokenizer});
-  return train::train(task, parameters, trainer_options(recipe, recipe.width, options));
+  return train::train(task, parameters, trainer_options(recipe, recipe.width, folder, options));
 }
 
 }  // namespace attend::tasks

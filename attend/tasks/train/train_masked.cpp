@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ostream>
 
 #include "attend/base/error.h"
@@ -24,11 +25,11 @@ BertFamily family_of(const MaskedRecipe& recipe) {
   return recipe.model == "roberta" ? BertFamily::roberta : BertFamily::bert;
 }
 
-void prepare_tokenizer(const MaskedRecipe& recipe, const TrainOptions& options) {
-  if (options.resume) return;
-  const fs::path out(recipe.out);
+void prepare_tokenizer(const MaskedRecipe& recipe, const train::RunFolder& folder, const TrainOptions& options) {
+  if (folder.resumed()) return;
+  const fs::path out = folder.prepared();
   if (!recipe.tokenizer.empty()) return copy_tokenizer(recipe.tokenizer, out);
-  if (!recipe.from.empty()) return copy_tokenizer(start_folder(recipe.from, out), out);
+  if (!recipe.from.empty()) return copy_tokenizer(start_folder(recipe.from, recipe.out), out);
   learn_tokenizer({.family = family_of(recipe),
                    .texts = recipe.text,
                    .vocabulary_size = recipe.vocabulary_size,
@@ -74,11 +75,12 @@ models::BertConfig config_of(const MaskedRecipe& recipe, const Tokenizer& tokeni
 train::TrainingResult train_masked_model(const MaskedRecipe& recipe, Backend& backend, const TrainOptions& options) {
   check(!recipe.text.empty() && !recipe.valid_text.empty() && !recipe.out.empty(),
         "training: 'text', 'valid_text' and 'out' are needed");
-  const fs::path out(recipe.out);
-  if (!recipe.from.empty()) start_folder(recipe.from, out);  // before anything in out is touched
-  prepare_folder(recipe, options);
-  prepare_tokenizer(recipe, options);
-  const Tokenizer tokenizer = Tokenizer::load(out);
+  if (!recipe.from.empty()) start_folder(recipe.from, recipe.out);
+  std::vector<train::DataFile> data = data_files("text", recipe.text);
+  std::ranges::copy(data_files("valid_text", recipe.valid_text), std::back_inserter(data));
+  train::RunFolder folder(run_request(recipe, write_fields(recipe), std::move(data), options));
+  prepare_tokenizer(recipe, folder, options);
+  const Tokenizer tokenizer = Tokenizer::load(folder.prepared());
   const SpecialTokens special = special_tokens(tokenizer, recipe.out);
   check(special.mask >= 0, "{}: the tokenizer has neither [MASK] nor <mask>", recipe.out);
   models::MaskedLanguageModel model(config_of(recipe, tokenizer, options));
@@ -87,13 +89,16 @@ train::TrainingResult train_masked_model(const MaskedRecipe& recipe, Backend& ba
   check(recipe.block <= config.max_length - first, "training: 'block' is {}, but the model reads {} tokens",
         recipe.block, config.max_length - first);
 
-  const data::TokenStreamFiles files{
-      .texts = recipe.text, .tokenizer = tokenizer_file(out), .cache = out / "train.tokens", .line_end = special.end};
-  const auto training = data::TokenStream::open_or_build(files);
-  const auto validation = data::TokenStream::open_or_build({.texts = recipe.valid_text,
-                                                            .tokenizer = files.tokenizer,
-                                                            .cache = out / "valid.tokens",
-                                                            .line_end = special.end});
+  const auto token_stream = [&](const std::vector<std::string>& texts, const char* name) {
+    const auto [found, made] = folder.derived(name);
+    return data::TokenStream::open_or_build({.texts = texts,
+                                             .tokenizer = tokenizer_file(folder.prepared()),
+                                             .cache = found,
+                                             .rebuilt = made,
+                                             .line_end = special.end});
+  };
+  const auto training = token_stream(recipe.text, "train.tokens"),
+             validation = token_stream(recipe.valid_text, "valid.tokens");
   options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n",
                                   with_commas(training.size()), with_commas(validation.size()));
   const data::MaskingOptions masking{.block = recipe.block,
@@ -109,16 +114,16 @@ train::TrainingResult train_masked_model(const MaskedRecipe& recipe, Backend& ba
   const DType dtype = computed.dtype;
   nn::Parameters parameters(backend, model, computed);
   if (!recipe.from.empty() && !options.resume)
-    load_hugging_face(TensorFiles::open(start_folder(recipe.from, out)), parameters,
+    load_hugging_face(TensorFiles::open(start_folder(recipe.from, recipe.out)), parameters,
                       {.prefix = models::name_of(config.family), .new_head = true});
   Json json = model.config();
   json["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
-  write_file(out / "config.json", json.dump(2) + "\n");
-  write_file(out / "recipe.json", write_fields(recipe).dump(2) + "\n");
+  folder.stage("config.json", json.dump(2) + "\n");
+  folder.stage("recipe.json", write_fields(recipe).dump(2) + "\n");
   options.messages << fmt::format("{} with {:.1f} M weights, {} on {}\n", models::name_of(config.family),
                                   static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
   MaskedTask task(model, backend, training_blocks, validation_blocks, masking, recipe.batch, tokenizer);
-  return train::train(task, parameters, trainer_options(recipe, config.width, options));
+  return train::train(task, parameters, trainer_options(recipe, config.width, folder, options));
 }
 
 }  // namespace attend::tasks

@@ -19,13 +19,12 @@ namespace {
 namespace fs = std::filesystem;
 
 // Learns the joint vocabulary of both sides, or copies the one the recipe names.
-void prepare_tokenizer(const TranslationRecipe& recipe, const TrainOptions& options) {
-  const fs::path path = fs::path(recipe.out) / "tokenizer.json";
-  if (options.resume) return;
+void prepare_tokenizer(const TranslationRecipe& recipe, train::RunFolder& folder, const TrainOptions& options) {
+  if (folder.resumed()) return;
   if (!recipe.tokenizer.empty()) {
     const fs::path given =
         fs::is_directory(recipe.tokenizer) ? fs::path(recipe.tokenizer) / "tokenizer.json" : fs::path(recipe.tokenizer);
-    return write_file(path, read_file(given));
+    return folder.stage("tokenizer.json", read_file(given));
   }
   Progress progress(options.messages,
                     {.label = "learning tokens", .total = recipe.vocabulary_size, .terminal = options.terminal});
@@ -38,20 +37,21 @@ void prepare_tokenizer(const TranslationRecipe& recipe, const TrainOptions& opti
   const TrainedBpe trained = trainer.train();
   progress.update(static_cast<std::int64_t>(trained.tokens.size()));
   progress.finish();
-  write_file(path, to_tokenizer_json(trained));
+  folder.stage("tokenizer.json", to_tokenizer_json(trained));
 }
 
-data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const TrainOptions& options, const char* name,
-                                   std::int64_t max_length) {
+data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const train::RunFolder& folder,
+                                   const TrainOptions& options, const char* name, std::int64_t max_length) {
   const bool training = std::string_view(name) == "train";
-  const fs::path out(recipe.out);
+  const auto [found, made] = folder.derived(fmt::format("{}.pairs", name));
   Progress progress(options.messages,
                     {.label = fmt::format("encoding {}", name), .total = 100, .terminal = options.terminal});
   data::ParallelCorpus corpus = data::ParallelCorpus::open_or_build(
       {.source = training ? recipe.source : recipe.valid_source,
        .target = training ? recipe.target : recipe.valid_target,
-       .tokenizer = out / "tokenizer.json",
-       .cache = out / fmt::format("{}.pairs", name)},
+       .tokenizer = folder.prepared() / "tokenizer.json",
+       .cache = found,
+       .rebuilt = made},
       {.max_length = max_length - 1,
        .threads = static_cast<int>(recipe.threads),
        .on_progress = [&](std::uint64_t done, std::uint64_t total) {
@@ -84,22 +84,26 @@ train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend&
                                    {"valid_target", recipe.valid_target},
                                    {"out", recipe.out}})
     check(!value.empty(), "training: '{}' is missing", key);
-  prepare_folder(recipe, options);
-  const fs::path out(recipe.out);
-  prepare_tokenizer(recipe, options);
-  const Tokenizer tokenizer = Tokenizer::load(out / "tokenizer.json");
+  train::RunFolder folder(run_request(recipe, to_json(resolved),
+                                      {{"source", recipe.source},
+                                       {"target", recipe.target},
+                                       {"valid_source", recipe.valid_source},
+                                       {"valid_target", recipe.valid_target}},
+                                      options));
+  prepare_tokenizer(recipe, folder, options);
+  const Tokenizer tokenizer = Tokenizer::load(folder.prepared() / "tokenizer.json");
 
   // Rows of the table come in eights: GPU products like that.
   const std::int64_t vocabulary = (tokenizer.id_limit() + 7) / 8 * 8;
   const std::unique_ptr<models::Seq2Seq> model = make_model(resolved, vocabulary);
-  const data::ParallelCorpus training = prepare_pairs(recipe, options, "train", model->max_length());
-  const data::ParallelCorpus validation = prepare_pairs(recipe, options, "valid", model->max_length());
+  const data::ParallelCorpus training = prepare_pairs(recipe, folder, options, "train", model->max_length());
+  const data::ParallelCorpus validation = prepare_pairs(recipe, folder, options, "valid", model->max_length());
   const nn::ParametersOptions computed = parameters_options(recipe, backend);
   const DType dtype = computed.dtype;
   nn::Parameters parameters(backend, model->parameters(), computed);
   model->place(backend, dtype);
-  write_file(out / "config.json", model->config().dump(2) + "\n");
-  write_file(out / "recipe.json", to_json(resolved).dump(2) + "\n");
+  folder.stage("config.json", model->config().dump(2) + "\n");
+  folder.stage("recipe.json", to_json(resolved).dump(2) + "\n");
   options.messages << fmt::format("{} with {:.1f} M weights, {} on {}\n", recipe.model,
                                   static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
 
@@ -111,7 +115,8 @@ train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend&
                         .label_smoothing = recipe.label_smoothing,
                         .r_drop = recipe.r_drop,
                         .select_by_bleu = recipe.select == "bleu"});
-  return train::train(task, parameters, trainer_options(recipe, resolved.model["width"].get<std::int64_t>(), options));
+  return train::train(task, parameters,
+                      trainer_options(recipe, resolved.model["width"].get<std::int64_t>(), folder, options));
 }
 
 }  // namespace attend::tasks
