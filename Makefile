@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test fuzz bench gpu-test gpu-sanitize test-arm64 format clean help
+.PHONY: build setup demo test fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -29,6 +29,11 @@ test: setup
 # For longer than the ten seconds a reader that `make test` has: make fuzz SECONDS=3600
 fuzz:
 	@JOBS=$(JOBS) tools/fuzz $(SECONDS)
+
+# Tries to make training lose work: make torture MINUTES=10
+MINUTES ?= 10
+torture: build
+	@tools/torture --minutes $(MINUTES) --program $(BUILD)/attend
 
 bench: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target bench
@@ -61,6 +66,7 @@ help:
 	@echo "make demo        sets up, builds, translates a few sentences and draws where the model looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
 	@echo "make fuzz        throws broken model files at their readers, each for SECONDS"
+	@echo "make torture     kills, full disks and failing files for MINUTES: nothing may be lost"
 	@echo "make bench       builds and runs the benchmarks"
 	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"

@@ -29,14 +29,14 @@ constexpr std::size_t kTemporaryDigits = 16;
   fail("cannot {} '{}': {}", what, path.string(), std::generic_category().message(code));
 }
 
-// A name beside path that nobody else has: process ids come again in containers, so it is drawn by lot.
+}  // namespace
+
+// Process ids come again in containers, so it is drawn by lot.
 fs::path temporary_name(const fs::path& path) {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) fail_with(errno, "draw a name for", path);
   return fs::path(path.string() + fmt::format(".{:016x}{}", number, kTemporaryEnd));
 }
-
-}  // namespace
 
 Descriptor::~Descriptor() {
   if (number_ >= 0) ::close(number_);

@@ -66,7 +66,8 @@ class FileReplacement {
   ByteHash hash_;
 };
 
-// Whether this is the name of a temporary file of a replacement, left by a process that was killed.
+// A name beside path that nobody else has, and whether a name is such a one: left by a process that was killed.
+std::filesystem::path temporary_name(const std::filesystem::path& path);
 bool is_temporary_name(std::string_view name);
 
 // A file that grows by whole lines.

@@ -11,6 +11,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/new_folder.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
@@ -96,7 +97,8 @@ void copy_rest(const fs::path& from, const fs::path& to) {
   for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
     const std::string name = entry.path().filename().string(), kind = entry.path().extension().string();
     const bool tensors = kind == ".safetensors" || name == "model.safetensors.index.json";
-    const bool run = kind == ".pairs" || kind == ".tokens" || name == "log.jsonl";
+    const bool run = kind == ".pairs" || kind == ".tokens" || kind == ".jsonl" || name == "run.json" ||
+                     name == "run.lock" || is_temporary_name(name);
     if (entry.is_regular_file() && !tensors && !run && name != "config.json")
       write_file(to / name, read_file(entry.path()));
   }
@@ -121,11 +123,11 @@ void run_convert(const ConvertOptions& options, const Streams& streams) {
   }
   for (const char* key : {"dtype", "torch_dtype"})
     if (config.contains(key)) config[key] = type == StoredType::bf16 ? "bfloat16" : "float32";
-  fs::create_directories(to);
-  // The large file first: where the disk is full, a model that is to be replaced stays as it was.
-  converted.write((to / "model.safetensors").string());
-  copy_rest(from, to);
-  write_file(to / "config.json", config.dump(2) + "\n");
+  NewFolder folder(to);
+  converted.write((folder.path() / "model.safetensors").string());
+  copy_rest(from, folder.path());
+  write_file(folder.path() / "config.json", config.dump(2) + "\n");
+  folder.take_place();
   streams.out << fmt::format("{} tensors, {:.1f} MB -> {:.1f} MB in {}\n", converted.tensors(),
                              static_cast<double>(before) / 1e6, static_cast<double>(converted.bytes()) / 1e6,
                              options.out);

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "attend/base/interrupt.h"
+#include "attend/base/memory.h"
 #include "attend/cli/answer.h"
 #include "attend/cli/classify.h"
 #include "attend/cli/convert.h"
@@ -70,6 +71,9 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
     line.run(args, streams.out);
   } catch (const Interrupted& interrupted) {
     return 128 + interrupted.signal;
+  } catch (const OutOfMemory& error) {
+    say_error(streams, error.what());
+    return 1;
   } catch (const std::bad_alloc&) {
     say_error(streams, "out of memory");
     return 1;

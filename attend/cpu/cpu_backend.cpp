@@ -18,7 +18,7 @@ CpuBackend::~CpuBackend() { std::free(scratch_); }
 
 void* CpuBackend::allocate(std::size_t bytes) {
   void* data = cpu::allocate_pages(bytes);
-  check(data != nullptr, "cpu: no memory for {} bytes ({:.1f} MB)", bytes, static_cast<double>(bytes) / 1e6);
+  check(data != nullptr, "cpu: out of memory: {:.1f} MB were asked for", static_cast<double>(bytes) / 1e6);
   return data;
 }
 

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #endif
 
+#include "attend/base/memory.h"
+
 namespace attend::cpu {
 
 // Aligned to 64 bytes; from 2 MB on to huge pages, which the kernel is asked for: a walk through a large tensor, or
@@ -16,7 +18,7 @@ inline std::byte* allocate_pages(std::size_t bytes) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
   const std::size_t unit = bytes >= kHugePage ? kHugePage : 64;
   const std::size_t rounded = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
-  void* memory = rounded >= bytes ? std::aligned_alloc(unit, rounded) : nullptr;
+  void* memory = rounded >= bytes && memory::allowed(rounded) ? std::aligned_alloc(unit, rounded) : nullptr;
 #if defined(MADV_HUGEPAGE)
   if (memory != nullptr && unit == kHugePage) madvise(memory, rounded, MADV_HUGEPAGE);
 #endif

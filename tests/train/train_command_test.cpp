@@ -154,7 +154,8 @@ TEST_F(TrainCommand, ARunIsNotOverwrittenByAccident) {
   expect_error(toy({"--steps", "3"}), "--resume goes on with it");
   EXPECT_EQ(run_attend(toy({"--steps", "3", "--overwrite"})).code, 0);
   // Resuming with another model than the run's is refused, and the state stays.
-  expect_error(toy({"--steps", "6", "--resume", "--final-norm"}), "another model");
+  expect_error(toy({"--steps", "6", "--resume", "--final-norm"}), "final_norm is true, was false");
+  expect_error(toy({"--steps", "6", "--resume", "--final-norm", "--allow-changes"}), "another model");
 }
 
 TEST_F(TrainCommand, DamagedStatesAreRefused) {

@@ -11,7 +11,7 @@ namespace attend::cpu::detail {
 
 inline std::byte* allocate(std::size_t bytes) {
   std::byte* memory = allocate_pages(bytes);
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr) throw OutOfMemory(bytes);
   return memory;
 }
 

@@ -48,9 +48,16 @@ fs::path start_folder(const std::string& from, const fs::path& out) {
   return folder;
 }
 
+std::string given_tokenizer(const fs::path& given) {
+  const fs::path file = fs::is_directory(given) ? given / "tokenizer.json" : given;
+  Tokenizer::load(file);
+  return read_file(file);
+}
+
 void copy_tokenizer(const fs::path& from, const fs::path& folder) {
   const bool whole = fs::is_directory(from);
   const fs::path file = whole ? tokenizer_file(from) : from;
+  Tokenizer::load(file);  // an error names where it came from
   const auto copy = [&](const fs::path& path, const fs::path& name) { write_file(folder / name, read_file(path)); };
   const bool known = std::ranges::find(kTokenizerFiles, file.filename().string()) != std::end(kTokenizerFiles);
   copy(file, known ? file.filename() : fs::path("tokenizer.json"));

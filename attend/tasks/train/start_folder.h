@@ -19,6 +19,9 @@ std::filesystem::path tokenizer_file(const std::filesystem::path& folder);
 // The folder a run goes on from, by its path or the name of a shipped model. Throws Error when it is the run's own.
 std::filesystem::path start_folder(const std::string& from, const std::filesystem::path& out);
 
+// The tokenizer.json of a setting that names it or its folder, as text. Throws Error naming it when it is none.
+std::string given_tokenizer(const std::filesystem::path& given);
+
 // Copies the tokenizer of a folder, or a file of one, into the folder.
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& folder);
 

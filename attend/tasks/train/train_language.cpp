@@ -10,6 +10,7 @@
 #include "attend/base/files.h"
 #include "attend/tasks/train/language_recipe.h"
 #include "attend/tasks/train/language_task.h"
+#include "attend/tasks/train/start_folder.h"
 #include "attend/text/bpe_trainer.h"
 #include "attend/text/tokenizer.h"
 
@@ -21,10 +22,7 @@ constexpr const char* kEndOfText = "<|endoftext|>";
 
 void prepare_tokenizer(const LanguageRecipe& recipe, train::RunFolder& folder) {
   if (folder.resumed()) return;
-  const std::filesystem::path given = recipe.tokenizer;
-  if (!recipe.tokenizer.empty())
-    return folder.stage("tokenizer.json",
-                        read_file(std::filesystem::is_directory(given) ? given / "tokenizer.json" : given));
+  if (!recipe.tokenizer.empty()) return folder.stage("tokenizer.json", given_tokenizer(recipe.tokenizer));
   // The 256 bytes and the end mark alone are a model of characters.
   const auto size = static_cast<std::size_t>(recipe.vocabulary_size > 0 ? recipe.vocabulary_size : 257);
   BpeTrainer trainer({.vocabulary_size = size,

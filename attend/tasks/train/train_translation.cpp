@@ -8,6 +8,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/progress.h"
+#include "attend/tasks/train/start_folder.h"
 #include "attend/tasks/train/translation_task.h"
 #include "attend/text/bpe_trainer.h"
 #include "attend/text/text_reader.h"
@@ -16,16 +17,10 @@ namespace attend::tasks {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 // Learns the joint vocabulary of both sides, or copies the one the recipe names.
 void prepare_tokenizer(const TranslationRecipe& recipe, train::RunFolder& folder, const TrainOptions& options) {
   if (folder.resumed()) return;
-  if (!recipe.tokenizer.empty()) {
-    const fs::path given =
-        fs::is_directory(recipe.tokenizer) ? fs::path(recipe.tokenizer) / "tokenizer.json" : fs::path(recipe.tokenizer);
-    return folder.stage("tokenizer.json", read_file(given));
-  }
+  if (!recipe.tokenizer.empty()) return folder.stage("tokenizer.json", given_tokenizer(recipe.tokenizer));
   Progress progress(options.messages,
                     {.label = "learning tokens", .total = recipe.vocabulary_size, .terminal = options.terminal});
   BpeTrainer trainer({.vocabulary_size = static_cast<std::size_t>(recipe.vocabulary_size),

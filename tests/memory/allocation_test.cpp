@@ -1,0 +1,93 @@
+// There is not enough memory, for any one of the large allocations of a command: an error that says what was asked
+// for, exit code 1, nothing crashes and nothing leaks (ASan looks), and the next try works.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "attend/base/memory.h"
+#include "tests/cli/run_attend.h"
+#include "tests/train/toy_corpus.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+class Memory : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("attend_memory_" + std::to_string(getpid()));
+    fs::remove_all(folder_);
+    write_toy_corpus(folder_, {.pairs = 60, .seed = 3});
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // Refuses the allocation of each number up to the last, or about `tries` of them.
+  static void walk(const Words& args, const std::string& input, int tries) {
+    std::atomic<std::int64_t> count = 0;
+    const Outcome whole = [&] {
+      const memory::FaultInjection counting([&](std::size_t) { return ++count, true; });
+      return run_attend(args, input);
+    }();
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    const std::int64_t all = count, step = std::max<std::int64_t>(1, all / tries);
+    ASSERT_GT(all, 3);
+    for (std::int64_t at = 1; at <= all; at += step) {
+      count = 0;
+      const memory::FaultInjection refusing([&](std::size_t) { return ++count != at; });
+      const Outcome outcome = run_attend(args, input);
+      if (count < at) continue;  // threads share memory out differently from run to run
+      EXPECT_EQ(outcome.code, 1) << "allocation " << at << " of " << all;
+      EXPECT_NE(outcome.err.find("memory"), std::string::npos) << outcome.err;
+      EXPECT_NE(outcome.err.find("asked for"), std::string::npos) << outcome.err;
+    }
+    EXPECT_EQ(run_attend(args, input).out, whole.out);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Memory, Translating) {
+  walk({"translate", "--model", "models/en-fr", "--threads", "1"}, "I am a student.\n", 25);
+}
+
+TEST_F(Memory, Writing) {
+  walk({"generate", "--model", "models/shakespeare", "--max-tokens", "3", "--greedy", "--threads", "2", "ROMEO:"}, "",
+       25);
+}
+
+TEST_F(Memory, Classifying) {
+  walk({"classify", "--model", "models/bert-sst2", "--threads", "1"}, "a moving film .\n", 25);
+}
+
+TEST_F(Memory, Training) {
+  Words args = toy_training(folder_, folder_ / "model");
+  args.insert(args.end(), {"--steps", "4", "--validate-every", "2", "--overwrite", "--average", "2"});
+  std::atomic<std::int64_t> count = 0;
+  {
+    const memory::FaultInjection counting([&](std::size_t) { return ++count, true; });
+    ASSERT_EQ(run_attend(args).code, 0);
+  }
+  const std::int64_t all = count, step = std::max<std::int64_t>(1, all / 40);
+  const std::string whole = read_file(folder_ / "model/model.safetensors");
+  for (std::int64_t at = 1; at <= all; at += step) {
+    count = 0;
+    {
+      const memory::FaultInjection refusing([&](std::size_t) { return ++count != at; });
+      const Outcome outcome = run_attend(args);
+      if (count < at) continue;
+      EXPECT_EQ(outcome.code, 1) << "allocation " << at << " of " << all;
+      EXPECT_NE(outcome.err.find("memory"), std::string::npos) << outcome.err;
+    }
+    ASSERT_EQ(run_attend(args).code, 0);
+    EXPECT_EQ(read_file(folder_ / "model/model.safetensors"), whole);
+  }
+}
+
+}  // namespace
+}  // namespace attend::test
