@@ -66,7 +66,7 @@ RunFolder::RunFolder(const RunRequest& request) : path_(request.out), resumed_(r
   recover_folder(path_);
   check_run(request);
   data_ = resumed_ && !request.allow_changes ? manifest_.data : marks_of(request.data);
-  sweep();
+  sweep_temporaries(path_);
   make_folders(staging());
 }
 
@@ -91,17 +91,6 @@ void RunFolder::check_ours() const {
     check(manifest_.is_ours(path_, name),
           "'{}' was changed since the run wrote it, and would be lost: move it away, or choose another --out",
           (path_ / name).string());
-}
-
-// What processes that were killed had begun to write. Nobody else writes here now: the folder is locked.
-void RunFolder::sweep() const {
-  for (const fs::path& folder : {path_, path_ / "checkpoints"}) {
-    std::vector<fs::path> found;
-    std::error_code error;
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-      if (is_temporary_name(at->path().filename().string())) found.push_back(at->path());
-    for (const fs::path& path : found) remove_file(path);
-  }
 }
 
 RunFolder::~RunFolder() {

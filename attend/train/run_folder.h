@@ -69,7 +69,6 @@ class RunFolder {
 
   void check_run(const RunRequest& request);
   void check_ours() const;
-  void sweep() const;
   std::filesystem::path staging() const;
 
   std::filesystem::path path_;

@@ -47,11 +47,16 @@ bool is_current(int file, const std::filesystem::path& path) {
 
 RunLock::RunLock(const std::filesystem::path& folder) : path_(folder / kName), file_(-1) {
   while (true) {
-    file_ = Descriptor(os::open(path_, O_RDWR | O_CREAT | O_NOFOLLOW, 0666));
+    file_ = Descriptor(os::open(path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666));
+    const bool made = file_.get() >= 0;
+    if (!made && errno == EEXIST) file_ = Descriptor(os::open(path_, O_RDWR | O_NOFOLLOW));
+    if (!made && file_.get() < 0 && errno == ENOENT) continue;  // its holder has just ended
     check(file_.get() >= 0, "cannot write '{}': {}", path_.string(), std::generic_category().message(errno));
     if (os::lock(file_.get(), path_) != 0) {
       if (errno == ENOLCK || errno == ENOTSUP || errno == EINVAL || errno == ENOSYS) break;
-      check(errno == EWOULDBLOCK, "cannot lock '{}': {}", path_.string(), std::generic_category().message(errno));
+      const int code = errno;
+      if (made && code != EWOULDBLOCK) ::unlink(path_.c_str());
+      check(code == EWOULDBLOCK, "cannot lock '{}': {}", path_.string(), std::generic_category().message(code));
       const std::string holder = content_of(file_.get());
       fail("'{}' is being trained by another process{}: wait for it, or choose another --out", folder.string(),
            holder.empty() ? "" : " (" + holder + ")");

@@ -84,7 +84,19 @@ void discard_old_run(const fs::path& folder) {
   os::remove_folder(aside);
 }
 
+void sweep_temporaries(const fs::path& folder) {
+  for (const fs::path& place : {folder, folder / "checkpoints"}) {
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (fs::directory_iterator at(place, error), end; !error && at != end; at.increment(error))
+      if (is_temporary_name(at->path().filename().string())) found.push_back(at->path());
+    for (const fs::path& path : found) remove_file(path);
+  }
+}
+
 void recover_folder(const fs::path& folder) {
+  if (!has_leftovers(folder)) return;
+  sweep_temporaries(folder);
   const fs::path aside = folder / kOldRun, prepared = folder / kNewRun;
   if (is_there(aside)) {
     const bool all_aside = Manifest::exists(aside);

@@ -27,6 +27,9 @@ void swap_runs(const std::filesystem::path& folder, const Manifest& old, const M
 void discard_old_run(const std::filesystem::path& folder);
 // Settles whatever an ended process has left, as said above. The folder must be locked.
 void recover_folder(const std::filesystem::path& folder);
+// What killed processes had begun to write in the folder and in checkpoints/. Nobody else writes there while it is
+// locked.
+void sweep_temporaries(const std::filesystem::path& folder);
 // Takes away what .new-run holds.
 void discard_new_run(const std::filesystem::path& folder);
 

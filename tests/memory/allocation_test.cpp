@@ -10,6 +10,7 @@
 
 #include "attend/base/memory.h"
 #include "tests/cli/run_attend.h"
+#include "tests/train/folder_bytes.h"
 #include "tests/train/toy_corpus.h"
 
 namespace attend::test {
@@ -21,8 +22,7 @@ using Words = std::vector<std::string>;
 class Memory : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("attend_memory_" + std::to_string(getpid()));
-    fs::remove_all(folder_);
+    folder_ = scratch_folder("attend_memory");
     write_toy_corpus(folder_, {.pairs = 60, .seed = 3});
   }
   void TearDown() override { fs::remove_all(folder_); }

@@ -27,8 +27,7 @@ using Words = std::vector<std::string>;
 class RunFolderTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("attend_folder_" + std::to_string(getpid()));
-    fs::remove_all(folder_);
+    folder_ = scratch_folder("attend_folder");
     write_toy_corpus(folder_, {.pairs = 40, .seed = 3});
     write_toy_labels(folder_, 20);
   }
@@ -54,7 +53,7 @@ class RunFolderTest : public testing::Test {
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
     const std::size_t said = outcome.err.rfind("attend: ");
     EXPECT_EQ(outcome.err.find('\n', said), outcome.err.size() - 1) << outcome.err;
-    EXPECT_EQ(bytes_in(folder_ / out), before) << part;
+    EXPECT_TRUE(bytes_in(folder_ / out) == before) << part;
   }
 
   fs::path folder_;
@@ -120,7 +119,7 @@ TEST_F(RunFolderTest, AnOverwrittenRunComesBack) {
     EXPECT_EQ(outcome.code, 1);
     EXPECT_NE(outcome.err.find("No space left"), std::string::npos) << outcome.err;
   }
-  EXPECT_EQ(bytes_in(folder_ / "model"), before);
+  EXPECT_TRUE(bytes_in(folder_ / "model") == before);
 }
 
 TEST_F(RunFolderTest, FilesThatTheRunDidNotWriteAreNotReplaced) {
