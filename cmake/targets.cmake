@@ -38,6 +38,8 @@ function(attend_folder folder)
   endif()
   if(folder STREQUAL "cpu" AND NOT ATTEND_SANITIZE)
     target_compile_options(attend_cpu PRIVATE ${ATTEND_KERNEL_FLAGS})
+    # Measured file by file: what is inlined where must not depend on the neighbours.
+    set_target_properties(attend_cpu PROPERTIES UNITY_BUILD OFF)
   endif()
   if(folder MATCHES "^(tasks|view|serve|models|decode|data|train|checkpoint|metrics)$")
     target_link_libraries(attend_${folder} PRIVATE attend_cold)
