@@ -36,8 +36,8 @@ clang:
 	  -DATTEND_WERROR=ON -DATTEND_UNITY=OFF -DATTEND_CUDA=OFF $(CMAKE_FLAGS)
 	@cmake --build build-clang -j $(JOBS) --target attend
 
-lint: $(BUILD)/build.ninja
-	@JOBS=$(JOBS) tools/check-tidy --all $(BUILD)
+lint:
+	@JOBS=$(JOBS) tools/check-tidy --all
 
 # For longer than the ten seconds a reader that `make test` has: make fuzz SECONDS=3600
 fuzz:
