@@ -7,24 +7,37 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
+.PHONY: build setup demo test lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
 
+ifdef CMAKE_FLAGS  # they may be new
+.PHONY: $(BUILD)/build.ninja
+endif
 $(BUILD)/build.ninja:
 	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS)
 
 setup:
 	@tools/setup
 
-demo: setup
+demo:
+	@tools/setup demo
 	@$(MAKE) --no-print-directory build/build.ninja
 	@cmake --build build -j $(JOBS) --target attend
 	@build/attend demo
 
 test: setup
 	@JOBS=$(JOBS) tools/test
+
+# Once a week: what `make test` has no time for.
+clang:
+	@cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=$(shell command -v clang++-19 || echo clang++) \
+	  -DATTEND_WERROR=ON -DATTEND_UNITY=OFF -DATTEND_CUDA=OFF $(CMAKE_FLAGS)
+	@cmake --build build-clang -j $(JOBS) --target attend
+
+lint:
+	@JOBS=$(JOBS) tools/check-tidy --all
 
 # For longer than the ten seconds a reader that `make test` has: make fuzz SECONDS=3600
 fuzz:
@@ -59,12 +72,14 @@ format:
 	@tools/check-format --fix
 
 clean:
-	@rm -rf build build-address build-thread build-fuzz build-gpu build-arm64
+	@rm -rf build build-address build-thread build-fuzz build-clang build-gpu build-arm64
 
 help:
 	@echo "make             builds build/attend"
 	@echo "make demo        sets up, builds, translates a few sentences and draws where the model looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
+	@echo "make clang       builds the program with clang, each file alone, warnings as errors"
+	@echo "make lint        runs clang-tidy on every file"
 	@echo "make fuzz        throws broken model files at their readers, each for SECONDS"
 	@echo "make torture     kills, full disks and failing files for MINUTES: nothing may be lost"
 	@echo "make bench       builds and runs the benchmarks"

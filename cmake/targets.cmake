@@ -1,5 +1,5 @@
-# attend_folder(cpu LINKS attend_tensor): the static library attend_cpu from attend/cpu. Sources are those that
-# attend/cpu/sources.cmake puts in ATTEND_CPU_SOURCES (it may also set flags for each file), else every *.cpp.
+# attend_folder(cpu LINKS attend_tensor): the static library attend_cpu from attend/cpu and its sub-folders. Sources are those
+# that attend/cpu/sources.cmake puts in ATTEND_CPU_SOURCES (it may also set flags for each file), else every *.cpp and *.cu.
 # attend_everything collects what exists, for the layers on top and the tests.
 add_library(attend_everything INTERFACE)
 
@@ -16,7 +16,7 @@ function(attend_folder folder)
     set(sources ${ATTEND_${upper}_SOURCES})
     list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/ REGEX "^attend/")
   else()
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp ${dir}/*.cu)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   endif()
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${dir}/*.h)
@@ -38,6 +38,10 @@ function(attend_folder folder)
   endif()
   if(folder STREQUAL "cpu" AND NOT ATTEND_SANITIZE)
     target_compile_options(attend_cpu PRIVATE ${ATTEND_KERNEL_FLAGS})
+  endif()
+  if(folder MATCHES "^(cpu|cuda)$" AND NOT ATTEND_SANITIZE)
+    # Measured file by file: what is inlined where must not depend on the neighbours.
+    set_target_properties(attend_${folder} PROPERTIES UNITY_BUILD OFF)
   endif()
   if(folder MATCHES "^(tasks|view|serve|models|decode|data|train|checkpoint|metrics)$")
     target_link_libraries(attend_${folder} PRIVATE attend_cold)

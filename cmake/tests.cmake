@@ -1,5 +1,5 @@
-# One gtest binary a folder of tests/ (tests/ops -> build/tests/ops_test), one ctest entry each: a process that opens a
-# GPU pays for it once. Tests run in the source folder.
+# One gtest binary a folder of tests/ (tests/ops -> build/tests/ops_test), run in the source folder: as one ctest entry,
+# since a process that opens a GPU pays for it once, or where that is long as several that share the tests out.
 # The label "threaded" marks what also runs under TSan; the target threaded_tests builds just that.
 if(CMAKE_CROSSCOMPILING)
   # The installed library is the host's; Debian's libgtest-dev ships the source beside it.
@@ -8,7 +8,11 @@ if(CMAKE_CROSSCOMPILING)
   target_include_directories(attend_gtest PRIVATE /usr/src/googletest/googletest)
   target_link_libraries(attend_gtest PUBLIC Threads::Threads)
 else()
-  find_package(GTest REQUIRED)
+  find_package(GTest QUIET)
+  if(NOT GTest_FOUND)
+    message(STATUS "tests: left out, there is no GoogleTest here (tools/setup test installs it)")
+    return()
+  endif()
   add_library(attend_gtest INTERFACE)
   target_link_libraries(attend_gtest INTERFACE GTest::gtest_main)
 endif()
@@ -19,10 +23,49 @@ add_custom_target(tests)
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*)
 set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:attend_backends> attend_everything)
 
-set(limit 900)  # seconds
+# So many entries that none takes more than two minutes on two cores, under ASan either; a busy machine has ten times that.
+set(shards_train 8)
+set(shards_models 4)
+set(shards_ops 4)
+set(shards_text 3)
+set(shards_cpu 3)
+set(shards_tasks 2)
+set(limit 1200)  # seconds
 if(CMAKE_CROSSCOMPILING)
   set(limit 5400)  # under an emulator
 endif()
+
+# attend_test(train): the entries train.1, train.2, .. of train_test, or one called train.
+function(attend_test folder)
+  set(shards 1)
+  if(DEFINED shards_${folder})
+    set(shards ${shards_${folder}})
+  endif()
+  foreach(shard RANGE 1 ${shards})
+    set(name ${folder})
+    if(shards GREATER 1)
+      set(name ${folder}.${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    # Entries run side by side, so each has a place of its own for its files.
+    set(scratch ${PROJECT_BINARY_DIR}/tests/scratch/${name})
+    file(MAKE_DIRECTORY ${scratch})
+    set(environment GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index} TMPDIR=${scratch} TEST_TMPDIR=${scratch})
+    if(CMAKE_CROSSCOMPILING_EMULATOR)  # for tests that start the program
+      list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+      list(APPEND environment "ATTEND_EMULATOR=${emulator}")
+    endif()
+    add_test(NAME ${name} COMMAND ${folder}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment}")
+    if(shards GREATER 1)  # the longest begin first, so that none is left to run alone
+      set_tests_properties(${name} PROPERTIES COST ${shards})
+    endif()
+    if(folder IN_LIST threaded_folders)
+      set_tests_properties(${name} PROPERTIES LABELS threaded)
+    endif()
+  endforeach()
+endfunction()
+
 foreach(folder ${folders})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
   set(cases ${sources})
@@ -41,29 +84,14 @@ foreach(folder ${folders})
     target_link_libraries(${target} PRIVATE attend_cold)
   endif()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  if(NOT ATTEND_SANITIZE)  # a few files at a time read the headers of gtest and the library once
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  endif()
   if(folder IN_LIST threaded_folders)
     target_link_libraries(${target} PRIVATE attend_${folder} attend_gtest)
   else()
     target_link_libraries(${target} PRIVATE ${tests_link} attend_gtest)
   endif()
-  add_test(NAME ${folder} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${folder} PROPERTIES TIMEOUT ${limit})
-  if(CMAKE_CROSSCOMPILING_EMULATOR)  # for tests that start the program
-    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
-    set_tests_properties(${folder} PROPERTIES ENVIRONMENT "ATTEND_EMULATOR=${emulator}")
-  endif()
-  if(folder MATCHES "^(train|models|text|ops|cpu)$")  # the longest begin first, so that none is left to run alone
-    set_tests_properties(${folder} PROPERTIES COST 10)
-  endif()
-  if(folder STREQUAL "train")
-    set_tests_properties(${folder} PROPERTIES COST 20)
-  endif()
+  attend_test(${folder})
   add_dependencies(tests ${target})
   if(folder IN_LIST threaded_folders)
-    set_tests_properties(${folder} PROPERTIES LABELS threaded)
     add_dependencies(threaded_tests ${target})
   endif()
 endforeach()

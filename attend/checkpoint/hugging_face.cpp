@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -140,8 +141,9 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
   const bool headed = std::any_of(entries.begin(), entries.end(),
                                   [&](const auto& entry) { return entry.name.starts_with(options.prefix + "."); });
   for (const Parameters::Entry& entry : entries) {
-    std::vector<float> values;
     const std::vector<FilePart> parts = file_parts(entry);
+    std::vector<float> values(parts.size() > 1 ? static_cast<std::size_t>(entry.parameter->shape.size()) : 0);
+    std::size_t filled = 0;
     for (const FilePart& part : parts) {
       const std::vector<std::string> names = spellings(part.name, options.prefix);
       const auto name = std::find_if(names.begin(), names.end(), [&](const auto& each) { return files.holding(each); });
@@ -161,12 +163,13 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
       }
       std::vector<float> read = file.floats(*name);
       file.forget(*name);
-      if (values.empty())
+      filled += read.size();
+      if (parts.size() == 1)
         values = std::move(read);
       else
-        values.insert(values.end(), read.begin(), read.end());
+        std::copy(read.begin(), read.end(), values.begin() + part.begin);
     }
-    if (!values.empty()) parameters.write(entry, values);
+    if (filled > 0) parameters.write(entry, std::span<const float>(values).first(filled));
   }
   for (const std::string& name : files.names())
     if (!used.contains(name) && !derived(name)) report.unused.push_back(name);

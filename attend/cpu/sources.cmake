@@ -66,7 +66,10 @@ foreach(set ${ATTEND_ROWS_SETS})
   attend_configure(attend_rows_${set})
   target_compile_definitions(attend_rows_${set} PRIVATE ATTEND_ROWS=rows_${set})
   target_compile_options(attend_rows_${set} PRIVATE
-    ${ATTEND_KERNEL_FLAGS} -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wno-psabi -Wno-uninitialized -Wno-maybe-uninitialized
-    ${ATTEND_ROWS_FLAGS_${set}})
+    ${ATTEND_KERNEL_FLAGS} -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wno-psabi -Wno-uninitialized
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> ${ATTEND_ROWS_FLAGS_${set}})
+  if(NOT ATTEND_SANITIZE)  # as attend_cpu in cmake/targets.cmake
+    set_target_properties(attend_rows_${set} PROPERTIES UNITY_BUILD OFF)
+  endif()
   list(APPEND ATTEND_CPU_SOURCES $<TARGET_OBJECTS:attend_rows_${set}>)
 endforeach()

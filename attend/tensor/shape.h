@@ -86,7 +86,7 @@ class Shape {
 }  // namespace attend
 
 template <>
-struct fmt::formatter<attend::Shape> : fmt::formatter<std::string> {
+struct fmt::formatter<attend::Shape> : fmt::formatter<fmt::string_view> {
   template <class Context>
   auto format(const attend::Shape& shape, Context& context) const {
     return fmt::format_to(context.out(), "{}", shape.to_string());

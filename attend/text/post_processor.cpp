@@ -153,7 +153,7 @@ class Template : public PostProcessor {
       const auto sequence = item.find("Sequence");
       const JsonView body = sequence ? *sequence : item["SpecialToken"];
       piece.type = static_cast<std::int32_t>(body["type_id"].integer(0, kLargestTokenId));
-      const std::string& id = body["id"].text();
+      const std::string id = body["id"].text();
       if (sequence) {
         piece.text = id == "A" ? 0 : id == "B" && texts == 2 ? 1 : -1;
         if (piece.text < 0) body.complain("has the id {}, which is no text", shown(id));

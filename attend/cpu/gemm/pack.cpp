@@ -11,7 +11,6 @@ namespace attend::cpu::detail {
 namespace {
 
 typedef float Four __attribute__((vector_size(16)));
-typedef std::int32_t Index __attribute__((vector_size(16)));
 
 Four load(const float* from) {
   Four v;
@@ -22,11 +21,11 @@ Four load(const float* from) {
 // to[k][row] = from[row][k] for four rows and four k.
 void transpose_four(const float* from, std::int64_t row_step, float* to, std::int64_t width) {
   const Four a = load(from), b = load(from + row_step), c = load(from + 2 * row_step), d = load(from + 3 * row_step);
-  const Index low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, left = {0, 1, 4, 5}, right = {2, 3, 6, 7};
-  const Four ab = __builtin_shuffle(a, b, low), cd = __builtin_shuffle(c, d, low);
-  const Four ab_high = __builtin_shuffle(a, b, high), cd_high = __builtin_shuffle(c, d, high);
-  const Four out[4] = {__builtin_shuffle(ab, cd, left), __builtin_shuffle(ab, cd, right),
-                       __builtin_shuffle(ab_high, cd_high, left), __builtin_shuffle(ab_high, cd_high, right)};
+  const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Four out[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                       __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                       __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
   for (int q = 0; q < 4; ++q) std::memcpy(to + q * width, &out[q], 16);
 }
 
