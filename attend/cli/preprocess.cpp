@@ -24,7 +24,8 @@ constexpr const char* kPreprocessExamples = R"(Examples:
   attend preprocess --model vit-base cat.jpg dog.png --out pixels.safetensors      pixel_values [2, 3, 224, 224]
   attend preprocess --model detr-resnet-50 photos --out pixels.safetensors         all of a folder; pixel_mask as well
   attend preprocess --model vit-base/preprocessor_config.json cat.jpg --out pixels.safetensors --json
-JPEG, PNG and WebP are told apart by what is in them. Resizing is Pillow's, pixel for pixel.)";
+JPEG, PNG and WebP are told apart by what is in them. Numbers are those of transformers 5; with --backend pil, of
+older versions, whose resizes are Pillow's.)";
 
 struct Seen {
   std::string file;
@@ -73,7 +74,10 @@ Json summary_of(const PreprocessOptions& options, const image::Pixels& pixels, c
 }  // namespace
 
 void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
-  const auto preprocessor = image::Preprocessor::load(options.model);
+  auto config = image::PreprocessorConfig::load(options.model);
+  if (!options.backend.empty())
+    config.set_backend(options.backend == "pil" ? image::ImageBackend::pil : image::ImageBackend::torchvision);
+  const image::Preprocessor preprocessor(std::move(config));
   std::vector<Seen> seen;
   std::vector<image::Image> prepared;
   for (const std::string& file : files_of(options.pictures)) {
@@ -112,6 +116,10 @@ void add_preprocess_command(Flags& program, const Streams& streams) {
             .required();
         flags.add("pictures", options.pictures, "files, and folders of them").required();
         flags.add("--out", options.out, "the .safetensors to write").required();
+        flags
+            .add("--backend", options.backend,
+                 "resize as this backend of transformers does: torchvision (its default) or pil, up to 1 apart")
+            .one_of({"torchvision", "pil"});
         flags.add("--json", options.json, "print the sizes as one JSON object");
         flags.add("--as-stored", options.as_stored, "do not turn pictures upright as their EXIF orientation says");
       },

@@ -14,6 +14,7 @@ struct PreprocessOptions {
   std::string model;                  // the folder of a preprocessor_config.json, or that file
   std::vector<std::string> pictures;  // files, and folders of them
   std::string out;
+  std::string backend;  // of transformers; empty takes the file's
   bool json = false, as_stored = false;
 };
 

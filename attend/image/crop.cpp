@@ -11,9 +11,9 @@ namespace {
 
 int centre_start(int size, int crop, Centre centre) {
   const int over = size - crop;
-  if (centre == Centre::transformers) return over >= 0 ? over / 2 : -((1 - over) / 2);  // rounded down
-  if (over < 0) return -(-over / 2);
-  return over / 2 + (over % 2 != 0 && over / 2 % 2 != 0 ? 1 : 0);
+  if (centre == Centre::down && over < 0) return -((1 - over) / 2);
+  if (centre == Centre::to_even && over > 0 && over % 4 == 3) return over / 2 + 1;
+  return over / 2;
 }
 
 }  // namespace

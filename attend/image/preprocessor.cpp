@@ -38,7 +38,7 @@ Preprocessor::Preprocessor(PreprocessorConfig config)
 
 Image Preprocessor::prepare(const Image& image) const {
   const PixelSize size = config_.resize.of({image.width, image.height});
-  ResizeOptions options{.filter = config_.filter};
+  ResizeOptions options{.filter = config_.filter, .precision = config_.precision};
   if (!config_.crop) return resize(image, size.width, size.height, options);
   const PixelBox middle =
       centre_box(size.width, size.height, config_.crop->width, config_.crop->height, config_.centre);

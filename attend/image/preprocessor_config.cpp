@@ -176,6 +176,13 @@ void check_colours(const PreprocessorConfig& config, std::string_view source) {
 
 }  // namespace
 
+void PreprocessorConfig::set_backend(ImageBackend backend) {
+  if (family == "timm") return;
+  const bool pil = backend == ImageBackend::pil;
+  centre = pil ? Centre::down : Centre::toward_zero;
+  precision = pil ? Precision::pillow : Precision::torchvision;
+}
+
 PreprocessorConfig PreprocessorConfig::of_transformers(const Json& json, std::string_view source,
                                                        std::string_view model_type) {
   const Members members(json, source);
@@ -207,6 +214,7 @@ PreprocessorConfig PreprocessorConfig::of_transformers(const Json& json, std::st
     config.pad_size = exact_size(members, *size, "pad_size");
   read_colours(config, members);
   check_colours(config, source);
+  if (members.text("image_processor_type").ends_with("Pil")) config.set_backend(ImageBackend::pil);
   return config;
 }
 
@@ -214,7 +222,8 @@ PreprocessorConfig PreprocessorConfig::of_timm(const Json& json, std::string_vie
   const Members members(json, source);
   PreprocessorConfig config{.family = "timm",
                             .filter = Filter::bicubic,
-                            .centre = Centre::torchvision,
+                            .centre = Centre::to_even,
+                            .precision = Precision::pillow,
                             .mean = members.triple("mean", kImageNetMean),
                             .std = members.triple("std", kImageNetStd)};
   PixelSize size = {224, 224};

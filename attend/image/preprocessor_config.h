@@ -10,6 +10,9 @@
 //   Detr      shortest edge 800, longest at most 1333, bilinear; mean and std of ImageNet; a batch is filled up with
 //             zeros at the right and the bottom, and pixel_mask tells what is picture
 // config.json of timm ("pretrained_cfg"): shortest edge floor(input_size / crop_pct), and of that the middle.
+//
+// transformers has two backends for one file, and their pixels differ by up to 1: "torchvision", its default since
+// version 5 and ours, and "pil", that of older versions and of timm.
 #pragma once
 
 #include <array>
@@ -45,16 +48,22 @@ struct SizeRule {
   PixelSize of(PixelSize picture) const;
 };
 
+enum class ImageBackend : std::uint8_t { torchvision, pil };
+
 struct PreprocessorConfig {
   std::string family;  // "ViT", "Detr", .., "timm"
   SizeRule resize = {};
   Filter filter = Filter::bilinear;
   std::optional<PixelSize> crop = {};
-  Centre centre = Centre::transformers;
+  Centre centre = Centre::toward_zero;
+  Precision precision = Precision::torchvision;
   double rescale = 1.0 / 255;  // 1 when the file turns it off
   std::array<double, 3> mean = {0, 0, 0}, std = {1, 1, 1};
   bool pad = false;
   std::optional<PixelSize> pad_size = {};  // else as large as the largest picture of the batch
+
+  // What transformers does with its other backend; timm has one.
+  void set_backend(ImageBackend backend);
 
   // A folder with a model's files, or one such file.
   static PreprocessorConfig load(const std::filesystem::path& path);

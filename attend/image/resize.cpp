@@ -52,10 +52,10 @@ Image resize_nearest(const Image& image, const Axis& across, const Axis& down) {
 void along(const std::uint8_t* from, std::uint8_t* to, int channels, const Weights& weights) {
   for (std::size_t i = 0; i < weights.taps.size(); ++i)
     for (int c = 0; c < channels; ++c) {
-      std::int32_t sum = 1 << (kWeightBits - 1);
+      std::int32_t sum = 1 << (weights.bits - 1);
       for (int t = 0; t < weights.taps[i].count; ++t)
         sum += from[(weights.taps[i].from + t) * channels + c] * weights.of(i)[t];
-      *to++ = static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
+      *to++ = static_cast<std::uint8_t>(std::clamp(sum >> weights.bits, 0, 255));
     }
 }
 
@@ -90,7 +90,7 @@ Strip resize_rows(const Image& image, int first, int last, const Weights& weight
   return strip;
 }
 
-Image resize_filtered(const Image& image, const Axis& across, const Axis& down, Filter filter) {
+Image resize_filtered(const Image& image, const Axis& across, const Axis& down, Filter filter, Precision precision) {
   const auto idle = [](const Axis& axis) {
     return axis.target == axis.source && axis.begin == 0 && axis.end == axis.source;
   };
@@ -100,7 +100,7 @@ Image resize_filtered(const Image& image, const Axis& across, const Axis& down, 
   int first = down.first, last = down.last;
   Weights vertical;
   if (!idle(down)) {
-    vertical = weights_of(down, filter);
+    vertical = weights_of(down, filter, precision);
     first = vertical.taps.front().from;
     last = vertical.taps.back().from + vertical.taps.back().count;
   }
@@ -108,7 +108,7 @@ Image resize_filtered(const Image& image, const Axis& across, const Axis& down, 
   const std::uint8_t* from = image.row(first) + static_cast<std::size_t>(across.first * image.channels);
   std::size_t stride = image.row_bytes();
   if (!idle(across)) {
-    middle = resize_rows(image, first, last, weights_of(across, filter));
+    middle = resize_rows(image, first, last, weights_of(across, filter, precision));
     from = middle.bytes.data(), stride = middle.stride;
   }
   Image out(width, height, image.channels);
@@ -119,7 +119,7 @@ Image resize_filtered(const Image& image, const Axis& across, const Axis& down, 
     }
     const auto [row, taps] = vertical.taps[static_cast<std::size_t>(y)];
     rows().across(from + static_cast<std::size_t>(row - first) * stride, stride,
-                  vertical.of(static_cast<std::size_t>(y)), taps, out.row(y), bytes);
+                  vertical.of(static_cast<std::size_t>(y)), taps, vertical.bits, out.row(y), bytes);
   }
   return out;
 }
@@ -186,7 +186,7 @@ Image resize(const Image& image, int width, int height, const ResizeOptions& opt
   const Axis across = {image.width, width, single(box.left), single(box.right), window.left, window.right};
   const Axis down = {image.height, height, single(box.top), single(box.bottom), window.top, window.bottom};
   return options.filter == Filter::nearest ? resize_nearest(image, across, down)
-                                           : resize_filtered(image, across, down, options.filter);
+                                           : resize_filtered(image, across, down, options.filter, options.precision);
 }
 
 }  // namespace attend::image

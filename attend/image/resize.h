@@ -1,5 +1,6 @@
 // Resizing as Pillow does it, pixel for pixel: a filter as wide as the picture shrinks, whose weights are whole numbers
-// in units of 2^-22; first along the rows, rounded to eight bits, then along the columns.
+// in units of 2^-22; first along the rows, rounded to eight bits, then along the columns. torchvision's resize of
+// tensors is the same with shorter weights, and up to 1 away from it.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,14 @@ struct PixelBox {
   int height() const { return bottom - top; }
 };
 
+// How long the weights are.
+//   pillow       22 bits
+//   torchvision  as many as let the largest of an axis fit into 16; only bilinear and bicubic, the others are Pillow's
+enum class Precision : std::uint8_t { pillow, torchvision };
+
 struct ResizeOptions {
   Filter filter = Filter::bicubic;
+  Precision precision = Precision::pillow;
   std::optional<Box> box = {};          // what is resized; all of the picture when not given
   std::optional<PixelBox> window = {};  // what is wanted of the result, as if it were cropped to that afterwards
   double reducing_gap = 0;              // Pillow's: 1 or more averages whole blocks first, faster and less exact

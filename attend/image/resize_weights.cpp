@@ -43,9 +43,18 @@ double filter_value(Filter filter, double x) {
   fail("resize: nearest has no weights");
 }
 
-std::int32_t fixed(double weight) {
-  const double scaled = weight * (1 << kWeightBits);
+std::int32_t fixed(double weight, int bits) {
+  const double scaled = weight * (1 << bits);
   return static_cast<std::int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+}
+
+// The most bits with which the largest weight still fits into 16.
+int bits_for(const std::vector<double>& weights) {
+  double largest = weights[0];
+  for (const double weight : weights) largest = std::max(largest, weight);
+  int bits = 0;
+  while (bits < kWeightBits && static_cast<int>(0.5 + largest * (1 << (bits + 1))) < 1 << 15) ++bits;
+  return bits;
 }
 
 }  // namespace
@@ -67,30 +76,30 @@ double filter_support(Filter filter) {
   return 0;
 }
 
-Weights weights_of(const Axis& axis, Filter filter) {
+Weights weights_of(const Axis& axis, Filter filter, Precision precision) {
   const double scale = static_cast<double>(axis.end - axis.begin) / axis.target;
   const double stretch = std::max(scale, 1.0), support = filter_support(filter) * stretch;
   const int most = static_cast<int>(std::ceil(support)) * 2 + 1;
-  const auto count = static_cast<std::size_t>(axis.last - axis.first);
+  const bool adapted = precision == Precision::torchvision && (filter == Filter::bilinear || filter == Filter::bicubic);
+  // The longest weight of all decides, also where only some are wanted.
+  const int first = adapted ? 0 : axis.first, last = adapted ? axis.target : axis.last;
   Weights weights;
-  weights.taps.resize(count);
   weights.stride = static_cast<std::size_t>(most);
-  weights.values.resize(count * weights.stride);
-  std::vector<double> values(weights.stride);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double centre = axis.begin + (axis.first + static_cast<double>(i) + 0.5) * scale;
+  std::vector<double> values(static_cast<std::size_t>(last - first) * weights.stride);
+  for (int i = first; i < last; ++i) {
+    const double centre = axis.begin + (i + 0.5) * scale;
     const int from = std::max(0, static_cast<int>(centre - support + 0.5));
     const int taps = std::min({axis.source, static_cast<int>(centre + support + 0.5), from + most}) - from;
+    double* const out = values.data() + static_cast<std::size_t>(i - first) * weights.stride;
     double sum = 0;
-    for (int t = 0; t < taps; ++t)
-      sum += values[static_cast<std::size_t>(t)] = filter_value(filter, (t + from - centre + 0.5) * (1.0 / stretch));
-    weights.taps[i] = {from, taps};
-    std::int32_t* out = weights.values.data() + i * weights.stride;
-    for (int t = 0; t < taps; ++t) {
-      const double value = values[static_cast<std::size_t>(t)];
-      out[t] = fixed(sum != 0 ? value / sum : value);
-    }
+    for (int t = 0; t < taps; ++t) sum += out[t] = filter_value(filter, (t + from - centre + 0.5) * (1.0 / stretch));
+    for (int t = 0; t < taps && sum != 0; ++t) out[t] /= sum;
+    if (i >= axis.first && i < axis.last) weights.taps.push_back({from, taps});
   }
+  weights.bits = adapted ? bits_for(values) : kWeightBits;
+  weights.values.resize(weights.taps.size() * weights.stride);
+  const double* const wanted = values.data() + static_cast<std::size_t>(axis.first - first) * weights.stride;
+  for (std::size_t i = 0; i < weights.values.size(); ++i) weights.values[i] = fixed(wanted[i], weights.bits);
   return weights;
 }
 
@@ -98,6 +107,7 @@ GroupedWeights grouped(const Weights& weights, int source) {
   int most = 1;
   for (const Weights::Taps& taps : weights.taps) most = std::max(most, taps.count);
   GroupedWeights groups;
+  groups.bits = weights.bits;
   groups.groups = (most + kTapGroup - 1) / kTapGroup;
   const std::size_t stride = static_cast<std::size_t>(groups.groups) * kGroupStride;
   groups.values.resize(weights.taps.size() * stride);

@@ -8,7 +8,7 @@
 
 namespace attend::image {
 
-inline constexpr int kWeightBits = 22;  // 32, less eight of the pixel and two for sums of weights beyond 1
+inline constexpr int kWeightBits = 22;  // Pillow's: 32, less eight of the pixel and two for sums beyond 1
 struct Axis {
   int source = 0, target = 0;  // pixels
   float begin = 0, end = 0;    // the part of the source that is resized
@@ -19,6 +19,7 @@ struct Weights {
   struct Taps {
     int from, count;
   };
+  int bits = kWeightBits;  // a weight of 1 is 2^bits
   std::vector<Taps> taps;  // of each output pixel
   std::size_t stride = 0;  // from one pixel's weights to the next one's
   std::vector<std::int32_t> values;
@@ -31,13 +32,14 @@ struct Weights {
 inline constexpr int kTapGroup = 5;
 inline constexpr int kGroupStride = 8;  // weights of a group and three zeros
 struct GroupedWeights {
+  int bits = kWeightBits;
   std::vector<int> from;  // the first pixel of each output pixel's groups
   int groups = 0;
   std::vector<std::int32_t> values;
 };
 
 double filter_support(Filter filter);
-Weights weights_of(const Axis& axis, Filter filter);
+Weights weights_of(const Axis& axis, Filter filter, Precision precision);
 GroupedWeights grouped(const Weights& weights, int source);
 
 }  // namespace attend::image

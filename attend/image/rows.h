@@ -16,8 +16,8 @@ struct Rows {
   void (*along_rgb)(const std::uint8_t* from, std::size_t from_stride, std::uint8_t* to, std::size_t to_stride,
                     int count, const GroupedWeights& weights);
   // One output row from `taps` rows that lie stride apart. No slack.
-  void (*across)(const std::uint8_t* from, std::size_t stride, const std::int32_t* weights, int taps, std::uint8_t* to,
-                 std::size_t bytes);
+  void (*across)(const std::uint8_t* from, std::size_t stride, const std::int32_t* weights, int taps, int bits,
+                 std::uint8_t* to, std::size_t bytes);
   // A row of RGB into three planes: plane[c][x] = row[3 x + c] * scale[c] + shift[c].
   void (*planes)(const std::uint8_t* row, std::size_t width, const float* scale, const float* shift,
                  float* const* plane);

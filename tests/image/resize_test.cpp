@@ -122,20 +122,22 @@ TEST(Resize, RefusesWhatMakesNoSense) {
   EXPECT_THROW(image::filter_named("smooth", "file"), Error);
 }
 
-// torchvision's CenterCrop and transformers' center_crop differ by a pixel where halves are odd.
+// torchvision's CenterCrop and transformers' two ways differ by a pixel where halves are odd.
 TEST(Crop, TheMiddle) {
   using image::Centre;
   const auto left = [](int size, int crop, Centre centre) { return image::centre_box(size, 9, crop, 9, centre).left; };
-  EXPECT_EQ(left(10, 4, Centre::transformers), 3);
-  EXPECT_EQ(left(9, 4, Centre::transformers), 2);
-  EXPECT_EQ(left(11, 4, Centre::transformers), 3);
-  EXPECT_EQ(left(4, 7, Centre::transformers), -2);
-  EXPECT_EQ(left(4, 8, Centre::transformers), -2);
-  EXPECT_EQ(left(10, 4, Centre::torchvision), 3);
-  EXPECT_EQ(left(9, 4, Centre::torchvision), 2);   // 2.5
-  EXPECT_EQ(left(11, 4, Centre::torchvision), 4);  // 3.5
-  EXPECT_EQ(left(4, 7, Centre::torchvision), -1);
-  EXPECT_EQ(left(4, 8, Centre::torchvision), -2);
+  EXPECT_EQ(left(10, 4, Centre::down), 3);
+  EXPECT_EQ(left(9, 4, Centre::down), 2);
+  EXPECT_EQ(left(11, 4, Centre::down), 3);
+  EXPECT_EQ(left(4, 7, Centre::down), -2);
+  EXPECT_EQ(left(4, 8, Centre::down), -2);
+  EXPECT_EQ(left(11, 4, Centre::toward_zero), 3);
+  EXPECT_EQ(left(4, 7, Centre::toward_zero), -1);
+  EXPECT_EQ(left(10, 4, Centre::to_even), 3);
+  EXPECT_EQ(left(9, 4, Centre::to_even), 2);   // 2.5
+  EXPECT_EQ(left(11, 4, Centre::to_even), 4);  // 3.5
+  EXPECT_EQ(left(4, 7, Centre::to_even), -1);
+  EXPECT_EQ(left(4, 8, Centre::to_even), -2);
 }
 
 TEST(Crop, BeyondThePictureIsBlack) {

@@ -16,9 +16,7 @@ namespace {
 typedef std::uint8_t Bytes __attribute__((vector_size(16)));
 typedef std::int32_t Ints __attribute__((vector_size(16)));
 
-constexpr std::int32_t kHalf = 1 << (kWeightBits - 1);
-
-std::uint8_t rounded(std::int32_t sum) { return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
+std::uint8_t rounded(std::int32_t sum, int bits) { return static_cast<std::uint8_t>(std::clamp(sum >> bits, 0, 255)); }
 
 // Pixel kPixel of the five in a vector, a channel a number; the fourth number is another pixel's, and nobody's.
 template <int kPixel>
@@ -29,8 +27,8 @@ Ints channels(Bytes five) {
 }
 
 // The bytes of a pixel from its sums. Writes four; the fourth is overwritten by the next pixel.
-void store_pixel(Ints sum, std::uint8_t* to) {
-  sum >>= kWeightBits;
+void store_pixel(Ints sum, int bits, std::uint8_t* to) {
+  sum >>= bits;
   sum = sum < 0 ? Ints{} : sum;
   sum = sum > 255 ? Ints{255, 255, 255, 255} : sum;
   const Bytes bytes = reinterpret_cast<Bytes>(sum);
@@ -44,9 +42,10 @@ void along_rows(const std::uint8_t* from, std::size_t from_stride, std::uint8_t*
                 const GroupedWeights& weights) {
   const int groups = kGroups > 0 ? kGroups : weights.groups;
   const std::int32_t* weight = weights.values.data();
+  const std::int32_t half = 1 << (weights.bits - 1);
   for (const int first_pixel : weights.from) {
     Ints sums[kRows];
-    for (Ints& sum : sums) sum = Ints{kHalf, kHalf, kHalf, kHalf};
+    for (Ints& sum : sums) sum = Ints{half, half, half, half};
     const std::uint8_t* at = from + 3 * static_cast<std::ptrdiff_t>(first_pixel);
     for (int g = 0; g < groups; ++g, at += 3 * kTapGroup, weight += kGroupStride) {
       Ints first;
@@ -61,7 +60,7 @@ void along_rows(const std::uint8_t* from, std::size_t from_stride, std::uint8_t*
         sums[r] += channels<4>(five) * weight[4];
       }
     }
-    for (int r = 0; r < kRows; ++r) store_pixel(sums[r], to + static_cast<std::size_t>(r) * to_stride);
+    for (int r = 0; r < kRows; ++r) store_pixel(sums[r], weights.bits, to + static_cast<std::size_t>(r) * to_stride);
     to += 3;
   }
 }
@@ -98,53 +97,53 @@ void add_rows(const std::uint8_t* from, std::size_t stride, const std::int32_t* 
 
 // All rows of a short filter, without memory for sums.
 template <int kTaps>
-void mix_rows(const std::uint8_t* __restrict from, std::size_t stride, const std::int32_t* weights,
+void mix_rows(const std::uint8_t* __restrict from, std::size_t stride, const std::int32_t* weights, int bits,
               std::uint8_t* __restrict to, std::size_t bytes) {
   for (std::size_t x = 0; x < bytes; ++x) {
-    std::int32_t sum = kHalf;
+    std::int32_t sum = 1 << (bits - 1);
     for (int t = 0; t < kTaps; ++t) sum += from[static_cast<std::size_t>(t) * stride + x] * weights[t];
-    to[x] = rounded(sum);
+    to[x] = rounded(sum, bits);
   }
 }
 
 constexpr std::size_t kPiece = 1024;  // bytes of a row whose sums stay in the first cache
 
-void across_many(const std::uint8_t* from, std::size_t stride, const std::int32_t* weights, int taps, std::uint8_t* to,
-                 std::size_t bytes) {
+void across_many(const std::uint8_t* from, std::size_t stride, const std::int32_t* weights, int taps, int bits,
+                 std::uint8_t* to, std::size_t bytes) {
   std::int32_t sums[kPiece];
   for (std::size_t begin = 0; begin < bytes; begin += kPiece) {
     const std::size_t size = std::min(kPiece, bytes - begin);
-    std::fill_n(sums, size, kHalf);
+    std::fill_n(sums, size, 1 << (bits - 1));
     int t = 0;
     const auto row = [&] { return from + static_cast<std::size_t>(t) * stride + begin; };
     for (; t + 8 <= taps; t += 8) add_rows<8>(row(), stride, weights + t, sums, size);
     for (; t + 4 <= taps; t += 4) add_rows<4>(row(), stride, weights + t, sums, size);
     for (; t < taps; ++t) add_rows<1>(row(), stride, weights + t, sums, size);
-    for (std::size_t x = 0; x < size; ++x) to[begin + x] = rounded(sums[x]);
+    for (std::size_t x = 0; x < size; ++x) to[begin + x] = rounded(sums[x], bits);
   }
 }
 
-void across(const std::uint8_t* from, std::size_t stride, const std::int32_t* weights, int taps, std::uint8_t* to,
-            std::size_t bytes) {
+void across(const std::uint8_t* from, std::size_t stride, const std::int32_t* weights, int taps, int bits,
+            std::uint8_t* to, std::size_t bytes) {
   switch (taps) {
     case 1:
-      return mix_rows<1>(from, stride, weights, to, bytes);
+      return mix_rows<1>(from, stride, weights, bits, to, bytes);
     case 2:
-      return mix_rows<2>(from, stride, weights, to, bytes);
+      return mix_rows<2>(from, stride, weights, bits, to, bytes);
     case 3:
-      return mix_rows<3>(from, stride, weights, to, bytes);
+      return mix_rows<3>(from, stride, weights, bits, to, bytes);
     case 4:
-      return mix_rows<4>(from, stride, weights, to, bytes);
+      return mix_rows<4>(from, stride, weights, bits, to, bytes);
     case 5:
-      return mix_rows<5>(from, stride, weights, to, bytes);
+      return mix_rows<5>(from, stride, weights, bits, to, bytes);
     case 6:
-      return mix_rows<6>(from, stride, weights, to, bytes);
+      return mix_rows<6>(from, stride, weights, bits, to, bytes);
     case 7:
-      return mix_rows<7>(from, stride, weights, to, bytes);
+      return mix_rows<7>(from, stride, weights, bits, to, bytes);
     case 8:
-      return mix_rows<8>(from, stride, weights, to, bytes);
+      return mix_rows<8>(from, stride, weights, bits, to, bytes);
     default:
-      return across_many(from, stride, weights, taps, to, bytes);
+      return across_many(from, stride, weights, taps, bits, to, bytes);
   }
 }
 
