@@ -16,3 +16,7 @@ foreach(set ${image_sets})
   target_compile_options(attend_image_rows_${set} PRIVATE -O3 -Wno-psabi ${image_flags_${set}})
   list(APPEND ATTEND_IMAGE_SOURCES $<TARGET_OBJECTS:attend_image_rows_${set}>)
 endforeach()
+# A product and a sum are rounded each, on every processor: as Python does, and as Pillow does on x86-64.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/attend/image/augment_ops.cpp
+                            ${PROJECT_SOURCE_DIR}/attend/image/augment_affine.cpp
+                            PROPERTIES COMPILE_OPTIONS -ffp-contract=off SKIP_UNITY_BUILD_INCLUSION ON)
