@@ -1,14 +1,10 @@
-// PNG (ISO/IEC 15948), eight bits a colour, compressed by zlib; lines have round ends and soft edges.
-#ifndef ATTEND_WITHOUT_ZLIB
-#include <zlib.h>
-#endif
-
+// A picture drawn into pixels; lines have round ends and soft edges.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <string_view>
 
 #include "attend/base/error.h"
+#include "attend/image/encode.h"
 #include "attend/view/picture.h"
 #include "attend/view/stroke_font.h"
 
@@ -22,11 +18,11 @@ class Canvas {
       : width_(static_cast<int>(std::lround(width * scale))),
         height_(static_cast<int>(std::lround(height * scale))),
         scale_(scale),
-        pixels_(3 * static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_), 255) {}
+        image_(width_, height_) {
+    std::fill(image_.pixels.begin(), image_.pixels.end(), std::uint8_t{255});
+  }
 
-  int width() const { return width_; }
-  int height() const { return height_; }
-  const std::vector<std::uint8_t>& pixels() const { return pixels_; }
+  const image::Image& image() const { return image_; }
 
   // Edges lie on whole pixels, so that neighbours of one colour have no seam between them.
   void fill(const Picture::Rect& rect) {
@@ -58,8 +54,7 @@ class Canvas {
   int pixel(double at) const { return static_cast<int>(std::lround(at * scale_)); }
 
   void blend(int x, int y, const Color& color, double share) {
-    std::uint8_t* p =
-        &pixels_[3 * (static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x))];
+    std::uint8_t* p = image_.row(y) + 3 * x;
     const std::uint8_t from[] = {color.red, color.green, color.blue};
     for (int i = 0; i < 3; ++i) p[i] = static_cast<std::uint8_t>(std::lround(p[i] + share * (from[i] - p[i])));
   }
@@ -84,52 +79,8 @@ class Canvas {
 
   int width_, height_;
   double scale_;
-  std::vector<std::uint8_t> pixels_;
+  image::Image image_;
 };
-
-#ifndef ATTEND_WITHOUT_ZLIB
-
-void append_number(std::string& out, std::uint32_t number) {
-  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(number >> shift);
-}
-
-void append_chunk(std::string& out, std::string_view type, std::string_view data) {
-  append_number(out, static_cast<std::uint32_t>(data.size()));
-  const std::string body = std::string(type) + std::string(data);
-  out += body;
-  append_number(out, static_cast<std::uint32_t>(
-                         crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()))));
-}
-
-std::string encoded(const Canvas& canvas) {
-  const auto row = 3 * static_cast<std::size_t>(canvas.width());
-  std::string raw;
-  for (int y = 0; y < canvas.height(); ++y) {
-    // Each row as its difference from the one above: matrices are the same for many rows.
-    raw += '\2';
-    const std::uint8_t* here = canvas.pixels().data() + static_cast<std::size_t>(y) * row;
-    for (std::size_t i = 0; i < row; ++i) raw += static_cast<char>(y == 0 ? here[i] : here[i] - (here - row)[i]);
-  }
-  uLongf size = compressBound(static_cast<uLong>(raw.size()));
-  std::string packed(size, '\0');
-  check(compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(raw.data()),
-                  static_cast<uLong>(raw.size()), 9) == Z_OK,
-        "png: the picture could not be compressed");
-  packed.resize(size);
-  std::string header;
-  append_number(header, static_cast<std::uint32_t>(canvas.width()));
-  append_number(header, static_cast<std::uint32_t>(canvas.height()));
-  header += {8, 2, 0, 0, 0};  // bits, colours without alpha; compression, filters, no interlace
-  std::string png = "\x89PNG\r\n\x1A\n";
-  append_chunk(png, "IHDR", header), append_chunk(png, "IDAT", packed), append_chunk(png, "IEND", {});
-  return png;
-}
-
-#else
-
-std::string encoded(const Canvas&) { fail("png: this build of attend has no zlib; write an SVG instead"); }
-
-#endif
 
 }  // namespace
 
@@ -140,7 +91,7 @@ std::string to_png(const Picture& picture, double scale) {
   Canvas canvas(picture.width, picture.height, scale);
   for (const Picture::Rect& rect : picture.rects) canvas.fill(rect);
   for (const Picture::Text& text : picture.texts) canvas.write(text);
-  return encoded(canvas);
+  return image::encode_png(canvas.image());
 }
 
 }  // namespace attend::view

@@ -1,15 +1,13 @@
-// Pictures without a browser: what is drawn of attention, as SVG and as pixels read back with zlib.
+// Pictures without a browser: what is drawn of attention, as SVG and as pixels read back with libpng.
 #include <gtest/gtest.h>
-#ifndef ATTEND_WITHOUT_ZLIB
-#include <zlib.h>
-#endif
 
 #include <algorithm>
-#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/image/decode.h"
 #include "attend/view/heads_picture.h"
 #include "attend/view/picture.h"
 #include "attend/view/stroke_font.h"
@@ -59,73 +57,35 @@ TEST(StrokeFont, KnowsItsLetters) {
   EXPECT_FALSE(stroked("漢\xff", 10).strokes.empty());  // boxes
 }
 
-#ifndef ATTEND_WITHOUT_ZLIB
+#if !defined(ATTEND_WITHOUT_PNG) && !defined(ATTEND_WITHOUT_ZLIB)
 
-struct Pixels {
-  std::uint32_t width = 0, height = 0;
-  std::vector<std::uint8_t> values;
-  int at(std::uint32_t x, std::uint32_t y, int channel) const {
-    return values[3 * (y * width + x) + static_cast<std::uint32_t>(channel)];
-  }
-};
+image::Image read_png(const std::string& png) { return image::decode(std::as_bytes(std::span(png)), "png"); }
 
-std::uint32_t number_at(const std::string& bytes, std::size_t at) {
-  std::uint32_t number = 0;
-  for (std::size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<std::uint8_t>(bytes.at(at + i));
-  return number;
-}
-
-// As much of the standard as our files use; checks the sums of every part.
-Pixels read_png(const std::string& png) {
-  EXPECT_EQ(png.substr(0, 8), "\x89PNG\r\n\x1A\n");
-  Pixels pixels;
-  std::string packed;
-  for (std::size_t at = 8; at < png.size();) {
-    const std::uint32_t size = number_at(png, at);
-    const std::string body = png.substr(at + 4, size + 4), type = body.substr(0, 4);
-    EXPECT_EQ(crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size())),
-              number_at(png, at + 8 + size));
-    if (type == "IHDR") pixels.width = number_at(body, 4), pixels.height = number_at(body, 8);
-    if (type == "IDAT") packed += body.substr(4);
-    at += size + 12;
-  }
-  const std::size_t row = 3 * pixels.width;
-  std::vector<std::uint8_t> raw((row + 1) * pixels.height);
-  uLongf size = raw.size();
-  EXPECT_EQ(uncompress(raw.data(), &size, reinterpret_cast<const Bytef*>(packed.data()), packed.size()), Z_OK);
-  EXPECT_EQ(size, raw.size());
-  for (std::size_t y = 0; y < pixels.height; ++y) {
-    EXPECT_EQ(raw[y * (row + 1)], 2);  // what is added to the row above
-    for (std::size_t i = 0; i < row; ++i)
-      pixels.values.push_back(
-          static_cast<std::uint8_t>(raw[y * (row + 1) + 1 + i] + (y ? pixels.values[(y - 1) * row + i] : 0)));
-  }
-  return pixels;
-}
+int channel_at(const image::Image& image, int x, int y, int channel) { return image.row(y)[3 * x + channel]; }
 
 TEST(Png, HasThePicturesPixels) {
   Picture picture{.width = 20, .height = 10};
   picture.rects.push_back({.x = 2, .y = 3, .width = 4, .height = 2, .color = {255, 0, 0}});
   picture.rects.push_back({.x = 10, .y = 3, .width = 4, .height = 2, .color = {0, 0, 0}, .opacity = 0.5});
-  const Pixels pixels = read_png(to_png(picture, 2));
-  ASSERT_EQ(pixels.width, 40u);
-  ASSERT_EQ(pixels.height, 20u);
-  EXPECT_EQ(pixels.at(4, 6, 0), 255);
-  EXPECT_EQ(pixels.at(4, 6, 1), 0);
-  EXPECT_EQ(pixels.at(11, 9, 1), 0);
-  EXPECT_EQ(pixels.at(12, 9, 1), 255);
-  EXPECT_NEAR(pixels.at(22, 7, 2), 128, 1);
-  EXPECT_EQ(pixels.at(3, 6, 1), 255);
+  const image::Image pixels = read_png(to_png(picture, 2));
+  ASSERT_EQ(pixels.width, 40);
+  ASSERT_EQ(pixels.height, 20);
+  EXPECT_EQ(channel_at(pixels, 4, 6, 0), 255);
+  EXPECT_EQ(channel_at(pixels, 4, 6, 1), 0);
+  EXPECT_EQ(channel_at(pixels, 11, 9, 1), 0);
+  EXPECT_EQ(channel_at(pixels, 12, 9, 1), 255);
+  EXPECT_NEAR(channel_at(pixels, 22, 7, 2), 128, 1);
+  EXPECT_EQ(channel_at(pixels, 3, 6, 1), 255);
 }
 
 TEST(Png, WritesWordsWhereTheyBelong) {
   Picture picture{.width = 60, .height = 20};
   picture.texts.push_back({.x = 50, .y = 15, .text = "HI", .size = 12, .anchor = Picture::Anchor::end});
-  const Pixels pixels = read_png(to_png(picture, 4));
-  std::uint32_t left = pixels.width, right = 0, top = pixels.height, bottom = 0;
-  for (std::uint32_t y = 0; y < pixels.height; ++y)
-    for (std::uint32_t x = 0; x < pixels.width; ++x)
-      if (pixels.at(x, y, 0) < 128)
+  const image::Image pixels = read_png(to_png(picture, 4));
+  int left = pixels.width, right = 0, top = pixels.height, bottom = 0;
+  for (int y = 0; y < pixels.height; ++y)
+    for (int x = 0; x < pixels.width; ++x)
+      if (channel_at(pixels, x, y, 0) < 128)
         left = std::min(left, x), right = std::max(right, x), top = std::min(top, y), bottom = std::max(bottom, y);
   EXPECT_NEAR(right / 4.0, 50, 1);
   EXPECT_GT(left / 4.0, 35);

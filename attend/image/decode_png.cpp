@@ -1,0 +1,152 @@
+// PNG through libpng, which turns every kind into 8 bit RGB as it reads; only 16 bit grey is ours. As with JPEG, errors
+// come back by longjmp: the functions with setjmp hold nothing that has a destructor.
+#include "attend/base/error.h"
+#include "attend/image/exif.h"
+#include "attend/image/formats.h"
+
+#ifndef ATTEND_WITHOUT_PNG
+#include <png.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#endif
+
+namespace attend::image {
+
+#ifndef ATTEND_WITHOUT_PNG
+
+namespace {
+
+struct PngReader {
+  png_structp library;
+  png_infop info;
+  const png_byte* next;
+  std::size_t left;
+  bool cut_short;
+  std::jmp_buf jump;
+  char message[160];
+};
+
+extern "C" {
+
+[[noreturn]] void attend_png_error(png_structp library, png_const_charp message) {
+  PngReader& reader = *static_cast<PngReader*>(png_get_error_ptr(library));
+  std::snprintf(reader.message, sizeof reader.message, "%s", message);
+  std::longjmp(reader.jump, 1);
+}
+void attend_png_warning(png_structp, png_const_charp) {}
+void attend_png_read(png_structp library, png_bytep to, std::size_t count) {
+  PngReader& reader = *static_cast<PngReader*>(png_get_io_ptr(library));
+  if (count > reader.left) {
+    reader.cut_short = true;
+    png_error(library, "the file ends too early");
+  }
+  std::memcpy(to, reader.next, count);
+  reader.next += count, reader.left -= count;
+}
+
+}  // extern "C"
+
+// Text and colour profiles decide no pixel and may unpack to anything.
+constexpr png_byte kSkipped[] = "iCCP\0zTXt\0iTXt\0tEXt\0sPLT\0eXIf";
+
+bool read_png_header(PngReader& reader, std::span<const std::byte> file) {
+  std::memset(&reader, 0, sizeof reader);
+  reader.next = reinterpret_cast<const png_byte*>(file.data());
+  reader.left = file.size();
+  if (setjmp(reader.jump)) return false;
+  reader.library = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, attend_png_error, attend_png_warning);
+  if (reader.library) reader.info = png_create_info_struct(reader.library);
+  if (!reader.info) {
+    std::snprintf(reader.message, sizeof reader.message, "out of memory");
+    return false;
+  }
+  png_set_read_fn(reader.library, &reader, attend_png_read);
+  png_set_user_limits(reader.library, 0x7fffffff, 0x7fffffff);  // check_size() has the say
+  png_set_keep_unknown_chunks(reader.library, PNG_HANDLE_CHUNK_NEVER, kSkipped, sizeof kSkipped / 5);
+  png_read_info(reader.library, reader.info);
+  return true;
+}
+
+bool is_deep_grey(const PngReader& reader) {
+  return png_get_color_type(reader.library, reader.info) == PNG_COLOR_TYPE_GRAY &&
+         png_get_bit_depth(reader.library, reader.info) == 16;
+}
+
+// A row of 16 bit grey at the front of a row of RGB becomes that row.
+void spread_deep_grey(std::uint8_t* row, int width) {
+  for (int x = width - 1; x >= 0; --x) {
+    const std::uint8_t grey = row[2 * x] != 0 ? 255 : row[2 * x + 1];
+    for (int c = 0; c < 3; ++c) row[3 * x + c] = grey;
+  }
+}
+
+bool read_png_rows(PngReader& reader, Image& image) {
+  if (setjmp(reader.jump)) return false;
+  if (!is_deep_grey(reader)) {
+    png_set_strip_16(reader.library);
+    png_set_palette_to_rgb(reader.library);
+    png_set_expand_gray_1_2_4_to_8(reader.library);
+    png_set_gray_to_rgb(reader.library);
+    png_set_strip_alpha(reader.library);
+  }
+  const int passes = png_set_interlace_handling(reader.library);
+  png_read_update_info(reader.library, reader.info);
+  if (png_get_rowbytes(reader.library, reader.info) > image.row_bytes()) png_error(reader.library, "rows are too long");
+  for (int pass = 0; pass < passes; ++pass)
+    for (int y = 0; y < image.height; ++y) png_read_row(reader.library, image.row(y), nullptr);
+  return true;
+}
+
+std::uint32_t big_endian_at(std::span<const std::byte> file, std::size_t at) {
+  std::uint32_t number = 0;
+  for (std::size_t i = 0; i < 4; ++i) number = number << 8 | std::to_integer<std::uint32_t>(file[at + i]);
+  return number;
+}
+
+// The chunk may come before the pixels or after them.
+int png_orientation(std::span<const std::byte> file) {
+  for (std::size_t at = 8; at + 12 <= file.size();) {
+    const std::size_t size = big_endian_at(file, at);
+    if (size > file.size() - at - 12) break;
+    if (std::memcmp(file.data() + at + 4, "eXIf", 4) == 0) return exif_orientation(file.subspan(at + 8, size));
+    at += 12 + size;
+  }
+  return 1;
+}
+
+}  // namespace
+
+Decoded decode_png(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
+  struct Closer {
+    PngReader reader;
+    ~Closer() { png_destroy_read_struct(&reader.library, &reader.info, nullptr); }
+  } closer;
+  PngReader& reader = closer.reader;
+  const auto expect = [&](bool done) {
+    check(done || !reader.cut_short, "{}: the PNG is cut short", source);
+    check(done, "{}: the PNG is broken: {}", source, reader.message);
+  };
+  expect(read_png_header(reader, file));
+  const std::int64_t width = png_get_image_width(reader.library, reader.info);
+  const std::int64_t height = png_get_image_height(reader.library, reader.info);
+  check_size(width, height, source, options);
+  Decoded decoded;
+  decoded.orientation = png_orientation(file);
+  decoded.image = Image(static_cast<int>(width), static_cast<int>(height));
+  expect(read_png_rows(reader, decoded.image));
+  if (is_deep_grey(reader))
+    for (int y = 0; y < decoded.image.height; ++y) spread_deep_grey(decoded.image.row(y), decoded.image.width);
+  return decoded;
+}
+
+#else
+
+Decoded decode_png(std::span<const std::byte>, std::string_view source, const DecodeOptions&) {
+  fail("{}: this build of attend reads no PNG: build it where libpng-dev is installed", source);
+}
+
+#endif
+
+}  // namespace attend::image
