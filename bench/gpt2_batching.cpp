@@ -13,7 +13,8 @@
 #include "attend/base/random.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/decode/sample_texts.h"
-#include "attend/models/gpt2_batch.h"
+#include "attend/models/gpt2.h"
+#include "attend/nn/causal_batch.h"
 #include "attend/nn/parameters.h"
 #include "bench/support/bench_main.h"
 #include "bench/support/stopwatch.h"
@@ -76,7 +77,7 @@ void run(const Options& options) {
       {.dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32, .trained = false, .initialized = folder.empty()});
   if (!folder.empty()) load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   const std::vector<decode::Text> texts = workload(options, model.body().config().vocabulary);
-  models::GPT2Batch batch(model.body(), *backend, options.batch, options.prompt + options.longest);
+  nn::CausalBatch batch(model.body(), *backend, options.batch, options.prompt + options.longest);
 
   const auto all = texts.size(), some = static_cast<std::size_t>(options.batch);
   Written continuous, fixed;

@@ -19,7 +19,8 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/decode/sample.h"
-#include "attend/models/gpt2_decoder.h"
+#include "attend/models/gpt2.h"
+#include "attend/nn/causal_decoder.h"
 #include "bench/support/bench_main.h"
 #include "bench/support/measure.h"
 
@@ -50,7 +51,7 @@ void save_logits(const std::string& file, std::span<const float> logits) {
 }
 
 // Prompt and tokens apart.
-void run_steps(const Options& options, models::GPT2Decoder& decoder, bool counted, Json& report) {
+void run_steps(const Options& options, nn::CausalDecoder& decoder, bool counted, Json& report) {
   const auto rows = static_cast<std::size_t>(options.batch),
              vocabulary = static_cast<std::size_t>(decoder.vocabulary());
   std::vector<std::int32_t> last(rows, 0), written;
@@ -72,7 +73,7 @@ void run_steps(const Options& options, models::GPT2Decoder& decoder, bool counte
   report["tokens"] = written;
 }
 
-void run_search(const Options& options, models::GPT2Decoder& decoder, Json& report) {
+void run_search(const Options& options, nn::CausalDecoder& decoder, Json& report) {
   const std::vector<std::int64_t> lengths(static_cast<std::size_t>(options.batch), options.tokens);
   const auto written = decode::sample(decoder, {.top_k = 1, .end = -1, .max_lengths = lengths});
   report["tokens"] = written[0][0].tokens;
@@ -103,7 +104,7 @@ void run(const Options& options) {
     backend->synchronize();
     const auto start = BenchClock::now();
     Pass pass(*backend);
-    models::GPT2Decoder decoder(model.body(), pass, prompts, 1, options.tokens);
+    nn::CausalDecoder decoder(model.body(), pass, prompts, 1, options.tokens);
     if (!options.search) {
       run_steps(options, decoder, rep >= 0, report);
       continue;

@@ -61,7 +61,7 @@ void run(const Options& options) {
     const Tensor leaf = pass.variable(x);
     nn::Residual stream(leaf, {});
     layer(stream, {});
-    const Tensor y = stream.finish();
+    const Tensor y = stream.value();
     pass.backward(y, dy);
     backend->synchronize();
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;

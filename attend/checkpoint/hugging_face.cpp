@@ -182,8 +182,7 @@ void save_hugging_face(const fs::path& folder, const Parameters& parameters, Jso
   SafetensorsWriter writer;
   for (const Parameters::Entry& entry : parameters.entries())
     for (const FilePart& part : file_parts(entry))
-      writer.add(part.name,
-                 parameters.value().slice_first(entry.offset + part.begin, part.shape.size()).reshape(part.shape));
+      writer.add(part.name, parameters.value(entry).slice_first(part.begin, part.shape.size()).reshape(part.shape));
   writer.set_metadata("format", "pt");  // transformers asks for it
   writer.write((folder / kWeights).string());
   write_file(folder / "config.json", config.dump(2) + "\n");

@@ -74,6 +74,7 @@ namespace {
 
 // One tensor of the file, put together from its parameters.
 struct FileTensor {
+  DType dtype = DType::f32;
   Shape shape;
   std::vector<std::byte> bytes;
 };
@@ -87,21 +88,21 @@ void save_weights(const std::string& path, const Parameters& parameters, SavedWe
 
 void produce_weights(const FileWriter& write, const Parameters& parameters, SavedWeights which,
                      const std::map<std::string, std::string>& metadata) {
-  const Tensor& flat = which == SavedWeights::values ? parameters.value() : parameters.master();
-  const std::size_t width = bytes_of(flat.dtype());
   std::map<std::string, FileTensor> tensors;
   for (const Parameters::Entry& entry : parameters.entries()) {
+    const Tensor flat = which == SavedWeights::values ? parameters.value(entry) : parameters.master(entry);
+    const std::size_t width = bytes_of(flat.dtype());
     for (const Place& place : places_of(entry)) {
       FileTensor& tensor = tensors[place.name];
-      tensor.shape = place.shape;
+      tensor.dtype = flat.dtype(), tensor.shape = place.shape;
       tensor.bytes.resize(static_cast<std::size_t>(tensor.shape.size()) * width);
-      const Tensor part = flat.slice_first(entry.offset + place.begin, place.count);
+      const Tensor part = flat.slice_first(place.begin, place.count);
       flat.backend().to_host(tensor.bytes.data() + place.first * width, part.raw(),
                              static_cast<std::size_t>(part.size()) * width);
     }
   }
   SafetensorsWriter writer;
-  for (const auto& [name, tensor] : tensors) writer.add(name, stored_type_of(flat.dtype()), tensor.shape, tensor.bytes);
+  for (const auto& [name, tensor] : tensors) writer.add(name, stored_type_of(tensor.dtype), tensor.shape, tensor.bytes);
   for (const auto& [key, value] : metadata) writer.set_metadata(key, value);
   writer.produce(write);
 }

@@ -103,7 +103,7 @@ Answer answer(Student& student, const std::string& digits) {
   };
   const nn::Sequences read = ids(source);
   while (static_cast<std::int64_t>(written.size()) < kConfig.max_length) {
-    const Tensor logits = student.model.logits(student.model.decoded(read, ids(written)));
+    const Tensor logits = student.model.logits(student.model.decode(read, ids(written)));
     const std::int32_t next = download_ints(ops::max(logits, -1).index).back();
     if (next == kEndId) break;
     written.push_back(next);

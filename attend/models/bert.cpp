@@ -101,19 +101,23 @@ BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
                   .dropout = config.attention_dropout,
                   .label = Bert::attention_label(index),
                   .input = {.init = init(config)},
-                  .output = {.init = init(config)}}),
+                  .output = {.init = init(config)},
+                  .input_name = distilled_ ? "q_lin|k_lin|v_lin." : "self.query|key|value.",
+                  .output_name = distilled_ ? "out_lin" : "output.dense"}),
       norm1_(config.width, config.norm_eps),
       norm2_(config.width, config.norm_eps),
-      expand_(config.width, config.hidden, {.init = init(config)}),
-      contract_(config.hidden, config.width, {.init = init(config)}),
-      activation_(hugging_face_activation(config.activation, name_of(config.family))) {}
+      feed_forward_({.width = config.width,
+                     .hidden = config.hidden,
+                     .activation = hugging_face_activation(config.activation, name_of(config.family)),
+                     .expand = {.init = init(config)},
+                     .contract = {.init = init(config)},
+                     .expand_name = distilled_ ? "lin1" : "intermediate.dense",
+                     .contract_name = distilled_ ? "lin2" : "output.dense"}) {}
 
 void BertLayer::operator()(nn::Residual& stream, const AttentionMask& mask) const {
-  stream.through(Recompute::layer, [this, mask](nn::Residual& layer) {
-    layer.leave(norm1_, attention_(layer.enter(norm1_), mask));
-    layer.through(Recompute::feed_forward, [this](nn::Residual& feed) {
-      feed.leave(norm2_, contract_.after(expand_, feed.enter(norm2_), activation_));
-    });
+  stream.through(Recompute::layer, [this, mask](nn::Residual& x) {
+    x.add(attention_(x, mask), norm1_);
+    x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(y), norm2_); });
   });
 }
 
@@ -151,12 +155,12 @@ Tensor Bert::embed(const BertInput& input) const {
 Tensor Bert::states(const BertInput& input, std::vector<Tensor>* hidden) const {
   const AttentionMask mask = mask_between(input.texts, input.texts);
   nn::Residual stream(embed(input), {.dropout = config_.dropout});
-  if (hidden) hidden->push_back(stream.finish());
+  if (hidden) hidden->push_back(stream.value());
   for (const BertLayer& layer : layers_) {
     layer(stream, mask);
-    if (hidden) hidden->push_back(stream.finish());
+    if (hidden) hidden->push_back(stream.value());
   }
-  return stream.finish();
+  return stream.value();
 }
 
 Tensor Bert::first(const Tensor& states, const nn::Sequences& texts) const {

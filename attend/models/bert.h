@@ -12,6 +12,7 @@
 
 #include "attend/base/json.h"
 #include "attend/nn/attention.h"
+#include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/residual.h"
 #include "attend/nn/sequences.h"
@@ -82,29 +83,22 @@ struct BertInput {
 // pad + 1, and gives padding its own. The others need none.
 std::vector<std::int32_t> roberta_positions(std::span<const std::int32_t> ids, std::int64_t length, std::int32_t pad);
 
-// Attention, add and norm, feed-forward, add and norm: the layer of Vaswani et al. 2017.
+// norm(x + attention(x)), then norm(x + feed_forward(x)): the layer of Vaswani et al. 2017.
 class BertLayer {
  public:
   BertLayer(const BertConfig& config, std::int64_t index);
   void operator()(nn::Residual& stream, const AttentionMask& mask) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    if (distilled_) {
-      attention_.visit(v, "attention.q_lin|k_lin|v_lin", "attention.out_lin"), v("sa_layer_norm", norm1_);
-      v("ffn.lin1", expand_), v("ffn.lin2", contract_), v("output_layer_norm", norm2_);
-    } else {
-      attention_.visit(v, "attention.self.query|key|value", "attention.output.dense");
-      v("attention.output.LayerNorm", norm1_), v("intermediate.dense", expand_);
-      v("output.dense", contract_), v("output.LayerNorm", norm2_);
-    }
+    v("attention", attention_), v(distilled_ ? "sa_layer_norm" : "attention.output.LayerNorm", norm1_);
+    v(distilled_ ? "ffn" : "", feed_forward_), v(distilled_ ? "output_layer_norm" : "output.LayerNorm", norm2_);
   }
 
  private:
   bool distilled_;
   nn::SelfAttention attention_;
   nn::LayerNorm norm1_, norm2_;
-  nn::Linear expand_, contract_;
-  Activation activation_;
+  nn::FeedForward feed_forward_;
 };
 
 class Bert {

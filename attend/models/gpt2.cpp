@@ -75,37 +75,21 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
                   .dropout = config.attention_dropout,
                   .label = GPT2::attention_label(index),
                   .input = linear(config),
-                  .output = residual_linear(config)}),
-      expand_(config.width, config.hidden_width(), linear(config)),
-      contract_(config.hidden_width(), config.width, residual_linear(config)),
-      activation_(hugging_face_activation(config.activation, kName)) {}
+                  .output = residual_linear(config),
+                  .input_name = "c_attn.",
+                  .output_name = "c_proj"}),
+      feed_forward_({.width = config.width,
+                     .hidden = config.hidden_width(),
+                     .activation = hugging_face_activation(config.activation, kName),
+                     .expand = linear(config),
+                     .contract = residual_linear(config),
+                     .expand_name = "c_fc",
+                     .contract_name = "c_proj"}) {}
 
-void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask) const {
-  stream.through(Recompute::layer, [this, mask](nn::Residual& block) {
-    block.leave(norm1_, attention_(block.enter(norm1_), mask));
-    feed_forward(block);
-  });
-}
-
-void GPT2Block::start(nn::Residual& stream, nn::KvCache& cache) const {
-  stream.leave(norm1_, attention_.start(stream.enter(norm1_), cache));
-  feed_forward(stream);
-}
-
-void GPT2Block::start(nn::Residual& stream, const AttentionMask& mask, const nn::KvCache& cache,
-                      const Tensor& slots) const {
-  stream.leave(norm1_, attention_.start(stream.enter(norm1_), mask, cache, slots));
-  feed_forward(stream);
-}
-
-Tensor GPT2Block::step(const Tensor& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const {
-  const Tensor x = attention_.step(norm1_, stream, cache, places);
-  return contract_.added_to(x, expand_.of_norm(norm2_, x, activation_));
-}
-
-void GPT2Block::feed_forward(nn::Residual& stream) const {
-  stream.through(Recompute::feed_forward, [this](nn::Residual& feed) {
-    feed.leave(norm2_, contract_.after(expand_, feed.enter(norm2_), activation_));
+void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::LayerCache& cache) const {
+  stream.through(Recompute::layer, [this, mask, cache](nn::Residual& x) {
+    x.add(attention_(norm1_(x), mask, cache));
+    x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(norm2_(y))); });
   });
 }
 
@@ -117,6 +101,10 @@ GPT2::GPT2(const GPT2Config& config)
   for (std::int64_t i = 0; i < config.layers; ++i) blocks_.emplace_back(config_, i);
 }
 
+nn::CausalModel::Sizes GPT2::sizes() const {
+  return {config_.vocabulary, config_.max_length, config_.layers, config_.width, tokens_.table().dtype()};
+}
+
 std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}.attn", layer); }
 
 Tensor GPT2::embed(const nn::Sequences& texts) const {
@@ -124,15 +112,16 @@ Tensor GPT2::embed(const nn::Sequences& texts) const {
   return ops::dropout(x, config_.embedding_dropout);
 }
 
-Tensor GPT2::states(const nn::Sequences& texts, std::vector<Tensor>* hidden) const {
+Tensor GPT2::states(const nn::Sequences& texts, const nn::Reading& reading) const {
   const AttentionMask mask = causal_mask(texts);
-  nn::Residual stream = this->stream(embed(texts));
-  for (const GPT2Block& block : blocks_) {
-    if (hidden) hidden->push_back(stream.value());
-    block(stream, mask);
+  const nn::Sums sums = reading.goes_on() ? nn::Sums::by_projections : nn::Sums::by_norms;
+  nn::Residual stream(embed(texts), {.dropout = config_.dropout, .sums = sums});
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (reading.hidden) reading.hidden->push_back(stream.value());
+    blocks_[i](stream, mask, reading.cache(i));
   }
-  const Tensor states = finish(stream);
-  if (hidden) hidden->push_back(states);
+  const Tensor states = norm_(stream).value();
+  if (reading.hidden) reading.hidden->push_back(states);
   return states;
 }
 

@@ -11,6 +11,8 @@
 
 #include "attend/base/json.h"
 #include "attend/nn/attention.h"
+#include "attend/nn/causal_model.h"
+#include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/residual.h"
@@ -57,48 +59,35 @@ struct GPT2Config {
 GPT2Config gpt2_config(const Json& config, std::string_view what);
 Json gpt2_json(const GPT2Config& config);
 
-// Norm, attention, norm, feed-forward; each sublayer adds to the stream.
+// x + attention(norm(x)), then x + feed_forward(norm(x)).
 class GPT2Block {
  public:
   GPT2Block(const GPT2Config& config, std::int64_t index);
-  void operator()(nn::Residual& stream, const AttentionMask& mask) const;
-  // The same into a cache: for the beginning of the texts at once, and then for one more position of each.
-  void start(nn::Residual& stream, nn::KvCache& cache) const;
-  void start(nn::Residual& stream, const AttentionMask& mask, const nn::KvCache& cache, const Tensor& slots) const;
-  Tensor step(const Tensor& stream, const nn::KvCache& cache, const nn::CachePlaces& places) const;
+  void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::LayerCache& cache) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("ln_1", norm1_), attention_.visit(v, "attn.c_attn", "attn.c_proj");
-    v("ln_2", norm2_), v("mlp.c_fc", expand_), v("mlp.c_proj", contract_);
+    v("ln_1", norm1_), v("attn", attention_), v("ln_2", norm2_), v("mlp", feed_forward_);
   }
 
  private:
-  void feed_forward(nn::Residual& stream) const;
-
   nn::LayerNorm norm1_, norm2_;
   nn::SelfAttention attention_;
-  nn::Linear expand_, contract_;
-  Activation activation_;
+  nn::FeedForward feed_forward_;
 };
 
-class GPT2 {
+class GPT2 : public nn::CausalModel {
  public:
   explicit GPT2(const GPT2Config& config);
   const GPT2Config& config() const { return config_; }
+  Sizes sizes() const override;
 
   // ids -> [.., C]: token + position, then dropout.
   Tensor embed(const nn::Sequences& texts) const;
-  // The states after the last norm, [.., C]. hidden gets the stream before every block, and then the states.
-  Tensor states(const nn::Sequences& texts, std::vector<Tensor>* hidden = nullptr) const;
+  // The states after the last norm, [.., C].
+  Tensor states(const nn::Sequences& texts, const nn::Reading& reading = {}) const override;
   // What may come next: the table of tokens against the states.
-  Tensor logits(const Tensor& states) const { return tokens_.logits(states); }
+  Tensor logits(const Tensor& states) const override { return tokens_.logits(states); }
   ops::Loss loss(const Tensor& states, const Tensor& labels) const { return tokens_.loss(states, {}, labels); }
-
-  const std::vector<GPT2Block>& blocks() const { return blocks_; }
-  nn::Residual stream(const Tensor& x) const { return {x, {.pre_norm = true, .dropout = config_.dropout}}; }
-  Tensor finish(nn::Residual& stream) const { return stream.finish(norm_); }
-  const nn::LayerNorm& norm() const { return norm_; }  // the last
-  const Tensor& token_table() const { return tokens_.table(); }
   // Under which a probe sees the attention of a layer.
   static std::string attention_label(std::int64_t layer);
 

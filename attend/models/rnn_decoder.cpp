@@ -4,13 +4,11 @@
 
 namespace attend::models {
 
-RnnDecoder::RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const nn::Sequences& source, std::int64_t group)
-    : model_(model), rows_(pass, source.ids.dim(0), group) {
-  const nn::Sequences here = source.in(pass);
-  const nn::BidirectionalRnn::Result encoded = model.encode(here);
-  memory_ = model.decoder().read(encoded, here.lengths);
-  state_ = model.decoder().start(encoded, group);
-}
+RnnDecoder::RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const Encoded& memory, std::int64_t group)
+    : model_(model),
+      rows_(pass, memory.states.dim(0), group),
+      memory_(model.decoder().read(memory)),
+      state_(model.decoder().start(memory, group)) {}
 
 nn::StepModel::Scores RnnDecoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
   rows_.start(tokens);

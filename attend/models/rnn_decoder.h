@@ -12,8 +12,8 @@ namespace attend::models {
 
 class RnnDecoder : public nn::StepModel {
  public:
-  // Encodes the sources [B, S] now; `group` rows will be decoded for each.
-  RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const nn::Sequences& source, std::int64_t group);
+  // `group` rows will be decoded for each source.
+  RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const Encoded& memory, std::int64_t group);
 
   std::int64_t vocabulary() const override { return model_.vocabulary(); }
   std::int64_t bar(std::span<const std::int32_t> ids) override { return rows_.bar(ids, vocabulary()); }

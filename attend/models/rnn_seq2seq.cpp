@@ -67,16 +67,18 @@ RnnDecoderLayer::RnnDecoderLayer(const RnnConfig& config)
       context_readout_{
           {config.width, 2 * config.hidden}, nn::Init::xavier(2 * config.hidden, config.width), nn::Role::weight} {}
 
-RnnDecoderLayer::Memory RnnDecoderLayer::read(const nn::BidirectionalRnn::Result& source, const Tensor& lengths) const {
-  const Tensor& read = attention_ ? source.states : source.last;
+RnnDecoderLayer::Memory RnnDecoderLayer::read(const Encoded& source) const {
+  check(source.states.rank() == 3 && source.summary.defined(),
+        "rnn: a memory must be padded, [B, S, C], not {}, and have a summary", source.states.shape());
+  const Tensor& read = attention_ ? source.states : source.summary;
   return {attention_ ? key_(read) : Tensor(), ops::linear(read, context_gates_), ops::linear(read, context_readout_),
-          lengths};
+          source.places.lengths};
 }
 
-RnnDecoderLayer::State RnnDecoderLayer::start(const nn::BidirectionalRnn::Result& source, std::int64_t group) const {
+RnnDecoderLayer::State RnnDecoderLayer::start(const Encoded& source, std::int64_t group) const {
   const auto rows = [&](const Tensor& x) { return repeated(x, group).reshape({-1, x.width()}); };
-  return {rows(initial_hidden_(source.last, Activation::tanh)),
-          lstm_ ? rows(initial_cell_(source.last, Activation::tanh)) : Tensor()};
+  return {rows(initial_hidden_(source.summary, Activation::tanh)),
+          lstm_ ? rows(initial_cell_(source.summary, Activation::tanh)) : Tensor()};
 }
 
 Tensor RnnDecoderLayer::look(const State& state, const Memory& memory) const {
@@ -144,26 +146,23 @@ Tensor RnnSeq2Seq::embed(const Tensor& ids) const {
   return ops::dropout(embedding_(ids, {.scale = std::sqrt(static_cast<float>(config_.width))}), config_.dropout);
 }
 
-nn::BidirectionalRnn::Result RnnSeq2Seq::encode(const nn::Sequences& source) const {
+Encoded RnnSeq2Seq::encode(const nn::Sequences& source) const {
   check(!source.packed() && source.ids.rank() == 2, "rnn: sources must be padded, [B, S]");
-  return encoder_(embed(source.ids), source.lengths);
+  const nn::BidirectionalRnn::Result read = encoder_(embed(source.ids), source.lengths);
+  return {read.states, source, read.last};
 }
 
-Tensor RnnSeq2Seq::readouts(const nn::Sequences& source, const nn::Sequences& target) const {
-  check(!target.packed() && target.ids.rank() == 2 && target.ids.dim(0) == source.ids.dim(0),
-        "rnn: targets must be padded, [B, T], one for each of the {} sources", source.ids.dim(0));
+Tensor RnnSeq2Seq::decode(const Encoded& memory, const nn::Sequences& target) const {
+  const std::int64_t sources = memory.states.dim(0);
+  check(!target.packed() && target.ids.rank() == 2 && target.ids.dim(0) == sources,
+        "rnn: targets must be padded, [B, T], one for each of the {} sources", sources);
   check(target.ids.dim(1) > 0, "rnn: the targets are empty");
-  const auto encoded = encode(source);
-  const auto memory = decoder_.read(encoded, source.lengths);
-  return decoder_(embed(target.ids), memory, decoder_.start(encoded, 1));
+  const RnnDecoderLayer::Memory read = decoder_.read(memory);
+  return decoder_(embed(target.ids), read, decoder_.start(memory, 1));
 }
 
-ops::Loss RnnSeq2Seq::loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const {
-  return loss_of(readouts(batch.source, batch.target), embedding_, {}, batch.labels, options);
-}
-
-std::unique_ptr<nn::StepModel> RnnSeq2Seq::start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {
-  return std::make_unique<RnnDecoder>(*this, pass, source, group);
+std::unique_ptr<nn::StepModel> RnnSeq2Seq::start(Pass& pass, const Encoded& memory, std::int64_t group) const {
+  return std::make_unique<RnnDecoder>(*this, pass, memory, group);
 }
 
 std::unique_ptr<Seq2Seq> make_rnn(const Json& config, std::string_view what) {

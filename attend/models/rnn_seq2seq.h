@@ -58,9 +58,9 @@ class RnnDecoderLayer {
   struct State {
     Tensor hidden, cell;  // [rows, H]; cell: lstm only
   };
-  Memory read(const nn::BidirectionalRnn::Result& source, const Tensor& lengths) const;
+  Memory read(const Encoded& source) const;
   // `group` rows for each source.
-  State start(const nn::BidirectionalRnn::Result& source, std::int64_t group) const;
+  State start(const Encoded& source, std::int64_t group) const;
 
   // Teacher forcing: embedded [B, T, W] -> readouts [B, T, W]. A probe of the pass sees [B, 1, T, S].
   Tensor operator()(const Tensor& embedded, const Memory& memory, State state) const;
@@ -110,20 +110,22 @@ class RnnSeq2Seq : public Seq2Seq {
   Json config() const override;
   void place(Backend&, DType) override {}  // all of it is trained
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
-  ops::Loss loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const override;
-  std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const override;
+  Encoded encode(const nn::Sequences& source) const override;
+  // Readouts, [B, T, W].
+  Tensor decode(const Encoded& memory, const nn::Sequences& target) const override;
+  using Seq2Seq::decode;
+  ops::Loss loss(const Tensor& readouts, const Tensor& labels, const Seq2SeqLossOptions& options) const override {
+    return loss_of(readouts, embedding_, {}, labels, options);
+  }
+  using Seq2Seq::loss;
+  std::unique_ptr<nn::StepModel> start(Pass& pass, const Encoded& memory, std::int64_t group) const override;
+  using Seq2Seq::start;
   std::string alignment_label() const override { return config_.attention ? kAttentionLabel : ""; }
 
-  // The parts of it, for loss() and for the decoder that goes step by step.
+  // The parts of it, for the decoder that goes step by step.
   Tensor embed(const Tensor& ids) const;  // [..] -> [.., W]
-  nn::BidirectionalRnn::Result encode(const nn::Sequences& source) const;
   const RnnDecoderLayer& decoder() const { return decoder_; }
   Tensor logits(const Tensor& readouts) const { return embedding_.logits(readouts); }  // [.., W] -> [.., V]
-  // Teacher forcing, [B, T, W].
-  Tensor readouts(const nn::Sequences& source, const nn::Sequences& target) const;
-  Tensor logits(const nn::Sequences& source, const nn::Sequences& target) const {
-    return logits(readouts(source, target));
-  }
 
   template <class Visitor>
   void visit(Visitor&& v) {

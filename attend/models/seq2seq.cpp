@@ -20,6 +20,11 @@ ops::Loss loss_of(const Tensor& states, const nn::Embedding& table, const Tensor
   return loss;
 }
 
+void Seq2Seq::show(Probe& probe, const nn::Sequences& source, const nn::Sequences& target) const {
+  Pass pass(source.ids.backend(), {.probe = &probe});
+  decode(source.in(pass), target.in(pass));
+}
+
 std::unique_ptr<Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {
   check(config.is_object() && config.contains("model_type") && config["model_type"].is_string(),
         "{}: no 'model_type', so this is not the config.json of a model", what);

@@ -24,6 +24,13 @@ struct PairBatch {
   PairBatch in(Pass& pass) const { return {source.in(pass), target.in(pass), pass.input(labels)}; }
 };
 
+// What a decoder reads: the states of its own encoder, or of any other (of a picture's patches, say).
+struct Encoded {
+  Tensor states;              // [B, S, C], or packed [rows, C]
+  nn::Sequences places = {};  // lengths, or offsets; the ids are of no interest
+  Tensor summary = {};        // [B, C]: one vector for all of them, from which a recurrent decoder starts
+};
+
 struct Seq2SeqLossOptions {
   float smoothing = 0;         // of labels
   std::int32_t ignore = -100;  // labels that count for nothing
@@ -50,10 +57,26 @@ class Seq2Seq {
   virtual void place(Backend& backend, DType dtype) = 0;
   virtual std::vector<nn::Parameters::Entry> parameters() = 0;
 
-  virtual ops::Loss loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const = 0;
-  // Reads the sources (padded, any pass that does not record) and gets ready to write `group` hypotheses for each.
-  // The pass and its probe, if any, must outlive the result.
-  virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const = 0;
+  // The two sides. The memory may come from elsewhere than encode().
+  virtual Encoded encode(const nn::Sequences& source) const = 0;
+  // Teacher forcing: the decoder's states, like the target's ids.
+  virtual Tensor decode(const Encoded& memory, const nn::Sequences& target) const = 0;
+  Tensor decode(const nn::Sequences& source, const nn::Sequences& target) const {
+    return decode(encode(source), target);
+  }
+  // Of such states.
+  virtual ops::Loss loss(const Tensor& decoded, const Tensor& labels, const Seq2SeqLossOptions& options) const = 0;
+  ops::Loss loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const {
+    return loss(decode(batch.source, batch.target), batch.labels, options);
+  }
+  // Gets ready to write `group` hypotheses for each memory (padded, of this pass, which does not record) or source. The
+  // pass and its probe, if any, must outlive the result.
+  virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const Encoded& memory, std::int64_t group) const = 0;
+  std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {
+    return start(pass, encode(source.in(pass)), group);
+  }
+  // Shows the probe every attention of these pairs, of both sides and between them.
+  void show(Probe& probe, const nn::Sequences& source, const nn::Sequences& target) const;
   // The label under which a probe sees, for every target position, where it looks in the source, [B, H, T, S];
   // empty for a model without attention.
   virtual std::string alignment_label() const = 0;

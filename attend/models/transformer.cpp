@@ -28,8 +28,8 @@ nn::AttentionConfig attention(const TransformerConfig& config, const char* stack
           fmt::format("{}.layers.{}.{}", stack, index, kind)};
 }
 
-FeedForward feed_forward(const TransformerConfig& config, std::int64_t hidden) {
-  return {config.width, hidden, activation_named(config.activation)};
+nn::FeedForwardConfig feed_forward(const TransformerConfig& config, std::int64_t hidden) {
+  return {.width = config.width, .hidden = hidden, .activation = activation_named(config.activation)};
 }
 
 }  // namespace
@@ -65,9 +65,9 @@ EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
       norm2_(config.width) {}
 
 void EncoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask) const {
-  stream.through(Recompute::layer, [this, mask](nn::Residual& layer) {
-    layer.leave(norm1_, self_attention_(layer.enter(norm1_), mask));
-    feed_forward_(layer, norm2_);
+  stream.through(Recompute::layer, [this, mask](nn::Residual& x) {
+    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask); });
+    x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.sublayer(norm2_, feed_forward_); });
   });
 }
 
@@ -79,28 +79,13 @@ DecoderLayer::DecoderLayer(const TransformerConfig& config, int index)
       norm2_(config.width),
       norm3_(config.width) {}
 
-void DecoderLayer::operator()(nn::Residual& stream, const Tensor& memory, const AttentionMask& mask,
-                              const AttentionMask& memory_mask) const {
-  stream.through(Recompute::layer, [this, memory, mask, memory_mask](nn::Residual& layer) {
-    layer.leave(norm1_, self_attention_(layer.enter(norm1_), mask));
-    layer.leave(norm2_, cross_attention_(layer.enter(norm2_), memory, memory_mask));
-    feed_forward_(layer, norm3_);
+void DecoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
+                              const nn::LayerCache& cache) const {
+  stream.through(Recompute::layer, [this, mask, memory, cache](nn::Residual& x) {
+    x.sublayer(norm1_, [&](const auto& in) { return self_attention_(in, mask, cache); });
+    x.sublayer(norm2_, [&](const auto& in) { return cross_attention_(in, memory); });
+    x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.sublayer(norm3_, feed_forward_); });
   });
-}
-
-DecoderLayer::Cache DecoderLayer::start(const Tensor& memory, std::int64_t rows) const {
-  const Tensor keys_values = cross_attention_.keys_values(memory);
-  return {nn::KvCache(memory.backend(), rows, memory.width(), memory.dtype()), keys_values};
-}
-
-void DecoderLayer::step(nn::Residual& stream, const Cache& cache, const nn::CachePlaces& places,
-                        const Tensor& source_lengths) const {
-  const Tensor x = stream.enter(norm1_);  // [R, 1, C]
-  stream.leave(norm1_, self_attention_.step(x, cache.self, places));
-  const Tensor grouped = stream.enter(norm2_).reshape({cache.memory.dim(0), -1, x.width()});  // [B, R / B, C]
-  stream.leave(norm2_,
-               cross_attention_.read(grouped, cache.memory, {.key_lengths = source_lengths}).reshape(x.shape()));
-  feed_forward_(stream, norm3_);
 }
 
 namespace {
@@ -129,10 +114,13 @@ Tensor Transformer::encode(const Tensor& source, const AttentionMask& mask) cons
   return encoder_.finish(stream);
 }
 
-Tensor Transformer::decode(const Tensor& target, const Tensor& memory, const AttentionMask& mask,
-                           const AttentionMask& memory_mask) const {
+Tensor Transformer::decode(const Tensor& target, const Reads& reads) const {
   nn::Residual stream = this->stream(target);
-  for (const DecoderLayer& layer : decoder_.layers) layer(stream, memory, mask, memory_mask);
+  nn::Memory memory = reads.memory;
+  for (std::size_t i = 0; i < decoder_.layers.size(); ++i) {
+    if (!reads.keys_values.empty()) memory.keys_values = reads.keys_values[i];
+    decoder_.layers[i](stream, reads.mask, memory, reads.reading.cache(i));
+  }
   return decoder_.finish(stream);
 }
 
@@ -153,17 +141,17 @@ ops::Loss Transformer::loss(const Tensor& decoded, const Tensor& labels, const S
   return loss_of(decoded, output_table(), output_bias_, labels, options);
 }
 
-Tensor Transformer::decoded(const nn::Sequences& source, const nn::Sequences& target) const {
-  const Tensor memory = encode(embed(source, Side::source), mask_between(source, source));
-  return decode(embed(target, Side::target), memory, causal_mask(target), mask_between(target, source));
+Encoded Transformer::encode(const nn::Sequences& source) const {
+  return {encode(embed(source, Side::source), mask_between(source, source)), source};
 }
 
-ops::Loss Transformer::loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const {
-  return loss(decoded(batch.source, batch.target), batch.labels, options);
+Tensor Transformer::decode(const Encoded& memory, const nn::Sequences& target) const {
+  return decode(embed(target, Side::target),
+                {.mask = causal_mask(target), .memory = {memory.states, {}, mask_between(target, memory.places)}});
 }
 
-std::unique_ptr<nn::StepModel> Transformer::start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {
-  return std::make_unique<TransformerDecoder>(*this, pass, source, group);
+std::unique_ptr<nn::StepModel> Transformer::start(Pass& pass, const Encoded& memory, std::int64_t group) const {
+  return std::make_unique<TransformerDecoder>(*this, pass, memory, group);
 }
 
 std::string Transformer::alignment_label() const {

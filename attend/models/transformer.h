@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "attend/models/seq2seq.h"
 #include "attend/nn/attention.h"
+#include "attend/nn/causal_model.h"
+#include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/parameter.h"
 #include "attend/nn/residual.h"
@@ -55,66 +59,38 @@ struct TransformerConfig {
 // Throws Error when a value makes no sense, naming it.
 void check_config(const TransformerConfig& config);
 
-// Linear, relu, linear (section 3.3).
-class FeedForward {
- public:
-  FeedForward(std::int64_t width, std::int64_t hidden, Activation activation)
-      : expand_(width, hidden), contract_(hidden, width), activation_(activation) {}
-  void operator()(nn::Residual& stream, const nn::LayerNorm& norm) const {
-    stream.through(Recompute::feed_forward, [this, &norm](nn::Residual& feed) {
-      feed.leave(norm, contract_.after(expand_, feed.enter(norm), activation_));
-    });
-  }
-  template <class Visitor>
-  void visit(Visitor&& v) {
-    v("linear1", expand_), v("linear2", contract_);
-  }
-
- private:
-  nn::Linear expand_, contract_;
-  Activation activation_;
-};
-
 class EncoderLayer {
  public:
   EncoderLayer(const TransformerConfig& config, int index);
   void operator()(nn::Residual& stream, const AttentionMask& mask) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("self_attn", self_attention_), feed_forward_.visit(v), v("norm1", norm1_), v("norm2", norm2_);
+    v("self_attn", self_attention_), v("", feed_forward_), v("norm1", norm1_), v("norm2", norm2_);
   }
 
  private:
   nn::SelfAttention self_attention_;
-  FeedForward feed_forward_;
+  nn::FeedForward feed_forward_;
   nn::LayerNorm norm1_, norm2_;
 };
 
 class DecoderLayer {
  public:
   DecoderLayer(const TransformerConfig& config, int index);
-  void operator()(nn::Residual& stream, const Tensor& memory, const AttentionMask& mask,
-                  const AttentionMask& memory_mask) const;
-
-  // The same for one more position of each row. Rows come in groups that share a source: row r of [R, 1, C] belongs to
-  // source r / (R / B), so the rows of a group read their memory together, as if they were positions.
-  struct Cache {
-    nn::KvCache self;
-    Tensor memory;  // keys and values of the sources [B, S, 2·C]
-  };
-  Cache start(const Tensor& memory, std::int64_t rows) const;
-  void step(nn::Residual& stream, const Cache& cache, const nn::CachePlaces& places,
-            const Tensor& source_lengths) const;
+  void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
+                  const nn::LayerCache& cache) const;
+  // What of a memory is the same at every step: nn::Memory::keys_values.
+  Tensor keys_values(const Tensor& memory) const { return cross_attention_.keys_values(memory); }
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("self_attn", self_attention_), v("multihead_attn", cross_attention_), feed_forward_.visit(v);
+    v("self_attn", self_attention_), v("multihead_attn", cross_attention_), v("", feed_forward_);
     v("norm1", norm1_), v("norm2", norm2_), v("norm3", norm3_);
   }
 
  private:
   nn::SelfAttention self_attention_;
   nn::CrossAttention cross_attention_;
-  FeedForward feed_forward_;
+  nn::FeedForward feed_forward_;
   nn::LayerNorm norm1_, norm2_, norm3_;
 };
 
@@ -128,7 +104,7 @@ struct Stack {
       : norm(config.width), final_norm(config.final_norm || config.pre_norm) {
     for (std::int64_t i = 0; i < count; ++i) layers.emplace_back(config, static_cast<int>(i));
   }
-  Tensor finish(nn::Residual& stream) const { return final_norm ? stream.finish(norm) : stream.finish(); }
+  Tensor finish(nn::Residual& stream) const { return final_norm ? norm(stream).value() : stream.value(); }
   template <class Visitor>
   void visit(Visitor&& v) {
     v("layers", layers);
@@ -141,18 +117,20 @@ class Transformer : public Seq2Seq {
   explicit Transformer(const TransformerConfig& config);
   const TransformerConfig& settings() const { return config_; }
 
-  // From embedded sequences: [B, S, C] and [B, T, C], or packed [rows, C].
+  // The stacks, on embedded sequences: [B, S, C] and [B, T, C], or packed [rows, C].
   Tensor encode(const Tensor& source, const AttentionMask& mask) const;
-  Tensor decode(const Tensor& target, const Tensor& memory, const AttentionMask& mask,
-                const AttentionMask& memory_mask) const;
+  struct Reads {
+    AttentionMask mask = {};  // among the targets
+    nn::Memory memory = {};
+    std::span<const Tensor> keys_values = {};  // by layer, where they are kept instead of the memory's states
+    nn::Reading reading = {};
+  };
+  Tensor decode(const Tensor& target, const Reads& reads) const;
 
   // ids -> [.., C]: embedding · sqrt(C) + position, then dropout.
   enum class Side : std::uint8_t { source, target };
   Tensor embed(const nn::Sequences& sequences, Side side) const;
   Tensor logits(const Tensor& decoded) const;
-  ops::Loss loss(const Tensor& decoded, const Tensor& labels, const Seq2SeqLossOptions& options) const;
-  // Embeds, encodes and decodes: the decoder's states, like batch.target.
-  Tensor decoded(const nn::Sequences& source, const nn::Sequences& target) const;
 
   std::int64_t vocabulary() const override { return config_.vocabulary; }
   std::int64_t max_length() const override { return config_.max_length; }
@@ -160,14 +138,16 @@ class Transformer : public Seq2Seq {
   Json config() const override;
   void place(Backend& backend, DType dtype) override;
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
-  ops::Loss loss(const PairBatch& batch, const Seq2SeqLossOptions& options) const override;
-  std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const override;
+  Encoded encode(const nn::Sequences& source) const override;
+  Tensor decode(const Encoded& memory, const nn::Sequences& target) const override;
+  using Seq2Seq::decode;
+  ops::Loss loss(const Tensor& decoded, const Tensor& labels, const Seq2SeqLossOptions& options) const override;
+  using Seq2Seq::loss;
+  std::unique_ptr<nn::StepModel> start(Pass& pass, const Encoded& memory, std::int64_t group) const override;
+  using Seq2Seq::start;
   std::string alignment_label() const override;
 
-  // For decoding step by step (transformer_decoder.h).
   const std::vector<DecoderLayer>& decoder_layers() const { return decoder_.layers; }
-  nn::Residual stream(const Tensor& x) const { return {x, {config_.pre_norm, config_.dropout}}; }
-  Tensor finish_decoder(nn::Residual& stream) const { return decoder_.finish(stream); }
 
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -181,6 +161,7 @@ class Transformer : public Seq2Seq {
   }
 
  private:
+  nn::Residual stream(const Tensor& x) const { return {x, {.dropout = config_.dropout, .pre_norm = config_.pre_norm}}; }
   const nn::Embedding& output_table() const { return config_.shared_embeddings ? embedding_ : output_; }
 
   TransformerConfig config_;

@@ -1,74 +1,50 @@
 #include "attend/models/transformer_decoder.h"
 
-#include <algorithm>
-
 #include "attend/base/error.h"
 #include "attend/ops/embedding.h"
 
 namespace attend::models {
 
-TransformerDecoder::TransformerDecoder(const Transformer& model, Pass& pass, const nn::Sequences& source,
-                                       std::int64_t group)
-    : model_(model), pass_(pass), rows_(pass, source.ids.dim(0), group), runner_(pass), history_(rows_.count()) {
-  check(!source.packed() && source.lengths.defined(), "decoder: sources must be padded, with their lengths");
-  const nn::Sequences here = source.in(pass);
-  source_lengths_ = here.lengths;
-  const Tensor memory = model.encode(model.embed(here, Transformer::Side::source), mask_between(here, here));
-  for (const DecoderLayer& layer : model.decoder_layers()) caches_.push_back(layer.start(memory, rows_.count()));
+TransformerDecoder::Stack::Stack(const Transformer& model, const Encoded& memory)
+    : model_(model), dtype_(memory.states.dtype()), lengths_(memory.places.lengths) {
+  check(memory.states.rank() == 3 && memory.states.width() == model.settings().width,
+        "decoder: a memory must be padded, [B, S, {}], not {}", model.settings().width, memory.states.shape());
+  for (const DecoderLayer& layer : model.decoder_layers()) keys_values_.push_back(layer.keys_values(memory.states));
 }
 
-Tensor TransformerDecoder::logits(Pass& pass, const nn::StepRunner::Newest& newest) const {
-  nn::Residual stream =
-      model_.stream(model_.embed({.ids = newest.tokens, .positions = newest.positions}, Transformer::Side::target));
-  const Tensor source_lengths = pass.input(source_lengths_);
-  for (std::size_t i = 0; i < caches_.size(); ++i) {
-    const DecoderLayer::Cache here{caches_[i].self, pass.input(caches_[i].memory)};
-    model_.decoder_layers()[i].step(stream, here, newest.places, source_lengths);
-  }
-  return model_.logits(model_.finish_decoder(stream)).flat_rows();
+nn::CausalModel::Sizes TransformerDecoder::Stack::sizes() const {
+  const TransformerConfig& config = model_.settings();
+  return {config.vocabulary, config.max_length, config.decoder_layers, config.width, dtype_};
 }
 
-std::int64_t TransformerDecoder::bar(std::span<const std::int32_t> ids) {
-  const std::int64_t left = rows_.bar(ids, vocabulary());
-  runner_.bar(rows_.barred());
-  return left;
+Tensor TransformerDecoder::Stack::states(const nn::Sequences& targets, const nn::Reading& reading) const {
+  Pass& pass = *targets.ids.pass();
+  std::vector<Tensor> here;
+  for (const Tensor& one : keys_values_) here.push_back(pass.input(one));
+  const Tensor lengths = lengths_.defined() ? pass.input(lengths_) : lengths_;
+  return model_.decode(model_.embed(targets, Transformer::Side::target), {.mask = causal_mask(targets),
+                                                                          .memory = {.mask = {.key_lengths = lengths}},
+                                                                          .keys_values = here,
+                                                                          .reading = reading});
 }
 
-nn::StepModel::Scores TransformerDecoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
-  rows_.start(tokens);
-  check(length_ < model_.max_length(), "decoder: the model has only {} positions", model_.max_length());
-  for (DecoderLayer::Cache& cache : caches_)
-    if (cache.self.reserve(length_ + 1)) runner_.memory_moved();
-  const std::int64_t capacity = caches_.front().self.capacity();
-  const Scores scores = runner_.run({.tokens = tokens,
-                                     .positions = rows_.all_at(length_),
-                                     .capacity = capacity,
-                                     .limit = std::min(capacity, model_.max_length()),
-                                     .best = best},
-                                    [this](Pass& pass, const auto& newest) { return logits(pass, newest); });
-  for (DecoderLayer::Cache& cache : caches_) cache.self.advance(1);
-  history_.append();
-  ++length_;
-  return scores;
+void TransformerDecoder::Stack::keep(const nn::StepRows& rows, std::span<const std::int32_t> kept) {
+  const Tensor memories = rows.ints(kept);
+  for (Tensor& one : keys_values_) one = ops::gather(one, memories);
+  if (!lengths_.defined()) return;
+  const std::vector<std::int32_t> lengths = download_ints(lengths_);
+  std::vector<std::int32_t> left;
+  for (std::int32_t memory : kept) left.push_back(lengths[static_cast<std::size_t>(memory)]);
+  lengths_ = rows.ints(left);
 }
+
+TransformerDecoder::TransformerDecoder(const Transformer& model, Pass& pass, const Encoded& memory, std::int64_t group)
+    : stack_(model, memory), decoder_(stack_, pass, memory.states.dim(0), group) {}
 
 void TransformerDecoder::reorder(std::span<const std::int32_t> from) {
-  const std::int64_t before = rows_.count();
-  if (!rows_.move(from)) return;
-  const nn::RowMoves moves = history_.move(pass_.backend(), from);
-  for (DecoderLayer::Cache& cache : caches_)
-    if (cache.self.reorder(moves)) runner_.memory_moved();
-  if (rows_.count() != before) keep_sources(from);
-}
-
-// Sources that are done leave; the others move up.
-void TransformerDecoder::keep_sources(std::span<const std::int32_t> from) {
-  const std::vector<std::int32_t> lengths = download_ints(source_lengths_), kept = rows_.sources(from);
-  std::vector<std::int32_t> left;
-  for (std::int32_t source : kept) left.push_back(lengths[static_cast<std::size_t>(source)]);
-  const Tensor sources = rows_.ints(kept);
-  for (DecoderLayer::Cache& cache : caches_) cache.memory = ops::gather(cache.memory, sources);
-  source_lengths_ = rows_.ints(left);
+  const std::int64_t before = decoder_.rows().count();
+  decoder_.reorder(from);
+  if (decoder_.rows().count() != before) stack_.keep(decoder_.rows(), decoder_.rows().sources(from));
 }
 
 }  // namespace attend::models

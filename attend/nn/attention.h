@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "attend/nn/kv_cache.h"
@@ -19,6 +18,8 @@ struct AttentionConfig {
   float dropout = 0;
   std::string label = {};                // under which the probe sees its weights
   LinearConfig input = {}, output = {};  // the projections before and after (SelfAttention)
+  // In files: INPUTweight, INPUTbias, OUTPUT.weight, OUTPUT.bias.
+  std::string input_name = "in_proj_", output_name = "out_proj";
 };
 
 // Each position of x reads from the positions of x that mask allows. One product makes queries, keys and values.
@@ -31,54 +32,41 @@ class SelfAttention {
                 config_.input.init.value_or(Init::xavier(config_.width, config_.width)), config_.input.role()},
         bias_{{3 * config_.width}, {}},
         output_(config_.width, config_.width, config_.output) {}
+  const AttentionConfig& config() const { return config_; }
 
-  Tensor operator()(const Tensor& x, const AttentionMask& mask) const {
-    auto [q, k, v] = ops::split<3>(project(x));  // [B, T, C] each, windows of one tensor
-    return output_(ops::attention(q, k, v, options(mask)));
-  }
-  // One more position, x [B, 1, C]: it takes its place in the cache and reads all of it.
-  Tensor step(const Tensor& x, const KvCache& cache, const CachePlaces& places) const {
-    const Tensor all = project(x).flat_rows();  // [B, 3·C]
-    cache.put(all.columns(config_.width, 2 * config_.width), places.slots);
-    return output_(read(all.columns(0, config_.width).reshape(x.shape()), cache, places));
-  }
-  // The same as a whole pre-norm sublayer: x + step(norm(x)).
-  Tensor step(const LayerNorm& norm, const Tensor& x, const KvCache& cache, const CachePlaces& places) const {
-    const Tensor q =
-        ops::norm_linear(x, norm.weights(), weight_, bias_,
-                         {.input_major = config_.input.input_major, .cache = cache.positions(), .slots = places.slots});
-    return output_.added_to(x, read(q, cache, places));
-  }
-  // The beginning of sequences at once, x [B, T, C], into an empty cache of B rows or B groups of equal ones.
-  Tensor start(const Tensor& x, KvCache& cache) const {
-    const Tensor all = project(x);  // [B, T, 3·C]
-    cache.append_sequences(all.columns(config_.width, 2 * config_.width));
-    auto [q, k, v] = ops::split<3>(all);
-    return output_(ops::attention(q, k, v, options({.causal = true})));
-  }
-  // The same with a slot (i32) for each position of x [.., C], packed or not: sequences go to rows of their own.
-  Tensor start(const Tensor& x, const AttentionMask& mask, const KvCache& cache, const Tensor& slots) const {
-    const Tensor all = project(x);  // [.., 3·C]
-    cache.put(all.flat_rows().columns(config_.width, 2 * config_.width), slots);
-    auto [q, k, v] = ops::split<3>(all);
-    return output_(ops::attention(q, k, v, options(mask)));
+  // x [B, T, C] or packed [rows, C]. With a cache, keys and values are kept; where x goes on from those that are there,
+  // x [B, 1, C] reads all of its row, and mask says nothing.
+  Branch operator()(const SublayerInput& x, const AttentionMask& mask, const LayerCache& kept = {}) const {
+    if (kept.goes_on()) {
+      const Tensor q = query_of_newest(x, kept);
+      const AttentionMask row{.key_lengths = kept.places.lengths};
+      return output_.back(x, ops::attention(q, kept.cache->keys(), kept.cache->values(), options(row)));
+    }
+    const Tensor all = project(x.value());  // [.., 3·C]
+    if (kept.cache) kept.cache->write(all.columns(config_.width, 2 * config_.width), kept.places);
+    const auto [q, k, v] = ops::split<3>(all);  // [.., C] each, windows of one tensor
+    return output_.back(x, ops::attention(q, k, v, options(mask)));
   }
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("in_proj_weight", weight_), v("in_proj_bias", bias_), v("out_proj", output_);
-  }
-  // The same under other names: "INPUT.weight", "INPUT.bias" and "OUTPUT.*".
-  template <class Visitor>
-  void visit(Visitor&& v, const std::string& input, std::string_view output) {
-    v(input + ".weight", weight_), v(input + ".bias", bias_), v(output, output_);
+    v(config_.input_name + "weight", weight_), v(config_.input_name + "bias", bias_);
+    v(config_.output_name, output_);
   }
 
  private:
   Tensor project(const Tensor& x) const {
     return ops::linear(x, weight_, bias_, {.input_major = config_.input.input_major});
   }
-  Tensor read(const Tensor& q, const KvCache& cache, const CachePlaces& places) const {
-    return ops::attention(q, cache.keys(), cache.values(), options({.key_lengths = places.lengths}));
+  // Its keys and values take their places in the cache.
+  Tensor query_of_newest(const SublayerInput& x, const LayerCache& kept) const {
+    const Tensor& slots = kept.places.slots;
+    if (x.norm)
+      return ops::norm_linear(
+          x.x, x.norm->weights(), weight_, bias_,
+          {.input_major = config_.input.input_major, .cache = kept.cache->positions(), .slots = slots});
+    const Tensor all = project(x.x).flat_rows();  // [B, 3·C]
+    kept.cache->put(all.columns(config_.width, 2 * config_.width), slots);
+    return all.columns(0, config_.width).reshape(x.x.shape());
   }
   ops::AttentionOptions options(const AttentionMask& mask) const {
     return {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label};
@@ -89,7 +77,14 @@ class SelfAttention {
   Linear output_;
 };
 
-// Each position of x reads from the positions of memory that mask allows: the decoder looking at the encoder.
+// What cross-attention reads: the states of an encoder, or of anything else that has states.
+struct Memory {
+  Tensor states = {};       // [B, S, C], or packed [rows, C]
+  Tensor keys_values = {};  // or what CrossAttention::keys_values() made of them before
+  AttentionMask mask = {};
+};
+
+// Each position of x reads from the positions of a memory that its mask allows: the decoder looking at the encoder.
 class CrossAttention {
  public:
   explicit CrossAttention(AttentionConfig config)
@@ -99,24 +94,28 @@ class CrossAttention {
         memory_weight_{{2 * config_.width, config_.width}, Init::xavier(config_.width, config_.width), Role::weight},
         memory_bias_{{2 * config_.width}, {}},
         output_(config_.width, config_.width) {}
+  const AttentionConfig& config() const { return config_; }
 
-  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask) const {
-    return read(x, keys_values(memory), mask);
+  // x [B, T, C] or packed [rows, C]. Rows of x [R, 1, C] come in groups that share a memory: row r reads memory
+  // r / (R / B), and the rows of a group read together, as if they were positions.
+  Branch operator()(const SublayerInput& x, const Memory& memory) const {
+    const auto [k, v] = ops::split<2>(memory.keys_values.defined() ? memory.keys_values : keys_values(memory.states));
+    const Tensor q = ops::linear(x.value(), query_weight_, query_bias_);  // [B, T, C]
+    const bool grouped = q.rank() == 3 && q.dim(0) != k.dim(0);
+    const Tensor mixed = ops::attention(
+        grouped ? q.reshape({k.dim(0), -1, q.width()}) : q, k, v,
+        {.heads = config_.heads, .mask = memory.mask, .dropout = config_.dropout, .label = config_.label});
+    return output_.back(x, mixed.reshape(q.shape()));
   }
-  // The two halves of it: what is computed once a memory, [B, S, 2·C], and what is read from it at every step.
-  Tensor keys_values(const Tensor& memory) const { return ops::linear(memory, memory_weight_, memory_bias_); }
-  Tensor read(const Tensor& x, const Tensor& keys_values, const AttentionMask& mask) const {
-    const Tensor q = ops::linear(x, query_weight_, query_bias_);  // [B, T, C]
-    const auto [k, v] = ops::split<2>(keys_values);               // [B, S, C] each
-    return output_(ops::attention(
-        q, k, v, {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label}));
-  }
+  // The half of it that is the same at every step, [B, S, 2·C].
+  Tensor keys_values(const Tensor& states) const { return ops::linear(states, memory_weight_, memory_bias_); }
   template <class Visitor>
   void visit(Visitor&& v) {
     const std::int64_t width = config_.width, rows = 3 * width;
-    v("in_proj_weight", FileRows{query_weight_, 0, rows}), v("in_proj_bias", FileRows{query_bias_, 0, rows});
-    v("in_proj_weight", FileRows{memory_weight_, width, rows}), v("in_proj_bias", FileRows{memory_bias_, width, rows});
-    v("out_proj", output_);
+    const std::string weight = config_.input_name + "weight", bias = config_.input_name + "bias";
+    v(weight, FileRows{query_weight_, 0, rows}), v(bias, FileRows{query_bias_, 0, rows});
+    v(weight, FileRows{memory_weight_, width, rows}), v(bias, FileRows{memory_bias_, width, rows});
+    v(config_.output_name, output_);
   }
 
  private:

@@ -34,6 +34,11 @@ void KvCache::put(const Tensor& keys_values, const Tensor& slots) const {
   memory_.backend().put_rows(keys_values, slots, positions());
 }
 
+void KvCache::write(const Tensor& keys_values, const CachePlaces& places) {
+  if (places.slots.defined()) return put(keys_values.flat_rows(), places.slots);
+  append_sequences(keys_values);
+}
+
 void KvCache::append_sequences(const Tensor& keys_values) {
   const std::int64_t both = 2 * width_;
   check(keys_values.rank() == 3 && keys_values.dim(2) == both && keys_values.dim(0) > 0 &&

@@ -20,10 +20,15 @@ struct RowMoves {
   Tensor on_device;  // from; undefined where the host can read tensors
 };
 
-// Where the newest position of every row belongs, in device memory, so that a captured step stays valid. i32 [rows].
+// Where the positions x of one forward belong in the caches, in device memory, so that a captured step stays valid.
+// i32.
 struct CachePlaces {
-  Tensor lengths;  // of the rows, the newest position counted
-  Tensor slots;    // its place among all rows · capacity positions
+  // [rows], the newest position counted: x is one more position of each row, which reads all that its row has.
+  // Undefined: x is all there is, and reads itself.
+  Tensor lengths = {};
+  // One for each position of x: its place among all rows · capacity positions. Undefined: x [B, T, ..] are the next
+  // positions of all rows, group by group.
+  Tensor slots = {};
 };
 
 // One layer's cache: [rows, capacity, 2·C], keys in the first C columns, values in the rest. It grows by doubling, so
@@ -34,8 +39,10 @@ class KvCache {
 
   // Room for so many positions; what is written stays. True when the memory moved.
   bool reserve(std::int64_t positions);
-  // keys_values [n, 2·C] (rows may have gaps) go to n slots, which are within the room there is. length() does not
-  // follow by itself: a replayed step runs no code of ours. advance() says that it was done.
+  // keys_values [.., 2·C] (rows may have gaps) go to their places.
+  void write(const Tensor& keys_values, const CachePlaces& places);
+  // To n slots [n], which are within the room there is. length() does not follow by itself: a replayed step runs no
+  // code of ours. advance() says that it was done.
   void put(const Tensor& keys_values, const Tensor& slots) const;
   void advance(std::int64_t positions) { length_ += positions; }
   // All rows · capacity positions, [.., 2·C]: what the slots count.
@@ -58,6 +65,14 @@ class KvCache {
   std::int64_t rows_, width_, length_ = 0;
   Tensor memory_;
   std::vector<std::byte> saved_;  // rows that are overwritten before they are read
+};
+
+// What one layer keeps of a forward, and goes on from.
+struct LayerCache {
+  KvCache* cache = nullptr;  // null: nothing is kept
+  CachePlaces places = {};
+
+  bool goes_on() const { return places.lengths.defined(); }
 };
 
 }  // namespace attend::nn

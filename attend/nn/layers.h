@@ -1,7 +1,8 @@
-// The small layers every model is made of: projection, norm, table of embeddings.
+// The small layers every model is made of: norm, projection, table of embeddings.
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "attend/nn/parameter.h"
 #include "attend/ops/embedding.h"
@@ -21,17 +22,23 @@ struct LinearConfig {
   Role role() const { return input_major ? Role::input_major_weight : Role::weight; }
 };
 
+class Residual;
+struct SublayerInput;
+
 class LayerNorm {
  public:
   explicit LayerNorm(std::int64_t width, float eps = 1e-5f)
       : weight_{{width}, {Init::ones}}, bias_{{width}, {}}, eps_(eps) {}
 
   Tensor operator()(const Tensor& x) const { return ops::layer_norm(x, weight_, bias_, eps_); }
+  // Of the stream, for the sublayer that reads it (residual.h).
+  inline SublayerInput operator()(Residual& stream) const;
   // The sum x + dropout(branch), and its norm.
   ops::Summed add(const Tensor& x, const Tensor& branch, float dropout) const {
     return ops::add_norm(x, branch, weight_, bias_, {.eps = eps_, .dropout = dropout});
   }
   ops::NormWeights weights() const { return {weight_, bias_, eps_}; }
+  float eps() const { return eps_; }
   template <class Visitor>
   void visit(Visitor&& v) {
     v("weight", weight_), v("bias", bias_);
@@ -40,6 +47,26 @@ class LayerNorm {
  private:
   Parameter weight_, bias_;
   float eps_;
+};
+
+// What a sublayer reads: a tensor, or the norm of one, which the first projection of the sublayer may compute as it
+// goes.
+struct SublayerInput {
+  SublayerInput(Tensor as_it_is) : x(std::move(as_it_is)) {}  // implicit: any tensor can be read
+  SublayerInput(Tensor stream, const LayerNorm& before) : x(std::move(stream)), norm(&before) {}
+  Tensor value() const { return norm ? (*norm)(x) : x; }
+
+  Tensor x;
+  const LayerNorm* norm = nullptr;  // of x, still to be done; the sum with x is then the last projection's
+};
+
+// What a sublayer gives: what is to be added to the stream, or the sum, where its last projection has added it.
+struct Branch {
+  Branch(Tensor to_add) : value(std::move(to_add)) {}
+  Branch(Tensor result, bool is_sum) : value(std::move(result)), summed(is_sum) {}
+
+  Tensor value;
+  bool summed = false;
 };
 
 // x Wᵀ + b.
@@ -51,22 +78,20 @@ class Linear {
         bias_{{out}, {}},
         config_(config) {}
 
-  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const {
-    return ops::linear(x, weight_, bias_, {.activation = activation, .input_major = config_.input_major});
-  }
-  // Of f of another's: the feed-forward network of a layer.
-  Tensor after(const Linear& expand, const Tensor& x, Activation activation) const {
-    return ops::feed_forward(x, {expand.weight_, expand.bias_}, {weight_, bias_},
-                             {.activation = activation, .input_major = config_.input_major});
-  }
-  // The two ends of a pre-norm sublayer: of the norm of x, and added to the stream that goes around it.
-  Tensor of_norm(const LayerNorm& norm, const Tensor& x, Activation activation) const {
-    return ops::norm_linear(x, norm.weights(), weight_, bias_,
+  // The first projection of a sublayer does the norm of what it reads, if that is still to be done..
+  Tensor operator()(const SublayerInput& in, Activation activation = Activation::none) const {
+    if (!in.norm)
+      return ops::linear(in.x, weight_, bias_, {.activation = activation, .input_major = config_.input_major});
+    return ops::norm_linear(in.x, in.norm->weights(), weight_, bias_,
                             {.activation = activation, .input_major = config_.input_major});
   }
-  Tensor added_to(const Tensor& stream, const Tensor& x) const {
-    return ops::linear(x, weight_, bias_, {.input_major = config_.input_major, .residual = stream});
+  // .. and the last one the sum with the stream that goes around it.
+  Branch back(const SublayerInput& in, const Tensor& x) const {
+    const Tensor stream = in.norm ? in.x : Tensor();
+    return {ops::linear(x, weight_, bias_, {.input_major = config_.input_major, .residual = stream}),
+            in.norm != nullptr};
   }
+  ops::Projection weights() const { return {weight_, bias_}; }
   template <class Visitor>
   void visit(Visitor&& v) {
     v("weight", weight_);

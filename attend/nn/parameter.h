@@ -1,4 +1,4 @@
-// A trained tensor: its shape, how it starts, and, once Parameters has given it memory, its value.
+// A tensor of a model that files hold: its shape, how it starts, and, once Parameters has given it memory, its value.
 // Modules list their parameters once, in visit(), under the names of the checkpoint files; init, load, save, the
 // optimiser and every count walk that list.
 #pragma once
@@ -25,8 +25,10 @@ struct Init {
 };
 
 // How ops read a parameter. What is only a factor of products (x wᵀ, or x w), or a table of rows that are looked up and
-// multiplied by, may be kept in a form of the device's own once it is constant.
-enum class Role : std::uint8_t { other, weight, input_major_weight, table };
+// multiplied by, may be kept in a form of the device's own once it is constant. A buffer is not learned: the model
+// itself writes it on its way (running statistics, the vectors of a power iteration). It is f32 whatever the model
+// computes in, is saved, loaded and moved like the rest, and has no gradient and no optimiser state.
+enum class Role : std::uint8_t { other, weight, input_major_weight, table, buffer };
 
 struct Parameter {
   Shape shape;
@@ -43,12 +45,18 @@ struct FileRows {
   std::int64_t begin, rows_in_file;
 };
 
+// "a.b"; a part of a module that has no name of its own in files is visited under "".
+inline std::string joined_name(const std::string& prefix, std::string_view name) {
+  if (prefix.empty() || name.empty()) return prefix + std::string(name);
+  return prefix + "." + std::string(name);
+}
+
 // fn(name, Parameter&) for every parameter of a module, in visiting order; names are joined with dots.
 // A visitor may also take FileRows; one that does not sees the parameter under the name of the file's tensor.
 template <class Module, class Fn>
 void for_each_parameter(Module& module, Fn&& fn, const std::string& prefix = "") {
   module.visit([&]<class Member>(std::string_view name, Member&& member) {
-    const std::string path = prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
+    const std::string path = joined_name(prefix, name);
     using Type = std::remove_cvref_t<Member>;
     if constexpr (std::is_same_v<Type, Parameter>) {
       fn(path, member);

@@ -44,6 +44,8 @@ DType packed_dtype(const ParametersOptions& options) {
   }
 }
 
+bool packable(Role role) { return role != Role::other && role != Role::buffer; }
+
 // Whether the device has a form of its own: asked with a weight of one number.
 bool packs(Backend& backend) {
   const float one = 1;
@@ -72,24 +74,28 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
   check(!packing || (!options.trained && !options.initialized),
         "parameters: packed weights are neither trained nor new");
   packed_as_ = packed_dtype(options);
-  std::stable_partition(entries_.begin(), entries_.end(),
-                        [](const Entry& entry) { return entry.parameter->shape.rank() > 1; });
-  std::int64_t end = 0;
+  const auto place = [](const Entry& entry) {
+    return !entry.learned() ? 2 : entry.parameter->shape.rank() > 1 ? 0 : 1;
+  };
+  std::ranges::stable_sort(entries_, {}, place);
+  std::int64_t end = 0, buffers_end = 0;
   for (Entry& entry : entries_) {
     const std::int64_t size = entry.parameter->shape.size();
-    count_ += size;
-    const bool packed = packing && entry.parameter->role != Role::other;
-    entry.offset = packed ? -1 : end;
+    if (entry.learned()) count_ += size;
+    const bool packed = packing && packable(entry.parameter->role);
+    std::int64_t& after = entry.learned() ? end : buffers_end;
+    entry.offset = packed ? -1 : after;
     if (packed) continue;
-    end += (size + kAlign - 1) / kAlign * kAlign;
-    if (entry.parameter->shape.rank() > 1) decayed_ = end;
+    after += (size + kAlign - 1) / kAlign * kAlign;
+    if (place(entry) == 0) decayed_ = end;
   }
   value_ = make_tensor(backend, {end}, options.dtype);
   master_ = options.dtype == DType::f32 || !(options.trained || options.initialized)
                 ? value_
                 : make_tensor(backend, {end}, DType::f32);
   if (options.trained) gradient_ = make_tensor(backend, {end}, DType::f32);
-  for (const Tensor& flat : {value_, master_, gradient_})
+  if (buffers_end > 0) buffers_ = make_tensor(backend, {buffers_end}, DType::f32);
+  for (const Tensor& flat : {value_, master_, gradient_, buffers_})
     if (flat.defined()) backend.fill(flat, 0);
 
   std::uint32_t stream = 0;
@@ -99,13 +105,14 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
       entry.parameter->value = packed_tensor(backend, shape, options.dtype);
       continue;
     }
-    Memory memory = slice_of(value_, entry.offset, shape.size());
-    if (options.trained) {
+    const Tensor& flat = entry.learned() ? value_ : buffers_;
+    Memory memory = slice_of(flat, entry.offset, shape.size());
+    if (options.trained && entry.learned()) {
       memory->differentiable = memory->keeps_gradient = true;
       memory->gradient_f32 = true;
       memory->gradient = slice_of(gradient_, entry.offset, shape.size());
     }
-    entry.parameter->value = Tensor(std::move(memory), {shape, 0, shape.rank() ? shape[-1] : 1, options.dtype});
+    entry.parameter->value = Tensor(std::move(memory), {shape, 0, shape.rank() ? shape[-1] : 1, flat.dtype()});
     if (options.initialized) initialize(entry, options.seed, stream++);
   }
   if (options.products8) prepare_products8();
@@ -145,7 +152,7 @@ void Parameters::prepare_products8() {
 
 void Parameters::initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream) {
   const auto [kind, spread] = entry.parameter->init;
-  const Tensor slice = master_.slice_first(entry.offset, entry.parameter->shape.size());
+  const Tensor slice = master(entry);
   Backend& backend = value_.backend();
   if (kind == Init::uniform)
     backend.random(slice, {RandomFill::uniform, -spread, spread, seed, stream});
@@ -153,17 +160,18 @@ void Parameters::initialize(const Entry& entry, std::uint64_t seed, std::uint32_
     backend.random(slice, {RandomFill::normal, 0, spread, seed, stream});
   else
     backend.fill(slice, kind == Init::ones ? 1.0f : 0.0f);
-  if (value_.dtype() != DType::f32) backend.scale(slice, 1, {value_.slice_first(entry.offset, slice.size())});
+  if (value(entry).dtype() != DType::f32) backend.scale(slice, 1, {value(entry)});
 }
 
 void Parameters::start_gradients() {
-  for (const Entry& entry : entries_) entry.parameter->value.storage()->written = false;
+  for (const Entry& entry : entries_)
+    if (entry.learned()) entry.parameter->value.storage()->written = false;
 }
 
 void Parameters::finish_gradients() {
   for (const Entry& entry : entries_) {
     Storage* storage = entry.parameter->value.storage();
-    if (!std::exchange(storage->written, true))
+    if (entry.learned() && !std::exchange(storage->written, true))
       value_.backend().fill(gradient_.slice_first(entry.offset, entry.parameter->shape.size()), 0);
   }
   if (units8_.defined() && units8_.size() > 0) value_.backend().next_units8(units8_);
@@ -171,6 +179,7 @@ void Parameters::finish_gradients() {
 
 std::size_t Parameters::bytes() const {
   std::size_t bytes = static_cast<std::size_t>(value_.size()) * bytes_of(value_.dtype());
+  if (buffers_.defined()) bytes += static_cast<std::size_t>(buffers_.size()) * sizeof(float);
   for (const Entry& entry : entries_)
     if (const auto& packed = entry.parameter->value.storage()->packed) bytes += packed->bytes();
   return bytes;
@@ -183,7 +192,7 @@ std::vector<float> Parameters::read(const Entry& entry) const {
     if (packed) packed->read(values);
     return values;
   }
-  return download(master_.slice_first(entry.offset, entry.parameter->shape.size()));
+  return download(master(entry));
 }
 
 void Parameters::write(const Entry& entry, std::span<const float> values) {
@@ -191,8 +200,8 @@ void Parameters::write(const Entry& entry, std::span<const float> values) {
   check(static_cast<std::int64_t>(values.size()) == size, "{}: {} values for {}", entry.name, values.size(),
         entry.parameter->shape);
   if (entry.offset < 0) return pack(entry, values.data(), DType::f32);
-  upload(master_.slice_first(entry.offset, size), values);
-  if (value_.dtype() != DType::f32) upload(value_.slice_first(entry.offset, size), values);
+  upload(master(entry), values);
+  if (value(entry).dtype() != DType::f32) upload(value(entry), values);
 }
 
 bool Parameters::write_stored(const Entry& entry, std::span<const std::byte> bytes, std::optional<DType> dtype) {

@@ -1,6 +1,7 @@
 // The memory of a model's parameters: values, gradients and f32 masters, each one flat buffer of which every
 // parameter is a slice, so that clipping and the optimiser are one launch each.
-// Matrices come first, then vectors: weight decay is for the former only (Loshchilov & Hutter's common practice).
+// Matrices come first, then vectors: weight decay is for the former only (Loshchilov & Hutter's common practice). What
+// is not learned (Role::buffer) has a flat buffer of its own.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +48,7 @@ class Parameters {
     Parameter* parameter;
     std::int64_t first_row = 0, rows_in_file = 0;  // where it lies in the tensor of a file; 0: it is all of it
     std::int64_t offset = 0;                       // in the flat buffers; -1: packed, and not there
+    bool learned() const { return parameter->role != Role::buffer; }
   };
   // In visiting order.
   template <class Module>
@@ -62,13 +64,15 @@ class Parameters {
   Parameters(Backend& backend, std::vector<Entry> entries, const ParametersOptions& options);
 
   const std::vector<Entry>& entries() const { return entries_; }
-  std::int64_t count() const { return count_; }  // of numbers, without padding
-  std::size_t bytes() const;                     // that the values take, packed ones with them
+  std::int64_t count() const { return count_; }  // of learned numbers, without padding
+  std::size_t bytes() const;                     // that the values take, packed ones and buffers with them
 
   // The flat buffers, without what is packed. master is value itself when the model computes in f32.
   const Tensor& value() const { return value_; }
   const Tensor& master() const { return master_; }
   const Tensor& gradient() const { return gradient_; }
+  // f32, what is not learned; undefined when the model has none of it.
+  const Tensor& buffers() const { return buffers_; }
   // The units of 8-bit products, f32 [n, 4]; undefined without them. They are part of what decides a run.
   const Tensor& units8() const { return units8_; }
   std::int64_t decayed() const { return decayed_; }  // how much of them, from the start, belongs to matrices
@@ -77,6 +81,9 @@ class Parameters {
   void start_gradients();
   void finish_gradients();
 
+  // Where the numbers of an entry that is not packed lie, flat: what the model computes with, and the f32 behind it.
+  Tensor value(const Entry& entry) const { return slice(entry.learned() ? value_ : buffers_, entry); }
+  Tensor master(const Entry& entry) const { return slice(entry.learned() ? master_ : buffers_, entry); }
   // f32 values of one entry, through the master; of a packed one, as it was rounded.
   std::vector<float> read(const Entry& entry) const;
   void write(const Entry& entry, std::span<const float> values);
@@ -93,6 +100,9 @@ class Parameters {
       entries.push_back({name, &rows.parameter, rows.begin, rows.rows_in_file});
     }
   };
+  static Tensor slice(const Tensor& flat, const Entry& entry) {
+    return flat.slice_first(entry.offset, entry.parameter->shape.size());
+  }
   void initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream);
   void pack(const Entry& entry, const void* values, DType dtype) const;
   void prepare_products8();
@@ -100,7 +110,7 @@ class Parameters {
   std::vector<Entry> entries_;
   std::int64_t count_ = 0, decayed_ = 0;
   DType packed_as_ = DType::f32;
-  Tensor value_, master_, gradient_, units8_;
+  Tensor value_, master_, gradient_, buffers_, units8_;
 };
 
 }  // namespace attend::nn

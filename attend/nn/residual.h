@@ -1,36 +1,58 @@
-// The residual stream around the sublayers of a Transformer, in both orders of norm and sum.
-//   post-norm (Vaswani et al. 2017):  x <- norm(x + sublayer(x))
-//   pre-norm (Xiong et al. 2020):     x <- x + sublayer(norm(x))
-// Either way the sum and the norm that follows it are one fused op: in pre-norm order what a sublayer adds waits here
-// until the next norm reads it.
+// The residual stream x around the sublayers of a Transformer.
+//   pre-norm (Xiong et al. 2020):     x.add(sublayer(norm(x)))     x <- x + sublayer(norm(x))
+//   post-norm (Vaswani et al. 2017):  x.add(sublayer(x), norm)     x <- norm(x + sublayer(x))
+// No sum is a kernel of its own. Where there is much to compute the norm behind a sum does it: in pre-norm order what a
+// sublayer adds waits here until the next norm reads it. One more position of each text is all latency, and there the
+// projections on both sides do what lies between them: the last of a sublayer adds to the stream, the first of the next
+// computes the norm of what it reads.
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
+#include "attend/base/error.h"
 #include "attend/nn/layers.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tensor/tape.h"
 
 namespace attend::nn {
 
+enum class Sums : std::uint8_t { by_norms, by_projections };
+
 struct ResidualOptions {
-  bool pre_norm = false;
-  float dropout = 0;  // of what sublayers add
+  float dropout = 0;  // of what sublayers add; by projections nothing is dropped
+  Sums sums = Sums::by_norms;
+  bool pre_norm = false;  // of sublayer()
 };
 
 class Residual {
  public:
   Residual(Tensor x, const ResidualOptions& options) : stream_(std::move(x)), options_(options) {}
 
-  // What the sublayer that owns this norm reads.
-  Tensor enter(const LayerNorm& norm) { return options_.pre_norm ? normalized(norm) : stream_; }
-  // Takes what the sublayer computed.
-  void leave(const LayerNorm& norm, Tensor branch) {
+  // norm(x), and what a post-norm sublayer reads: x.
+  SublayerInput normed(const LayerNorm& norm) {
+    if (options_.sums == Sums::by_projections && !waiting_.defined()) return {stream_, norm};
+    return normalized(norm);
+  }
+  operator SublayerInput() const { return value(); }
+  // x + branch
+  void add(Branch branch) {
+    check(!waiting_.defined(), "residual: two sublayers in a row, and no norm has read the first");
+    (branch.summed ? stream_ : waiting_) = std::move(branch.value);
+  }
+  // norm(x + branch)
+  void add(const Branch& branch, const LayerNorm& norm) {
+    check(!branch.summed && !waiting_.defined(), "residual: a post-norm sublayer reads the stream as it is");
+    stream_ = norm.add(stream_, branch.value, options_.dropout).norm;
+  }
+  // sublayer(SublayerInput) -> Branch, in the order of the options.
+  template <class Sublayer>
+  void sublayer(const LayerNorm& norm, const Sublayer& sublayer) {
     if (options_.pre_norm)
-      waiting_ = std::move(branch);
+      add(sublayer(norm(*this)));
     else
-      stream_ = norm.add(stream_, branch, options_.dropout).norm;
+      add(sublayer(SublayerInput(*this)), norm);
   }
   // body(Residual&): sublayers, at least one of which adds to the stream. In a pass that recomputes pieces of this
   // kind, only what enters them is kept; so body captures by value, but for what outlives the pass.
@@ -45,12 +67,8 @@ class Residual {
     });
     stream_ = std::move(stream), waiting_ = std::move(waiting);
   }
-  // The stream as it stands, for whoever looks at hidden states (dropout does not hit what still waits).
+  // The stream as it stands (dropout does not hit what still waits).
   Tensor value() const { return waiting_.defined() ? ops::add(stream_, waiting_) : stream_; }
-  // The norm at the end of the stack.
-  Tensor finish(const LayerNorm& norm) { return normalized(norm); }
-  // Without one: post-norm stacks end in a norm already.
-  Tensor finish() const { return stream_; }
 
  private:
   Tensor normalized(const LayerNorm& norm) {
@@ -64,5 +82,7 @@ class Residual {
   Tensor stream_, waiting_;
   ResidualOptions options_;
 };
+
+inline SublayerInput LayerNorm::operator()(Residual& stream) const { return stream.normed(*this); }
 
 }  // namespace attend::nn

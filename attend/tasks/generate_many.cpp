@@ -3,7 +3,7 @@
 
 #include "attend/base/error.h"
 #include "attend/decode/sample_texts.h"
-#include "attend/models/gpt2_batch.h"
+#include "attend/nn/causal_batch.h"
 #include "attend/tasks/generator.h"
 
 namespace attend::tasks {
@@ -66,7 +66,7 @@ void Generator::generate_many(std::span<const std::string> prompts, const Genera
   if (texts.empty()) return;
 
   const auto rows = std::min(many.batch, static_cast<std::int64_t>(texts.size()));
-  models::GPT2Batch batch(model_.body(), backend_, rows, room);
+  nn::CausalBatch batch(model_.body(), backend_, rows, room);
   InOrder results(prompts.size(), samples, many);
   std::int64_t ended = 0;
   const auto ends = [&](std::size_t, std::span<const std::int32_t> written) {

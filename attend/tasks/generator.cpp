@@ -7,7 +7,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
-#include "attend/models/gpt2_decoder.h"
+#include "attend/nn/causal_decoder.h"
 
 namespace attend::tasks {
 
@@ -93,7 +93,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   std::vector<decode::Hypothesis> results;
   std::string shown;
   if (options.beams > 0) {
-    models::GPT2Decoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.beams, longest);
+    nn::CausalDecoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.beams, longest);
     results = decode::beam_search(decoder, {.beams = options.beams,
                                             .penalty = decode::LengthPenalty::power,
                                             .alpha = 1,
@@ -104,7 +104,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
                                             .results = std::min(options.samples, options.beams)})
                   .front();
   } else {
-    models::GPT2Decoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.samples, longest);
+    nn::CausalDecoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.samples, longest);
     const auto stop = [&](std::size_t, std::size_t, std::span<const std::int32_t> written) {
       const std::string text = tokenizer_.decode(written);
       const std::size_t found = find_stop(text, options.stops);

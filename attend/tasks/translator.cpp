@@ -172,10 +172,7 @@ void Translator::look(std::span<const Source> batch, const std::vector<std::vect
   }
   if (who.empty()) return;
   view::Collector collector(model_.alignment_label());
-  Pass pass(backend_, {.probe = &collector});
-  const nn::Sequences target = padded(backend_, targets, pad_);
-  // The loss is of no interest: any label will do.
-  model_.loss(models::PairBatch{padded(backend_, sources, pad_), target, target.ids}.in(pass), {});
+  model_.show(collector, padded(backend_, sources, pad_), padded(backend_, targets, pad_));
   const view::AttentionWeights& seen = collector.at(model_.alignment_label());
   const auto columns = static_cast<std::size_t>(seen.shape[3]);
   for (std::size_t i = 0; i < who.size(); ++i) {
@@ -204,9 +201,7 @@ std::vector<SelfAttention> Translator::self_attention(const std::string& line) c
   empty.target = empty.source;
 
   view::Collector collector;
-  Pass pass(backend_, {.probe = &collector});
-  const nn::Sequences target = padded(backend_, {{start_}}, pad_);
-  model_.loss(models::PairBatch{padded(backend_, {ids}, pad_), target, target.ids}.in(pass), {});
+  model_.show(collector, padded(backend_, {ids}, pad_), padded(backend_, {{start_}}, pad_));
   for (std::int64_t layer = 0;; ++layer) {
     const auto found = collector.all().find(fmt::format("encoder.layers.{}.self_attn", layer));
     if (found == collector.all().end()) return result;

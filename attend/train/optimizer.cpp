@@ -18,38 +18,42 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
     second_ = make_tensor(backend, gradient.shape(), DType::f32);
     backend.fill(second_, 0);
   }
-  rate_ = make_tensor(backend, {4}, DType::f32);
+  const std::int64_t all = gradient.size();
+  const std::int64_t reached = options.decayed == OptimizerOptions::everything ? all : parameters.decayed();
+  runs_ = learning_runs(parameters, options.groups, options.weight_decay > 0 ? reached : 0);
+  host_rates_.resize(4 * runs_.size());
+  rates_ = make_tensor(backend, {static_cast<std::int64_t>(runs_.size()), 4}, DType::f32);
   norm_ = make_tensor(backend, {2}, DType::f32);
 }
 
 void Optimizer::set_rate(float rate, std::int64_t step) {
   check(step >= 1, "optimizer: steps count from 1, not {}", step);
-  host_rate_[0] = rate;
-  host_rate_[1] = static_cast<float>(1 - std::pow(static_cast<double>(options_.beta1), static_cast<double>(step)));
-  host_rate_[2] = static_cast<float>(1 - std::pow(static_cast<double>(options_.beta2), static_cast<double>(step)));
-  rate_.backend().to_device_async(rate_.raw(), host_rate_, sizeof host_rate_);
+  const auto left = [&](float beta) {
+    return static_cast<float>(1 - std::pow(static_cast<double>(beta), static_cast<double>(step)));
+  };
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    host_rates_[4 * i] = rate * runs_[i].rate;
+    host_rates_[4 * i + 1] = left(options_.beta1), host_rates_[4 * i + 2] = left(options_.beta2);
+  }
+  rates_.backend().to_device_async(rates_.raw(), host_rates_.data(), host_rates_.size() * sizeof(float));
 }
 
 void Optimizer::update() {
   const Tensor& gradient = parameters_.gradient();
   gradient.backend().gradient_norm(gradient, options_.clip_norm, norm_);
-  const std::int64_t all = gradient.size();
-  const std::int64_t reached = options_.decayed == OptimizerOptions::everything ? all : parameters_.decayed();
-  const std::int64_t decayed = options_.weight_decay > 0 ? reached : 0;
-  update_part(0, decayed, options_.weight_decay);
-  update_part(decayed, all - decayed, 0);
+  for (std::size_t i = 0; i < runs_.size(); ++i)
+    update_part(runs_[i], rates_.slice_first(static_cast<std::int64_t>(i), 1).reshape({4}));
 }
 
-void Optimizer::update_part(std::int64_t begin, std::int64_t count, float weight_decay) {
-  if (count == 0) return;
-  const auto part = [&](const Tensor& flat) { return flat.slice_first(begin, count); };
+void Optimizer::update_part(const LearningRun& run, const Tensor& rate) {
+  const auto part = [&](const Tensor& flat) { return flat.slice_first(run.begin, run.count); };
   const attend::Optimizer args{.value = part(parameters_.value()),
                                .master = part(parameters_.master()),
                                .gradient = part(parameters_.gradient()),
-                               .rate = rate_,
+                               .rate = rate,
                                .norm = norm_,
-                               .weight_decay = weight_decay};
-  Backend& backend = rate_.backend();
+                               .weight_decay = run.decayed ? options_.weight_decay : 0};
+  Backend& backend = rate.backend();
   if (options_.kind == OptimizerOptions::adamw)
     backend.adamw(args, options_.beta1, options_.beta2, options_.eps, part(first_), part(second_));
   else

@@ -1,12 +1,15 @@
 // Better weights from gradients: clipping, then AdamW (Loshchilov & Hutter 2019; with no decay it is Adam, Kingma &
-// Ba 2015) or SGD with momentum, each one launch over the flat buffers. What changes from step to step is written to
+// Ba 2015) or SGD with momentum, each one launch over the flat buffers, or over each part of them that learns in a way
+// of its own (parameter_groups.h). What changes from step to step is written to
 // device memory by set_rate(); update() itself is the same every step, so it can be part of a captured graph.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "attend/nn/parameters.h"
 #include "attend/tensor/tensor.h"
+#include "attend/train/parameter_groups.h"
 
 namespace attend::train {
 
@@ -17,6 +20,7 @@ struct OptimizerOptions {
   enum Decayed : std::uint8_t { matrices, everything } decayed = matrices;  // what the decay reaches
   float momentum = 0;                                                       // sgd
   float clip_norm = 0;                                                      // 0: never
+  std::vector<ParameterGroup> groups = {};                                  // those that learn otherwise than the rest
 };
 
 class Optimizer {
@@ -35,12 +39,14 @@ class Optimizer {
   const Tensor& second_moment() const { return second_; }
 
  private:
-  void update_part(std::int64_t begin, std::int64_t count, float weight_decay);
+  void update_part(const LearningRun& run, const Tensor& rate);
 
   nn::Parameters& parameters_;
   OptimizerOptions options_;
-  Tensor first_, second_, rate_, norm_;
-  float host_rate_[4] = {};
+  std::vector<LearningRun> runs_;
+  Tensor first_, second_, norm_;
+  Tensor rates_;  // f32 [runs, 4]
+  std::vector<float> host_rates_;
 };
 
 }  // namespace attend::train

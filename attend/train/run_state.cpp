@@ -12,6 +12,7 @@ namespace {
 template <class Fn>
 void for_each_buffer(const nn::Parameters& parameters, const Optimizer& optimizer, Fn fn) {
   fn("master", parameters.master());
+  if (parameters.buffers().defined()) fn("buffers", parameters.buffers());
   fn("first_moment", optimizer.first_moment());
   if (parameters.units8().defined()) fn("units8", parameters.units8());
   if (optimizer.second_moment().defined()) fn("second_moment", optimizer.second_moment());

@@ -6,8 +6,9 @@
 #include <optional>
 
 #include "attend/base/error.h"
-#include "attend/models/gpt2_batch.h"
-#include "attend/models/gpt2_decoder.h"
+#include "attend/models/gpt2.h"
+#include "attend/nn/causal_batch.h"
+#include "attend/nn/causal_decoder.h"
 #include "attend/nn/parameters.h"
 #include "tests/tensor/tensors.h"
 
@@ -48,14 +49,14 @@ class SampleTexts : public OnDevice {
     const Tensor prompt = make_tensor(backend(), {1, static_cast<std::int64_t>(text.prompt.size())}, DType::i32);
     upload(prompt, text.prompt);
     Pass pass(backend());
-    models::GPT2Decoder decoder(model_.body(), pass, prompt, 1);
+    nn::CausalDecoder decoder(model_.body(), pass, prompt, 1);
     options.seed = text.seed, options.prompt = text.prompt, options.max_lengths = {text.max_length};
     return decode::sample(decoder, options)[0][0];
   }
 
   void expect_as_alone(const std::vector<Text>& texts, const decode::SampleOptions& draw) {
     for (const std::int64_t rows : {1, 3, 8}) {
-      models::GPT2Batch batch(model_.body(), backend(), rows, 70);
+      nn::CausalBatch batch(model_.body(), backend(), rows, 70);
       std::size_t done = 0;
       const std::vector<Hypothesis> results = decode::sample_texts(
           batch, texts, {.draw = draw, .together = rows / 3, .done = [&](std::size_t, const Hypothesis&) { ++done; }});
@@ -82,7 +83,7 @@ TEST_P(SampleTexts, DrawnTextsAreThoseWrittenAlone) {
 }
 
 TEST_P(SampleTexts, EndsWhereItIsTold) {
-  models::GPT2Batch batch(model_.body(), backend(), 2, 70);
+  nn::CausalBatch batch(model_.body(), backend(), 2, 70);
   const std::vector<Text> texts(5, Text{.prompt = {1, 2}, .max_length = 60});
   int steps = 0;
   const std::vector<Hypothesis> stopped = decode::sample_texts(
@@ -96,7 +97,7 @@ TEST_P(SampleTexts, EndsWhereItIsTold) {
   EXPECT_THROW(decode::sample_texts(batch, std::vector<Text>{{.prompt = {}}}, {}), Error);
   const std::vector<Text> too_long = {{.prompt = std::vector<std::int32_t>(71, 1)}};
   EXPECT_THROW(decode::sample_texts(batch, too_long, {}), Error);
-  EXPECT_THROW(models::GPT2Batch(model_.body(), backend(), 2, 71), Error);
+  EXPECT_THROW(nn::CausalBatch(model_.body(), backend(), 2, 71), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SampleTexts, every_device(), name_of_device);

@@ -11,7 +11,7 @@
 
 #include "attend/base/random.h"
 #include "attend/models/gpt2.h"
-#include "attend/models/gpt2_decoder.h"
+#include "attend/nn/causal_decoder.h"
 #include "tests/tensor/tensors.h"
 
 namespace attend::test {
@@ -100,7 +100,7 @@ void StepRunning::expect_answers_of(const models::GPT2& model) {
   for (const std::int64_t best : {1, 3, 0}) {
     std::vector<Ids> texts = {{1, 2, 3}, {4, 5, 6}};
     Pass pass(backend());
-    models::GPT2Decoder decoder(model, pass, ids_on(backend(), texts), 1);
+    nn::CausalDecoder decoder(model, pass, ids_on(backend(), texts), 1);
     Ids newest = {0, 0};
     barred_.clear();
     for (int step = 0; step < 80; ++step) {

@@ -50,7 +50,7 @@ nn::Sequences padded(Backend& backend, const std::vector<Ids>& rows) {
 // The logits behind the last token of a target, alone with its source.
 std::vector<float> forced(const models::Transformer& model, Backend& backend, const Ids& source, const Ids& target) {
   Pass pass(backend);
-  const Tensor states = model.decoded(padded(backend, {source}).in(pass), padded(backend, {target}).in(pass));
+  const Tensor states = model.decode(padded(backend, {source}).in(pass), padded(backend, {target}).in(pass));
   const std::vector<float> all = download(model.logits(states));
   return {all.end() - kWords, all.end()};
 }
@@ -109,6 +109,38 @@ TEST_P(Decoding, GivesTheLogitsOfTeacherForcing) {
     }
     EXPECT_EQ(rows.size(), kGroup);
   }
+}
+
+// States that no encoder here made, without lengths: every memory is full.
+TEST_P(Decoding, StartsFromAnyMemory) {
+  models::Transformer model(config_of(false));
+  nn::Parameters parameters(backend(), model, {.seed = 5});
+  model.place(backend(), DType::f32);
+  const Tensor memory = make_tensor(backend(), {2, 6, 32}, DType::f32);
+  backend().random(memory, {RandomFill::normal, 0, 1, 3, 0});
+  Pass pass(backend());
+  const auto decoder = model.start(pass, models::Encoded{pass.input(memory)}, 2);
+  std::vector<Ids> targets(4);
+  for (std::int32_t step = 0; step < 5; ++step) {
+    Ids tokens;
+    for (std::int32_t row = 0; row < 4; ++row) {
+      tokens.push_back((7 * step + 3 * row) % static_cast<std::int32_t>(kWords));
+      targets[static_cast<std::size_t>(row)].push_back(tokens.back());
+    }
+    const nn::StepModel::Scores scores = decoder->step(tokens);
+    for (std::int64_t row = 0; row < 4; ++row) {
+      Pass forcing(backend());
+      const models::Encoded its{forcing.input(memory.slice_first(row / 2, 1))};
+      const nn::Sequences target = padded(backend(), {targets[static_cast<std::size_t>(row)]}).in(forcing);
+      const std::vector<float> all = download(model.logits(model.decode(its, target)));
+      for (std::int64_t v = 0; v < kWords; ++v)
+        ASSERT_NEAR(scores.logits[static_cast<std::size_t>(row * kWords + v)],
+                    all[static_cast<std::size_t>(step * kWords + v)], 2e-5);
+    }
+  }
+  decoder->reorder(Ids{2, 3});  // the first memory is done
+  EXPECT_EQ(decoder->step(Ids{1, 1}).logits.size(), static_cast<std::size_t>(2 * kWords));
+  EXPECT_THROW(model.start(pass, models::Encoded{pass.input(memory.reshape({12, 32}))}, 1), Error);
 }
 
 TEST_P(Decoding, StopsAtTheLastPosition) {

@@ -94,7 +94,7 @@ TEST(PackedWeights, Transformer) {
           return models::Transformer(config);
         },
         [](const models::Transformer& model, Pass& pass) {
-          return model.logits(model.decoded(texts(3, 6, 5).in(pass), texts(3, 5, 11).in(pass)));
+          return model.logits(model.decode(texts(3, 6, 5).in(pass), texts(3, 5, 11).in(pass)));
         });
 }
 
@@ -103,7 +103,7 @@ TEST(PackedWeights, Rnn) {
     compare<models::RnnSeq2Seq>(
         [&] { return models::RnnSeq2Seq({.vocabulary = 66, .width = 24, .hidden = 40, .layers = 2, .cell = cell}); },
         [](const models::RnnSeq2Seq& model, Pass& pass) {
-          return model.logits(texts(3, 6, 5).in(pass), texts(3, 5, 11).in(pass));
+          return model.logits(model.decode(texts(3, 6, 5).in(pass), texts(3, 5, 11).in(pass)));
         });
 }
 

@@ -131,7 +131,7 @@ TEST_P(RnnModel, LogitsAndWeightsAreThoseOfPlainLoops) {
       Seen seen;
       Pass pass(backend(), {.probe = &seen});
       const nn::Sequences source = padded(backend(), kSources, padding), target = padded(backend(), kTargets, padding);
-      const Tensor logits = model.logits(source.in(pass), target.in(pass));
+      const Tensor logits = model.logits(model.decode(source.in(pass), target.in(pass)));
       ASSERT_EQ(logits.shape(), (Shape{3, 5, 11}));
       ASSERT_EQ(seen.shapes.size(), config_.attention ? 1u : 0u);
       if (config_.attention) {
@@ -163,7 +163,7 @@ TEST_P(RnnModel, StepByStepGivesWhatTeacherForcingGives) {
   std::vector<std::vector<float>> all;
   for (const auto& targets : hypotheses) {
     Pass pass(backend());
-    all.push_back(download(model.logits(source.in(pass), padded(backend(), targets, 0).in(pass))));
+    all.push_back(download(model.logits(model.decode(source.in(pass), padded(backend(), targets, 0).in(pass)))));
   }
   struct Row {
     std::size_t source, hypothesis;
@@ -398,9 +398,9 @@ TEST(RnnBatches, MustBePadded) {
   packed.offsets = ints(cpu(), {4}, {0, 4, 5, 11});
   Pass pass(cpu()), recording(cpu(), {.recording = true});
   EXPECT_FALSE(model.takes_packed());
-  EXPECT_THROW(model.logits(packed.in(pass), good.in(pass)), Error);
-  EXPECT_THROW(model.logits(good.in(pass), packed.in(pass)), Error);
-  EXPECT_THROW(model.logits(good.in(pass), padded(cpu(), {{1, 2}}, 0).in(pass)), Error);
+  EXPECT_THROW(model.decode(packed.in(pass), good.in(pass)), Error);
+  EXPECT_THROW(model.decode(good.in(pass), packed.in(pass)), Error);
+  EXPECT_THROW(model.decode(good.in(pass), padded(cpu(), {{1, 2}}, 0).in(pass)), Error);
   EXPECT_THROW(model.start(recording, good, 1), Error);
 }
 

@@ -3,38 +3,83 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "attend/base/error.h"
-#include "attend/models/hugging_face_config.h"
 #include "attend/models/transformer.h"
+#include "attend/nn/attention.h"
+#include "attend/nn/feed_forward.h"
+#include "attend/nn/layers.h"
+#include "attend/nn/parameter.h"
 
 namespace attend::tasks {
 
 namespace {
 
-Activation activation_named(const std::string& name) {
-  for (const Activation kind : {Activation::gelu, Activation::gelu_tanh, Activation::silu})
-    if (name == name_of(kind)) return kind;
-  return Activation::relu;
-}
+// Walks through a model as its visit() lists it, and writes down the sublayers it meets.
+class Finder {
+ public:
+  Finder(Anatomy& anatomy, std::string stack) : anatomy_(anatomy), stack_(std::move(stack)) {}
 
-void add_layer(Anatomy& anatomy, const std::string& stack, std::int64_t layer, std::int64_t heads) {
-  const std::string name = fmt::format("{}.layers.{}", stack, layer);
-  const auto attention = [&](const char* kind, const std::string& part, int norm) {
-    anatomy.attention.push_back({.place = {stack, kind, layer},
-                                 .heads = heads,
-                                 .label = part,
-                                 .input_weight = part + ".in_proj_weight",
-                                 .input_bias = part + ".in_proj_bias",
-                                 .output = part + ".out_proj",
-                                 .norm = fmt::format("{}.norm{}", name, norm)});
-  };
-  const bool decoder = stack == "decoder";
-  attention("self", name + ".self_attn", 1);
-  if (decoder) attention("cross", name + ".multihead_attn", 2);
-  anatomy.feed_forward.push_back(
-      {stack, layer, name + ".linear1", name + ".linear2", name + (decoder ? ".norm3" : ".norm2")});
-}
+  template <class Module>
+  void walk(Module& module, const std::string& path) {
+    module.visit([&]<class Member>(std::string_view name, Member&& member) {
+      const std::string here = nn::joined_name(path, name);
+      if constexpr (requires { member.begin(); }) {
+        layer_ = 0;
+        for (auto& layer : member) walk_layer(layer, fmt::format("{}.{}", here, layer_));
+      } else if constexpr (requires { found(member, here); }) {
+        found(member, here);
+      } else if constexpr (requires { member.visit([](auto&&...) {}); }) {
+        if (name == "encoder" || name == "decoder") stack_ = name;  // the two of a Transformer
+        walk(member, here);
+      }
+    });
+  }
+
+ private:
+  // Norm number n belongs to sublayer number n, in whatever order the files have them.
+  template <class Layer>
+  void walk_layer(Layer& layer, const std::string& path) {
+    const std::size_t first = anatomy_.attention.size();
+    norms_.clear();
+    walk(layer, path);
+    check(norms_.size() == anatomy_.attention.size() - first + 1, "look: {} has {} norms", path, norms_.size());
+    for (std::size_t i = first; i < anatomy_.attention.size(); ++i) anatomy_.attention[i].norm = norms_[i - first];
+    anatomy_.feed_forward.back().norm = norms_.back();
+    ++layer_;
+  }
+  void found(const nn::SelfAttention& attention, const std::string& path) {
+    anatomy_.width = attention.config().width, anatomy_.input_major = attention.config().input.input_major;
+    add(attention.config(), "self", path);
+  }
+  void found(const nn::CrossAttention& attention, const std::string& path) { add(attention.config(), "cross", path); }
+  void found(const nn::FeedForward& feed_forward, const std::string& path) {
+    const nn::FeedForwardConfig& config = feed_forward.config();
+    anatomy_.activation = config.activation;
+    anatomy_.feed_forward.push_back({.stack = stack_,
+                                     .layer = layer_,
+                                     .expand = nn::joined_name(path, config.expand_name),
+                                     .contract = nn::joined_name(path, config.contract_name)});
+  }
+  void found(const nn::LayerNorm& norm, const std::string& path) {
+    norms_.push_back(path), anatomy_.norm_eps = norm.eps();
+  }
+  void add(const nn::AttentionConfig& config, const char* kind, const std::string& path) {
+    anatomy_.attention.push_back({.place = {stack_, kind, layer_},
+                                  .heads = config.heads,
+                                  .label = config.label,
+                                  .input_weight = nn::joined_name(path, config.input_name + "weight"),
+                                  .input_bias = nn::joined_name(path, config.input_name + "bias"),
+                                  .output = nn::joined_name(path, config.output_name)});
+  }
+
+  Anatomy& anatomy_;
+  std::string stack_;
+  std::int64_t layer_ = 0;
+  std::vector<std::string> norms_;
+};
 
 }  // namespace
 
@@ -59,13 +104,9 @@ Anatomy anatomy_of(const models::Seq2Seq& model) {
       anatomy.attention.push_back({.place = {}, .heads = 1, .label = model.alignment_label()});
     return anatomy;
   }
-  const models::TransformerConfig& config = transformer->settings();
-  anatomy.family = "transformer";
-  anatomy.width = config.width, anatomy.pre_norm = config.pre_norm;
-  anatomy.activation = activation_named(config.activation);
-  for (std::int64_t i = 0; i < config.encoder_layers; ++i) add_layer(anatomy, "encoder", i, config.heads);
-  for (std::int64_t i = 0; i < config.decoder_layers; ++i)
-    add_layer(anatomy, "decoder", i, config.decoder_heads ? config.decoder_heads : config.heads);
+  models::Transformer shape(transformer->settings());
+  anatomy.family = "transformer", anatomy.pre_norm = transformer->settings().pre_norm;
+  Finder(anatomy, "").walk(shape, "");
   // Pictures show one kind after another.
   std::stable_partition(anatomy.attention.begin(), anatomy.attention.end(),
                         [](const Anatomy::Attention& one) { return one.place.kind == "self"; });
@@ -73,41 +114,16 @@ Anatomy anatomy_of(const models::Seq2Seq& model) {
 }
 
 Anatomy anatomy_of(const models::GPT2Config& config, const std::string& prefix) {
-  Anatomy anatomy{.family = "gpt2", .width = config.width, .pre_norm = true, .input_major = true};
-  anatomy.norm_eps = config.norm_eps;
-  anatomy.activation = models::hugging_face_activation(config.activation, anatomy.family);
-  for (std::int64_t i = 0; i < config.layers; ++i) {
-    const std::string name = fmt::format("{}h.{}.", prefix, i);
-    anatomy.attention.push_back({.place = {"decoder", "self", i},
-                                 .heads = config.heads,
-                                 .label = models::GPT2::attention_label(i),
-                                 .input_weight = name + "attn.c_attn.weight",
-                                 .input_bias = name + "attn.c_attn.bias",
-                                 .output = name + "attn.c_proj",
-                                 .norm = name + "ln_1"});
-    anatomy.feed_forward.push_back({"decoder", i, name + "mlp.c_fc", name + "mlp.c_proj", name + "ln_2"});
-  }
+  Anatomy anatomy{.family = "gpt2", .pre_norm = true};
+  models::GPT2 shape(config);
+  Finder(anatomy, "decoder").walk(shape, prefix);
   return anatomy;
 }
 
 Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix) {
-  Anatomy anatomy{.family = "bert", .width = config.width, .norm_eps = config.norm_eps};
-  anatomy.activation = models::hugging_face_activation(config.activation, anatomy.family);
-  for (std::int64_t i = 0; i < config.layers; ++i) {
-    const bool distilled = config.distilled();
-    const std::string name = fmt::format("{}{}.layer.{}.", prefix, distilled ? "transformer" : "encoder", i);
-    const std::string input = name + (distilled ? "attention.q_lin|k_lin|v_lin" : "attention.self.query|key|value");
-    anatomy.attention.push_back({.place = {"encoder", "self", i},
-                                 .heads = config.heads,
-                                 .label = models::Bert::attention_label(i),
-                                 .input_weight = input + ".weight",
-                                 .input_bias = input + ".bias",
-                                 .output = name + (distilled ? "attention.out_lin" : "attention.output.dense"),
-                                 .norm = name + (distilled ? "sa_layer_norm" : "attention.output.LayerNorm")});
-    anatomy.feed_forward.push_back({"encoder", i, name + (distilled ? "ffn.lin1" : "intermediate.dense"),
-                                    name + (distilled ? "ffn.lin2" : "output.dense"),
-                                    name + (distilled ? "output_layer_norm" : "output.LayerNorm")});
-  }
+  Anatomy anatomy{.family = "bert"};
+  models::Bert shape(config, models::Bert::Pooler::without);
+  Finder(anatomy, "encoder").walk(shape, prefix);
   return anatomy;
 }
 

@@ -1,6 +1,6 @@
 // Where the parts of a model's layers are among its parameters, and in which order they are put together: what walking
 // through a layer step by step (inspect_trace.h) and switching parts of it off (inspect_weights.h) need to know, so
-// that both work for every model.
+// that both work for every model. All of it comes from the model's own visit().
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Anatomy {
   struct FeedForward {
     std::string stack;
     std::int64_t layer = 0;
-    std::string expand, contract, norm;
+    std::string expand, contract, norm = {};
   };
 
   std::vector<Attention> attention = {};  // encoder, decoder self, cross; by layer
@@ -51,7 +51,7 @@ struct Anatomy {
 
 // A Transformer, or a recurrent network, whose only attention is the decoder's cross-attention 0.
 Anatomy anatomy_of(const models::Seq2Seq& model);
-// prefix: what the parameters' names begin with, "transformer." or nothing.
+// prefix: under which name the parameters of the model are, "transformer" or nothing.
 Anatomy anatomy_of(const models::GPT2Config& config, const std::string& prefix);
 Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix);
 

@@ -37,7 +37,7 @@ class EncoderOf : public InspectedEncoder {
     return "encoder";
   }
   std::string prefix() const override {
-    return std::is_same_v<Model, EncoderBody> ? "" : fmt::format("{}.", models::name_of(reader().config().family));
+    return std::is_same_v<Model, EncoderBody> ? "" : models::name_of(reader().config().family);
   }
   Tensor answer(const Tensor& states, const nn::Sequences& texts, const Tensor& rows) const override {
     if constexpr (std::is_same_v<Model, models::SequenceClassifier>)
@@ -304,8 +304,8 @@ PositionTable EncoderInspector::positions(std::int64_t rows) const {
   const models::BertConfig& config = encoder_->reader().config();
   PositionTable table{static_cast<std::size_t>(config.width)};
   const nn::Parameters& parameters = encoder_->parameters();
-  std::vector<float> all =
-      parameters.read(find_entry(parameters, encoder_->prefix() + "embeddings.position_embeddings.weight"));
+  std::vector<float> all = parameters.read(
+      find_entry(parameters, nn::joined_name(encoder_->prefix(), "embeddings.position_embeddings.weight")));
   // RoBERTa's first rows belong to no place of a text.
   const auto first = static_cast<std::size_t>(config.family == models::BertFamily::roberta ? config.pad + 1 : 0);
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first * table.width));

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "attend/base/error.h"
-#include "attend/models/gpt2_decoder.h"
+#include "attend/nn/causal_decoder.h"
 #include "attend/tasks/inspect/parts.h"
 #include "attend/tasks/inspect/trace.h"
 #include "attend/tasks/inspect/weights.h"
@@ -17,8 +17,7 @@ namespace attend::tasks {
 
 namespace {
 
-const std::string kPrefix = fmt::format("{}.", models::kGPT2Prefix);
-const std::string kPositions = kPrefix + "wpe.weight";
+const std::string kPositions = fmt::format("{}.wpe.weight", models::kGPT2Prefix);
 constexpr std::int64_t kMostTokens = 64;  // written at once
 
 }  // namespace
@@ -27,7 +26,7 @@ LanguageInspector::LanguageInspector(const std::filesystem::path& folder, Backen
     : generator_(folder, backend, dtype), backend_(backend) {
   const models::GPT2Config& config = generator_.model().body().config();
   end_ = static_cast<std::int32_t>(config.end);
-  anatomy_ = anatomy_of(config, kPrefix);
+  anatomy_ = anatomy_of(config, models::kGPT2Prefix);
   card_ = {.kind = "language-model",
            .config = generator_.model().config(),
            .vocabulary = config.vocabulary,
@@ -113,7 +112,7 @@ void LanguageInspector::write(const std::vector<std::int32_t>& prompt, const Ins
   for (const std::int32_t id : forced) check(id >= 0 && id < known, "there is no token {}", id);
 
   Pass pass(backend_);
-  models::GPT2Decoder decoder(generator_.model().body(), pass, row_of(backend_, prompt), 1);
+  nn::CausalDecoder decoder(generator_.model().body(), pass, row_of(backend_, prompt), 1);
   nn::StepModel& model = decoder;
   double sum = 0;
   result.finished = false;

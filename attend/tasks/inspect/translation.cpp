@@ -163,10 +163,7 @@ void TranslationInspector::walk(const Source& source, const std::vector<std::int
 void TranslationInspector::look(const Source& source, Inspection& result) const {
   if (anatomy_.attention.empty() || result.target_ids.empty()) return;
   view::Collector collector;
-  Pass pass(backend_, {.probe = &collector});
-  const nn::Sequences target = one_sequence(backend_, shifted(start_, result.target_ids));
-  // The loss is of no interest: any label will do.
-  loaded_->model->loss(models::PairBatch{source.sequences, target, target.ids}.in(pass), {});
+  loaded_->model->show(collector, source.sequences, one_sequence(backend_, shifted(start_, result.target_ids)));
   const std::vector<std::size_t> steps = all_of(result.target_ids.size());
   for (const Anatomy::Attention& attention : anatomy_.attention) {
     const bool from = attention.place.stack == "encoder", to = from || attention.place.kind == "cross";

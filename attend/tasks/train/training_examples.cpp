@@ -10,7 +10,7 @@
 #include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/decode/beam_search.h"
-#include "attend/models/gpt2_decoder.h"
+#include "attend/nn/causal_decoder.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/reduce.h"
 #include "attend/tasks/inspect/parts.h"
@@ -73,14 +73,11 @@ Json pair_example(const PairExample& parts, std::vector<std::int32_t> source, st
     upload(length, std::vector<std::int32_t>{static_cast<std::int32_t>(ids.size())});
     return nn::Sequences{.ids = row_of(parts.backend, ids), .lengths = length};
   };
-  const models::PairBatch batch{sequence(source), sequence(target), row_of(parts.backend, target)};
+  const nn::Sequences sentence = sequence(source);
   view::Collector collector;
-  {
-    Pass pass(parts.backend, {.probe = &collector});
-    parts.model.loss(batch.in(pass), {});  // of no interest: any label will do
-  }
+  parts.model.show(collector, sentence, sequence(target));
   Pass pass(parts.backend);
-  const auto model = parts.model.start(pass, batch.source, 1);
+  const auto model = parts.model.start(pass, sentence, 1);
   const decode::Hypothesis greedy = decode::beam_search(
       *model, {.beams = 1, .start = start, .end = end, .banned = parts.banned, .max_lengths = {longest}})[0][0];
   return {{"source", {{"pieces", read}}},
@@ -141,7 +138,7 @@ Json text_example(const models::GPT2LanguageModel& model, const Tokenizer& token
   const std::size_t half = std::max<std::size_t>(1, ids.size() / 2);
   Pass pass(backend);
   const std::span<const std::int32_t> prompt = std::span(ids).first(half);
-  models::GPT2Decoder decoder(model.body(), pass, row_of(backend, prompt), 1);
+  nn::CausalDecoder decoder(model.body(), pass, row_of(backend, prompt), 1);
   const models::GPT2Config& config = model.body().config();
   const std::int64_t longest = std::min<std::int64_t>(24, config.max_length - static_cast<std::int64_t>(half));
   const decode::Hypothesis greedy = decode::beam_search(decoder, {.beams = 1,

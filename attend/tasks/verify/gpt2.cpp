@@ -4,7 +4,7 @@
 
 #include "attend/base/error.h"
 #include "attend/models/gpt2.h"
-#include "attend/models/gpt2_decoder.h"
+#include "attend/nn/causal_decoder.h"
 #include "attend/tasks/verify/case.h"
 #include "attend/train/optimizer.h"
 
@@ -26,7 +26,7 @@ struct BareGPT2 {
 
 Tensor put_states(VerifyCase& verified, const models::GPT2& body, Pass& pass, const view::Collector& collector) {
   std::vector<Tensor> hidden;
-  const Tensor states = body.states(verified.texts().in(pass), &hidden);
+  const Tensor states = body.states(verified.texts().in(pass), {.hidden = &hidden});
   verified.put_hidden(hidden);
   verified.put("last_hidden_state", states);
   for (std::int64_t layer = 0; layer < body.config().layers; ++layer)
@@ -64,7 +64,7 @@ void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Sear
         length, body.config().max_length);
   search.options.max_lengths.assign(static_cast<std::size_t>(count), search.longest - length);
   Pass pass(verified.backend);
-  models::GPT2Decoder decoder(body, pass, prompts, search.options.beams);
+  nn::CausalDecoder decoder(body, pass, prompts, search.options.beams);
   const auto results = decode::beam_search(decoder, search.options);
   const std::vector<std::int32_t> begin = download_ints(prompts);
   std::vector<std::vector<std::int64_t>> rows;

@@ -59,7 +59,8 @@ void put_gradients(VerifyCase& verified, const models::Transformer& model, nn::P
   const Tensor inputs[] = {pass.variable(embedded(verified, model, source, Side::source)),
                            pass.variable(embedded(verified, model, target, Side::target))};
   const Tensor memory = model.encode(inputs[0], mask_between(read, read));
-  const Tensor states = model.decode(inputs[1], memory, causal_mask(written), mask_between(written, read));
+  const Tensor states =
+      model.decode(inputs[1], {.mask = causal_mask(written), .memory = {memory, {}, mask_between(written, read)}});
   pass.backward(model.loss(states, pass.input(labels), {}).mean);
   parameters.finish_gradients();
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
@@ -127,7 +128,7 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
     const nn::Sequences target =
         written(verified, labels, static_cast<std::int32_t>(*start), static_cast<std::int32_t>(*pad));
     verified.put("loss", model.loss({read, target.in(pass), pass.input(labels)}, {}).mean);
-    verified.put("logits", model.logits(model.decoded(read, target.in(pass))));
+    verified.put("logits", model.logits(model.decode(read, target.in(pass))));
     if (verified.wants_gradients())
       put_gradients(verified, model, parameters, target, labels, static_cast<std::int32_t>(*pad));
   }

@@ -1,0 +1,76 @@
+#include "attend/nn/causal_batch.h"
+
+#include <algorithm>
+
+#include "attend/base/error.h"
+#include "attend/ops/embedding.h"
+
+namespace attend::nn {
+
+CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_t rows, std::int64_t room)
+    : model_(model),
+      sizes_(model.sizes()),
+      room_(room),
+      pass_(backend),
+      rows_(pass_, rows, 1),
+      runner_(pass_),
+      lengths_(static_cast<std::size_t>(rows), kEmpty) {
+  check(room >= 1 && room <= sizes_.max_length, "decoder: rows of {} tokens, and the model reads 1 to {}", room,
+        sizes_.max_length);
+  check(rows <= INT32_MAX / (2 * room), "decoder: {} rows of {} tokens are too many to count", rows, room);
+  caches_ = make_caches(backend, sizes_, rows, room);
+}
+
+// One after another, without padding.
+Tensor CausalBatch::read_prompts(std::span<const Newcomer> newcomers) {
+  std::vector<std::int32_t> ids, positions, slots, offsets = {0}, last;
+  std::int64_t longest = 0;
+  for (const auto& [row, prompt] : newcomers) {
+    const auto length = static_cast<std::int64_t>(prompt.size());
+    check(row >= 0 && row < rows(), "decoder: row {} of {}", row, rows());
+    check(length >= 1 && length <= room_, "decoder: a prompt of {} tokens for rows of {}", length, room_);
+    for (std::int64_t i = 0; i < length; ++i) {
+      positions.push_back(static_cast<std::int32_t>(i));
+      slots.push_back(static_cast<std::int32_t>(row * capacity() + i));
+    }
+    ids.insert(ids.end(), prompt.begin(), prompt.end());
+    offsets.push_back(static_cast<std::int32_t>(ids.size()));
+    last.push_back(offsets.back() - 1);
+    longest = std::max(longest, length);
+    lengths_[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(length);
+  }
+  const Sequences texts{
+      .ids = rows_.ints(ids), .offsets = rows_.ints(offsets), .positions = rows_.ints(positions), .longest = longest};
+  const Tensor states =
+      model_.states(texts, {.caches = caches_, .places = {.slots = rows_.ints(slots)}});  // [tokens, C]
+  return model_.logits(ops::gather(states, rows_.ints(last)));
+}
+
+std::int64_t CausalBatch::bar(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.bar(ids, vocabulary());
+  runner_.bar(rows_.barred());
+  return left;
+}
+
+StepModel::Scores CausalBatch::enter(std::span<const Newcomer> newcomers, std::int64_t best) {
+  rows_.let_go();
+  pass_.begin({});
+  return rows_.scores(read_prompts(newcomers), best);
+}
+
+StepModel::Scores CausalBatch::step(const Step& step) {
+  rows_.start(step.tokens);
+  const StepModel::Scores scores =
+      runner_.run({.tokens = step.tokens,
+                   .positions = lengths_,
+                   .capacity = capacity(),
+                   .limit = room_,
+                   .best = step.best,
+                   .ahead = !step.newcomers_wait},
+                  [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
+  for (std::int32_t& length : lengths_)
+    if (length != kEmpty) ++length;
+  return scores;
+}
+
+}  // namespace attend::nn

@@ -1,0 +1,44 @@
+// Many texts at once that begin and end at different times: rows of fixed room, each at its own position, so that a
+// step is the same captured graph whoever is in it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attend/nn/batch_model.h"
+#include "attend/nn/causal_model.h"
+#include "attend/nn/step_rows.h"
+#include "attend/nn/step_runner.h"
+#include "attend/tensor/pass.h"
+
+namespace attend::nn {
+
+class CausalBatch : public BatchModel {
+ public:
+  // `room`: tokens of the longest text, prompt and all.
+  CausalBatch(const CausalModel& model, Backend& backend, std::int64_t rows, std::int64_t room);
+
+  std::int64_t vocabulary() const override { return sizes_.vocabulary; }
+  std::int64_t rows() const override { return rows_.count(); }
+  std::int64_t bar(std::span<const std::int32_t> ids) override;
+  StepModel::Scores enter(std::span<const Newcomer> newcomers, std::int64_t best) override;
+  void leave(std::int64_t row) override { lengths_.at(static_cast<std::size_t>(row)) = kEmpty; }
+  StepModel::Scores step(const Step& step) override;
+
+ private:
+  static constexpr std::int32_t kEmpty = -1;
+  std::int64_t capacity() const { return caches_.empty() ? room_ : caches_.front().capacity(); }
+  Tensor read_prompts(std::span<const Newcomer> newcomers);  // -> logits [newcomers, V]
+
+  const CausalModel& model_;
+  CausalModel::Sizes sizes_;
+  std::int64_t room_;
+  Pass pass_;
+  StepRows rows_;
+  StepRunner runner_;
+  std::vector<KvCache> caches_;
+  std::vector<std::int32_t> lengths_;  // of the texts: where the next token goes
+};
+
+}  // namespace attend::nn

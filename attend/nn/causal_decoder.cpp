@@ -1,0 +1,78 @@
+#include "attend/nn/causal_decoder.h"
+
+#include <algorithm>
+
+#include "attend/base/error.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/layout.h"
+
+namespace attend::nn {
+
+CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t groups, std::int64_t group,
+                             std::int64_t room)
+    : model_(model),
+      sizes_(model.sizes()),
+      pass_(pass),
+      rows_(pass, groups, group),
+      runner_(pass),
+      history_(rows_.count()),
+      caches_(make_caches(pass.backend(), sizes_, rows_.count(), std::min(room, sizes_.max_length))) {}
+
+CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, const Tensor& prompts, std::int64_t group,
+                             std::int64_t tokens)
+    : CausalDecoder(model, pass, prompts.dim(0), group, prompts.dim(-1) + tokens) {
+  check(prompts.rank() == 2 && prompts.dim(1) >= 1, "decoder: prompts must be [B, T] with a token at least, not {}",
+        prompts.shape());
+  prompts_ = pass.input(prompts);
+}
+
+Tensor CausalDecoder::read_prompts() {
+  const std::int64_t batch = prompts_.dim(0), length = prompts_.dim(1);
+  const Tensor states = model_.states({.ids = prompts_}, {.caches = caches_});
+  history_.start(length, rows_.group());
+  length_ = length;
+  prompts_ = Tensor();
+  const Tensor last = ops::slice(states, 1, length - 1, 1);                  // [B, 1, C]
+  const Tensor logits = model_.logits(last.reshape({batch, last.width()}));  // [B, V]
+  if (rows_.group() == 1) return logits;
+  std::vector<std::int32_t> sources;
+  for (std::int64_t row = 0; row < rows_.count(); ++row)
+    sources.push_back(static_cast<std::int32_t>(row / rows_.group()));
+  return ops::gather(logits, rows_.ints(sources));
+}
+
+std::int64_t CausalDecoder::bar(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.bar(ids, vocabulary());
+  runner_.bar(rows_.barred());
+  return left;
+}
+
+StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
+  rows_.start(tokens);
+  check(length_ < sizes_.max_length, "decoder: the model has only {} positions", sizes_.max_length);
+  if (prompts_.defined()) return rows_.scores(read_prompts(), best);
+  for (KvCache& cache : caches_)
+    if (cache.reserve(length_ + 1)) runner_.memory_moved();
+  // No layers, no caches: then there is room for every position.
+  const std::int64_t capacity = caches_.empty() ? sizes_.max_length : caches_.front().capacity();
+  const Scores scores = runner_.run({.tokens = tokens,
+                                     .positions = rows_.all_at(length_),
+                                     .capacity = capacity,
+                                     .limit = std::min(capacity, sizes_.max_length),
+                                     .best = best},
+                                    [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
+  for (KvCache& cache : caches_) cache.advance(1);
+  history_.append();
+  ++length_;
+  return scores;
+}
+
+void CausalDecoder::reorder(std::span<const std::int32_t> from) {
+  check(!prompts_.defined(), "decoder: rows can move only once the prompts are read");
+  if (!rows_.move(from)) return;
+  const RowMoves moves = history_.move(pass_.backend(), from);
+  for (KvCache& cache : caches_)
+    if (cache.reorder(moves)) runner_.memory_moved();
+}
+
+}  // namespace attend::nn

@@ -1,0 +1,60 @@
+// A model that goes on with texts token by token (GPT-2; a Transformer's decoder with its memory), as decoders see it
+// (causal_decoder.h, causal_batch.h): one forward, which may keep the keys and values of what it reads, and go on from
+// those it kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attend/nn/kv_cache.h"
+#include "attend/nn/sequences.h"
+#include "attend/nn/step_runner.h"
+#include "attend/tensor/tensor.h"
+
+namespace attend::nn {
+
+// How a model reads texts.
+struct Reading {
+  std::span<KvCache> caches = {};  // one a layer; none: nothing is kept
+  CachePlaces places = {};
+  std::vector<Tensor>* hidden = nullptr;  // gets the stream before every layer, and then the states
+
+  LayerCache cache(std::size_t layer) const {
+    return caches.empty() ? LayerCache{} : LayerCache{&caches[layer], places};
+  }
+  bool goes_on() const { return places.lengths.defined(); }  // one more position of each text
+};
+
+class CausalModel {
+ public:
+  virtual ~CausalModel() = default;
+  struct Sizes {
+    std::int64_t vocabulary = 0, max_length = 0, layers = 0, width = 0;
+    DType dtype = DType::f32;
+  };
+  virtual Sizes sizes() const = 0;
+  virtual Tensor states(const Sequences& texts, const Reading& reading) const = 0;  // ids -> [.., C]
+  virtual Tensor logits(const Tensor& states) const = 0;  // what comes next: [.., C] -> [.., V]
+};
+
+// A cache for each layer, with room for so many positions of each row.
+inline std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& sizes, std::int64_t rows,
+                                        std::int64_t room) {
+  std::vector<KvCache> caches;
+  for (std::int64_t i = 0; i < sizes.layers; ++i) {
+    caches.emplace_back(backend, rows, sizes.width, sizes.dtype);
+    caches.back().reserve(room);
+  }
+  return caches;
+}
+
+// A step: the newest token of each row takes its place in the caches. -> [rows, V]
+inline Tensor next_logits(const CausalModel& model, const StepRunner::Newest& newest, std::span<KvCache> caches) {
+  const Tensor states =
+      model.states({.ids = newest.tokens, .positions = newest.positions}, {.caches = caches, .places = newest.places});
+  return model.logits(states).flat_rows();
+}
+
+}  // namespace attend::nn
