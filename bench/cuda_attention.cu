@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "attend/base/random.h"
-#include "attend/cuda/attention.cuh"
+#include "attend/cuda/attention/attention.cuh"
 
 namespace {
 

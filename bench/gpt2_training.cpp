@@ -11,9 +11,9 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
-#include "attend/tasks/train/run_settings.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
+#include "attend/training/run_settings.h"
 #include "bench/support/bench_main.h"
 
 namespace {

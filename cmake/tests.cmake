@@ -24,7 +24,7 @@ file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJE
 set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:attend_backends> attend_everything)
 
 # So many entries that none takes more than two minutes on two cores, under ASan either; a busy machine has ten times that.
-set(shards_train 8)
+set(shards_training 8)
 set(shards_models 4)
 set(shards_ops 4)
 set(shards_text 3)
@@ -76,7 +76,7 @@ foreach(folder ${folders})
   set(target ${folder}_test)
   add_executable(${target} ${sources})
   if(folder STREQUAL "memory")
-    target_sources(${target} PRIVATE attend/operator_new.cpp)
+    target_sources(${target} PRIVATE attend/cli/operator_new.cpp)
   endif()
   attend_configure(${target})
   target_link_libraries(${target} PRIVATE attend_test_flags)

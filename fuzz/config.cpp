@@ -1,10 +1,10 @@
 // Any bytes as the config.json of each kind of model: a config that is accepted, and the model's own shape of it.
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/catalogue/marian.h"
 #include "attend/models/bert.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/seq2seq.h"
-#include "attend/tasks/marian.h"
 
 namespace {
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the tables of characters: their properties, and how they decompose and compose.
 
-  tools/make_unicode_tables.py properties > attend/base/unicode_tables.h
-  tools/make_unicode_tables.py normalization > attend/text/normalization_tables.h
-  tools/make_unicode_tables.py categories > attend/text/category_tables.h
+  tools/make_unicode_tables.py properties > attend/base/unicode/unicode_tables.h
+  tools/make_unicode_tables.py normalization > attend/base/unicode/normalization_tables.h
+  tools/make_unicode_tables.py categories > attend/base/unicode/category_tables.h
 
 Categories come from the `regex` module, which is what sacreBLEU's intl tokenizer asks; lower case is Python's own
 str.lower(), and so is the rule for a final sigma: which characters it counts as letters with case, and which it looks

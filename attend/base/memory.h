@@ -8,7 +8,7 @@
 
 namespace attend {
 
-// What operator new of the program throws (attend/operator_new.cpp): says how much was asked for.
+// What operator new of the program throws (attend/cli/operator_new.cpp): says how much was asked for.
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(std::size_t bytes) noexcept;

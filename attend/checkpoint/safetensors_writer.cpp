@@ -8,7 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/tensor/backend.h"
 
 namespace attend {

@@ -10,11 +10,11 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/cli/command.h"
+#include "attend/inspect/inspect.h"
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
-#include "attend/tasks/inspect/inspect.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/heads_picture.h"
 

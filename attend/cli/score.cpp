@@ -12,7 +12,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/cli/command.h"
 #include "attend/metrics/unicode.h"
 

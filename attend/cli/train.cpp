@@ -14,15 +14,16 @@
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
 #include "attend/cli/field_flags.h"
+#include "attend/inspect/run_painter.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/serve/api.h"
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
-#include "attend/tasks/train/head_recipe.h"
-#include "attend/tasks/train/language_recipe.h"
-#include "attend/tasks/train/masked_recipe.h"
-#include "attend/tasks/train/train_translation.h"
+#include "attend/training/head_recipe.h"
+#include "attend/training/language_recipe.h"
+#include "attend/training/masked_recipe.h"
+#include "attend/training/train_translation.h"
 
 namespace attend {
 
@@ -159,17 +160,19 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   std::string what = "train";
   const Json settings = settings_of(options, what);
   std::optional<LiveRun> live;
+  std::optional<tasks::RunPainter> painter;
   if (options.look) {
     const auto out = settings.find("out");
     check(out != settings.end() && out->is_string(), "{}: --look needs the folder of the run, 'out'", what);
     live.emplace(out->get<std::string>(), options.port);
+    painter.emplace(out->get<std::string>());
     streams.err << fmt::format("attend look: http://127.0.0.1:{}/  while it trains\n", live->port());
   }
   const auto [result, out, use] = train_by(settings, what,
                                            {.resume = options.resume,
                                             .overwrite = options.overwrite,
                                             .allow_changes = options.allow_changes,
-                                            .look = options.look,
+                                            .painter = painter ? &*painter : nullptr,
                                             .messages = streams.err,
                                             .terminal = streams.err_terminal});
   if (result.interrupted) {

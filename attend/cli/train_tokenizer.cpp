@@ -9,7 +9,7 @@
 #include "attend/base/files.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
-#include "attend/text/bpe_trainer.h"
+#include "attend/text/learn/bpe_trainer.h"
 
 namespace attend {
 

@@ -9,7 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
-#include "attend/tasks/verify/verify.h"
+#include "attend/verify/verify.h"
 
 namespace attend {
 

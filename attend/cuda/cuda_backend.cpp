@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "attend/cuda/cuda_check.h"
-#include "attend/cuda/gemm_planner.h"
+#include "attend/cuda/gemm/gemm_planner.h"
 
 namespace attend {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "attend/base/error.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/data/labelled_text.h"
 
 namespace attend::data {

@@ -9,7 +9,7 @@
 #include "attend/base/files.h"
 #include "attend/base/hashing.h"
 #include "attend/base/thread_pool.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/data/cache_format.h"
 #include "attend/text/text_reader.h"
 #include "attend/text/tokenizer.h"

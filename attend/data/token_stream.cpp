@@ -8,7 +8,7 @@
 #include "attend/base/files.h"
 #include "attend/base/hashing.h"
 #include "attend/base/random.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/text/text_reader.h"
 #include "attend/text/tokenizer.h"
 

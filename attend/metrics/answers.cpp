@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 
 namespace attend::metrics {
 

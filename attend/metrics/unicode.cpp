@@ -4,8 +4,8 @@
 #include <span>
 
 #include "attend/base/error.h"
-#include "attend/base/unicode.h"
-#include "attend/base/unicode_tables.h"
+#include "attend/base/unicode/unicode.h"
+#include "attend/base/unicode/unicode_tables.h"
 
 namespace attend::metrics {
 

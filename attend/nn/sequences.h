@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "attend/tensor/backend.h"
 #include "attend/tensor/pass.h"
@@ -23,6 +24,13 @@ struct Sequences {
     return {under(ids), under(lengths), under(offsets), under(positions), longest};
   }
 };
+
+// Ids of the host as one sequence, i32 [1, T].
+inline Tensor row_of(Backend& backend, std::span<const std::int32_t> ids) {
+  Tensor tensor = make_tensor(backend, {1, static_cast<std::int64_t>(ids.size())}, DType::i32);
+  upload(tensor, ids);
+  return tensor;
+}
 
 // Every query may look at the keys of its own sequence.
 inline AttentionMask mask_between(const Sequences& queries, const Sequences& keys) {

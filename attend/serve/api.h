@@ -6,9 +6,9 @@
 #include <string>
 
 #include "attend/base/json.h"
+#include "attend/inspect/inspect.h"
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
-#include "attend/tasks/inspect/inspect.h"
 
 namespace attend::serve {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "attend/base/json.h"
-#include "attend/tasks/inspect/inspect.h"
+#include "attend/inspect/inspect.h"
 
 namespace attend::serve {
 

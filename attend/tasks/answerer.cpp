@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "attend/base/error.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 
 namespace attend::tasks {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attend/tasks/train/head.h"
+#include "attend/tasks/head.h"
 
 namespace attend::tasks {
 

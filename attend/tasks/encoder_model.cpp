@@ -9,7 +9,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 
 namespace attend::tasks {
 

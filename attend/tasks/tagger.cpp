@@ -1,6 +1,6 @@
 #include "attend/tasks/tagger.h"
 
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 
 namespace attend::tasks {
 

@@ -7,14 +7,14 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
+#include "attend/catalogue/marian.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/model_file.h"
 #include "attend/checkpoint/pickle.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
 #include "attend/models/transformer.h"
-#include "attend/tasks/marian.h"
 #include "attend/tasks/pieces.h"
 #include "attend/view/collector.h"
 

@@ -6,8 +6,8 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/base/unicode.h"
-#include "attend/text/json_view.h"
+#include "attend/base/unicode/unicode.h"
+#include "attend/text/files/json_view.h"
 
 namespace attend {
 

@@ -17,14 +17,14 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/text/added_tokens.h"
-#include "attend/text/decoder.h"
 #include "attend/text/encoding.h"
-#include "attend/text/length_limits.h"
-#include "attend/text/model.h"
-#include "attend/text/normalizer.h"
-#include "attend/text/post_processor.h"
-#include "attend/text/pre_tokenizer.h"
+#include "attend/text/models/model.h"
+#include "attend/text/steps/added_tokens.h"
+#include "attend/text/steps/decoder.h"
+#include "attend/text/steps/length_limits.h"
+#include "attend/text/steps/normalizer.h"
+#include "attend/text/steps/post_processor.h"
+#include "attend/text/steps/pre_tokenizer.h"
 
 namespace attend {
 

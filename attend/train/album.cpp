@@ -21,6 +21,7 @@ bool round_number(std::int64_t step) {
 
 Album::Album(Task& task, const TrainerOptions& options, std::int64_t step)
     : task_(task),
+      painter_(*options.painter),
       log_(*options.folder, "look.jsonl", step),
       every_(std::max<std::int64_t>(1, options.steps / kPictures)) {}
 
@@ -30,8 +31,8 @@ bool Album::wants(std::int64_t step, double elapsed) const {
 
 double Album::add(std::int64_t step, double elapsed) {
   const auto start = std::chrono::steady_clock::now();
-  Json examples = task_.examples();
-  if (!examples.empty()) log_.add({{"step", step}, {"seconds", elapsed}, {"examples", std::move(examples)}});
+  const std::vector<Example> examples = task_.examples(painter_.limits());
+  if (!examples.empty()) log_.add({{"step", step}, {"seconds", elapsed}, {"examples", painter_.paint(examples)}});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   spent_ += seconds;
   return seconds;

@@ -22,6 +22,7 @@ class Album {
 
  private:
   Task& task_;
+  Painter& painter_;
   RunLog log_;
   std::int64_t every_;  // steps, once the beginning is over
   double spent_ = 0;    // seconds

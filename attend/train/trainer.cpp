@@ -47,7 +47,7 @@ class Run {
     }
     folder_.begin();
     log_.emplace(folder_, "log.jsonl", state_.step);
-    if (options.look) album_.emplace(task, options, state_.step);
+    if (options.painter) album_.emplace(task, options, state_.step);
   }
 
   TrainingResult train() {

@@ -22,6 +22,7 @@
 #include "attend/base/terminal.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/pass.h"
+#include "attend/train/example.h"
 #include "attend/train/optimizer.h"
 #include "attend/train/run_folder.h"
 
@@ -47,9 +48,9 @@ class Task {
   virtual void seek(const Json& position) = 0;
   // With the weights as they are now.
   virtual Validation validate() = 0;
-  // The same few inputs every time, and what the model makes of them now: a list in the form of docs/look.md, for
-  // whoever watches. Must change nothing that the run computes.
-  virtual Json examples() { return Json::array(); }
+  // The same few inputs every time, and what the model makes of them now, for whoever watches. Must change nothing that
+  // the run computes.
+  virtual std::vector<Example> examples(const ExampleLimits&) { return {}; }
 };
 
 struct TrainerOptions {
@@ -63,7 +64,7 @@ struct TrainerOptions {
   std::int64_t patience = 0;  // validations without a better score before stopping; 0: never
   std::int64_t average = 5;   // how many of the last checkpoints are averaged in the end
   Recompute recompute = Recompute::none;
-  bool look = false;  // records the task's examples on the way, for at most a fiftieth of the time
+  Painter* painter = nullptr;  // records the task's examples on the way, for at most a fiftieth of the time
   std::ostream* messages = nullptr;
   Terminal terminal = {};
 };

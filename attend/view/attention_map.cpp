@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "attend/base/error.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 
 namespace attend::view {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/view/text_width.h"
 
 namespace attend::view {

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 
 namespace attend::view {
 

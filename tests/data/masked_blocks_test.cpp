@@ -10,8 +10,8 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/text/learn/word_piece_trainer.h"
 #include "attend/text/tokenizer.h"
-#include "attend/text/word_piece_trainer.h"
 
 namespace attend::data {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "attend/base/files.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 #include "tests/data/corpus_files.h"
 
 namespace attend::data {

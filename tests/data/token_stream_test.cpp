@@ -8,7 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/text/bpe_trainer.h"
+#include "attend/text/learn/bpe_trainer.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend::data {

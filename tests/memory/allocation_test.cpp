@@ -10,8 +10,8 @@
 
 #include "attend/base/memory.h"
 #include "tests/cli/run_attend.h"
-#include "tests/train/folder_bytes.h"
-#include "tests/train/toy_corpus.h"
+#include "tests/training/folder_bytes.h"
+#include "tests/training/toy_corpus.h"
 
 namespace attend::test {
 namespace {

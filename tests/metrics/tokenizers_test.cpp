@@ -1,6 +1,6 @@
 // What tokenizers do with the awkward: numbers, entities, scripts, white space, and bytes that are no text.
 #include "attend/metrics/tokenizers.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
+#include "attend/inspect/inspect.h"
 #include "attend/serve/api.h"
-#include "attend/tasks/inspect/inspect.h"
 #include "attend/tasks/translator.h"
 #include "tests/tensor/tensors.h"
 

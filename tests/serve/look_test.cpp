@@ -13,11 +13,11 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/inspect/translation.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
-#include "attend/tasks/inspect/translation.h"
 #include "tests/tasks/translator_fixture.h"
 #include "tests/tensor/tensors.h"
 

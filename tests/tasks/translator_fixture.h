@@ -11,7 +11,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/model_file.h"
 #include "attend/models/transformer.h"
-#include "attend/text/bpe_trainer.h"
+#include "attend/text/learn/bpe_trainer.h"
 #include "tests/tensor/tensors.h"
 
 namespace attend::test {

@@ -1,6 +1,6 @@
 // Training a vocabulary: against the same algorithm written the slow way, and its promises: any number of threads,
 // compressed files, bad lines.
-#include "attend/text/bpe_trainer.h"
+#include "attend/text/learn/bpe_trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/text/byte_level.h"
-#include "attend/text/gpt2_words.h"
+#include "attend/text/steps/byte_level.h"
+#include "attend/text/steps/gpt2_words.h"
 #include "attend/text/tokenizer.h"
 #include "tests/text/random_text.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attend/base/error.h"
-#include "attend/text/bpe_trainer.h"
+#include "attend/text/learn/bpe_trainer.h"
 #include "attend/text/tokenizer.h"
 #include "tests/text/random_text.h"
 

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "attend/base/error.h"
-#include "attend/base/unicode.h"
-#include "attend/text/gpt2_words.h"
-#include "attend/text/pattern.h"
+#include "attend/base/unicode/unicode.h"
+#include "attend/text/steps/gpt2_words.h"
+#include "attend/text/steps/pattern.h"
+#include "attend/text/steps/unicode_normalization.h"
 #include "attend/text/tokenizer.h"
-#include "attend/text/unicode_normalization.h"
 #include "tests/text/random_text.h"
 
 namespace attend {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "attend/base/random.h"
-#include "attend/base/unicode.h"
+#include "attend/base/unicode/unicode.h"
 
 namespace attend::test {
 

@@ -1,0 +1,84 @@
+// Attention on the page of kernels: from tensors to the launchers of attention.cuh.
+#include "attend/cuda/attention/attention.cuh"
+#include "attend/cuda/cuda_backend.h"
+#include "attend/cuda/cuda_check.h"
+#include "attend/cuda/launch.cuh"
+#include "attend/cuda/rows/column_sums.cuh"
+
+namespace attend {
+namespace {
+
+const std::int32_t* ints(const Tensor& x) { return x.defined() ? x.data<std::int32_t>() : nullptr; }
+
+cuda::AttentionParams params_of(const Attention& args, const Tensor& y, const Tensor& lse) {
+  const AttentionMask& mask = args.mask;
+  const bool packed = mask.query_offsets.defined();
+  check(args.q.rows() <= 0x7fffffff && args.k.rows() <= 0x7fffffff,
+        "cuda: attention: q has {} rows and k has {}, at most {}", args.q.rows(), args.k.rows(), 0x7fffffff);
+  cuda::AttentionParams p;
+  p.bf16 = args.q.dtype() == DType::bf16;
+  p.q = args.q.raw(), p.k = args.k.raw(), p.v = args.v.raw();
+  p.q_stride = args.q.row_stride(), p.k_stride = args.k.row_stride(), p.v_stride = args.v.row_stride();
+  p.y = y.defined() ? y.raw() : nullptr;
+  p.lse = lse.defined() ? lse.data<float>() : nullptr;
+  p.batch = static_cast<int>(packed ? mask.query_offsets.size() - 1 : args.q.dim(0));
+  p.heads = static_cast<int>(args.heads);
+  p.width = static_cast<int>(args.q.width() / args.heads);
+  p.queries = static_cast<int>(packed ? mask.max_queries : args.q.dim(1));
+  p.keys = static_cast<int>(packed ? mask.max_keys : args.k.dim(1));
+  p.query_rows = args.q.rows(), p.key_rows = args.k.rows();
+  p.scale = args.scale;
+  p.causal = mask.causal;
+  p.key_lengths = ints(mask.key_lengths);
+  p.query_offsets = ints(mask.query_offsets), p.key_offsets = ints(mask.key_offsets);
+  if (mask.bias.defined()) {
+    p.bias = mask.bias.raw();
+    p.bias_bf16 = mask.bias.dtype() == DType::bf16;
+    p.groups = static_cast<int>(mask.bias.dim(0));
+  }
+  p.dropout_rate = args.dropout.rate, p.seed = args.dropout.seed, p.stream = args.dropout.stream;
+  return p;
+}
+
+cuda::AttentionGradient gradient_of(const Grad& grad) {
+  if (!grad) return {};
+  return {.data = grad.into.raw(), .stride = grad.into.row_stride(), .accumulate = grad.accumulate};
+}
+
+}  // namespace
+
+void CudaBackend::attention(const Attention& args, const Tensor& y, const Tensor& lse) {
+  cuda::launch_attention_forward(params_of(args, y, lse), stream());
+  launch_check("attention");
+}
+
+bool CudaBackend::attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy,
+                                     const Grad& dq, const Grad& dk, const Grad& dv, const Grad& dbias,
+                                     const AttentionSums& sums) {
+  const cuda::AttentionParams p = params_of(args, y, lse);
+  cuda::AttentionBackwardParams g;
+  g.dy = dy.raw();
+  g.dq = gradient_of(dq), g.dk = gradient_of(dk), g.dv = gradient_of(dv), g.dbias = gradient_of(dbias);
+  g.dbias_bf16 = dbias && dbias.into.dtype() == DType::bf16;
+  cudaStream_t on = stream();
+  const bool summed = sums && cuda::attention_backward_leaves_sums(p, g);
+  const std::int64_t width = args.q.width();
+  const std::size_t own = cuda::round_up_256(cuda::attention_backward_scratch(p));
+  const std::size_t partials = summed ? sizeof(float) * static_cast<std::size_t>(p.batch * 3 * width) : 0;
+  auto* memory = static_cast<unsigned char*>(scratch(own + partials));
+  g.scratch = memory;
+  if (summed) g.sums = reinterpret_cast<float*>(memory + own);
+  cuda::launch_attention_backward(p, g, on);
+  launch_check("attention_backward");
+  if (summed)
+    cuda::sum_partials(*this, {.data = g.sums, .chunks = p.batch, .width = width, .stride = 3 * width}, sums.dq,
+                       sums.dk, sums.dv);
+  return summed;
+}
+
+void CudaBackend::attention_weights(const Attention& args, const Tensor& lse, const Tensor& weights) {
+  cuda::launch_attention_weights(params_of(args, {}, lse), weights.data<float>(), stream());
+  launch_check("attention_weights");
+}
+
+}  // namespace attend

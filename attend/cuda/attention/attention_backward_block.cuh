@@ -1,0 +1,406 @@
+// One block of the attention backward pass (attention_backward.cu says how the work is laid out).
+#pragma once
+
+#include "attend/cuda/attention/attention_backward.cuh"
+#include "attend/cuda/attention/attention_backward_sums.cuh"
+#include "attend/cuda/attention/attention_wgmma.cuh"
+
+// Constants of a configuration that its kernel does not read are no mistake.
+#pragma nv_diag_suppress 177
+
+namespace attend::cuda {
+
+template <class Products_, int kWidth_, int kQueries_, int kKeys_, int kChunk_>
+struct BackwardConfig {
+  using Products = Products_;
+  static constexpr int kWidth = kWidth_, kQueries = kQueries_, kKeys = kKeys_;
+  static constexpr int kChunk = kChunk_;  // tiles of queries whose dq is in shared memory; 0: in scratch, all
+  static constexpr int kWarps = 8, kThreads = 256;
+  [[maybe_unused]] static constexpr int kKeyWarps = kKeys / 16;  // 16 keys a warp
+  [[maybe_unused]] static constexpr int kColumnWarps =
+      kWarps / kKeyWarps;  // which share dk's and dv's columns among them
+  [[maybe_unused]] static constexpr int kColumns = kWidth / kColumnWarps;
+  static constexpr int kRowWarps = kQueries / 16;  // for dq: 16 queries a warp, and the columns shared
+  static constexpr int kQueryColumns = kWidth * kRowWarps / kWarps;
+  [[maybe_unused]] static constexpr bool kKeepKeys = kWidth <= 64;  // k and v stay in registers too
+  // dk and dv leave through the tiles of scores, while the next keys arrive; else through those of k and v.
+  [[maybe_unused]] static constexpr bool kEarlyKeys = kQueries >= kWidth;
+  [[maybe_unused]] static constexpr bool kLeavesSums = kChunk > 0;  // of dq, dk and dv
+  using KeyTile = SharedTile<kKeys, kWidth>;
+  using QueryTile = SharedTile<kQueries, kWidth>;
+  using ScoreTile = SharedTile<kKeys, kQueries>;
+  static constexpr int kTileFloats = kQueries * kWidth;  // of dq
+  static constexpr int kStage = 2 * QueryTile::kBytes;   // q and dy
+  static constexpr int kScoresAt = 2 * KeyTile::kBytes + 2 * kStage;
+  static constexpr int kSumsAt = kScoresAt + 2 * ScoreTile::kBytes;
+  static constexpr int kStatsAt = kSumsAt + kChunk * kTileFloats * 4;
+  static constexpr int kSharedBytes = kStatsAt + 4 * kQueries * 4 + 1024;  // + room to align
+};
+
+struct BackwardKernelParams {
+  AttentionParams p;
+  AttentionBackwardParams g;
+  const float* stats;  // [2, H, query_rows]
+  float* query_sums;   // [parts, B·H, query tiles, kTileFloats]; used when there are parts, or no chunks
+  float* key_sums;     // [B·H, key tiles, 2, kKeys · kWidth]; used when there are several chunks
+  int parts;
+};
+
+// The first tile of queries that sees a key of tile n. A head's first tile of keys is shown to all queries, so that dq
+// is written even where nothing is seen.
+template <class Config>
+__device__ __forceinline__ int first_tile(const AttentionSpan& span, int parts, int n) {
+  if (n == 0 && parts == 1) return 0;
+  const int start = query_start(span, n * Config::kKeys);
+  return start <= 0 ? 0 : start / Config::kQueries;
+}
+
+// Where a thread's share of dq of query tile m lies among the sums of its part.
+template <class Config>
+__device__ __forceinline__ float* query_sums(const BackwardKernelParams& a, int part, int head, int m) {
+  const std::int64_t heads = static_cast<std::int64_t>(a.p.batch) * a.p.heads;
+  const int tiles = ceil_div(a.p.queries, Config::kQueries);
+  return a.query_sums + ((part * heads + head) * tiles + m) * Config::kTileFloats +
+         threadIdx.x / 32 * (Config::kQueryColumns / 8) * kFragmentStride + (threadIdx.x & 31) * 4;
+}
+
+// The same for dk of key tile n; dv lies kKeys · kWidth floats behind.
+template <class Config>
+__device__ __forceinline__ float* key_sums(const BackwardKernelParams& a, int head, int n) {
+  const std::int64_t tiles = ceil_div(a.p.keys, Config::kKeys);
+  return a.key_sums + (head * tiles + n) * (2 * Config::kKeys * Config::kWidth) +
+         threadIdx.x / 32 * (Config::kColumns / 8) * kFragmentStride + (threadIdx.x & 31) * 4;
+}
+
+template <class Config>
+__device__ __forceinline__ void store_queries(const float (&c)[Config::kQueryColumns / 8][4],
+                                              const BackwardKernelParams& a, const AttentionSpan& span, int h, int m) {
+  const int warp = threadIdx.x / 32;
+  const RowWindow window{.data = static_cast<__nv_bfloat16*>(a.g.dq.data) +
+                                 (span.query_row + m * Config::kQueries) * a.g.dq.stride + h * a.p.width,
+                         .stride = a.g.dq.stride,
+                         .rows = span.queries - m * Config::kQueries,
+                         .width = a.p.width,
+                         .accumulate = a.g.dq.accumulate};
+  store_direct(c, a.p.scale, warp % Config::kRowWarps * 16, warp / Config::kRowWarps * Config::kQueryColumns, window);
+}
+
+// What a block does, in pieces: the head it works on, the chunk of queries, the tile of keys, and one tile of both.
+template <class Config, bool kExtras>
+class BackwardBlock {
+ public:
+  __device__ __forceinline__ BackwardBlock(const BackwardKernelParams& a, unsigned char* shared)
+      : a_(a),
+        shared_(shared),
+        k_tile_(shared_address(shared)),
+        stats_(reinterpret_cast<float*>(shared + Config::kStatsAt)),
+        lane_(threadIdx.x & 31),
+        warp_(__shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0)),
+        key_row_(warp_ % Config::kKeyWarps * 16),
+        column_(warp_ / Config::kKeyWarps * Config::kColumns),
+        part_(blockIdx.x % a.parts),
+        head_(blockIdx.x / a.parts),
+        h_(head_ % a.p.heads),
+        span_(span_of(a.p, head_ / a.p.heads)),
+        query_tiles_(ceil_div(span_.queries, Config::kQueries)),
+        bias_(a.p, head_ / a.p.heads, h_),
+        dropout_(a.p, head_ / a.p.heads, h_),
+        copy_q_(rows_of(a.p.q, span_.query_row, a.p.q_stride), a.p.q_stride, a.p.width),
+        copy_dy_(rows_of(a.g.dy, span_.query_row, dy_stride()), dy_stride(), a.p.width),
+        row_stats_(a.stats + (stat_kind() * a.p.heads + h_) * a.p.query_rows + span_.query_row + stat_row()) {}
+
+  __device__ __forceinline__ void run() {
+    const int tiles = Config::kChunk > 0 ? Config::kChunk : max(query_tiles_, 1);
+    for (chunk_ = 0; chunk_ == 0 || chunk_ < query_tiles_; chunk_ += tiles) {
+      chunk_end_ = min(chunk_ + tiles, query_tiles_);
+      const bool last_chunk = chunk_end_ == query_tiles_;
+      arriving_ = false;
+      for (n_ = part_; n_ == 0 || n_ * Config::kKeys < span_.keys; n_ += a_.parts) {
+        const int seen_from = first_tile<Config>(span_, a_.parts, n_);
+        const int begin = max(chunk_, min(seen_from, query_tiles_));
+        if (begin >= chunk_end_ && !last_chunk) break;  // nor will the tiles behind it be seen
+        Keys keys;
+        begin_keys(keys, begin, seen_from);
+        if (begin < chunk_end_) walk_queries(keys, begin);
+        ask_for_next_keys();
+        end_keys(keys, last_chunk);
+      }
+      if constexpr (Config::kChunk > 0) store_chunk();
+    }
+    if constexpr (kSums)
+      if (a_.g.sums) sums_.leave(a_.p, a_.g, head_, dropout_.scale, shared_);
+  }
+
+ private:
+  using Products = typename Config::Products;
+  using KeyTile = typename Config::KeyTile;
+  using QueryTile = typename Config::QueryTile;
+  using ScoreTile = typename Config::ScoreTile;
+  static constexpr bool kSums = Config::kLeavesSums && !kExtras;  // dropout and bias take the last registers
+
+  // A tile of keys, as far as this thread is concerned.
+  struct Keys {
+    float dk[Config::kColumns / 8][4], dv[Config::kColumns / 8][4];
+    std::uint32_t k_rows[Config::kKeepKeys ? Config::kWidth / 16 : 1][4];
+    std::uint32_t v_rows[Config::kKeepKeys ? Config::kWidth / 16 : 1][4];
+    int mine;       // this thread's rows: mine, mine + 8
+    int starts[2];  // the first queries that see them
+    int open;       // queries from here on see all keys of the tile,
+    int closed;     // and before here none of the rows that multiply together
+  };
+
+  __device__ __forceinline__ std::int64_t dy_stride() const {
+    return static_cast<std::int64_t>(a_.p.heads) * a_.p.width;
+  }
+  __device__ __forceinline__ const __nv_bfloat16* rows_of(const void* data, std::int64_t row,
+                                                          std::int64_t stride) const {
+    return static_cast<const __nv_bfloat16*>(data) + row * stride + h_ * a_.p.width;
+  }
+  // Threads [0, kQueries) bring the queries' log-sum-exps, the next as many their deltas.
+  __device__ __forceinline__ static int stat_row() { return threadIdx.x % Config::kQueries; }
+  __device__ __forceinline__ static int stat_kind() { return threadIdx.x / Config::kQueries; }
+  __device__ __forceinline__ std::uint32_t v_tile() const { return k_tile_ + KeyTile::kBytes; }
+  __device__ __forceinline__ std::uint32_t query_stage(int m) const {
+    return v_tile() + KeyTile::kBytes + (m & 1) * Config::kStage;
+  }
+  __device__ __forceinline__ float* chunk_sums(int m) const {
+    return reinterpret_cast<float*>(shared_ + Config::kSumsAt) + warp_ * (Config::kQueryColumns / 8) * kFragmentStride +
+           lane_ * 4 + (m - chunk_) * Config::kTileFloats;
+  }
+
+  __device__ __forceinline__ void load_queries(int m) const {
+    const int row = m * Config::kQueries, valid = span_.queries - row;
+    copy_q_(query_stage(m), row, valid);
+    copy_dy_(query_stage(m) + QueryTile::kBytes, row, valid);
+    if (stat_kind() < 2)
+      copy_async_word(shared_address(stats_ + (m & 1) * 2 * Config::kQueries + threadIdx.x),
+                      stat_row() < valid ? row_stats_ + row : a_.stats, stat_row() < valid);
+    copy_async_commit();
+  }
+
+  // Tile n of keys, and the first queries that see it.
+  __device__ __forceinline__ void load_keys(int n, int m) const {
+    const AttentionParams& p = a_.p;
+    const int row = n * Config::kKeys, valid = span_.visible - row;
+    using Copier = TileCopier<KeyTile, Config::kThreads>;
+    Copier(rows_of(p.k, span_.key_row, p.k_stride), p.k_stride, p.width)(k_tile_, row, valid);
+    Copier(rows_of(p.v, span_.key_row, p.v_stride), p.v_stride, p.width)(v_tile(), row, valid);
+    load_queries(m);
+  }
+
+  __device__ __forceinline__ void begin_keys(Keys& keys, int begin, int seen_from) {
+    const bool seen = begin < chunk_end_;
+    if (seen && !arriving_) load_keys(n_, begin);
+    if (Config::kChunk > 0 && seen_from < chunk_) {
+      load_sums(keys.dk, key_sums<Config>(a_, head_, n_));
+      load_sums(keys.dv, key_sums<Config>(a_, head_, n_) + Config::kKeys * Config::kWidth);
+    } else {
+      clear(keys.dk);
+      clear(keys.dv);
+    }
+    if constexpr (Config::kKeepKeys) {
+      if (seen) {
+        copy_async_wait();
+        __syncthreads();
+        load_operand<KeyTile>(keys.k_rows, k_tile_, key_row_);
+        load_operand<KeyTile>(keys.v_rows, v_tile(), key_row_);
+      }
+    }
+    const int key = n_ * Config::kKeys;
+    keys.mine = key + key_row_ + lane_ / 4;
+    keys.starts[0] = query_start(span_, keys.mine), keys.starts[1] = query_start(span_, keys.mine + 8);
+    keys.open = query_start(span_, key + Config::kKeys - 1);
+    keys.closed = query_start(span_, key + (Products::kGroups ? key_row_ & ~63 : key_row_));
+  }
+
+  // dq of tile m: fetch what was summed, multiply, put back.
+  __device__ __forceinline__ void fetch_dq(int m) {
+    if (n_ == part_)
+      clear(dq_);
+    else if constexpr (Config::kChunk > 0)
+      load_shared(dq_, chunk_sums(m));
+    else
+      load_sums(dq_, query_sums<Config>(a_, part_, head_, m));
+  }
+  __device__ __forceinline__ void multiply_dq(int m) {
+    Products::template add_columns_times_columns<ScoreTile, KeyTile>(
+        dq_, k_tile_ + Config::kScoresAt + (m & 1) * ScoreTile::kBytes, warp_ % Config::kRowWarps * 16, k_tile_,
+        warp_ / Config::kRowWarps * Config::kQueryColumns);
+  }
+  __device__ __forceinline__ void put_dq(int m) {
+    if constexpr (Config::kChunk > 0) {
+      store_shared(dq_, chunk_sums(m));
+    } else {
+      const int next = n_ + a_.parts;
+      const bool last = next * Config::kKeys >= span_.keys || first_tile<Config>(span_, a_.parts, next) > m;
+      if (!last || a_.parts > 1)
+        store_sums(dq_, query_sums<Config>(a_, part_, head_, m));
+      else if (a_.g.dq.data)
+        store_queries<Config>(dq_, a_, span_, h_, m);
+    }
+  }
+
+  __device__ __forceinline__ void walk_queries(Keys& keys, int begin) {
+    step<true>(keys, begin);
+    for (int m = begin + 1; m < chunk_end_; ++m) step<false>(keys, m);
+    fetch_dq(chunk_end_ - 1);
+    Products::publish();
+    __syncthreads();
+    Products::begin();
+    multiply_dq(chunk_end_ - 1);
+    Products::commit();
+    Products::template wait<0>(dq_);
+    put_dq(chunk_end_ - 1);
+    __syncthreads();  // all tiles have been read
+  }
+
+  // Tile m, and dq of the tile before. The first is compiled apart: products in flight must not be conditional.
+  template <bool kFirst>
+  __device__ __forceinline__ void step(Keys& keys, int m) {
+    const int query = m * Config::kQueries;
+    if constexpr (!kFirst) fetch_dq(m - 1);
+    copy_async_wait();
+    Products::publish();
+    __syncthreads();
+    if (m + 1 < chunk_end_) load_queries(m + 1);
+    std::uint32_t ds_operand[Config::kQueries / 16][4];
+    // A group has nothing to do for its first tile at most; one that has, for others, is merely slow.
+    if ((!Products::kGroups || kFirst) && query + Config::kQueries <= keys.closed) {
+      if constexpr (!kFirst) multiply_dq(m - 1);
+#pragma unroll
+      for (int i = 0; i < Config::kQueries / 16; ++i)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) ds_operand[i][e] = 0;
+    } else {
+      differentiate<kFirst>(keys, m, ds_operand);
+    }
+    if (column_ == 0)
+      store_operand<ScoreTile>(ds_operand, shared_ + Config::kScoresAt + (m & 1) * ScoreTile::kBytes, key_row_);
+    if constexpr (!kFirst) {
+      Products::template wait<0>(dq_, keys.dk, keys.dv);
+      put_dq(m - 1);
+    }
+  }
+
+  // The tile's share of dk and dv, and the gradient of its scores.
+  template <bool kFirst>
+  __device__ __forceinline__ void differentiate(Keys& keys, int m,
+                                                std::uint32_t (&ds_operand)[Config::kQueries / 16][4]) {
+    constexpr int kQueries8 = Config::kQueries / 8;
+    const int query = m * Config::kQueries;
+    const std::uint32_t q_tile = query_stage(m), dy_tile = q_tile + QueryTile::kBytes;
+    const float *lse = stats_ + (m & 1) * 2 * Config::kQueries, *delta = lse + Config::kQueries;
+    const float factor = a_.p.scale * kLog2E;
+    float s[kQueries8][4], dp[kQueries8][4];
+    if constexpr (!kFirst) Products::hold(dq_);
+    Products::begin();
+    if constexpr (Config::kKeepKeys)
+      Products::template times_rows<QueryTile>(s, keys.k_rows, q_tile);
+    else
+      Products::template rows_times_rows<KeyTile, QueryTile>(s, k_tile_, key_row_, q_tile);
+    Products::commit();
+    if constexpr (Config::kKeepKeys)
+      Products::template times_rows<QueryTile>(dp, keys.v_rows, dy_tile);
+    else
+      Products::template rows_times_rows<KeyTile, QueryTile>(dp, v_tile(), key_row_, dy_tile);
+    Products::commit();
+    if constexpr (!kFirst) multiply_dq(m - 1);
+    Products::commit();
+    Products::template wait<2>(s);
+    if constexpr (kExtras) bias_transposed(s, factor, bias_, query, keys.mine, span_);
+    weigh(s, kExtras ? 1.0f : factor, lse);
+    if (query < keys.open) mask_weights(s, query, keys.starts);
+    std::uint32_t operand[Config::kQueries / 16][4];
+    std::uint32_t keep = 0;
+    if (kExtras && dropout_.on) {
+      keep = dropout_.template keeps_columns<kQueries8>(query, keys.mine);
+      to_operand_dropped(s, keep, operand);
+    } else {
+      to_operand(s, operand);
+    }
+    Products::hold(s);
+    Products::hold(operand);
+    Products::template wait<1>(dp);
+    Products::begin();
+    Products::template add_times_columns<QueryTile>(keys.dv, operand, dy_tile, column_);
+    Products::commit();
+    if (kExtras && dropout_.on) drop_gradients(dp, keep, dropout_.scale);
+    score_gradients(s, dp, delta);
+    to_operand(dp, ds_operand);
+    Products::begin();
+    Products::template add_times_columns<QueryTile>(keys.dk, ds_operand, q_tile, column_);
+    Products::commit();
+    if constexpr (kFirst) Products::template wait<0>(keys.dk, keys.dv);
+  }
+
+  __device__ __forceinline__ void ask_for_next_keys() {
+    arriving_ = false;
+    if constexpr (Config::kEarlyKeys) {
+      const int next = n_ + a_.parts;
+      if (next * Config::kKeys >= span_.keys) return;
+      const int begin = max(chunk_, min(first_tile<Config>(span_, a_.parts, next), query_tiles_));
+      arriving_ = begin < chunk_end_;
+      if (arriving_) load_keys(next, begin);
+    }
+  }
+
+  __device__ __forceinline__ RowWindow key_window(const AttentionGradient& to) const {
+    const int key = n_ * Config::kKeys;
+    return {.data = static_cast<__nv_bfloat16*>(to.data) + (span_.key_row + key) * to.stride + h_ * a_.p.width,
+            .stride = to.stride,
+            .rows = span_.keys - key,
+            .width = a_.p.width,
+            .accumulate = to.accumulate};
+  }
+
+  // dk and dv of the tile leave, or wait for the next chunk.
+  __device__ __forceinline__ void end_keys(const Keys& keys, bool last_chunk) {
+    if (last_chunk) {
+      if constexpr (kSums)
+        if (a_.g.sums) sums_.dk.add(keys.dk), sums_.dv.add(keys.dv);
+      const float k_factors[2] = {a_.p.scale, a_.p.scale}, v_factors[2] = {dropout_.scale, dropout_.scale};
+      unsigned char* way_out = shared_ + (Config::kEarlyKeys ? Config::kScoresAt : 0);
+      const AttentionGradient &dk = a_.g.dk, &dv = a_.g.dv;
+      if (dk.data) store_rows<KeyTile>(keys.dk, k_factors, way_out, key_row_, column_ / 8, key_window(dk));
+      if (dv.data)
+        store_rows<KeyTile>(keys.dv, v_factors, way_out + KeyTile::kBytes, key_row_, column_ / 8, key_window(dv));
+      if constexpr (!Config::kEarlyKeys) __syncthreads();
+    } else if constexpr (Config::kChunk > 0) {
+      store_sums(keys.dk, key_sums<Config>(a_, head_, n_));
+      store_sums(keys.dv, key_sums<Config>(a_, head_, n_) + Config::kKeys * Config::kWidth);
+    }
+  }
+
+  // The chunk's dq is complete, or this part's share of it.
+  __device__ __forceinline__ void store_chunk() {
+    for (int m = max(chunk_, first_tile<Config>(span_, a_.parts, part_)); m < chunk_end_ && a_.g.dq.data; ++m) {
+      load_shared(dq_, chunk_sums(m));
+      if constexpr (kSums)
+        if (a_.g.sums) sums_.dq.add(dq_);
+      if (a_.parts > 1)
+        store_sums(dq_, query_sums<Config>(a_, part_, head_, m));
+      else
+        store_queries<Config>(dq_, a_, span_, h_, m);
+    }
+  }
+
+  const BackwardKernelParams& a_;
+  unsigned char* shared_;
+  std::uint32_t k_tile_;
+  float* stats_;  // [stage][lse, delta][kQueries]
+  int lane_, warp_, key_row_, column_;
+  int part_, head_, h_;
+  AttentionSpan span_;
+  int query_tiles_;
+  BiasReader bias_;
+  WeightDropout dropout_;
+  TileCopier<QueryTile, Config::kThreads> copy_q_, copy_dy_;
+  const float* row_stats_;
+  int chunk_ = 0, chunk_end_ = 0;  // tiles of queries
+  int n_ = 0;                      // the tile of keys
+  bool arriving_ = false;          // it has been asked for
+  float dq_[Config::kQueryColumns / 8][4];
+  HeadSums<Config> sums_;
+};
+
+}  // namespace attend::cuda

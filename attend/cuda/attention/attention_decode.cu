@@ -1,0 +1,157 @@
+// Attention of a few queries over many keys, as in decoding: nothing to multiply by tiles, so the keys are read once
+// with all threads of a block, D/8 lanes a key and four keys in flight each, and the partial softmaxes are joined at
+// the end. One block for each query of a head: 512 threads hold 256 keys of width 64 at a time.
+#include "attend/cuda/attention/attention_mask.cuh"
+#include "attend/cuda/early_launch.cuh"
+#include "attend/cuda/element.cuh"
+#include "attend/cuda/launch.cuh"
+#include "attend/cuda/rows/block.cuh"
+
+namespace attend::cuda {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int kAtOnce = 4;  // keys in flight a lane group
+
+template <class T>
+__device__ __forceinline__ void load_eight(const T* from, float (&x)[8]) {
+  if constexpr (sizeof(T) == 2) {
+    load<8>(from, x);
+  } else {
+    float low[4], high[4];
+    load<4>(from, low);
+    load<4>(from + 4, high);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) x[e] = low[e], x[e + 4] = high[e];
+  }
+}
+
+// A softmax under way: o is this lane's 8 columns of Σ 2^(score - maximum) v.
+struct Partial {
+  float maximum = -INFINITY, sum = 0;
+  float o[8] = {};
+};
+
+__device__ __forceinline__ void rescale(Partial& x, float maximum) {
+  if (maximum <= x.maximum) return;
+  const float factor = exp2f(x.maximum - maximum);
+  x.maximum = maximum;
+  x.sum *= factor;
+#pragma unroll
+  for (int e = 0; e < 8; ++e) x.o[e] *= factor;
+}
+
+// Joins what lane groups `step` lanes apart have found.
+__device__ __forceinline__ void join(Partial& x, int step) {
+  const float maximum = fmaxf(x.maximum, __shfl_xor_sync(0xffffffffu, x.maximum, step));
+  if (maximum != -INFINITY) rescale(x, maximum);
+  x.sum += __shfl_xor_sync(0xffffffffu, x.sum, step);
+#pragma unroll
+  for (int e = 0; e < 8; ++e) x.o[e] += __shfl_xor_sync(0xffffffffu, x.o[e], step);
+}
+
+template <class T, int kLanes>
+__global__ void __launch_bounds__(kThreads) attention_decode(const AttentionParams p) {
+  constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / kWarp;
+  __shared__ float maxima[kWarps], sums[kWarps];
+  __shared__ float columns[kWarps][kLanes * 8 + 1];
+  wait_for_kernel_before();
+  let_next_kernel_start();
+  const int t = blockIdx.x % p.queries, head = blockIdx.x / p.queries, b = head / p.heads, h = head % p.heads;
+  const AttentionSpan span = span_of(p, b);
+  if (t >= span.queries) return;
+  const int group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
+  const bool inside = lane * 8 < p.width;
+  const int column = h * p.width + (inside ? lane * 8 : 0), limit = max(0, key_limit(span, t));
+  const auto* k = static_cast<const T*>(p.k) + span.key_row * p.k_stride + column;
+  const auto* v = static_cast<const T*>(p.v) + span.key_row * p.v_stride + column;
+  const BiasReader bias(p, b, h);
+  const std::int64_t row = span.query_row + t;
+
+  float q[8];
+  load_eight(static_cast<const T*>(p.q) + row * p.q_stride + column, q);
+#pragma unroll
+  for (int e = 0; e < 8; ++e) q[e] *= inside ? p.scale * kLog2E : 0.0f;
+
+  Partial mine;
+  for (int first = 0; first < limit; first += kGroups * kAtOnce) {  // the same number of steps for every lane
+    float values[kAtOnce][8], scores[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int s = first + i * kGroups + group, at = min(s, limit - 1);
+      float keys[8];
+      load_eight(k + at * p.k_stride, keys);
+      load_eight(v + at * p.v_stride, values[i]);
+      scores[i] = 0;
+#pragma unroll
+      for (int e = 0; e < 8; ++e) scores[i] = fmaf(q[e], keys[e], scores[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int s = first + i * kGroups + group;
+#pragma unroll
+      for (int step = kLanes / 2; step > 0; step /= 2) scores[i] += __shfl_xor_sync(0xffffffffu, scores[i], step);
+      if (s >= limit)
+        scores[i] = -INFINITY;
+      else if (p.bias)
+        scores[i] += kLog2E * bias.at(t, s);
+    }
+    float maximum = mine.maximum;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) maximum = fmaxf(maximum, scores[i]);
+    if (maximum == -INFINITY) continue;
+    rescale(mine, maximum);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const float weight = exp2f(scores[i] - maximum);
+      mine.sum += weight;
+#pragma unroll
+      for (int e = 0; e < 8; ++e) mine.o[e] = fmaf(weight, values[i][e], mine.o[e]);
+    }
+  }
+
+  // First the groups of a warp, then the warps.
+#pragma unroll
+  for (int step = kLanes; step < kWarp; step *= 2) join(mine, step);
+  const int warp = threadIdx.x / kWarp;
+  const bool speaks = threadIdx.x % kWarp < kLanes;
+  if (speaks && lane == 0) maxima[warp] = mine.maximum;
+  __syncthreads();
+  float maximum = -INFINITY;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) maximum = fmaxf(maximum, maxima[w]);
+  if (maximum != -INFINITY) rescale(mine, maximum);
+  if (speaks && lane == 0) sums[warp] = mine.sum;
+  if (speaks)
+#pragma unroll
+    for (int e = 0; e < 8; ++e) columns[warp][lane * 8 + e] = mine.o[e];
+  __syncthreads();
+  float sum = 0;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) sum += sums[w];
+  if (threadIdx.x == 0) p.lse[row * p.heads + h] = sum > 0 ? (maximum + log2f(sum)) * kLn2 : -INFINITY;
+  if (static_cast<int>(threadIdx.x) < p.width) {
+    float o = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) o += columns[w][threadIdx.x];
+    static_cast<T*>(p.y)[(row * p.heads + h) * p.width + threadIdx.x] = from_float<T>(sum > 0 ? o / sum : 0.0f);
+  }
+}
+
+template <class T>
+void launch(const AttentionParams& p, cudaStream_t stream) {
+  const int blocks = p.queries * p.batch * p.heads;
+  const auto kernel = p.width <= 32    ? attention_decode<T, 4>
+                      : p.width <= 64  ? attention_decode<T, 8>
+                      : p.width <= 128 ? attention_decode<T, 16>
+                                       : attention_decode<T, 32>;
+  launch_early(true, kernel, static_cast<unsigned>(blocks), kThreads, stream, p);
+}
+
+}  // namespace
+
+void launch_attention_forward_decode(const AttentionParams& p, cudaStream_t stream) {
+  p.bf16 ? launch<bf16>(p, stream) : launch<float>(p, stream);
+}
+
+}  // namespace attend::cuda

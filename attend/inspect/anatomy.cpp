@@ -1,0 +1,139 @@
+#include "attend/inspect/anatomy.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/models/transformer.h"
+#include "attend/nn/attention.h"
+#include "attend/nn/feed_forward.h"
+#include "attend/nn/layers.h"
+#include "attend/nn/parameter.h"
+
+namespace attend::tasks {
+
+namespace {
+
+// Walks through a model as its visit() lists it, and writes down the sublayers it meets.
+class Finder {
+ public:
+  Finder(Anatomy& anatomy, std::string stack) : anatomy_(anatomy), stack_(std::move(stack)) {}
+
+  template <class Module>
+  void walk(Module& module, const std::string& path) {
+    module.visit([&]<class Member>(std::string_view name, Member&& member) {
+      const std::string here = nn::joined_name(path, name);
+      if constexpr (requires { member.begin(); }) {
+        layer_ = 0;
+        for (auto& layer : member) walk_layer(layer, fmt::format("{}.{}", here, layer_));
+      } else if constexpr (requires { found(member, here); }) {
+        found(member, here);
+      } else if constexpr (requires { member.visit([](auto&&...) {}); }) {
+        if (name == "encoder" || name == "decoder") stack_ = name;  // the two of a Transformer
+        walk(member, here);
+      }
+    });
+  }
+
+ private:
+  // Norm number n belongs to sublayer number n, in whatever order the files have them.
+  template <class Layer>
+  void walk_layer(Layer& layer, const std::string& path) {
+    const std::size_t first = anatomy_.attention.size();
+    norms_.clear();
+    walk(layer, path);
+    check(norms_.size() == anatomy_.attention.size() - first + 1, "look: {} has {} norms", path, norms_.size());
+    for (std::size_t i = first; i < anatomy_.attention.size(); ++i) anatomy_.attention[i].norm = norms_[i - first];
+    anatomy_.feed_forward.back().norm = norms_.back();
+    ++layer_;
+  }
+  void found(const nn::SelfAttention& attention, const std::string& path) {
+    anatomy_.width = attention.config().width, anatomy_.input_major = attention.config().input.input_major;
+    add(attention.config(), "self", path);
+  }
+  void found(const nn::CrossAttention& attention, const std::string& path) { add(attention.config(), "cross", path); }
+  void found(const nn::FeedForward& feed_forward, const std::string& path) {
+    const nn::FeedForwardConfig& config = feed_forward.config();
+    anatomy_.activation = config.activation;
+    anatomy_.feed_forward.push_back({.stack = stack_,
+                                     .layer = layer_,
+                                     .expand = nn::joined_name(path, config.expand_name),
+                                     .contract = nn::joined_name(path, config.contract_name)});
+  }
+  void found(const nn::LayerNorm& norm, const std::string& path) {
+    norms_.push_back(path), anatomy_.norm_eps = norm.eps();
+  }
+  void add(const nn::AttentionConfig& config, const char* kind, const std::string& path) {
+    anatomy_.attention.push_back({.place = {stack_, kind, layer_},
+                                  .heads = config.heads,
+                                  .label = config.label,
+                                  .input_weight = nn::joined_name(path, config.input_name + "weight"),
+                                  .input_bias = nn::joined_name(path, config.input_name + "bias"),
+                                  .output = nn::joined_name(path, config.output_name)});
+  }
+
+  Anatomy& anatomy_;
+  std::string stack_;
+  std::int64_t layer_ = 0;
+  std::vector<std::string> norms_;
+};
+
+}  // namespace
+
+const Anatomy::Attention& Anatomy::at(const AttentionPlace& place, std::int64_t head) const {
+  for (const Attention& one : attention)
+    if (one.place == place && head >= 0 && head < one.heads) return one;
+  fail("there is no head {} of {} {} {}", head, place.stack, place.kind, place.layer);
+}
+
+const Anatomy::FeedForward& Anatomy::feed_forward_of(const std::string& stack, std::int64_t layer) const {
+  for (const FeedForward& one : feed_forward)
+    if (one.stack == stack && one.layer == layer) return one;
+  fail("there is no layer {} {}", stack, layer);
+}
+
+Anatomy anatomy_of(const models::Seq2Seq& model) {
+  Anatomy anatomy;
+  const auto* transformer = dynamic_cast<const models::Transformer*>(&model);
+  if (!transformer) {
+    anatomy.family = "rnn";
+    if (!model.alignment_label().empty())
+      anatomy.attention.push_back({.place = {}, .heads = 1, .label = model.alignment_label()});
+    return anatomy;
+  }
+  models::Transformer shape(transformer->settings());
+  anatomy.family = "transformer", anatomy.pre_norm = transformer->settings().pre_norm;
+  Finder(anatomy, "").walk(shape, "");
+  // Pictures show one kind after another.
+  std::stable_partition(anatomy.attention.begin(), anatomy.attention.end(),
+                        [](const Anatomy::Attention& one) { return one.place.kind == "self"; });
+  return anatomy;
+}
+
+Anatomy anatomy_of(const models::GPT2Config& config, const std::string& prefix) {
+  Anatomy anatomy{.family = "gpt2", .pre_norm = true};
+  models::GPT2 shape(config);
+  Finder(anatomy, "decoder").walk(shape, prefix);
+  return anatomy;
+}
+
+Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix) {
+  Anatomy anatomy{.family = "bert"};
+  models::Bert shape(config, models::Bert::Pooler::without);
+  Finder(anatomy, "encoder").walk(shape, prefix);
+  return anatomy;
+}
+
+Anatomy anatomy_of(const Json& config, const std::string& what) {
+  const auto found = config.is_object() ? config.find("model_type") : config.end();
+  const std::string type = found != config.end() && found->is_string() ? found->get<std::string>() : "";
+  if (type == "gpt2") return anatomy_of(models::gpt2_config(config, what), "");
+  if (type == "bert" || type == "roberta" || type == "distilbert")
+    return anatomy_of(models::bert_config(config, what), "");
+  return anatomy_of(*models::make_seq2seq(config, what));
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,62 @@
+// Where the parts of a model's layers are among its parameters, and in which order they are put together: what walking
+// through a layer step by step (inspect_trace.h) and switching parts of it off (inspect_weights.h) need to know, so
+// that both work for every model. All of it comes from the model's own visit().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/models/bert.h"
+#include "attend/models/gpt2.h"
+#include "attend/models/seq2seq.h"
+#include "attend/tensor/activation.h"
+
+namespace attend::tasks {
+
+// One attention of a model: stack "encoder" or "decoder", kind "self" or "cross".
+struct AttentionPlace {
+  std::string stack = "decoder", kind = "cross";
+  std::int64_t layer = 0;
+  bool operator==(const AttentionPlace&) const = default;
+};
+
+struct Anatomy {
+  struct Attention {
+    AttentionPlace place;
+    std::int64_t heads = 0;
+    std::string label = {};                          // under which a probe sees its weights
+    std::string input_weight = {}, input_bias = {};  // queries, keys and values in one; empty in a recurrent network
+    std::string output = {}, norm = {};              // the names go on with ".weight" and ".bias"
+  };
+  struct FeedForward {
+    std::string stack;
+    std::int64_t layer = 0;
+    std::string expand, contract, norm = {};
+  };
+
+  std::vector<Attention> attention = {};  // encoder, decoder self, cross; by layer
+  std::vector<FeedForward> feed_forward = {};
+  std::string family = {};  // "transformer", "gpt2", "bert", "rnn": whose lines of code compute it (source_lines.h)
+  std::int64_t width = 0;
+  bool pre_norm = false, input_major = false;  // input_major: weights are [in, out]
+  float norm_eps = 1e-5f;
+  Activation activation = Activation::relu;
+
+  bool has_layers() const { return !feed_forward.empty(); }
+  // Throw Error for what is not there.
+  const Attention& at(const AttentionPlace& place, std::int64_t head = 0) const;
+  const FeedForward& feed_forward_of(const std::string& stack, std::int64_t layer) const;
+};
+
+// A Transformer, or a recurrent network, whose only attention is the decoder's cross-attention 0.
+Anatomy anatomy_of(const models::Seq2Seq& model);
+// prefix: under which name the parameters of the model are, "transformer" or nothing.
+Anatomy anatomy_of(const models::GPT2Config& config, const std::string& prefix);
+Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix);
+
+// Of the model that a config.json describes, which messages call `what`; parameters under no prefix.
+Anatomy anatomy_of(const Json& config, const std::string& what);
+
+}  // namespace attend::tasks

@@ -1,0 +1,70 @@
+#include "attend/inspect/parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attend/base/error.h"
+#include "attend/base/unicode/unicode.h"
+
+namespace attend::tasks {
+
+void check_text(const std::string& text) {
+  check(!find_invalid_utf8(text), "the text is not UTF-8");
+  check(text.find_first_not_of(" \t\r\n") != std::string::npos, "there is no text");
+}
+
+std::vector<std::size_t> kept_tokens(std::size_t count, std::span<const std::int64_t> masked) {
+  std::vector<std::size_t> kept;
+  for (const std::int64_t token : masked)
+    check(token >= 0 && token < static_cast<std::int64_t>(count), "there is no source token {}", token);
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::find(masked.begin(), masked.end(), static_cast<std::int64_t>(i)) == masked.end()) kept.push_back(i);
+  check(!kept.empty(), "every source token is masked");
+  return kept;
+}
+
+std::vector<Candidate> candidates_of(std::span<const float> logits, const CandidateOptions& options) {
+  std::vector<std::int32_t> ids;
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(logits.size()); ++id)
+    if (!options.allowed || options.allowed(id)) ids.push_back(id);
+  const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(std::min(options.count, ids.size()));
+  std::partial_sort(ids.begin(), middle, ids.end(), [&](std::int32_t a, std::int32_t b) {
+    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    return x > y || (x == y && a < b);
+  });
+  std::vector<Candidate> candidates;
+  for (auto id = ids.begin(); id != middle; ++id)
+    candidates.push_back({*id, options.name(*id), std::exp(logits[static_cast<std::size_t>(*id)] - options.log_sum)});
+  return candidates;
+}
+
+float log_sum_of(std::span<const float> logits) {
+  const float most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(static_cast<double>(logit - most));
+  return most + static_cast<float>(std::log(sum));
+}
+
+SeenAttention spread(const Anatomy::Attention& attention, const view::Collector& collector, const Spread& over) {
+  SeenAttention seen{attention.place, attention.heads, over.all_rows, over.all_columns};
+  const view::AttentionWeights& weights = collector.at(attention.label);
+  seen.weights.assign(static_cast<std::size_t>(seen.heads) * seen.rows * seen.columns, 0.0f);
+  check(weights.values.size() == static_cast<std::size_t>(seen.heads) * over.rows.size() * over.columns.size(),
+        "look: {} weights of {} for {} rows and {} columns", weights.values.size(), attention.label, over.rows.size(),
+        over.columns.size());
+  const float* from = weights.values.data();
+  for (std::size_t h = 0; h < static_cast<std::size_t>(seen.heads); ++h)
+    for (const std::size_t row : over.rows)
+      for (const std::size_t column : over.columns)
+        seen.weights[(h * seen.rows + row) * seen.columns + column] = *from++;
+  return seen;
+}
+
+std::vector<std::size_t> all_of(std::size_t count) {
+  std::vector<std::size_t> result(count);
+  std::iota(result.begin(), result.end(), std::size_t{0});
+  return result;
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,239 @@
+#include "attend/inspect/translation.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/inspect/parts.h"
+#include "attend/inspect/trace.h"
+#include "attend/inspect/weights.h"
+#include "attend/models/transformer.h"
+#include "attend/nn/position.h"
+#include "attend/nn/sequences.h"
+#include "attend/tasks/pieces.h"
+#include "attend/view/collector.h"
+
+namespace attend::tasks {
+
+namespace {
+
+constexpr float kAlpha = 0.6f;  // of the length penalty, as the translator has it
+
+nn::Sequences one_sequence(Backend& backend, const std::vector<std::int32_t>& ids,
+                           const std::vector<std::int32_t>& positions = {}) {
+  const Tensor length = make_tensor(backend, {1}, DType::i32);
+  upload(length, std::vector<std::int32_t>{static_cast<std::int32_t>(ids.size())});
+  nn::Sequences result{.ids = nn::row_of(backend, ids), .lengths = length};
+  if (!positions.empty()) result.positions = nn::row_of(backend, positions);
+  return result;
+}
+
+// What the decoder reads: the target moved right by one.
+std::vector<std::int32_t> shifted(std::int32_t start, const std::vector<std::int32_t>& target) {
+  std::vector<std::int32_t> inputs{start};
+  if (!target.empty()) inputs.insert(inputs.end(), target.begin(), target.end() - 1);
+  return inputs;
+}
+
+}  // namespace
+
+TranslationInspector::TranslationInspector(std::unique_ptr<LoadedTranslator> loaded, Backend& backend)
+    : loaded_(std::move(loaded)), backend_(backend), banned_(static_cast<std::size_t>(loaded_->model->vocabulary())) {
+  start_ = loaded_->translator.start(), end_ = loaded_->translator.end();
+  for (const std::int32_t id : loaded_->translator.banned()) banned_[static_cast<std::size_t>(id)] = 1;
+  anatomy_ = anatomy_of(*loaded_->model);
+  card_ = {.kind = "translation",
+           .config = loaded_->model->config(),
+           .vocabulary = loaded_->model->vocabulary(),
+           .parameters = loaded_->parameters.count(),
+           .max_tokens = loaded_->model->max_length() - 1,
+           .start = std::string(loaded_->tokenizer.id_to_token(start_).value_or(kStartToken)),
+           .example = "I am a student of music."};
+  if (const auto* transformer = dynamic_cast<const models::Transformer*>(loaded_->model.get()))
+    card_.positions = transformer->settings().positions;
+}
+
+std::vector<std::int32_t> TranslationInspector::encode(const std::string& text) const {
+  check_text(text);
+  std::vector<std::int32_t> ids = loaded_->tokenizer.encode_ids(text, {.add_special_tokens = false});
+  check(!ids.empty(), "there is no text");
+  check(static_cast<std::int64_t>(ids.size()) <= card_.max_tokens, "the text has {} tokens, the model reads only {}",
+        ids.size(), card_.max_tokens);
+  ids.push_back(end_);
+  return ids;
+}
+
+TranslationInspector::Source TranslationInspector::prepare(const std::vector<std::int32_t>& ids,
+                                                           const Ablation& ablation) const {
+  Source source{.ids = {}, .kept = kept_tokens(ids.size(), ablation.masked), .sequences = {}, .longest = 0};
+  std::vector<std::int32_t> positions;
+  for (const std::size_t i : source.kept) {
+    source.ids.push_back(ids[i]);
+    positions.push_back(ablation.positions ? static_cast<std::int32_t>(i) : 0);
+  }
+  source.sequences = one_sequence(backend_, source.ids, positions);
+  source.longest = std::min(loaded_->model->max_length(), 2 * (static_cast<std::int64_t>(source.ids.size()) - 1) + 50);
+  return source;
+}
+
+Inspection TranslationInspector::inspect(const std::string& text, const InspectOptions& options) {
+  check(options.beams >= 1 && options.beams <= 16, "beams must be 1 to 16, not {}", options.beams);
+  Inspection result;
+  result.source_ids = encode(text);
+  result.source = labels(result.source_ids, true);
+  const Source source = prepare(result.source_ids, options.ablation);
+  const WeightEdits edits(loaded_->parameters, options.ablation, anatomy_);
+  if (options.prefix)
+    walk(source, *options.prefix, options, result);
+  else
+    search(source, options, result);
+  std::span<const std::int32_t> words = result.target_ids;
+  if (result.finished) words = words.first(words.size() - 1);
+  result.target = pieces_of(loaded_->tokenizer, words);
+  if (result.finished) result.target.push_back(fmt::format(" {}", kEndToken));
+  result.text = loaded_->tokenizer.decode(words);
+  std::replace_if(
+      result.text.begin(), result.text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  look(source, result);
+  return result;
+}
+
+void TranslationInspector::search(const Source& source, const InspectOptions& options, Inspection& result) const {
+  decode::Hypothesis best;
+  std::vector<decode::BeamNode> tree;
+  {
+    Pass pass(backend_);
+    const auto model = loaded_->model->start(pass, source.sequences, options.beams);
+    best = decode::beam_search(*model, {.beams = options.beams,
+                                        .alpha = kAlpha,
+                                        .start = start_,
+                                        .end = end_,
+                                        .banned = loaded_->translator.banned(),
+                                        .max_lengths = {source.longest},
+                                        .tree = &tree})[0][0];
+  }
+  for (const decode::BeamNode& node : tree) result.beam.push_back({node, name_of_token(node.token)});
+  std::vector<std::int32_t> forced = best.tokens;
+  if (best.finished) forced.push_back(end_);
+  walk(source, forced, options, result);
+  result.target_ids = forced, result.steps.resize(forced.size());  // a sentence that was cut stays cut
+  result.finished = best.finished, result.score = best.score;
+}
+
+std::string TranslationInspector::name_of_token(std::int32_t id) const {
+  return id == end_ ? std::string(kEndToken) : loaded_->tokenizer.decode(std::span<const std::int32_t>(&id, 1));
+}
+
+void TranslationInspector::walk(const Source& source, const std::vector<std::int32_t>& forced,
+                                const InspectOptions& options, Inspection& result) const {
+  check(static_cast<std::int64_t>(forced.size()) <= source.longest, "the prefix has {} tokens, at most {} are written",
+        forced.size(), source.longest);
+  for (std::size_t i = 0; i < forced.size(); ++i) {
+    const std::int32_t id = forced[i];
+    check(id >= 0 && id < loaded_->model->vocabulary() && !banned_[static_cast<std::size_t>(id)] &&
+              (id != end_ || i + 1 == forced.size()),
+          "token {} cannot stand at place {} of a translation", id, i);
+  }
+  Pass pass(backend_);
+  const auto model = loaded_->model->start(pass, source.sequences, 1);
+  double sum = 0;
+  result.finished = false;
+  const auto allowed = [&](std::int32_t id) { return !banned_[static_cast<std::size_t>(id)]; };
+  const auto name = [&](std::int32_t id) { return name_of_token(id); };
+  for (std::int32_t newest = start_;
+       static_cast<std::int64_t>(result.steps.size()) < source.longest && !result.finished;) {
+    const nn::StepModel::Scores scores = model->step(std::span(&newest, 1));
+    const std::size_t at = result.steps.size();
+    InspectedStep step{
+        .candidates = candidates_of(
+            scores.logits,
+            {.count = options.candidates, .log_sum = scores.log_sums[0], .allowed = allowed, .name = name})};
+    step.chosen = at < forced.size() ? forced[at] : step.candidates.front().id;
+    const float log_probability = scores.logits[static_cast<std::size_t>(step.chosen)] - scores.log_sums[0];
+    step.probability = std::exp(log_probability), sum += static_cast<double>(log_probability);
+    newest = step.chosen, result.finished = newest == end_;
+    result.target_ids.push_back(newest);
+    result.steps.push_back(std::move(step));
+  }
+  result.score = static_cast<float>(decode::normalised(sum, result.steps.size(), decode::LengthPenalty::wu, kAlpha));
+}
+
+void TranslationInspector::look(const Source& source, Inspection& result) const {
+  if (anatomy_.attention.empty() || result.target_ids.empty()) return;
+  view::Collector collector;
+  loaded_->model->show(collector, source.sequences, one_sequence(backend_, shifted(start_, result.target_ids)));
+  const std::vector<std::size_t> steps = all_of(result.target_ids.size());
+  for (const Anatomy::Attention& attention : anatomy_.attention) {
+    const bool from = attention.place.stack == "encoder", to = from || attention.place.kind == "cross";
+    const std::size_t words = result.source_ids.size();
+    result.attention.push_back(spread(attention, collector,
+                                      {.rows = from ? source.kept : steps,
+                                       .columns = to ? source.kept : steps,
+                                       .all_rows = from ? words : steps.size(),
+                                       .all_columns = to ? words : steps.size()}));
+  }
+}
+
+// The pieces of a sentence with the mark that ends it, or of what the decoder reads, with the one that begins it.
+std::vector<std::string> TranslationInspector::labels(std::vector<std::int32_t> ids, bool with_end) const {
+  ids.erase(with_end ? ids.end() - 1 : ids.begin());
+  std::vector<std::string> pieces = pieces_of(loaded_->tokenizer, ids);
+  pieces.insert(with_end ? pieces.end() : pieces.begin(), with_end ? fmt::format(" {}", kEndToken) : card_.start);
+  return pieces;
+}
+
+view::Trace TranslationInspector::trace(const TraceRequest& request) {
+  const auto* model = dynamic_cast<const models::Transformer*>(loaded_->model.get());
+  check(model != nullptr, "only a Transformer can be walked through step by step");
+  const AttentionPlace& place = request.place;
+  anatomy_.at(place, request.head);
+  const std::vector<std::int32_t> source_ids = encode(request.text);
+  Pass pass(backend_);
+  const auto embedded = [&](const std::vector<std::int32_t>& ids, models::Transformer::Side side) {
+    return model->embed(nn::Sequences{.ids = nn::row_of(backend_, ids)}.in(pass), side);
+  };
+  const Tensor source = embedded(source_ids, models::Transformer::Side::source);
+  if (place.stack == "encoder")
+    return trace_stack(anatomy_, loaded_->parameters, pass, {source, labels(source_ids, true)}, request);
+
+  check(!request.target.empty() && static_cast<std::int64_t>(request.target.size()) <= model->max_length(),
+        "there is no target");
+  for (const std::int32_t id : request.target) check(id >= 0 && id < model->vocabulary(), "there is no token {}", id);
+  const std::vector<std::int32_t> inputs = shifted(start_, request.target);
+  const std::vector<std::string> queries = labels(inputs, false);
+  view::Trace trace =
+      start_trace(anatomy_, request, queries, place.kind == "cross" ? labels(source_ids, true) : queries);
+  const LayerWalk walk(anatomy_, loaded_->parameters, pass);
+  const Tensor memory = model->encode(source, {});
+  Tensor stream = embedded(inputs, models::Transformer::Side::target);
+  for (std::int64_t layer = 0; layer <= place.layer; ++layer) {
+    const AttentionParts self = walk.attend(anatomy_.at({"decoder", "self", layer}), stream, {}, true);
+    const AttentionParts cross = walk.attend(anatomy_.at({"decoder", "cross", layer}), self.after, memory, false);
+    const FeedForwardParts fed = walk.feed_forward(anatomy_.feed_forward_of("decoder", layer), cross.after);
+    const bool wants_self = place.kind == "self";
+    if (layer == place.layer) write_steps(trace, anatomy_, place, {wants_self ? self : cross, fed, wants_self});
+    stream = fed.after;
+  }
+  return trace;
+}
+
+PositionTable TranslationInspector::positions(std::int64_t rows) const {
+  const auto* model = dynamic_cast<const models::Transformer*>(loaded_->model.get());
+  if (!model) return {};
+  const models::TransformerConfig& config = model->settings();
+  rows = std::min(rows, config.max_length);
+  PositionTable table{static_cast<std::size_t>(config.width)};
+  if (config.positions == "learned") {
+    table.values = loaded_->parameters.read(find_entry(loaded_->parameters, "positions"));
+    table.values.resize(static_cast<std::size_t>(rows) * table.width);
+  } else {
+    const auto order = config.positions == "sinusoidal" ? nn::SinusoidOrder::interleaved : nn::SinusoidOrder::halves;
+    table.values = download(nn::sinusoidal_positions(backend_, rows, config.width, DType::f32, order));
+  }
+  return table;
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,41 @@
+// What a model makes of an input right now, for whoever watches a run. The run only collects it; how it is shown is the
+// painter's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/tensor/shape.h"
+
+namespace attend::train {
+
+struct Example {
+  std::vector<std::string> read, written = {};  // tokens, as people read them
+  std::string read_text = {}, written_text = {};
+  std::string text = {};  // what the model says
+  // Every attention in it, under the name that a probe sees: [1, heads, rows, columns], of which the first ones count.
+  struct Attention {
+    std::string label;
+    Shape shape;
+    std::vector<float> weights;
+  };
+  std::vector<Attention> attention = {};
+  std::int64_t rows = 0, columns = 0;  // how many count; 0: all
+};
+
+// How many inputs are shown, and how long: fewer and shorter ones of a model with many heads, whose pictures are many.
+struct ExampleLimits {
+  std::size_t count = 3;
+  std::int64_t tokens = 32;
+};
+
+class Painter {
+ public:
+  virtual ~Painter() = default;
+  virtual ExampleLimits limits() = 0;
+  virtual Json paint(const std::vector<Example>& examples) = 0;  // a line of look.jsonl
+};
+
+}  // namespace attend::train

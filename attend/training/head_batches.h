@@ -1,0 +1,56 @@
+// Labelled texts on their way to the device while a head of BERT is tuned: packed one after another, in few distinct
+// shapes, batches of one shape always to the same place, which is what a captured step needs (as device_batch.h for
+// translation).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "attend/tasks/head_batch.h"
+#include "attend/training/list_memory.h"
+
+namespace attend::tasks {
+
+struct HeadExample {
+  EncoderText text = {};
+  std::vector<std::int32_t> targets = {};  // of a number its bits
+  std::size_t source = 0;                  // which labelled text it is from: of answers several may be windows of one
+  std::vector<std::int32_t> words = {};    // tags: the first token of each word; -1: it has none
+};
+
+struct HostHeadBatch {
+  PackedTexts texts;                  // padded: [batch, longest], and no offsets
+  std::vector<std::int32_t> lengths;  // padded: [batch]
+  std::vector<std::int32_t> targets, last;
+  std::int64_t tokens = 0;  // without what fills up
+  std::uint64_t key = 0;    // the same for batches of the same shape
+};
+
+// Texts behind the batch's own are filling.
+HostHeadBatch make_head_batch(const EncoderReader& reader, TargetKind kind,
+                              std::span<const HeadExample* const> examples);
+
+class HeadBatches {
+ public:
+  HeadBatches(Backend& backend, const EncoderReader& reader, TargetKind kind)
+      : backend_(backend), reader_(reader), kind_(kind) {}
+  // Copies the batch to the place of its key.
+  const HeadBatch& put(const HostHeadBatch& batch);
+
+ private:
+  struct Place {
+    ListMemory memory;
+    HeadBatch batch;
+  };
+  Place make(const HostHeadBatch& batch) const;
+
+  Backend& backend_;
+  const EncoderReader& reader_;
+  TargetKind kind_;
+  std::unordered_map<std::uint64_t, Place> places_;
+  std::vector<std::int32_t> staged_;
+};
+
+}  // namespace attend::tasks

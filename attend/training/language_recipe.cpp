@@ -1,0 +1,38 @@
+#include "attend/training/language_recipe.h"
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+
+namespace attend::tasks {
+
+LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view what) {
+  LanguageRecipe recipe;
+  read_fields(recipe, settings, what);
+  check_settings(recipe, what);
+  check_one_of(what, "task", recipe.task, {"language-model"});
+  for (const auto& [key, value] : {std::pair<const char*, std::int64_t>{"width", recipe.width},
+                                   {"layers", recipe.layers},
+                                   {"heads", recipe.heads},
+                                   {"block", recipe.block},
+                                   {"batch", recipe.batch}})
+    check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
+  check(recipe.vocabulary_size == 0 || recipe.vocabulary_size >= 258,
+        "{}: 'vocabulary_size' must be 0 (bytes) or at least 258, not {}", what, recipe.vocabulary_size);
+  check(recipe.dropout >= 0 && recipe.dropout < 1, "{}: 'dropout' must be in [0, 1), not {}", what, recipe.dropout);
+  return recipe;
+}
+
+models::GPT2Config model_config(const LanguageRecipe& recipe, std::int64_t vocabulary, std::int64_t end) {
+  return {.vocabulary = vocabulary,
+          .max_length = recipe.block,
+          .width = recipe.width,
+          .layers = recipe.layers,
+          .heads = recipe.heads,
+          .embedding_dropout = recipe.dropout,
+          .attention_dropout = recipe.dropout,
+          .dropout = recipe.dropout,
+          .start = end,
+          .end = end};
+}
+
+}  // namespace attend::tasks

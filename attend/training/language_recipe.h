@@ -1,0 +1,53 @@
+// Everything that decides a training run for a language model (GPT-2 from scratch), as translation_recipe.h does for
+// translation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/models/gpt2.h"
+#include "attend/training/run_settings.h"
+
+namespace attend::tasks {
+
+struct LanguageRecipe : RunSettings {
+  std::string task = "language-model";
+  std::vector<std::string> text, valid_text;
+  std::string tokenizer;
+  std::int64_t vocabulary_size = 0;
+  std::int64_t width = 384, layers = 6, heads = 6, block = 256;
+  float dropout = 0.2f;
+  std::int64_t batch = 64;
+
+  LanguageRecipe() {
+    schedule = "cosine", learning_rate = 1e-3f, warmup = 100, steps = 5000;
+    weight_decay = 0.1f, beta2 = 0.99f, epsilon = 1e-8f, average = 1;
+  }
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("task", task, "translation, language-model, masked-lm, classify, tag or answer");
+    v("text", text, "the training text, plain or .gz; may be given several times");
+    v("valid_text", valid_text, "text to validate on");
+    v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
+    v("vocabulary_size", vocabulary_size, "tokens to learn; language-model: 0 takes bytes, that is characters");
+    v("width", width, "of the model");
+    v("layers", layers, "language-model: how many");
+    v("heads", heads, "of attention; they divide the width");
+    v("block", block, "language-model: longest text the model sees, in tokens");
+    v("dropout", dropout, "of embeddings, attention weights and what each sublayer adds");
+    v("batch", batch, "language-model: windows of the text a batch");
+    visit_run(v);
+  }
+};
+
+LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view what);
+
+models::GPT2Config model_config(const LanguageRecipe& recipe, std::int64_t vocabulary, std::int64_t end);
+
+train::TrainingResult train_language_model(const LanguageRecipe& recipe, Backend& backend, const TrainOptions& options);
+
+}  // namespace attend::tasks

@@ -1,0 +1,49 @@
+// A language model as something to train (train::Task): windows of a text, what follows each place in them, and
+// validation on another text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "attend/data/prefetch.h"
+#include "attend/data/token_stream.h"
+#include "attend/models/gpt2.h"
+#include "attend/text/tokenizer.h"
+#include "attend/train/trainer.h"
+
+namespace attend::tasks {
+
+struct LanguageTaskOptions {
+  std::int64_t batch = 64, block = 256;
+  std::uint64_t seed = 1;
+  const Tokenizer* tokenizer = nullptr;  // for examples(); must outlive the task
+};
+
+class LanguageTask : public train::Task {
+ public:
+  // All must outlive the task.
+  LanguageTask(const models::GPT2LanguageModel& model, Backend& backend, const data::TokenStream& training,
+               const data::TokenStream& validation, const LanguageTaskOptions& options);
+
+  std::uint64_t next_batch() override;
+  std::int64_t batch_tokens() const override { return options_.batch * options_.block; }
+  Tensor loss(Pass& pass) override;
+  Json position() const override;
+  void seek(const Json& position) override;
+  train::Validation validate() override;
+  std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
+
+ private:
+  using Prefetch = data::Prefetch<data::TokenWindows, std::uint64_t>;
+  void start_prefetch();
+  void put(const data::TokenWindows& windows);
+
+  const models::GPT2LanguageModel& model_;
+  const data::TokenStream &training_, &validation_;
+  LanguageTaskOptions options_;
+  Tensor ids_, labels_;                 // i32 [batch, block]
+  std::uint64_t made_ = 0, taken_ = 0;  // batches
+  std::unique_ptr<Prefetch> prefetch_;  // last: it uses made_
+};
+
+}  // namespace attend::tasks

@@ -1,0 +1,100 @@
+#include "attend/training/run_settings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/train/schedule.h"
+
+namespace attend::tasks {
+
+namespace {
+
+std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std::int64_t width) {
+  const train::InverseSquareRoot paper{.warmup = settings.warmup, .width = width, .peak = settings.learning_rate};
+  if (settings.schedule == "inverse-square-root") return paper;
+  const float peak = paper(std::max<std::int64_t>(settings.warmup, 1));
+  if (settings.schedule == "linear")
+    return train::Linear{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
+  return train::Cosine{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
+}
+
+}  // namespace
+
+void check_one_of(std::string_view what, const char* key, const std::string& value,
+                  std::initializer_list<const char*> known) {
+  std::string names;
+  for (const char* name : known) {
+    if (value == name) return;
+    names += names.empty() ? name : std::string(", ") + name;
+  }
+  fail("{}: '{}' is '{}', but must be one of {}", what, key, value, names);
+}
+
+void check_settings(const RunSettings& settings, std::string_view what) {
+  check_one_of(what, "schedule", settings.schedule, {"inverse-square-root", "cosine", "linear"});
+  check_one_of(what, "dtype", settings.dtype, {"auto", "f32", "bf16", "bf16x3", "fp8"});
+  check_one_of(what, "recompute", settings.recompute, {"none", "feed-forward", "layer"});
+  const std::pair<const char*, std::int64_t> positive[] = {
+      {"accumulate", settings.accumulate}, {"steps", settings.steps},
+      {"log_every", settings.log_every},   {"validate_every", settings.validate_every},
+      {"save_every", settings.save_every}, {"average", settings.average}};
+  for (const auto& [key, value] : positive) check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
+  check(settings.learning_rate >= 0 && settings.clip_norm >= 0 && settings.weight_decay >= 0 && settings.warmup >= 0,
+        "{}: learning_rate, warmup, clip_norm and weight_decay cannot be negative", what);
+}
+
+Recompute recompute_named(std::string_view name) {
+  if (name == "layer") return Recompute::layer;
+  check(name == "none" || name == "feed-forward", "recompute: '{}' is none of none, feed-forward and layer", name);
+  return name == "none" ? Recompute::none : Recompute::feed_forward;
+}
+
+nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend) {
+  const std::string named = settings.dtype != "auto" ? settings.dtype : backend.on_host() ? "f32" : "bf16";
+  return {.dtype = named == "f32" || named == "bf16x3" ? DType::f32 : DType::bf16,
+          .seed = settings.seed,
+          .products8 = named == "fp8"};
+}
+
+train::RunRequest run_request(const RunSettings& settings, const Json& recipe, std::vector<train::DataFile> data,
+                              const TrainOptions& options) {
+  return {.out = settings.out,
+          .resume = options.resume,
+          .overwrite = options.overwrite,
+          .allow_changes = options.allow_changes,
+          .settings = recipe,
+          .data = std::move(data)};
+}
+
+std::vector<train::DataFile> data_files(const std::string& key, const std::vector<std::string>& paths) {
+  std::vector<train::DataFile> files;
+  for (const std::string& path : paths)
+    if (!path.empty()) files.push_back({key, path});
+  return files;
+}
+
+train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, train::RunFolder& folder,
+                                      const TrainOptions& options) {
+  return {.folder = &folder,
+          .steps = settings.steps,
+          .accumulate = settings.accumulate,
+          .seed = settings.seed,
+          .rate = schedule_of(settings, width),
+          .optimizer = {.beta1 = settings.beta1,
+                        .beta2 = settings.beta2,
+                        .eps = settings.epsilon,
+                        .weight_decay = settings.weight_decay,
+                        .clip_norm = settings.clip_norm},
+          .log_every = settings.log_every,
+          .validate_every = settings.validate_every,
+          .save_every = settings.save_every,
+          .patience = settings.patience,
+          .average = settings.average,
+          .recompute = recompute_named(settings.recompute),
+          .painter = options.painter,
+          .messages = &options.messages,
+          .terminal = options.terminal};
+}
+
+}  // namespace attend::tasks

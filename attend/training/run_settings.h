@@ -1,0 +1,89 @@
+// The settings every training run has, whatever is trained: steps, learning rate, logs, device. A recipe for a task
+// (translation_recipe.h, language_recipe.h) is these and its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "attend/base/terminal.h"
+#include "attend/tensor/backend.h"
+#include "attend/train/trainer.h"
+
+namespace attend::tasks {
+
+struct RunSettings {
+  std::string out;
+  std::int64_t accumulate = 1;
+  std::int64_t steps = 10000;
+  std::string schedule = "inverse-square-root";
+  float learning_rate = 0;
+  std::int64_t warmup = 4000;
+  float clip_norm = 1, weight_decay = 0;
+  float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f;
+  std::int64_t log_every = 50, validate_every = 500, save_every = 500;
+  std::int64_t patience = 0, average = 5;
+  std::uint64_t seed = 1;
+  std::string device = "cpu", dtype = "auto", recompute = "none";
+  std::int64_t threads = 0;
+
+  template <class Visitor>
+  void visit_run(Visitor&& v) {
+    v("out", out, "folder of the model and the run");
+    v("accumulate", accumulate, "batches a step");
+    v("steps", steps, "of the optimiser");
+    v("schedule", schedule, "inverse-square-root (Vaswani et al. 2017), cosine or linear");
+    v("learning_rate", learning_rate, "at the end of the warm-up; 0: the paper's, 1 / sqrt(width x warmup)");
+    v("warmup", warmup, "steps of rising learning rate");
+    v("clip_norm", clip_norm, "largest norm of the gradient; 0: any");
+    v("weight_decay", weight_decay, "of matrices (AdamW)");
+    v("beta1", beta1, "of Adam"), v("beta2", beta2, "of Adam"), v("epsilon", epsilon, "of Adam");
+    v("log_every", log_every, "steps between lines of the log");
+    v("validate_every", validate_every, "steps between validations");
+    v("save_every", save_every, "steps between saved states");
+    v("patience", patience, "validations without a better model before stopping; 0: never stop early");
+    v("average", average, "checkpoints averaged in the end; 1: none");
+    v("seed", seed, "of weights, order and dropout");
+    v("device", device, "cpu, cuda or cuda:N");
+    v("dtype", dtype,
+      "f32, bf16, bf16x3 (f32 with products of bf16 pieces, for CPUs with matrix units), fp8 (bf16 with products of "
+      "8-bit floats, for GPUs) or auto: bf16 on a GPU");
+    v("recompute", recompute,
+      "none, or for less memory and more time, with the same result: feed-forward, or layer (least memory)");
+    v("threads", threads, "CPU threads, 0 for all cores");
+  }
+};
+
+// Throws Error naming a value that makes no sense; what opens the message.
+void check_settings(const RunSettings& settings, std::string_view what);
+// 'key' is 'value', but must be one of ...
+void check_one_of(std::string_view what, const char* key, const std::string& value,
+                  std::initializer_list<const char*> known);
+
+Recompute recompute_named(std::string_view name);  // "none", "feed-forward" or "layer"
+// What a model that learns computes in on this device, and how it begins.
+nn::ParametersOptions parameters_options(const RunSettings& settings, const Backend& backend);
+
+struct TrainOptions {
+  bool resume = false;                // go on with the run in the folder
+  bool overwrite = false;             // start anew although there is one
+  bool allow_changes = false;         // resume although settings or texts are others
+  train::Painter* painter = nullptr;  // records what the model makes of fixed inputs on the way
+  std::ostream& messages;
+  Terminal terminal = {};
+};
+
+// What a run asks of its folder (train::RunFolder). recipe: all settings, as they will be saved; data: the files they
+// name.
+train::RunRequest run_request(const RunSettings& settings, const Json& recipe, std::vector<train::DataFile> data,
+                              const TrainOptions& options);
+// The files of a setting that may name several.
+std::vector<train::DataFile> data_files(const std::string& key, const std::vector<std::string>& paths);
+
+// width: of the model, for the paper's learning rate.
+train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, train::RunFolder& folder,
+                                      const TrainOptions& options);
+
+}  // namespace attend::tasks

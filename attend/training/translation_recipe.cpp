@@ -1,0 +1,89 @@
+#include "attend/training/translation_recipe.h"
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/models/presets.h"
+#include "attend/models/rnn_seq2seq.h"
+
+namespace attend::tasks {
+
+namespace {
+
+// A recipe and the settings of its model as one list of fields.
+template <class Config>
+struct Both {
+  TranslationRecipe& recipe;
+  Config& config;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    recipe.visit(v);
+    config.visit([&](std::string_view name, auto& member, std::string_view help) {
+      if (name != "vocabulary") v(name, member, help);  // the tokenizer decides it
+    });
+  }
+};
+
+template <class Config>
+Json read_model(const Json& settings, std::string_view what, TranslationRecipe& recipe, Config config) {
+  Both<Config> both{recipe, config};
+  read_fields(both, settings, what);
+  Json json = write_fields(config);
+  json.erase("vocabulary");
+  return json;
+}
+
+std::string string_in(const Json& settings, const char* key, const std::string& otherwise, std::string_view what) {
+  const auto found = settings.find(key);
+  if (found == settings.end()) return otherwise;
+  check(found->is_string(), "{}: '{}' must be a string, not {}", what, key, found->dump());
+  return found->get<std::string>();
+}
+
+void check_values(const TranslationRecipe& recipe, std::string_view what) {
+  check_settings(recipe, what);
+  check_one_of(what, "task", recipe.task, {"translation"});
+  check_one_of(what, "select", recipe.select, {"bleu", "loss"});
+  check(recipe.tokens >= 1 && recipe.vocabulary_size >= 1, "{}: 'tokens' and 'vocabulary_size' must be at least 1",
+        what);
+  check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1 && recipe.r_drop >= 0,
+        "{}: 'label_smoothing' must be in [0, 1) and 'r_drop' not negative, not {} and {}", what,
+        recipe.label_smoothing, recipe.r_drop);
+}
+
+}  // namespace
+
+ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what) {
+  check(settings.is_object(), "{}: expected a JSON object", what);
+  ResolvedRecipe resolved;
+  TranslationRecipe& recipe = resolved.recipe;
+  const std::string model = string_in(settings, "model", recipe.model, what);
+  if (model == "transformer") {
+    const auto preset = models::transformer_preset(string_in(settings, "preset", recipe.preset, what));
+    resolved.model = read_model(settings, what, recipe, preset);
+  } else if (model == "rnn-attention" || model == "rnn-plain") {
+    models::RnnConfig config;
+    config.attention = model == "rnn-attention";
+    resolved.model = read_model(settings, what, recipe, config);
+    resolved.model["attention"] = model == "rnn-attention";
+  } else {
+    fail("{}: unknown model '{}'; there are transformer, rnn-attention and rnn-plain", what, model);
+  }
+  check_values(recipe, what);
+  return resolved;
+}
+
+Json to_json(const ResolvedRecipe& resolved) {
+  Json json = write_fields(resolved.recipe);
+  json.update(resolved.model);
+  return json;
+}
+
+std::unique_ptr<models::Seq2Seq> make_model(const ResolvedRecipe& resolved, std::int64_t vocabulary) {
+  Json config = resolved.model;
+  config["model_type"] = resolved.recipe.model == "transformer" ? "transformer" : "rnn";
+  config["vocabulary"] = vocabulary;
+  return models::make_seq2seq(config, "recipe");
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,124 @@
+#include "attend/training/translation_task.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "attend/base/error.h"
+#include "attend/base/json.h"
+#include "attend/metrics/bleu.h"
+#include "attend/training/training_examples.h"
+
+namespace attend::tasks {
+
+TranslationTask::TranslationTask(const Parts& parts, const TranslationTaskOptions& options)
+    : parts_(parts),
+      options_(options),
+      translator_(parts.model, parts.tokenizer, parts.backend),
+      training_batches_(parts.backend),
+      validation_batches_(parts.backend),
+      batches_(parts.training, batch_options(true)) {
+  check(parts.training.pairs() > 0, "training: no sentence pairs are left to train on");
+  start_prefetch();
+}
+
+data::PairBatchOptions TranslationTask::batch_options(bool shuffle) const {
+  const auto id = [&](const char* token) {
+    return static_cast<std::int32_t>(parts_.tokenizer.token_to_id(token).value());  // Translator has checked them
+  };
+  return {.tokens = options_.tokens,
+          .packed = parts_.model.takes_packed(),
+          .max_length = parts_.model.max_length() - 1,  // start or end takes a place
+          .seed = options_.seed,
+          .start = id(kStartToken),
+          .end = id(kEndToken),
+          .pad = id(kPadToken),
+          .shuffle = shuffle};
+}
+
+void TranslationTask::start_prefetch() {
+  prefetch_.reset();
+  position_ = batches_.position();
+  prefetch_ = std::make_unique<Prefetch>([this]() -> Prefetch::Entry {
+    data::HostPairBatch batch = batches_.next();
+    return {std::move(batch), batches_.position()};
+  });
+}
+
+std::uint64_t TranslationTask::next_batch() {
+  auto [batch, after] = prefetch_->next();
+  position_ = after;
+  tokens_ = batch.source_tokens + batch.target_tokens;
+  batch_ = training_batches_.put(options_.r_drop > 0 ? twice(batch) : batch);
+  return batch.key;
+}
+
+Tensor TranslationTask::loss(Pass& pass) {
+  return parts_.model
+      .loss(batch_.in(pass),
+            {.smoothing = options_.label_smoothing, .ignore = data::kIgnoredLabel, .consistency = options_.r_drop})
+      .mean;
+}
+
+Json TranslationTask::position() const {
+  return {{"epoch", position_.epoch}, {"chunk", position_.chunk}, {"batch", position_.batch}};
+}
+
+void TranslationTask::seek(const Json& position) {
+  const auto number = [&](const char* key) {
+    check(position.is_object() && position.contains(key) && position[key].is_number_unsigned(),
+          "training: the saved place in the data is damaged");
+    return position[key].get<std::uint64_t>();
+  };
+  prefetch_.reset();
+  batches_.seek({number("epoch"), number("chunk"), number("batch")});
+  start_prefetch();
+}
+
+double TranslationTask::validation_loss() {
+  double sum = 0, tokens = 0;
+  Pass pass(parts_.backend);
+  for (const data::HostPairBatch& batch : data::all_batches(parts_.validation, batch_options(false))) {
+    const models::PairBatch here = validation_batches_.put(batch);
+    const ops::Loss loss = parts_.model.loss(here.in(pass), {.ignore = data::kIgnoredLabel});
+    const std::vector<float> total = download(loss.total);
+    sum += static_cast<double>(total[0]) * static_cast<double>(total[1]);
+    tokens += static_cast<double>(total[1]);
+  }
+  return tokens > 0 ? sum / tokens : 0;
+}
+
+train::Validation TranslationTask::validate() {
+  train::Validation result;
+  result.loss = validation_loss();
+  result.json = {{"loss", result.loss}};
+  result.text = fmt::format("validation loss {:.4f}", result.loss);
+  result.score = -result.loss;
+  if (parts_.sample.source.empty()) return result;
+  std::vector<std::string> hypotheses;
+  for (const TranslatedLine& line : translator_.translate(parts_.sample.source, {.beams = 1, .batch = 128}))
+    hypotheses.push_back(line.text());
+  const double bleu = metrics::corpus_bleu(hypotheses, parts_.sample.target).score;
+  result.json["bleu"] = bleu;
+  result.text += fmt::format("  greedy BLEU {:.2f}", bleu);
+  if (options_.select_by_bleu) result.score = bleu;
+  return result;
+}
+
+// The first pairs of the validation text that make a legible picture.
+std::vector<train::Example> TranslationTask::examples(const train::ExampleLimits& limits) {
+  constexpr std::int64_t kShortest = 8, kLongest = 20;
+  const std::size_t wanted = limits.count;
+  std::vector<train::Example> list;
+  for (std::int64_t i = 0; i < parts_.validation.pairs() && list.size() < wanted; ++i) {
+    const auto [source, target] = parts_.validation.lengths(i);
+    const bool fits = std::min(source, target) >= kShortest && std::max(source, target) <= kLongest;
+    const bool rest = parts_.validation.pairs() - i <= static_cast<std::int64_t>(wanted - list.size());
+    if (!fits && !rest) continue;
+    list.push_back(pair_example({parts_.model, parts_.tokenizer, parts_.backend, translator_.banned()},
+                                parts_.validation.source(i).to_vector(), parts_.validation.target(i).to_vector()));
+  }
+  return list;
+}
+
+}  // namespace attend::tasks

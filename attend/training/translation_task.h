@@ -1,0 +1,69 @@
+// Translation as something to train (train::Task): batches of pairs, the model's loss on them, and validation by loss
+// and by BLEU of greedy translations.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attend/data/pair_batches.h"
+#include "attend/data/prefetch.h"
+#include "attend/models/seq2seq.h"
+#include "attend/tasks/translator.h"
+#include "attend/text/tokenizer.h"
+#include "attend/train/trainer.h"
+#include "attend/training/device_batch.h"
+
+namespace attend::tasks {
+
+struct TranslationTaskOptions {
+  std::int64_t tokens = 4096;
+  std::uint64_t seed = 1;
+  float label_smoothing = 0.1f, r_drop = 0;
+  bool select_by_bleu = true;
+};
+
+// What validation compares with: some sentences and their translations, as text.
+struct ValidationText {
+  std::vector<std::string> source, target;
+};
+
+class TranslationTask : public train::Task {
+ public:
+  // All must outlive the task.
+  struct Parts {
+    const models::Seq2Seq& model;
+    const Tokenizer& tokenizer;
+    Backend& backend;
+    const data::ParallelCorpus &training, &validation;
+    const ValidationText& sample;  // for BLEU; may be empty
+  };
+  TranslationTask(const Parts& parts, const TranslationTaskOptions& options);
+
+  std::uint64_t next_batch() override;
+  std::int64_t batch_tokens() const override { return tokens_; }
+  Tensor loss(Pass& pass) override;
+  Json position() const override;
+  void seek(const Json& position) override;
+  train::Validation validate() override;
+  std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
+
+ private:
+  using Prefetch = data::Prefetch<data::HostPairBatch, data::Position>;
+  data::PairBatchOptions batch_options(bool shuffle) const;
+  void start_prefetch();
+  double validation_loss();
+
+  Parts parts_;
+  TranslationTaskOptions options_;
+  Translator translator_;
+  DeviceBatches training_batches_, validation_batches_;
+  data::PairBatches batches_;
+  data::Position position_;
+  models::PairBatch batch_;
+  std::int64_t tokens_ = 0;
+  std::unique_ptr<Prefetch> prefetch_;  // last: it uses batches_
+};
+
+}  // namespace attend::tasks

@@ -1,0 +1,150 @@
+// BERT, RoBERTa and DistilBERT with every head, on the inputs of a folder under verification.
+#include <memory>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/models/bert_heads.h"
+#include "attend/verify/case.h"
+
+namespace attend::tasks {
+
+namespace {
+
+// The model without a head; its names have no prefix.
+struct BareBert {
+  models::Bert bert;
+  explicit BareBert(const models::BertConfig& config)
+      : bert(config, config.distilled() ? models::Bert::Pooler::without : models::Bert::Pooler::with) {}
+  const models::Bert& body() const { return bert; }
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    bert.visit(v);
+  }
+};
+
+models::BertInput input_of(const VerifyCase& verified, const models::BertConfig& config) {
+  models::BertInput input{verified.texts()};
+  if (verified.wants("token_type_ids") && !config.distilled()) input.types = verified.input("token_type_ids");
+  const Tensor& ids = input.texts.ids;
+  if (config.family == models::BertFamily::roberta)
+    input.texts.positions = verified.ints(
+        ids.shape(), models::roberta_positions(download_ints(ids), ids.dim(1), static_cast<std::int32_t>(config.pad)));
+  return input;
+}
+
+// head(model, states, texts) puts what the head answers; loss(model, input, pass) -> f32 [1].
+template <class Model, class Head, class Loss>
+void run(VerifyCase& verified, const models::BertConfig& config, Head head, Loss loss) {
+  Model model(config);
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
+  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::name_of(config.family)});
+  const models::BertInput input = input_of(verified, config);
+  {
+    view::Collector collector;
+    Pass pass(verified.backend, {.probe = &collector});
+    const models::BertInput read = input.in(pass);
+    std::vector<Tensor> hidden;
+    const Tensor states = model.body().states(read, &hidden);
+    verified.put_hidden(hidden);
+    verified.put("last_hidden_state", states);
+    for (std::int64_t layer = 0; layer < config.layers; ++layer)
+      verified.put_attention(collector, models::Bert::attention_label(layer), "attention." + std::to_string(layer));
+    head(model, states, read.texts);
+  }
+  if (!verified.wants("loss") && !verified.wants_gradients()) return;
+  Pass pass(verified.backend, {.recording = true});
+  parameters.start_gradients();
+  const Tensor value = loss(model, input.in(pass), pass);
+  if (!value.defined()) return;
+  verified.put("loss", value);
+  pass.backward(value);
+  parameters.finish_gradients();
+  verified.put_gradients(parameters);
+}
+
+void run_bare(VerifyCase& verified, const models::BertConfig& config) {
+  run<BareBert>(
+      verified, config,
+      [&](const BareBert& model, const Tensor& states, const nn::Sequences& texts) {
+        if (verified.wants("pooler_output") && !config.distilled())
+          verified.put("pooler_output", model.bert.pooled(states, texts));
+      },
+      [](const BareBert&, const models::BertInput&, Pass&) { return Tensor(); });
+}
+
+void run_pretraining(VerifyCase& verified, const models::BertConfig& config) {
+  using Model = models::BertPretraining;
+  run<Model>(
+      verified, config,
+      [&](const Model& model, const Tensor& states, const nn::Sequences& texts) {
+        verified.put("prediction_logits", model.token_logits(states));
+        verified.put("seq_relationship_logits", model.next_sentence_logits(states, texts));
+      },
+      [&](const Model& model, const models::BertInput& input, Pass& pass) {
+        return model
+            .loss(input, pass.input(verified.input("labels")), pass.input(verified.input("next_sentence_label")))
+            .sum;
+      });
+}
+
+void run_answers(VerifyCase& verified, const models::BertConfig& config) {
+  using Model = models::QuestionAnswerer;
+  run<Model>(
+      verified, config,
+      [&](const Model& model, const Tensor& states, const nn::Sequences&) {
+        const Tensor logits = model.logits(states);  // [2, B, T]
+        const Shape shape{logits.dim(1), logits.dim(2)};
+        verified.put("start_logits", logits.slice_first(0, 1).reshape(shape));
+        verified.put("end_logits", logits.slice_first(1, 1).reshape(shape));
+      },
+      [&](const Model& model, const models::BertInput& input, Pass& pass) {
+        std::vector<std::int32_t> both = download_ints(verified.input("start_positions"));
+        const std::vector<std::int32_t> ends = download_ints(verified.input("end_positions"));
+        both.insert(both.end(), ends.begin(), ends.end());
+        const Shape shape{2, static_cast<std::int64_t>(ends.size())};
+        return model.loss(input, pass.input(verified.ints(shape, both))).mean;
+      });
+}
+
+// Those whose loss is a mean over labels.
+template <class Model>
+void run_labels(VerifyCase& verified, const models::BertConfig& config) {
+  run<Model>(
+      verified, config,
+      [&](const Model& model, const Tensor& states, const nn::Sequences& texts) {
+        if constexpr (requires { model.logits(states, texts); })
+          verified.put("logits", model.logits(states, texts));
+        else
+          verified.put("logits", model.logits(states));
+      },
+      [&](const Model& model, const models::BertInput& input, Pass& pass) -> Tensor {
+        const Tensor labels = pass.input(verified.input("labels"));
+        if constexpr (std::is_same_v<Model, models::SequenceClassifier>)
+          return model.loss(input, labels);
+        else
+          return model.loss(input, labels).mean;
+      });
+}
+
+}  // namespace
+
+void run_bert_case(VerifyCase& verified, const std::string& architecture) {
+  models::BertConfig config = models::bert_config(verified.config, verified.config_name());
+  config.dropout = config.attention_dropout = config.head_dropout = 0;
+  if (architecture.ends_with("ForMaskedLM")) return run_labels<models::MaskedLanguageModel>(verified, config);
+  if (architecture.ends_with("ForPreTraining")) return run_pretraining(verified, config);
+  if (architecture.ends_with("ForNextSentencePrediction"))
+    return run_labels<models::NextSentenceModel>(verified, config);
+  if (architecture.ends_with("ForSequenceClassification"))
+    return run_labels<models::SequenceClassifier>(verified, config);
+  if (architecture.ends_with("ForTokenClassification")) return run_labels<models::TokenTagger>(verified, config);
+  if (architecture.ends_with("ForQuestionAnswering")) return run_answers(verified, config);
+  check(
+      architecture.ends_with("Model"),
+      "verify: {} has the architecture '{}'; known are Model, ForMaskedLM, ForPreTraining, ForNextSentencePrediction, "
+      "ForSequenceClassification, ForTokenClassification and ForQuestionAnswering of Bert, Roberta and DistilBert",
+      verified.config_name(), architecture);
+  run_bare(verified, config);
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,174 @@
+#include "attend/verify/case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "attend/base/error.h"
+
+namespace attend::tasks {
+
+namespace {
+
+Json read_if_there(const std::filesystem::path& path) {
+  return std::filesystem::exists(path) ? read_json(path) : Json::object();
+}
+
+// "greedy" -> one beam; "beam4" and "beam4_lp06" -> four. False for names of other things.
+bool parse_search(const std::string& name, decode::BeamOptions& options) {
+  if (name == "greedy") {
+    options.beams = 1;
+    return true;
+  }
+  if (!name.starts_with("beam")) return false;
+  std::size_t at = 4;
+  const auto number = [&] {
+    std::string digits;
+    while (at < name.size() && name[at] >= '0' && name[at] <= '9' && digits.size() < 4) digits += name[at++];
+    return digits;
+  };
+  const std::string beams = number();
+  if (beams.empty()) return false;
+  options.beams = std::stoll(beams);
+  if (at == name.size()) return options.beams > 0;
+  if (name.compare(at, 3, "_lp") != 0) return false;
+  at += 3;
+  std::string penalty = number();
+  if (penalty.empty() || at != name.size()) return false;
+  if (penalty.size() > 1) penalty.insert(1, ".");  // 06: 0.6
+  options.alpha = std::stof(penalty);
+  return options.beams > 0;
+}
+
+}  // namespace
+
+VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::ModelFormat& format)
+    : folder(std::move(path)),
+      backend(device),
+      dtype(format.dtype),
+      parameters{.dtype = format.dtype,
+                 .trained = format.weights == nn::WeightForm::plain,
+                 .initialized = false,
+                 .weights = format.weights},
+      config(read_json(folder / "config.json")),
+      generation(read_if_there(folder / "generation_config.json")),
+      notes(read_if_there(folder / "case.json")),
+      expected(Safetensors::open((folder / "expected.safetensors").string())) {}
+
+bool VerifyCase::left_out(std::string_view name) const {
+  return !parameters.trained &&
+         (name == "loss" || name == "losses" || name.starts_with("final_") || name.starts_with("grad."));
+}
+
+bool VerifyCase::wants_gradients() const {
+  return parameters.trained && std::ranges::any_of(expected.tensors(), [](const StoredTensor& tensor) {
+           return tensor.name.starts_with("grad.");
+         });
+}
+
+Tensor VerifyCase::input(const std::string& name) const {
+  const StoredTensor& stored = expected[name];
+  Tensor tensor = make_tensor(backend, stored.shape, is_float(stored.type) ? DType::f32 : DType::i32);
+  expected.load(name, tensor);
+  return tensor;
+}
+
+Tensor VerifyCase::ints(const Shape& shape, std::span<const std::int32_t> values) const {
+  Tensor tensor = make_tensor(backend, shape, DType::i32);
+  upload(tensor, values);
+  return tensor;
+}
+
+nn::Sequences VerifyCase::texts() const {
+  nn::Sequences texts{input("input_ids")};
+  check(texts.ids.rank() == 2, "{}: input_ids are {}, not [texts, tokens]", expected.source(), texts.ids.shape());
+  if (!wants("attention_mask")) return texts;
+  check(expected["attention_mask"].shape == texts.ids.shape(), "{}: attention_mask is {}, but input_ids are {}",
+        expected.source(), expected["attention_mask"].shape, texts.ids.shape());
+  const std::vector<std::int64_t> mask = expected.ints("attention_mask");
+  const auto length = static_cast<std::size_t>(texts.ids.dim(1));
+  std::vector<std::int32_t> lengths(static_cast<std::size_t>(texts.ids.dim(0)));
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    std::int32_t& seen = lengths[i / length];
+    check(mask[i] == 0 || static_cast<std::size_t>(seen) == i % length,
+          "{}: row {} of attention_mask has a gap; only padding at the end is known", expected.source(), i / length);
+    seen += mask[i] != 0;
+  }
+  texts.lengths = ints({texts.ids.dim(0)}, lengths);
+  return texts;
+}
+
+void VerifyCase::put(const std::string& name, const Tensor& value) {
+  if (wants(name)) produced[name] = {value.shape(), download(value)};
+}
+
+void VerifyCase::put_ints(const std::string& name, const Shape& shape, std::vector<std::int64_t> values) {
+  if (wants(name)) produced[name] = {shape, {}, std::move(values)};
+}
+
+void VerifyCase::put_hidden(const std::vector<Tensor>& hidden) {
+  for (std::size_t i = 0; i < hidden.size(); ++i) put("hidden." + std::to_string(i), hidden[i]);
+}
+
+void VerifyCase::put_attention(const view::Collector& collector, const std::string& label, const std::string& name) {
+  const auto found = collector.all().find(label);
+  if (wants(name) && found != collector.all().end()) produced[name] = {found->second.shape, found->second.values};
+}
+
+void VerifyCase::put_gradients(const nn::Parameters& parameters) {
+  for (const nn::Parameters::Entry& entry : parameters.entries()) {
+    const std::vector<float> whole = download(gradient_of(entry.parameter->value));
+    for (const FilePart& part : file_parts(entry)) {
+      const std::string name = "grad." + part.name;
+      const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(part.begin);
+      if (wants(name)) produced[name] = {part.shape, {begin, begin + static_cast<std::ptrdiff_t>(part.shape.size())}};
+    }
+  }
+}
+
+std::optional<std::int64_t> VerifyCase::setting(const char* key) const {
+  for (const Json* json : {&generation, &config}) {
+    const auto found = json->find(key);
+    if (found != json->end() && found->is_number_integer()) return found->get<std::int64_t>();
+  }
+  return std::nullopt;
+}
+
+std::vector<VerifyCase::Search> VerifyCase::searches() const {
+  std::vector<Search> searches;
+  for (const StoredTensor& tensor : expected.tensors()) {
+    decode::BeamOptions options{.penalty = decode::LengthPenalty::power, .alpha = 1, .max_lengths = {}};
+    const auto penalty = generation.find("length_penalty");
+    if (penalty != generation.end() && penalty->is_number()) options.alpha = penalty->get<float>();
+    if (is_float(tensor.type) || tensor.shape.rank() != 2 || !parse_search(tensor.name, options)) continue;
+    const std::optional<std::int64_t> end = setting("eos_token_id");
+    check(end.has_value(), "{}: '{}' needs eos_token_id in config.json", expected.source(), tensor.name);
+    options.end = static_cast<std::int32_t>(*end);
+    options.start = static_cast<std::int32_t>(setting("decoder_start_token_id").value_or(*end));
+    const auto banned = generation.find("bad_words_ids");
+    if (banned != generation.end() && banned->is_array())
+      for (const Json& word : *banned)
+        if (word.is_array() && word.size() == 1 && word[0].is_number_integer())
+          options.banned.push_back(word[0].get<std::int32_t>());
+    const std::int64_t width = tensor.shape[1], longest = setting("max_length").value_or(width);
+    searches.push_back({.name = tensor.name,
+                        .options = options,
+                        .width = width,
+                        .longest = std::max(width, longest),
+                        .pad = static_cast<std::int32_t>(setting("pad_token_id").value_or(*end))});
+  }
+  return searches;
+}
+
+void VerifyCase::put_searched(const Search& search, const std::vector<std::vector<std::int64_t>>& rows) {
+  std::size_t width = static_cast<std::size_t>(search.width);
+  for (const auto& row : rows) width = std::max(width, row.size());
+  std::vector<std::int64_t> all;
+  for (const auto& row : rows) {
+    all.insert(all.end(), row.begin(), row.end());
+    all.resize(all.size() + width - row.size(), search.pad);
+  }
+  put_ints(search.name, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}, std::move(all));
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,187 @@
+// GPT-2 on the inputs of a folder under verification: outputs, gradients, searches, and a few steps of training.
+#include <algorithm>
+#include <string_view>
+
+#include "attend/base/error.h"
+#include "attend/models/gpt2.h"
+#include "attend/nn/causal_decoder.h"
+#include "attend/train/optimizer.h"
+#include "attend/verify/case.h"
+
+namespace attend::tasks {
+
+namespace {
+
+using models::GPT2LanguageModel;
+
+// The model without a head; its names have no prefix.
+struct BareGPT2 {
+  models::GPT2 gpt2;
+  explicit BareGPT2(const models::GPT2Config& config) : gpt2(config) {}
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    gpt2.visit(v);
+  }
+};
+
+Tensor put_states(VerifyCase& verified, const models::GPT2& body, Pass& pass, const view::Collector& collector) {
+  std::vector<Tensor> hidden;
+  const Tensor states = body.states(verified.texts().in(pass), {.hidden = &hidden});
+  verified.put_hidden(hidden);
+  verified.put("last_hidden_state", states);
+  for (std::int64_t layer = 0; layer < body.config().layers; ++layer)
+    verified.put_attention(collector, models::GPT2::attention_label(layer), "attention." + std::to_string(layer));
+  return states;
+}
+
+// What each position should answer: the label behind it, or without labels the token behind it.
+std::vector<std::int32_t> labels_of(const VerifyCase& verified, const nn::Sequences& texts) {
+  const std::int64_t length = texts.ids.dim(1);
+  if (verified.wants("labels")) return models::next_tokens(download_ints(verified.input("labels")), length);
+  std::vector<std::int32_t> lengths;
+  if (texts.lengths.defined()) lengths = download_ints(texts.lengths);
+  return models::next_tokens(download_ints(texts.ids), length, lengths);
+}
+
+void put_loss(VerifyCase& verified, const GPT2LanguageModel& model, nn::Parameters& parameters) {
+  Pass pass(verified.backend, {.recording = true});
+  const nn::Sequences texts = verified.texts().in(pass);
+  parameters.start_gradients();
+  const Tensor loss = model.loss(texts, pass.input(verified.ints(texts.ids.shape(), labels_of(verified, texts)))).mean;
+  verified.put("loss", loss);
+  pass.backward(loss);
+  parameters.finish_gradients();
+  verified.put_gradients(parameters);
+}
+
+// What generate() writes behind each prompt, the prompt before it.
+void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Search search) {
+  const Tensor prompts = verified.input(verified.wants("prompt") ? "prompt" : "input_ids");
+  check(prompts.rank() == 2, "verify: the prompts are {}, not [texts, tokens]", prompts.shape());
+  const std::int64_t count = prompts.dim(0), length = prompts.dim(1);
+  check(length < search.longest && search.longest <= body.config().max_length,
+        "verify: '{}' has {} tokens, its prompt {}, and the model reads no more than {}", search.name, search.longest,
+        length, body.config().max_length);
+  search.options.max_lengths.assign(static_cast<std::size_t>(count), search.longest - length);
+  Pass pass(verified.backend);
+  nn::CausalDecoder decoder(body, pass, prompts, search.options.beams);
+  const auto results = decode::beam_search(decoder, search.options);
+  const std::vector<std::int32_t> begin = download_ints(prompts);
+  std::vector<std::vector<std::int64_t>> rows;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const decode::Hypothesis& best = results[i].at(0);
+    const auto first = begin.begin() + static_cast<std::ptrdiff_t>(i) * length;
+    rows.emplace_back(first, first + length);
+    rows.back().insert(rows.back().end(), best.tokens.begin(), best.tokens.end());
+    if (best.finished) rows.back().push_back(search.options.end);
+  }
+  verified.put_searched(search, rows);
+}
+
+// The one recipe that is known, as case.json has it.
+constexpr std::string_view kRecipe =
+    "AdamW lr 1e-3 betas .9 .95 eps 1e-8 weight_decay 0.1 on every parameter, clip global grad norm 1.0, "
+    "lr = 1e-3*min(1,step/4), step from 1";
+
+// input_ids are [steps, texts, tokens]: the loss before each step, and the table of tokens after the last.
+void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Parameters& parameters) {
+  const auto recipe = verified.notes.find("optimizer");
+  check(recipe != verified.notes.end() && *recipe == kRecipe,
+        "verify: 'losses' needs 'optimizer' in case.json to be '{}'", kRecipe);
+  train::Optimizer optimizer(parameters, {.beta1 = 0.9f,
+                                          .beta2 = 0.95f,
+                                          .eps = 1e-8f,
+                                          .weight_decay = 0.1f,
+                                          .decayed = train::OptimizerOptions::everything,
+                                          .clip_norm = 1});
+  const Tensor all = verified.input("input_ids");
+  check(all.rank() == 3, "verify: input_ids of training are {}, not [steps, texts, tokens]", all.shape());
+  Pass pass(verified.backend, {.recording = true});
+  std::vector<float> losses;
+  for (std::int64_t step = 1; step <= all.dim(0); ++step) {
+    const Tensor ids = all.slice_first(step - 1, 1).reshape({all.dim(1), all.dim(2)});
+    const Tensor labels = verified.ints(ids.shape(), models::next_tokens(download_ints(ids), ids.dim(1)));
+    pass.begin({.plan = 1, .seed = static_cast<std::uint64_t>(step)});
+    parameters.start_gradients();
+    const Tensor loss = model.loss({.ids = pass.input(ids)}, pass.input(labels)).mean;
+    losses.push_back(download(loss).at(0));
+    pass.backward(loss);
+    parameters.finish_gradients();
+    optimizer.set_rate(1e-3f * std::min(1.0f, static_cast<float>(step) / 4), step);
+    optimizer.update();
+  }
+  verified.produced["losses"] = {{all.dim(0)}, losses};
+  for (const nn::Parameters::Entry& entry : parameters.entries())
+    if (entry.name == "transformer.wte.weight" && verified.wants("final_wte"))
+      verified.produced["final_wte"] = {entry.parameter->shape, parameters.read(entry)};
+}
+
+void run_language_model(VerifyCase& verified, const models::GPT2Config& config) {
+  GPT2LanguageModel model(config);
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
+  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::kGPT2Prefix});
+  if (verified.wants("losses")) return put_training(verified, model, parameters);
+  {
+    view::Collector collector;
+    Pass pass(verified.backend, {.probe = &collector});
+    const Tensor states = put_states(verified, model.body(), pass, collector);
+    verified.put("logits", model.body().logits(states));
+  }
+  if (verified.wants("loss") || verified.wants_gradients()) put_loss(verified, model, parameters);
+  for (const VerifyCase::Search& search : verified.searches()) put_search(verified, model.body(), search);
+}
+
+void run_bare(VerifyCase& verified, const models::GPT2Config& config) {
+  BareGPT2 model(config);
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
+  load_hugging_face(TensorFiles::open(verified.folder), parameters, {});
+  view::Collector collector;
+  Pass pass(verified.backend, {.probe = &collector});
+  put_states(verified, model.gpt2, pass, collector);
+}
+
+void run_classifier(VerifyCase& verified, const models::GPT2Config& config) {
+  models::GPT2Classifier model(config);
+  nn::Parameters parameters(verified.backend, model, verified.parameters);
+  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::kGPT2Prefix});
+  // The last token that is not padding: transformers looks at the ids for it, not at the mask.
+  const nn::Sequences texts = verified.texts();
+  const std::vector<std::int32_t> ids = download_ints(texts.ids);
+  const std::int64_t length = texts.ids.dim(1);
+  std::vector<std::int32_t> last;
+  for (std::int64_t row = 0; row < texts.ids.dim(0); ++row) {
+    std::int64_t at = length - 1;
+    while (at > 0 && ids[static_cast<std::size_t>(row * length + at)] == config.pad) --at;
+    last.push_back(static_cast<std::int32_t>(row * length + at));
+  }
+  const Tensor rows = verified.ints({texts.ids.dim(0)}, last);
+  {
+    view::Collector collector;
+    Pass pass(verified.backend, {.probe = &collector});
+    put_states(verified, model.body(), pass, collector);
+    verified.put("logits", model.logits(texts.in(pass), pass.input(rows)));
+  }
+  if (!verified.wants("labels") || (!verified.wants("loss") && !verified.wants_gradients())) return;
+  Pass pass(verified.backend, {.recording = true});
+  parameters.start_gradients();
+  const Tensor loss = model.loss(texts.in(pass), pass.input(rows), pass.input(verified.input("labels"))).mean;
+  verified.put("loss", loss);
+  pass.backward(loss);
+  parameters.finish_gradients();
+  verified.put_gradients(parameters);
+}
+
+}  // namespace
+
+void run_gpt2_case(VerifyCase& verified, const std::string& architecture) {
+  models::GPT2Config config = models::gpt2_config(verified.config, verified.config_name());
+  config.embedding_dropout = config.attention_dropout = config.dropout = 0;
+  if (architecture == "GPT2LMHeadModel") return run_language_model(verified, config);
+  if (architecture == "GPT2ForSequenceClassification") return run_classifier(verified, config);
+  check(architecture == "GPT2Model",
+        "verify: {} has the architecture '{}'; known are GPT2Model, GPT2LMHeadModel and GPT2ForSequenceClassification",
+        verified.config_name(), architecture);
+  run_bare(verified, config);
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,149 @@
+#include "attend/verify/verify.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "attend/base/error.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/verify/case.h"
+
+namespace attend::tasks {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kInputs = {"input_ids",     "attention_mask",  "token_type_ids",
+                                                     "labels",        "start_positions", "next_sentence_label",
+                                                     "end_positions", "prompt"};
+
+// A gradient below this share of the largest one is what rounding leaves of 0. Such are the biases of attention keys,
+// which add the same to all scores of a query (softmax does not see it): their digits are not to be expected again.
+constexpr double kRounding = 1e-6;
+
+struct Kind {
+  std::string_view type;
+  void (*run)(VerifyCase& verified, const std::string& architecture);
+};
+constexpr Kind kKinds[] = {{"bert", run_bert_case},
+                           {"roberta", run_bert_case},
+                           {"distilbert", run_bert_case},
+                           {"gpt2", run_gpt2_case},
+                           {"marian", run_marian_case}};
+
+double largest_of(std::span<const float> values) {
+  double largest = 0;
+  for (float value : values) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  return largest;
+}
+
+double largest_gradient(const Safetensors& expected) {
+  double largest = 0;
+  for (const StoredTensor& tensor : expected.tensors())
+    if (tensor.name.starts_with("grad.")) largest = std::max(largest, largest_of(expected.floats(tensor.name)));
+  return largest;
+}
+
+void compare_floats(const std::vector<float>& want, const std::vector<float>& got, double scale, double tolerance,
+                    VerifiedTensor& row) {
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const double error = want[i] == got[i] ? 0 : std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i]));
+    if (std::isnan(error)) {
+      row.error = row.relative = std::numeric_limits<double>::infinity();
+      row.note = "not a number";
+      row.verdict = VerifiedTensor::beyond;
+      return;
+    }
+    row.error = std::max(row.error, error);
+  }
+  row.relative = row.error == 0 ? 0 : row.error / scale;  // infinite when all should be 0
+  if (!(row.relative <= tolerance)) row.verdict = VerifiedTensor::beyond;
+}
+
+// What a search found; `differing` is the share of its tokens that may be others.
+void compare_ints(const std::vector<std::int64_t>& want, const std::vector<std::int64_t>& got, double differing,
+                  VerifiedTensor& row) {
+  std::size_t different = 0, first = want.size();
+  for (std::size_t i = want.size(); i-- > 0;)
+    if (want[i] != got[i]) ++different, first = i;
+  row.error = static_cast<double>(different);
+  row.relative = want.empty() ? 0 : row.error / static_cast<double>(want.size());
+  if (different == 0) return;
+  if (row.relative > differing) row.verdict = VerifiedTensor::beyond;
+  row.note = fmt::format("{} of {} differ, the first at {}: {} instead of {}", different, want.size(), first,
+                         got[first], want[first]);
+}
+
+VerifiedTensor compare(const VerifyCase& verified, const StoredTensor& tensor, double gradient,
+                       const VerifyOptions& options) {
+  const bool exact = options.dtype == DType::f32 && options.weights == nn::WeightForm::plain;
+  VerifiedTensor row{.name = tensor.name, .shape = tensor.shape};
+  const auto found = verified.produced.find(tensor.name);
+  if (found == verified.produced.end()) {
+    row.verdict = VerifiedTensor::not_produced;
+    return row;
+  }
+  const ProducedTensor& got = found->second;
+  if (got.shape != tensor.shape) {
+    row.verdict = VerifiedTensor::beyond;
+    row.error = row.relative = std::numeric_limits<double>::infinity();
+    row.note = "its shape here is " + got.shape.to_string();
+    return row;
+  }
+  if (!is_float(tensor.type)) {
+    check(got.ints.size() == static_cast<std::size_t>(tensor.shape.size()), "verify: '{}' holds integers in {}",
+          tensor.name, verified.expected.source());
+    compare_ints(verified.expected.ints(tensor.name), got.ints, exact ? 0 : options.tolerance, row);
+    return row;
+  }
+  check(got.floats.size() == static_cast<std::size_t>(tensor.shape.size()), "verify: '{}' holds floats in {}",
+        tensor.name, verified.expected.source());
+  const std::vector<float> want = verified.expected.floats(tensor.name);
+  double scale = largest_of(want);
+  if (tensor.name.starts_with("grad.") && scale <= kRounding * gradient) {
+    scale = gradient;
+    row.note = "truly 0: against the largest gradient";
+  }
+  compare_floats(want, got.floats, scale, options.tolerance, row);
+  return row;
+}
+
+}  // namespace
+
+std::size_t VerifyReport::count(VerifiedTensor::Verdict verdict) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(tensors, [&](const VerifiedTensor& tensor) { return tensor.verdict == verdict; }));
+}
+
+VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const VerifyOptions& options) {
+  check(options.tolerance >= 0, "verify: a tolerance of {}", options.tolerance);
+  check(std::filesystem::exists(folder / "config.json"), "verify: {} is not a model's folder: it has no config.json",
+        folder.string());
+  check(std::filesystem::exists(folder / "expected.safetensors"),
+        "verify: {} holds no expected.safetensors, the inputs and outputs to compare with", folder.string());
+  VerifyCase verified(folder, backend, {options.dtype, options.weights});
+  std::string type = "none";
+  const auto found = verified.config.find("model_type");
+  if (found != verified.config.end() && found->is_string()) type = found->get<std::string>();
+  VerifyReport report{.architecture = models::architecture_of(verified.config, verified.config_name()), .tensors = {}};
+  const auto kind = std::ranges::find(kKinds, type, &Kind::type);
+  if (kind == std::end(kKinds)) {
+    std::string known;
+    for (const Kind& each : kKinds) known += fmt::format("{}{}", known.empty() ? "" : ", ", each.type);
+    fail("verify: {} has model_type '{}'; known are {}", verified.config_name(), type, known);
+  }
+  kind->run(verified, report.architecture);
+
+  const double gradient = largest_gradient(verified.expected);
+  for (const StoredTensor& tensor : verified.expected.tensors())
+    if (std::ranges::find(kInputs, tensor.name) == kInputs.end() && !verified.left_out(tensor.name))
+      report.tensors.push_back(compare(verified, tensor, gradient, options));
+  check(!report.tensors.empty(), "verify: {} names inputs, but nothing to compare", verified.expected.source());
+  return report;
+}
+
+}  // namespace attend::tasks

@@ -1,0 +1,127 @@
+// Every call on files of a training, one after another, fails or is the last of its process: the run that was there is
+// whole, and what is resumed ends with the same bits.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "attend/base/os.h"
+#include "attend/train/run_folder.h"
+#include "tests/cli/run_attend.h"
+#include "tests/training/folder_bytes.h"
+#include "tests/training/toy_corpus.h"
+#include "tests/training/toy_labels.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+// Counts the calls, and ends with the one of this number: it fails, as all behind it do ("the disk is gone"), or only
+// it does.
+struct Broken {
+  std::int64_t at = 0;
+  bool for_good = false;
+  std::int64_t calls = 0;
+
+  int operator()(os::Call, const fs::path&) {
+    ++calls;
+    return calls == at || (for_good && calls > at && at > 0) ? ENOSPC : 0;
+  }
+};
+
+class Faults : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    folder_ = scratch_folder("attend_faults");
+    write_toy_corpus(folder_, {.pairs = 12, .seed = 3});
+    write_toy_labels(folder_, 12);
+    if (std::string(GetParam()) != "classify") return;
+    Words args = toy_masked_training(folder_, folder_ / "start");
+    args.insert(args.end(), {"--steps", "1", "--width", "16"});
+    ASSERT_EQ(run_attend(args).code, 0);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Words training(const std::string& out, const Words& more) const {
+    const std::string task = GetParam();
+    const fs::path to = folder_ / out;
+    Words args = task == "language-model" ? toy_language_training(folder_, to)
+                 : task == "masked-lm"    ? toy_masked_training(folder_, to)
+                 : task == "classify"     ? toy_head_training(folder_, task, ".tsv", folder_ / "start", to)
+                                          : toy_training(folder_, to);
+    if (task != "classify") args.insert(args.end(), {"--width", "16"});
+    args.insert(args.end(), {"--steps", "4", "--validate-every", "2", "--save-every", "1", "--average", "2"});
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  }
+  // Runs it with the fault; returns how many calls it made.
+  std::int64_t run(const Words& args, Broken broken, int expected) const {
+    const os::FaultInjection faults([&](os::Call call, const fs::path& path) { return broken(call, path); });
+    const Outcome outcome = run_attend(args);
+    EXPECT_TRUE(outcome.code == expected || expected < 0) << outcome.err;
+    EXPECT_TRUE(outcome.code == 0 || outcome.err.find("attend: ") != std::string::npos);
+    return broken.calls;
+  }
+  // The whole walk takes long; a step of a prime number meets all kinds of calls.
+  static std::int64_t stride(std::int64_t calls, std::int64_t tries) {
+    return std::max<std::int64_t>(1, calls / tries);
+  }
+
+  fs::path folder_;
+};
+
+TEST_P(Faults, WhateverFailsTheRunGoesOnToTheSameBits) {
+  const std::int64_t calls = run(training("whole", {}), {}, 0);
+  const std::string whole = read_file(folder_ / "whole/model.safetensors");
+  for (const bool for_good : {false, true}) {
+    const std::int64_t step = stride(calls, std::string(GetParam()) == "language-model" && !for_good ? 1000 : 20);
+    for (std::int64_t at = 1; at <= calls; at += step) {
+      fs::remove_all(folder_ / "parts");
+      run(training("parts", {}), {.at = at, .for_good = for_good}, -1);
+      const bool resumes = train::has_run(folder_ / "parts");
+      const Outcome again = run_attend(training("parts", {resumes ? "--resume" : "--overwrite"}));
+      ASSERT_EQ(again.code, 0) << "after call " << at << ": " << again.err;
+      ASSERT_EQ(read_file(folder_ / "parts/model.safetensors"), whole) << "after call " << at;
+    }
+  }
+}
+
+// The old run is there as it was, or the new one has a state and goes on.
+TEST_P(Faults, WhateverFailsAnOverwrittenRunIsWholeOrReplaced) {
+  ASSERT_EQ(run_attend(training("whole", {"--seed", "2"})).code, 0);
+  const std::string whole = read_file(folder_ / "whole/model.safetensors");
+  ASSERT_EQ(run_attend(training("old", {})).code, 0);
+  fs::copy(folder_ / "old", folder_ / "parts", fs::copy_options::recursive);
+  const std::int64_t calls = run(training("parts", {"--seed", "2", "--overwrite"}), {}, 0);
+  const auto old = bytes_in(folder_ / "old");
+  const std::int64_t step = stride(calls, std::string(GetParam()) == "language-model" ? 100 : 12);
+  for (const bool for_good : {false, true}) {
+    for (std::int64_t at = 1; at <= calls; at += step) {
+      fs::remove_all(folder_ / "parts");
+      fs::copy(folder_ / "old", folder_ / "parts", fs::copy_options::recursive);
+      run(training("parts", {"--seed", "2", "--overwrite"}), {.at = at, .for_good = for_good}, -1);
+      ASSERT_TRUE(train::has_run(folder_ / "parts")) << "after call " << at;
+      if (read_json(folder_ / "parts/recipe.json")["seed"] == 1) {
+        ASSERT_TRUE(bytes_in(folder_ / "parts") == old) << "after call " << at;
+      } else {
+        const Outcome again = run_attend(training("parts", {"--seed", "2", "--resume"}));
+        ASSERT_EQ(again.code, 0) << "after call " << at << ": " << again.err;
+        ASSERT_EQ(read_file(folder_ / "parts/model.safetensors"), whole) << "after call " << at;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, Faults, testing::Values("language-model", "masked-lm", "classify", "translation"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace attend::test

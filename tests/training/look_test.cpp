@@ -1,0 +1,174 @@
+// attend train --look: watching changes nothing, what was recorded survives a resume, and the page can read it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/checkpoint/safetensors.h"
+#include "attend/cli/program.h"
+#include "attend/serve/api.h"
+#include "attend/serve/run_reader.h"
+#include "attend/tasks/answerer.h"
+#include "attend/tasks/tagger.h"
+#include "tests/tensor/tensors.h"
+#include "tests/training/toy_corpus.h"
+#include "tests/training/toy_labels.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void run_toy(const std::vector<std::string>& args) {
+  std::istringstream in;
+  std::ostringstream said, err;
+  ASSERT_EQ(run_program(args, {.in = in, .out = said, .err = err}), 0) << err.str();
+}
+
+class TrainLook : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("attend_train_look_" + std::to_string(getpid()));
+    write_toy_corpus(folder_, {.pairs = 300, .seed = 3});
+    write_toy_labels(folder_, 60);
+    if (GetParam() != std::string("classify")) return;
+    std::vector<std::string> args = toy_masked_training(folder_, folder_ / "start");
+    args.insert(args.end(), {"--steps", "2"});
+    run_toy(args);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void train(const std::string& out, std::initializer_list<const char*> more) const {
+    std::vector<std::string> args = toy_training(folder_, folder_ / out, GetParam());
+    if (GetParam() == std::string("language-model")) args = toy_language_training(folder_, folder_ / out);
+    if (GetParam() == std::string("masked-lm")) args = toy_masked_training(folder_, folder_ / out);
+    if (GetParam() == std::string("classify"))
+      args = toy_head_training(folder_, "classify", ".tsv", folder_ / "start", folder_ / out);
+    args.insert(args.end(), more.begin(), more.end());
+    args.insert(args.end(), {"--validate-every", "10", "--log-every", "5", "--average", "1", "--schedule",
+                             "inverse-square-root", "--warmup", "5"});
+    run_toy(args);
+  }
+  // The flat buffers that decide the rest of a run.
+  std::vector<float> masters(const std::string& out) const {
+    return Safetensors::open((folder_ / out / "state.safetensors").string()).floats("master");
+  }
+  Json run(const std::string& out) const { return serve::RunReader(folder_ / out).lines({}); }
+
+  fs::path folder_;
+};
+
+TEST_P(TrainLook, ChangesNothingAndSurvivesAResume) {
+  train("plain", {"--steps", "20"});
+  train("watched", {"--steps", "10", "--look", "--port", "0"});
+  train("watched", {"--resume", "--steps", "20", "--look", "--port", "0"});
+  EXPECT_EQ(masters("watched"), masters("plain"));
+
+  const Json seen = run("watched");
+  EXPECT_EQ(seen["steps"], 20);
+  EXPECT_EQ(seen["log"].back()["step"], 20);
+  std::vector<std::int64_t> steps;
+  for (const Json& picture : seen["look"]) steps.push_back(picture["step"].get<std::int64_t>());
+  ASSERT_GE(steps.size(), 3u);
+  EXPECT_EQ(steps.front(), 0);
+  EXPECT_EQ(steps.back(), 20);
+  for (std::size_t i = 1; i < steps.size(); ++i) EXPECT_LT(steps[i - 1], steps[i]);
+
+  // The same inputs every time; weights have moved; every row of a picture sums to 1.
+  const Json &first = seen["look"].front()["examples"], &last = seen["look"].back()["examples"];
+  ASSERT_EQ(first.size(), 3u);
+  EXPECT_EQ(first[0]["source"], last[0]["source"]);
+  const Json &before = first[0]["attention"].back(), &after = last[0]["attention"].back();
+  EXPECT_NE(before["packed"], after["packed"]);
+  EXPECT_EQ(before["rows"], after["rows"]);
+  const auto cells =
+      before["heads"].get<std::size_t>() * before["rows"].get<std::size_t>() * before["columns"].get<std::size_t>();
+  EXPECT_EQ(before["packed"].get<std::string>().size(), (cells + 2) / 3 * 4);
+}
+
+TEST_P(TrainLook, IsReadWhileItGrows) {
+  train("run", {"--steps", "10", "--look", "--port", "0"});
+  serve::RunReader reader(folder_ / "run");
+  const std::size_t logs = reader.lines({})["logs"].get<std::size_t>();
+  const std::string whole = read_file(folder_ / "run/log.jsonl");
+  write_file(folder_ / "run/log.jsonl", whole + R"({"step": 11, "loss": 1}
+{"step": 12, "lo)");
+  const Json news = reader.lines({.log = logs});
+  ASSERT_EQ(news["log"].size(), 1u);  // not what is half written
+  EXPECT_EQ(news["log"][0]["step"], 11);
+  write_file(folder_ / "run/log.jsonl", whole);  // the run went back
+  EXPECT_EQ(reader.lines({})["logs"], logs);
+
+  serve::Api api({.run = &reader}, {.name = "run"});
+  EXPECT_EQ(api.model()["kind"], "run");
+  EXPECT_THROW(api.inspect({{"text", "a"}}), Error);
+  const serve::HttpResponse answer = api.handle({"POST", "/api/run", "localhost", "application/json", "{}"});
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(parse_json(answer.body, "answer")["logs"], logs);
+  EXPECT_EQ(api.handle({"POST", "/api/run", "localhost", "application/json", R"({"log": "x"})"}).status, 400);
+}
+
+// The last picture of a run has the answers of the model that the run left.
+TEST(TrainLookHeads, SayWhatTheirCommandsSay) {
+  const fs::path folder = fs::temp_directory_path() / ("attend_train_look_heads_" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  write_toy_labels(folder, 60);
+  std::vector<std::string> start = toy_masked_training(folder, folder / "start");
+  start.insert(start.end(), {"--steps", "2"});
+  run_toy(start);
+  const auto last = [&](const char* task, const char* kind) {
+    std::vector<std::string> args = toy_head_training(folder, task, kind, folder / "start", folder / task);
+    args.insert(args.end(), {"--steps", "6", "--average", "1", "--look", "--port", "0"});
+    run_toy(args);
+    const Json pictures = serve::RunReader(folder / task).lines({})["look"];
+    return pictures.empty() ? Json::array() : pictures.back()["examples"];
+  };
+  const Json tagged = last("tag", ".conll");
+  ASSERT_EQ(tagged.size(), 3u);
+  const tasks::Tagger tagger(folder / "tag", cpu());
+  for (const Json& example : tagged) {
+    const std::vector<std::string> lines = {example["source"]["text"].get<std::string>()};
+    std::string expected, truth;
+    const tasks::TaggedLine words = tagger.tag(lines)[0];
+    const auto add = [](std::string& to, const std::string& word, const std::string& label) {
+      to += (to.empty() ? "" : " · ") + word + " " + label;
+    };
+    for (const auto& [word, span, label, probability] : words) {
+      if (label != "O") add(expected, word, label);
+      if ((std::ranges::find(number_words(), word) - number_words().begin()) % 2 == 0) add(truth, word, "B-ODD");
+    }
+    EXPECT_EQ(example["text"], expected.empty() ? "all O" : expected);
+    EXPECT_EQ(example["target"]["text"], truth);
+  }
+  const Json answered = last("answer", ".jsonl");
+  ASSERT_EQ(answered.size(), 3u);
+  const tasks::Answerer answerer(folder / "answer", cpu());
+  std::istringstream valid(read_file(folder / "valid.jsonl"));
+  std::string line;
+  for (const Json& example : answered) {
+    ASSERT_TRUE(std::getline(valid, line));
+    const Json asked = parse_json(line, "valid.jsonl");
+    EXPECT_EQ(example["text"],
+              answerer.answer(asked["question"].get<std::string>(), asked["context"].get<std::string>())[0].text);
+    EXPECT_EQ(example["target"]["text"], asked["answers"]["text"][0]);
+  }
+  fs::remove_all(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, TrainLook,
+                         testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace attend::test

@@ -1,0 +1,190 @@
+// attend train as a user meets it: a toy language is learned, translated and averaged; recipes, flags and mistakes.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/checkpoint/safetensors.h"
+#include "tests/cli/run_attend.h"
+#include "tests/training/toy_corpus.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrainCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("attend_train_" + std::to_string(getpid()));
+    write_toy_corpus(folder_, {.pairs = 3000, .seed = 3});
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::vector<std::string> toy(std::initializer_list<const char*> more,
+                               const std::string& model = "transformer") const {
+    std::vector<std::string> args = toy_training(folder_, folder_ / "model", model);
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  }
+  // The lines of the log that have this key.
+  std::vector<Json> logged(const std::string& key) const {
+    std::vector<Json> found;
+    std::istringstream lines(read_file(folder_ / "model/log.jsonl"));
+    for (std::string line; std::getline(lines, line);)
+      if (Json json = Json::parse(line); json.contains(key)) found.push_back(json);
+    return found;
+  }
+  void expect_error(const std::vector<std::string>& args, const std::string& part) const {
+    const Outcome outcome = run_attend(args);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(TrainCommand, LearnsAToyLanguageAndTranslatesIt) {
+  // To an end that all seeds reach, so that rounding does not decide: 14 of 14 gave 100 on arm64. After 1,000 steps ten
+  // gave 90.3 to 100 there, and the build for ASan, which rounds otherwise, 82.6.
+  const Outcome trained =
+      run_attend(toy({"--steps", "1600", "--schedule", "linear", "--learning-rate", "0.004", "--validate-every", "400",
+                      "--dropout", "0", "--tokens", "512", "--average", "2"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_NE(trained.out.find("attend translate --model"), std::string::npos) << trained.out;
+  EXPECT_GT(logged("validation").back()["validation"]["bleu"].get<double>(), 95);
+  for (const char* file : {"config.json", "model.safetensors", "tokenizer.json", "recipe.json", "state.safetensors"})
+    EXPECT_TRUE(fs::exists(folder_ / "model" / file)) << file;
+  const Outcome translated =
+      run_attend({"translate", "--model", (folder_ / "model").string()}, "one two three\n\nfour five\n");
+  EXPECT_EQ(translated.code, 0) << translated.err;
+  EXPECT_EQ(translated.out, "trois deux un\n\ncinq quatre\n");
+}
+
+TEST_F(TrainCommand, GradientAccumulationIsOneLargerBatch) {
+  // Two half batches a step, without dropout, follow the same path as whole ones to rounding: the same pairs, only
+  // weighted by half batch instead of by token, so the losses stay close and the runs converge alike.
+  ASSERT_EQ(run_attend(toy({"--steps", "40", "--accumulate", "2", "--log-every", "40", "--dropout", "0"})).code, 0);
+  const double accumulated = logged("loss").back()["loss"].get<double>();
+  ASSERT_EQ(
+      run_attend(toy({"--steps", "40", "--tokens", "256", "--log-every", "40", "--dropout", "0", "--overwrite"})).code,
+      0);
+  EXPECT_NEAR(accumulated, logged("loss").back()["loss"].get<double>(), 0.35);
+}
+
+// Products of bf16 pieces follow f32 closely, and the name goes into the run's settings, where a resumed run finds it.
+TEST_F(TrainCommand, ProductsOfPiecesFollowF32) {
+  ASSERT_EQ(run_attend(toy({"--steps", "10", "--log-every", "10", "--dropout", "0"})).code, 0);
+  const double exact = logged("loss").back()["loss"].get<double>();
+  ASSERT_EQ(
+      run_attend(toy({"--steps", "10", "--log-every", "10", "--dropout", "0", "--dtype", "bf16x3", "--overwrite"}))
+          .code,
+      0);
+  EXPECT_NEAR(logged("loss").back()["loss"].get<double>(), exact, 0.01);
+  ASSERT_EQ(run_attend(toy({"--resume", "--steps", "12"})).code, 0);
+  expect_error(toy({"--steps", "2", "--dtype", "bf16x3", "--device", "cuda", "--overwrite"}), "bf16x3 is for the CPU");
+}
+
+TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
+  const Outcome outcome =
+      run_attend(toy({"--steps", "1000", "--validate-every", "5", "--patience", "2", "--select", "loss",
+                      "--learning-rate", "1e-12", "--bleu-sentences", "0", "--average", "1"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("Stopped early"), std::string::npos) << outcome.out;
+}
+
+TEST_F(TrainCommand, StopsWhenTheLossIsNotANumber) {
+  ASSERT_EQ(run_attend(toy({"--steps", "20", "--validate-every", "10"})).code, 0);
+  const std::string good = read_file(folder_ / "model/model.safetensors");
+  const std::string state = read_file(folder_ / "model/state.safetensors");
+  expect_error(toy({"--resume", "--steps", "40", "--validate-every", "10", "--learning-rate", "1e30", "--clip-norm",
+                    "0", "--warmup", "0", "--log-every", "1"}),
+               "not a number");
+  EXPECT_EQ(read_file(folder_ / "model/model.safetensors"), good);
+  EXPECT_EQ(read_file(folder_ / "model/state.safetensors"), state);
+}
+
+TEST_F(TrainCommand, FlagsWinOverTheRecipeWhichIsSaved) {
+  write_file(folder_ / "recipe.json", R"({"steps": 5, "width": 48, "heads": 2, "encoder_layers": 1,
+    "decoder_layers": 1, "hidden": 32, "vocabulary_size": 280, "tokens": 64, "max_length": 24, "threads": 1})");
+  std::vector<std::string> args = {"train", (folder_ / "recipe.json").string(), "--width", "32", "--pre-norm"};
+  for (const std::string part : {"source", "target", "valid-source", "valid-target"}) {
+    args.push_back("--" + part);
+    args.push_back((folder_ / (part.starts_with("valid") ? "valid" : "train")).string() +
+                   (part.ends_with("source") ? ".en" : ".fr"));
+  }
+  args.insert(args.end(), {"--out", (folder_ / "model").string()});
+  const Outcome outcome = run_attend(args);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json saved = read_json(folder_ / "model/recipe.json");
+  EXPECT_EQ(saved["width"], 32);
+  EXPECT_EQ(saved["steps"], 5);
+  EXPECT_EQ(saved["pre_norm"], true);
+  EXPECT_EQ(saved["label_smoothing"].dump(), "0.1");
+  EXPECT_EQ(read_json(folder_ / "model/config.json")["width"], 32);
+}
+
+TEST_F(TrainCommand, MistakesGetClearErrors) {
+  write_file(folder_ / "bad.json", R"({"label_smothing": 0.1})");
+  expect_error({"train", (folder_ / "bad.json").string()}, "did you mean 'label_smoothing'");
+  write_file(folder_ / "bad.json", R"({"steps": "many"})");
+  expect_error({"train", (folder_ / "bad.json").string()}, "'steps' must be a whole number");
+  write_file(folder_ / "bad.json", R"({"model": "rnn-attention", "heads": 2})");
+  expect_error({"train", (folder_ / "bad.json").string()}, "unknown key 'heads'");
+  expect_error({"train"}, "'source' is missing");
+  expect_error({"train", "--task", "poetry"}, "unknown task");
+  expect_error({"train", "--task", "language-model"}, "'text', 'valid_text' and 'out' are needed");
+  expect_error(toy({"--model", "lstm"}), "unknown model 'lstm'");
+  expect_error(toy({"--preset", "huge"}), "unknown preset 'huge'");
+  expect_error(toy({"--resume"}), "there is no run in");
+  expect_error(toy({"--device", "tpu"}), "tpu");
+  write_file(folder_ / "train.fr", "un\n");
+  expect_error(toy({"--steps", "2"}), "lines");
+  fs::remove(folder_ / "train.fr");
+  expect_error(toy({"--steps", "2"}), "train.fr");
+}
+
+TEST_F(TrainCommand, ARunIsNotOverwrittenByAccident) {
+  ASSERT_EQ(run_attend(toy({"--steps", "3"})).code, 0);
+  expect_error(toy({"--steps", "3"}), "--resume goes on with it");
+  EXPECT_EQ(run_attend(toy({"--steps", "3", "--overwrite"})).code, 0);
+  // Resuming with another model than the run's is refused, and the state stays.
+  expect_error(toy({"--steps", "6", "--resume", "--final-norm"}), "final_norm is true, was false");
+  expect_error(toy({"--steps", "6", "--resume", "--final-norm", "--allow-changes"}), "another model");
+}
+
+TEST_F(TrainCommand, DamagedStatesAreRefused) {
+  ASSERT_EQ(run_attend(toy({"--steps", "3"})).code, 0);
+  const std::string state = read_file(folder_ / "model/state.safetensors");
+  write_file(folder_ / "model/state.safetensors", state.substr(0, state.size() / 2));
+  expect_error(toy({"--steps", "6", "--resume"}), "state.safetensors");
+}
+
+TEST_F(TrainCommand, LearnsToWrite) {
+  std::vector<std::string> args = toy_language_training(folder_, folder_ / "model");
+  args.insert(args.end(), {"--steps", "300", "--validate-every", "100", "--dropout", "0"});
+  const Outcome trained = run_attend(args);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  // Eight words of three to five letters, drawn evenly: about 0.6 nats a character once the words are known.
+  EXPECT_LT(logged("validation").back()["validation"]["loss"].get<double>(), 0.9);
+  const Outcome written =
+      run_attend({"generate", "--model", (folder_ / "model").string(), "--greedy", "--max-tokens", "8", "one two thr"});
+  EXPECT_EQ(written.code, 0) << written.err;
+  EXPECT_TRUE(written.out.starts_with("one two three")) << written.out;
+}
+
+TEST_F(TrainCommand, RecurrentModelsTrainWithTheSameCommand) {
+  for (const std::string model : {"rnn-attention", "rnn-plain"}) {
+    const Outcome outcome = run_attend(toy({"--steps", "30", "--overwrite"}, model));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(run_attend({"translate", "--model", (folder_ / "model").string()}, "one two\n").code, 0) << model;
+  }
+}
+
+}  // namespace
+}  // namespace attend::test

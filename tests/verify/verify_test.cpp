@@ -1,0 +1,123 @@
+// attend verify on models of transformers 5.17: all that their files name is the same here; a value that was changed, a
+// name that nobody produces and models that are not known are told apart.
+#include "attend/verify/verify.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/checkpoint/safetensors.h"
+#include "attend/cli/program.h"
+#include "tests/tensor/tensors.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kData = "tests/fixtures/data";
+
+class VerifiedFolder : public testing::TestWithParam<const char*> {};
+
+TEST_P(VerifiedFolder, Passes) {
+  const tasks::VerifyReport report = tasks::verify(kData / GetParam(), cpu());
+  EXPECT_GE(report.tensors.size(), 1u);
+  for (const tasks::VerifiedTensor& tensor : report.tensors)
+    EXPECT_EQ(tensor.verdict, tasks::VerifiedTensor::same)
+        << tensor.name << ": " << tensor.error << ", relative " << tensor.relative << ' ' << tensor.note;
+  EXPECT_TRUE(report.passed());
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, VerifiedFolder,
+                         testing::Values("gpt2", "gpt2_training", "bert_base", "bert_masked_lm", "bert_classify",
+                                         "bert_tag", "bert_qa", "bert_pretraining", "roberta_masked_lm",
+                                         "roberta_classify", "distilbert_classify", "marian"),
+                         [](const auto& test) { return std::string(test.param); });
+
+class Verify : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // A copy of a fixture, with `change` made to the bytes of one of its files.
+  template <class Change>
+  void copy(const char* name, const char* file, Change change) {
+    for (const auto& entry : fs::directory_iterator(kData / name))
+      fs::copy_file(entry.path(), folder_ / entry.path().filename(), fs::copy_options::overwrite_existing);
+    std::string bytes = read_file(kData / name / file);
+    change(bytes);
+    write_file(folder_ / file, bytes);
+  }
+  int run() {
+    std::istringstream in;
+    out_ = {}, err_ = {};
+    return run_program({"verify", folder_.string()}, {.in = in, .out = out_, .err = err_});
+  }
+
+  const fs::path folder_ = fs::temp_directory_path() / ("attend_verify_" + std::to_string(getpid()));
+  std::ostringstream out_, err_;
+};
+
+TEST_F(Verify, TheCommandPrintsATableAndSaysWhatIsTrulyZero) {
+  copy("bert_classify", "config.json", [](std::string&) {});
+  EXPECT_EQ(run(), 0) << err_.str();
+  EXPECT_NE(out_.str().find("grad.bert.encoder.layer.0.attention.self.key.bias"), std::string::npos) << out_.str();
+  EXPECT_NE(out_.str().find("against the largest gradient"), std::string::npos);
+  EXPECT_NE(out_.str().find("0 beyond, 0 not produced"), std::string::npos);
+}
+
+TEST_F(Verify, AChangedValueFails) {
+  const Safetensors file = Safetensors::open((kData / "bert_classify/expected.safetensors").string());
+  const auto bytes = file["logits"].bytes;
+  const std::string logits(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  copy("bert_classify", "expected.safetensors", [&](std::string& content) {
+    const std::size_t at = content.find(logits);
+    ASSERT_NE(at, std::string::npos);
+    content[at + 3] = static_cast<char>(content[at + 3] ^ 0x80);  // the sign of the first
+  });
+  EXPECT_EQ(run(), 1);
+  const tasks::VerifyReport report = tasks::verify(folder_, cpu());
+  EXPECT_EQ(report.count(tasks::VerifiedTensor::beyond), 1u);
+  EXPECT_NE(out_.str().find("BEYOND"), std::string::npos);
+  EXPECT_NE(err_.str().find("1 of "), std::string::npos) << err_.str();
+}
+
+TEST_F(Verify, AChangedTokenFails) {
+  const Safetensors file = Safetensors::open((kData / "marian/expected.safetensors").string());
+  const auto bytes = file["beam4"].bytes;
+  const std::string beam(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  copy("marian", "expected.safetensors", [&](std::string& content) { content[content.find(beam) + 24] ^= 1; });
+  EXPECT_EQ(run(), 1);
+  EXPECT_NE(out_.str().find("1 of 60 differ, the first at 3"), std::string::npos) << out_.str();
+}
+
+TEST_F(Verify, ANameThatNobodyProducesIsReported) {
+  copy("bert_classify", "expected.safetensors",
+       [](std::string& content) { content.replace(content.find("\"logits\""), 8, "\"lagits\""); });
+  EXPECT_EQ(run(), 1);
+  EXPECT_NE(out_.str().find("NOT PRODUCED"), std::string::npos) << out_.str();
+  EXPECT_NE(err_.str().find("1 not produced"), std::string::npos) << err_.str();
+}
+
+TEST_F(Verify, UnknownModelsAndMissingFilesAreNamed) {
+  copy("bert_classify", "config.json", [](std::string& config) {
+    config.replace(config.find("\"model_type\": \"bert\""), 20, "\"model_type\": \"swin\"");
+  });
+  EXPECT_EQ(run(), 1);
+  EXPECT_NE(err_.str().find("known are bert, roberta, distilbert, gpt2, marian"), std::string::npos) << err_.str();
+  copy("bert_classify", "config.json", [](std::string& config) {
+    config.replace(config.find("BertForSequenceClassification"), 29, "BertForMultipleChoice");
+  });
+  EXPECT_EQ(run(), 1);
+  EXPECT_NE(err_.str().find("ForSequenceClassification"), std::string::npos) << err_.str();
+  fs::remove(folder_ / "expected.safetensors");
+  EXPECT_EQ(run(), 1);
+  EXPECT_NE(err_.str().find("no expected.safetensors"), std::string::npos) << err_.str();
+}
+
+}  // namespace
+}  // namespace attend::test
