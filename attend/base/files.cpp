@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
 #include "attend/base/os.h"
 
 namespace attend {
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLargestFileRead = std::size_t{2} << 30;
+using limits::kLargestFileRead;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;  // hashed and written while it is in the cache
 constexpr std::string_view kTemporaryEnd = ".tmp";
 constexpr std::size_t kTemporaryDigits = 16;
@@ -50,7 +51,8 @@ std::string read_file(const fs::path& path) {
   // A folder opens for reading too, but none of its bytes can be read: say so at once.
   check(!S_ISDIR(status.st_mode), "cannot read '{}': it is a folder", path.string());
   const auto check_size = [&](std::size_t size) {
-    check(size <= kLargestFileRead, "cannot read '{}': it has more than {} MiB, the most that is read whole",
+    check(size <= kLargestFileRead,
+          "cannot read '{}': it has more than {} MiB, the most that is read whole (limits::kLargestFileRead)",
           path.string(), kLargestFileRead >> 20);
   };
   check_size(static_cast<std::size_t>(status.st_size));

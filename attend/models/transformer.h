@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/models/seq2seq.h"
@@ -56,8 +57,8 @@ struct TransformerConfig {
   }
 };
 
-// Throws Error when a value makes no sense, naming it.
-void check_config(const TransformerConfig& config);
+// Throws Error naming what (a path) and the first value that is out of range.
+void check_config(const TransformerConfig& config, std::string_view what);
 
 class EncoderLayer {
  public:

@@ -30,6 +30,7 @@ class Padding {
  public:
   explicit Padding(const JsonView& json);
   void apply(Encoding& encoding) const;
+  TokenId id() const { return id_; }
 
  private:
   std::size_t length_ = 0, multiple_of_ = 1;  // 0: as long as it is
