@@ -187,6 +187,8 @@ def main():
     tensors.update(resizes(source))
     tensors.update((name, np.asarray(image)) for name, image in operations(source))
     write_safetensors(folder / "cases.safetensors", tensors)
+    (folder / "README.md").write_text(
+        f"Pictures of every kind and, in cases.safetensors, what Pillow {PIL.__version__} makes of them: tools/make_image_cases.py.\n")
     total = sum(path.stat().st_size for path in folder.iterdir())
     print(f"{folder}: {len(tensors)} cases, {total / 1e3:.0f} kB, by Pillow {PIL.__version__}")
 

@@ -15,7 +15,7 @@ namespace attend::models {
 
 namespace {
 
-constexpr const char* kName = "gpt2";
+constexpr const char* kGPT2Name = "gpt2";
 
 nn::LinearConfig linear(const GPT2Config& config) {
   return {.init = nn::Init{nn::Init::normal, config.init_deviation}, .input_major = true};
@@ -92,7 +92,7 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
                   .output_name = "c_proj"}),
       feed_forward_({.width = config.width,
                      .hidden = config.hidden_width(),
-                     .activation = hugging_face_activation(config.activation, kName),
+                     .activation = hugging_face_activation(config.activation, kGPT2Name),
                      .expand = linear(config),
                      .contract = residual_linear(config),
                      .expand_name = "c_fc",
@@ -106,7 +106,7 @@ void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, cons
 }
 
 GPT2::GPT2(const GPT2Config& config)
-    : config_((check_config(config, kName), config)),
+    : config_((check_config(config, kGPT2Name), config)),
       tokens_(config.vocabulary, config.width, {nn::Init::normal, config.init_deviation}),
       positions_(config.max_length, config.width, {nn::Init::normal, config.init_deviation}, nn::Role::other),
       norm_(config.width, config.norm_eps) {
