@@ -108,9 +108,10 @@ TEST_P(Buffers, AreKeptByARun) {
   train::Optimizer optimizer(parameters, {});
   const std::vector<float> mean = {-3, 0.1f, 2, 1e-3f};
   upload(model.mean.value, mean);
-  train::save_state(folder_, {.step = 3}, parameters, optimizer);
+  const std::filesystem::path file = std::filesystem::path(folder_) / "state.safetensors";
+  write_file(file, [&](const FileWriter& write) { train::produce_state(write, {.step = 3}, parameters, optimizer); });
   backend().fill(model.mean.value, 0);
-  EXPECT_EQ(train::load_state(folder_, parameters, optimizer).step, 3);
+  EXPECT_EQ(train::load_state(file, parameters, optimizer).step, 3);
   EXPECT_EQ(download(model.mean.value), mean);
 }
 
