@@ -40,7 +40,8 @@ void WeightEdits::scale_head(const Anatomy& anatomy, const Ablation::Head& head)
   check(!attention.output.empty(), "the only attention of this model cannot be switched off");
   check(std::isfinite(head.scale) && std::fabs(head.scale) <= 100, "a head is scaled by -100 to 100");
   // [C, H·D], or [H·D, C]: what W_O reads of this head.
-  const nn::Parameters::Entry& entry = find_entry(parameters_, attention.output + ".weight");
+  const std::string name = attention.output + ".weight";
+  const nn::Parameters::Entry& entry = find_entry(parameters_, name);
   std::vector<float> values = take(entry);
   const std::int64_t columns = entry.parameter->shape[1], size = anatomy.width / attention.heads;
   for (std::size_t i = 0; i < values.size(); ++i) {
