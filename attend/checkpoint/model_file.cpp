@@ -41,8 +41,11 @@ std::vector<Place> places_of(const Parameters::Entry& entry) {
 
 }  // namespace
 
-void load_weights(const Safetensors& file, Parameters& parameters) {
-  std::set<std::string, std::less<>> known;
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+void load_set(const Safetensors& file, Parameters& parameters, Names& known) {
   for (const Parameters::Entry& entry : parameters.entries()) {
     std::vector<float> all;
     const std::vector<Place> places = places_of(entry);
@@ -64,6 +67,18 @@ void load_weights(const Safetensors& file, Parameters& parameters) {
     }
     if (!all.empty()) parameters.write(entry, all);
   }
+}
+
+}  // namespace
+
+void load_weights(const Safetensors& file, Parameters& parameters) {
+  Parameters* const one = &parameters;
+  load_weights(file, std::span(&one, 1));
+}
+
+void load_weights(const Safetensors& file, std::span<Parameters* const> all) {
+  Names known;
+  for (Parameters* parameters : all) load_set(file, *parameters, known);
   file.check_whole();
   for (const StoredTensor& stored : file.tensors())
     check(known.count(stored.name) || is_scale(file, stored.name), "{}: the model has no place for the tensor {}",
@@ -83,22 +98,25 @@ struct FileTensor {
 
 void save_weights(const std::string& path, const Parameters& parameters, SavedWeights which,
                   const std::map<std::string, std::string>& metadata) {
-  write_file(path, [&](const FileWriter& write) { produce_weights(write, parameters, which, metadata); });
+  const Parameters* const one = &parameters;
+  write_file(path, [&](const FileWriter& write) { produce_weights(write, std::span(&one, 1), which, metadata); });
 }
 
-void produce_weights(const FileWriter& write, const Parameters& parameters, SavedWeights which,
+void produce_weights(const FileWriter& write, std::span<const Parameters* const> all, SavedWeights which,
                      const std::map<std::string, std::string>& metadata) {
   std::map<std::string, FileTensor> tensors;
-  for (const Parameters::Entry& entry : parameters.entries()) {
-    const Tensor flat = which == SavedWeights::values ? parameters.value(entry) : parameters.master(entry);
-    const std::size_t width = bytes_of(flat.dtype());
-    for (const Place& place : places_of(entry)) {
-      FileTensor& tensor = tensors[place.name];
-      tensor.dtype = flat.dtype(), tensor.shape = place.shape;
-      tensor.bytes.resize(static_cast<std::size_t>(tensor.shape.size()) * width);
-      const Tensor part = flat.slice_first(place.begin, place.count);
-      flat.backend().to_host(tensor.bytes.data() + place.first * width, part.raw(),
-                             static_cast<std::size_t>(part.size()) * width);
+  for (const Parameters* parameters : all) {
+    for (const Parameters::Entry& entry : parameters->entries()) {
+      const Tensor flat = which == SavedWeights::values ? parameters->value(entry) : parameters->master(entry);
+      const std::size_t width = bytes_of(flat.dtype());
+      for (const Place& place : places_of(entry)) {
+        FileTensor& tensor = tensors[place.name];
+        tensor.dtype = flat.dtype(), tensor.shape = place.shape;
+        tensor.bytes.resize(static_cast<std::size_t>(tensor.shape.size()) * width);
+        const Tensor part = flat.slice_first(place.begin, place.count);
+        flat.backend().to_host(tensor.bytes.data() + place.first * width, part.raw(),
+                               static_cast<std::size_t>(part.size()) * width);
+      }
     }
   }
   SafetensorsWriter writer;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "attend/base/files.h"
@@ -12,13 +13,14 @@
 namespace attend {
 
 // Fills every parameter. Throws Error when the file lacks one, has one of another shape, or holds a tensor that the
-// model has no place for.
+// model has no place for. A model may have several sets of them (a GAN's two networks), under names of their own.
 void load_weights(const Safetensors& file, nn::Parameters& parameters);
+void load_weights(const Safetensors& file, std::span<nn::Parameters* const> all);
 
 // The weights as such a file's bytes: what the model computes with (bf16 when it does), or the f32 masters behind them.
 // metadata goes into the header.
 enum class SavedWeights : std::uint8_t { values, masters };
-void produce_weights(const FileWriter& write, const nn::Parameters& parameters, SavedWeights which,
+void produce_weights(const FileWriter& write, std::span<const nn::Parameters* const> all, SavedWeights which,
                      const std::map<std::string, std::string>& metadata = {});
 // The same as a file, atomically.
 void save_weights(const std::string& path, const nn::Parameters& parameters, SavedWeights which = SavedWeights::values,

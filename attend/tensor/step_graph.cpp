@@ -2,22 +2,38 @@
 
 namespace attend {
 
-void StepGraph::run(std::uint64_t key, std::uint64_t seed, const std::function<void()>& body) {
+void StepGraph::run(std::uint64_t key, std::uint64_t seed, std::span<const Stage> stages) {
   Step& step = steps_[key];
-  if (step.graph && step.generation == pass_.arena().generation()) {
+  if (!step.graphs.empty() && step.generation == pass_.arena().generation()) {
     pass_.set_seed(seed);
-    step.graph->launch();
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      if (stages[i].on_host)
+        stages[i].body();
+      else
+        step.graphs[i]->launch();
+    }
     ++replays_;
     return;
   }
-  step.graph.reset();
+  step.graphs.clear();
   pass_.begin({.plan = key, .seed = seed});
-  if (step.eager || ++step.runs < 3 || !pass_.arena().replaying()) return body();
+  if (step.eager || ++step.runs < 3 || !pass_.arena().replaying()) {
+    for (const Stage& stage : stages) stage.body();
+    return;
+  }
   step.generation = pass_.arena().generation();
-  step.graph = pass_.backend().capture(body);
-  step.eager = !step.graph;
-  if (step.graph) step.graph->launch();
-  if (!pass_.arena().replaying()) step.graph.reset();  // it left its plan: its memory is not where the next step's is
+  for (const Stage& stage : stages) {
+    step.graphs.push_back(stage.on_host ? nullptr : pass_.backend().capture(stage.body));
+    if (stage.on_host)
+      stage.body();
+    else if (step.graphs.back())
+      step.graphs.back()->launch();
+    else
+      step.eager = true;  // the device has no graph of it, and has run it
+  }
+  // Without a graph of every stage there is none; and one that left its plan has its memory where the next step's is
+  // not.
+  if (step.eager || !pass_.arena().replaying()) step.graphs.clear();
 }
 
 }  // namespace attend

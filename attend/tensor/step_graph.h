@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "attend/tensor/pass.h"
 
@@ -18,7 +20,18 @@ class StepGraph {
 
   // body does one step between pass.begin() and its end. It must read its inputs from, and leave its results in,
   // tensors that live outside the pass, and do the same work for the same key every time.
-  void run(std::uint64_t key, std::uint64_t seed, const std::function<void()>& body);
+  void run(std::uint64_t key, std::uint64_t seed, const std::function<void()>& body) {
+    const Stage one{body};
+    run(key, seed, std::span(&one, 1));
+  }
+
+  // A step in stages, one tape through all of them. Those of the host are run every time, between the graphs of the
+  // others; what they read and write lives outside the pass, too.
+  struct Stage {
+    std::function<void()> body;
+    bool on_host = false;
+  };
+  void run(std::uint64_t key, std::uint64_t seed, std::span<const Stage> stages);
 
   // None of the keys comes back.
   void clear() { steps_.clear(); }
@@ -28,9 +41,9 @@ class StepGraph {
  private:
   struct Step {
     int runs = 0;
-    bool eager = false;            // there is no graph of it
-    std::uint64_t generation = 0;  // of the arena's slab that the graph's addresses lie in
-    std::unique_ptr<Graph> graph;
+    bool eager = false;                          // there is no graph of it
+    std::uint64_t generation = 0;                // of the arena's slab that the graph's addresses lie in
+    std::vector<std::unique_ptr<Graph>> graphs;  // one per stage, null for the host's; empty: not captured
   };
   Pass& pass_;
   std::unordered_map<std::uint64_t, Step> steps_;

@@ -10,20 +10,24 @@ namespace {
 
 // The flat buffers of a run under the names they have in the file.
 template <class Fn>
-void for_each_buffer(const nn::Parameters& parameters, const Optimizer& optimizer, Fn fn) {
-  fn("master", parameters.master());
-  if (parameters.buffers().defined()) fn("buffers", parameters.buffers());
-  fn("first_moment", optimizer.first_moment());
-  if (parameters.units8().defined()) fn("units8", parameters.units8());
-  if (optimizer.second_moment().defined()) fn("second_moment", optimizer.second_moment());
+void for_each_buffer(std::span<const Learning> all, Fn fn) {
+  for (const auto& [parameters, optimizer, name] : all) {
+    const auto add = [&](const char* what, const Tensor& flat) {
+      if (flat.defined()) fn(name.empty() ? std::string(what) : name + "." + what, flat);
+    };
+    add("master", parameters.master());
+    add("buffers", parameters.buffers());
+    add("first_moment", optimizer.first_moment());
+    add("units8", parameters.units8());
+    add("second_moment", optimizer.second_moment());
+  }
 }
 
 }  // namespace
 
-void produce_state(const FileWriter& write, const RunState& state, const nn::Parameters& parameters,
-                   const Optimizer& optimizer) {
+void produce_state(const FileWriter& write, const RunState& state, std::span<const Learning> all) {
   SafetensorsWriter writer;
-  for_each_buffer(parameters, optimizer, [&](const char* name, const Tensor& flat) { writer.add(name, flat); });
+  for_each_buffer(all, [&](const std::string& name, const Tensor& flat) { writer.add(name, flat); });
   const Json json = {{"step", state.step},
                      {"seconds", state.seconds},
                      {"best_score", state.best_score},
@@ -33,15 +37,15 @@ void produce_state(const FileWriter& write, const RunState& state, const nn::Par
                      {"checkpoints", state.checkpoints},
                      {"since_log",
                       {{"steps", state.since_log.steps},
-                       {"tokens", state.since_log.tokens},
-                       {"loss", state.since_log.loss},
+                       {"items", state.since_log.items},
+                       {"losses", state.since_log.losses},
                        {"seconds", state.since_log.seconds}}},
                      {"position", state.position}};
   writer.set_metadata("attend_run", json.dump());
   writer.produce(write);
 }
 
-RunState load_state(const std::filesystem::path& from, nn::Parameters& parameters, Optimizer& optimizer) {
+RunState load_state(const std::filesystem::path& from, std::span<const Learning> all) {
   const std::string path = from.string();
   const Safetensors file = Safetensors::open(path);
   const auto found = file.metadata().find("attend_run");
@@ -55,18 +59,18 @@ RunState load_state(const std::filesystem::path& from, nn::Parameters& parameter
     json.at("validations_since_best").get_to(state.validations_since_best);
     json.at("checkpoints").get_to(state.checkpoints);
     const Json& since = json.at("since_log");
-    since.at("steps").get_to(state.since_log.steps), since.at("tokens").get_to(state.since_log.tokens);
-    since.at("loss").get_to(state.since_log.loss), since.at("seconds").get_to(state.since_log.seconds);
+    since.at("steps").get_to(state.since_log.steps), since.at("items").get_to(state.since_log.items);
+    since.at("losses").get_to(state.since_log.losses), since.at("seconds").get_to(state.since_log.seconds);
     state.position = json.at("position");
   } catch (const Error&) {
     fail("{}: the counters of the run are damaged", path);
   }
-  for_each_buffer(parameters, optimizer, [&](const char* name, const Tensor& flat) {
+  for_each_buffer(all, [&](const std::string& name, const Tensor& flat) {
     check(file[name].shape == flat.shape(), "{}: '{}' is {}, but this model has {}: the run was another model's", path,
           name, file[name].shape, flat.shape());
     file.load(name, flat);
   });
-  parameters.master_changed();
+  for (const Learning& one : all) one.parameters.master_changed();
   return state;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "attend/base/files.h"
@@ -20,16 +22,23 @@ struct RunState {
   std::vector<std::int64_t> checkpoints = {};  // steps whose weights are kept for averaging
   // Since the last line of the log.
   struct SinceLog {
-    std::int64_t steps = 0, tokens = 0;
-    double loss = 0, seconds = 0;
+    std::int64_t steps = 0, items = 0;
+    double seconds = 0;
+    std::vector<double> losses = {};  // sums: of the whole, and of its parts
   } since_log = {};
   Json position = {};  // in the data
 };
 
+// What learns: parameters, and the optimiser that has their moments. Several have names.
+struct Learning {
+  nn::Parameters& parameters;
+  Optimizer& optimizer;
+  std::string name = {};
+};
+
 // The file's bytes.
-void produce_state(const FileWriter& write, const RunState& state, const nn::Parameters& parameters,
-                   const Optimizer& optimizer);
+void produce_state(const FileWriter& write, const RunState& state, std::span<const Learning> all);
 // Throws Error when the file is damaged or belongs to another model.
-RunState load_state(const std::filesystem::path& file, nn::Parameters& parameters, Optimizer& optimizer);
+RunState load_state(const std::filesystem::path& file, std::span<const Learning> all);
 
 }  // namespace attend::train

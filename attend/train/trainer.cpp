@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
 #include <ostream>
+#include <ranges>
+#include <span>
 
 #include "attend/base/error.h"
 #include "attend/base/interrupt.h"
@@ -14,6 +18,7 @@
 #include "attend/checkpoint/model_file.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tensor/step_graph.h"
+#include "attend/tensor/storage.h"
 #include "attend/train/album.h"
 #include "attend/train/run_log.h"
 #include "attend/train/run_recovery.h"
@@ -29,21 +34,27 @@ constexpr const char* kModel = "model.safetensors";
 
 class Run {
  public:
-  Run(Task& task, nn::Parameters& parameters, const TrainerOptions& options)
+  Run(Task& task, const std::vector<Learner>& learners, const TrainerOptions& options)
       : task_(task),
-        parameters_(parameters),
+        learners_(learners),
         options_(options),
         folder_(*options.folder),
-        backend_(parameters.master().backend()),
-        optimizer_(parameters, options.optimizer),
+        backend_(learners[0].parameters->master().backend()),
         pass_(backend_, {.recording = true, .recompute = options.recompute}),
         graph_(pass_),
-        loss_sum_(make_tensor(backend_, {1}, DType::f32)) {
-    backend_.fill(loss_sum_, 0);
+        loss_sums_(make_tensor(backend_, {1 + Loss::kMostParts}, DType::f32)) {
+    for (const Learner& learner : learners) {
+      optimizers_.push_back(std::make_unique<Optimizer>(*learner.parameters, learner.optimizer));
+      learning_.push_back({*learner.parameters, *optimizers_.back(), learner.name});
+      parameters_.push_back(learner.parameters);
+    }
+    backend_.fill(loss_sums_, 0);
     if (folder_.resumed()) {
-      state_ = load_state(folder_.path() / kState, parameters, optimizer_);
+      state_ = load_state(folder_.path() / kState, learning_);
       task.seek(state_.position);
-      backend_.fill(loss_sum_, static_cast<float>(state_.since_log.loss));
+      std::vector<float> sums(1 + Loss::kMostParts);
+      std::ranges::copy(state_.since_log.losses | std::views::take(sums.size()), sums.begin());
+      upload(loss_sums_, sums);
     }
     folder_.begin();
     log_.emplace(folder_, "log.jsonl", state_.step);
@@ -89,27 +100,77 @@ class Run {
  private:
   void step() {
     const std::int64_t step = ++state_.step;
-    optimizer_.set_rate(rate_ = options_.rate(step), step);
-    for (std::int64_t i = 0; i < options_.accumulate; ++i) {
-      const bool first = i == 0, last = i + 1 == options_.accumulate;
-      const std::uint64_t key = task_.next_batch() * 4 + (first ? 2 : 0) + (last ? 1 : 0);
-      state_.since_log.tokens += task_.batch_tokens();
-      // Dropout of every batch of every step has a seed of its own.
-      const std::uint64_t seed = options_.seed << 40 ^ static_cast<std::uint64_t>(step * options_.accumulate + i);
-      graph_.run(key, seed, [&] { one_batch(first, last); });
+    std::uint64_t batch = 0;  // of the step
+    for (std::size_t who = 0; who < learners_.size(); ++who) {
+      const float rate = learners_[who].rate(step);
+      if (who == 0) rate_ = rate;
+      for (std::int64_t turn = 0; turn < learners_[who].turns; ++turn) {
+        task_.begin_turn(who);
+        optimizers_[who]->set_rate(rate, (step - 1) * learners_[who].turns + turn + 1);
+        for (std::int64_t i = 0; i < options_.accumulate; ++i) run_batch(who, i, batch++);
+      }
     }
     state_.position = task_.position();
     ++state_.since_log.steps;
   }
 
-  void one_batch(bool first, bool last) {
+  // Number i of those whose gradients are added up.
+  void run_batch(std::size_t who, std::int64_t i, std::uint64_t batch) {
+    const bool first = i == 0, last = i + 1 == options_.accumulate;
+    const std::uint64_t shape = task_.next_batch() * 4 + (first ? 2 : 0) + (last ? 1 : 0);
+    state_.since_log.items += task_.batch_items();
+    // Dropout of every batch of every step has a seed of its own.
+    const auto number = static_cast<std::uint64_t>(state_.step) * batches_per_step() + batch;
+    const StepGraph::Stage stages[] = {
+        {[&] { task_.forward(pass_); }}, {[&] { task_.on_host(); }, true}, {[&] { learn(who, first, last); }}};
+    const auto needed = std::span(stages).subspan(task_.needs_host() ? 0 : 2);
+    others_learn(who, false);
+    graph_.run(shape * learners_.size() + who, options_.seed << 40 ^ number, needed);
+    others_learn(who, true);
+  }
+
+  std::uint64_t batches_per_step() const {
+    std::int64_t turns = 0;
+    for (const Learner& learner : learners_) turns += learner.turns;
+    return static_cast<std::uint64_t>(turns * options_.accumulate);
+  }
+
+  // What does not learn now gets no gradients; what is frozen anyway stays so.
+  void others_learn(std::size_t who, bool on) {
+    for (std::size_t other = 0; other < learners_.size() && learners_.size() > 1; ++other) {
+      if (other == who) continue;
+      for (const nn::Parameters::Entry& entry : learners_[other].parameters->entries()) {
+        if (!entry.learned()) continue;
+        Storage* storage = entry.parameter->value.storage();
+        if (!on && storage->differentiable) paused_.push_back(storage);
+        if (!on) storage->differentiable = false;
+      }
+    }
+    if (!on) return;
+    for (Storage* storage : paused_) storage->differentiable = true;
+    paused_.clear();
+  }
+
+  void learn(std::size_t who, bool first, bool last) {
     const float share = 1.0f / static_cast<float>(options_.accumulate);
-    if (first) parameters_.start_gradients();
-    const Tensor loss = task_.loss(pass_);
-    backend_.scale(loss, share, {loss_sum_, true});
-    pass_.backward(options_.accumulate == 1 ? loss : ops::scale(loss, share));
-    parameters_.finish_gradients();
-    if (last) optimizer_.update();
+    nn::Parameters& parameters = *learners_[who].parameters;
+    if (first) parameters.start_gradients();
+    const Loss loss = task_.loss(pass_);
+    check(loss.parts.size() <= Loss::kMostParts, "training: a loss of {} parts, more than {}", loss.parts.size(),
+          Loss::kMostParts);
+    add_up(0, loss.total, share);
+    names_.resize(std::max(names_.size(), loss.parts.size()));
+    for (std::size_t i = 0; i < loss.parts.size(); ++i) {
+      names_[i] = loss.parts[i].first;
+      add_up(i + 1, loss.parts[i].second, share);
+    }
+    pass_.backward(options_.accumulate == 1 ? loss.total : ops::scale(loss.total, share));
+    parameters.finish_gradients();
+    if (last) optimizers_[who]->update();
+  }
+
+  void add_up(std::size_t index, const Tensor& value, float share) {
+    backend_.scale(value, share, {loss_sums_.slice_first(static_cast<std::int64_t>(index), 1), true});
   }
 
   double elapsed() const {
@@ -119,24 +180,29 @@ class Run {
   // Reads the mean loss since the last time, which is the only wait for the device between validations.
   void log_losses() {
     if (state_.since_log.steps == 0) return;
-    const double loss = static_cast<double>(download(loss_sum_)[0]) / static_cast<double>(state_.since_log.steps);
-    const double norm = static_cast<double>(download(optimizer_.norm())[0]);
-    backend_.fill(loss_sum_, 0);
+    const std::vector<float> sums = download(loss_sums_);
+    const auto mean = [&](std::size_t i) {
+      return static_cast<double>(sums[i]) / static_cast<double>(state_.since_log.steps);
+    };
+    const double loss = mean(0), norm = static_cast<double>(download(optimizers_[0]->norm())[0]);
+    backend_.fill(loss_sums_, 0);
     const auto now = steady_clock::now();
     const double seconds = std::chrono::duration<double>(now - logged_at_).count();
-    const double tokens_per_second = static_cast<double>(state_.since_log.tokens) / std::max(seconds, 1e-9);
+    const double items_per_second = static_cast<double>(state_.since_log.items) / std::max(seconds, 1e-9);
     check(std::isfinite(loss) && std::isfinite(norm),
           "training: the loss is not a number any more (loss {}, gradient norm {}, between steps {} and {}). The last "
           "good state is kept in '{}'. A lower learning_rate, a longer warmup or clip_norm 1 usually helps",
           loss, norm, state_.step - state_.since_log.steps + 1, state_.step, folder_.path().string());
-    text_ = fmt::format("loss {:.3f}  {} tokens  lr {:.2e}", loss, rate_text(tokens_per_second), rate_);
-    log_->add({{"step", state_.step},
-               {"loss", loss},
-               {"learning_rate", rate_},
-               {"gradient_norm", norm},
-               {"tokens_per_second", std::round(tokens_per_second)},
-               {"activation_bytes", pass_.arena().slab_bytes()},
-               {"seconds", elapsed()}});
+    text_ = fmt::format("loss {:.3f}  {} {}  lr {:.2e}", loss, rate_text(items_per_second), task_.items(), rate_);
+    Json line = {{"step", state_.step},
+                 {"loss", loss},
+                 {"learning_rate", rate_},
+                 {"gradient_norm", norm},
+                 {task_.items() + "_per_second", std::round(items_per_second)},
+                 {"activation_bytes", pass_.arena().slab_bytes()},
+                 {"seconds", elapsed()}};
+    for (std::size_t i = 0; i < names_.size(); ++i) line["losses"][names_[i]] = mean(i + 1);
+    log_->add(line);
     state_.since_log = {};
     logged_at_ = now;
   }
@@ -189,9 +255,10 @@ class Run {
 
   void save() {
     state_.seconds = elapsed();
-    state_.since_log.loss = static_cast<double>(download(loss_sum_)[0]);
+    const std::vector<float> sums = download(loss_sums_);
+    state_.since_log.losses.assign(sums.begin(), sums.end());
     state_.since_log.seconds = std::chrono::duration<double>(steady_clock::now() - logged_at_).count();
-    folder_.write(kState, [&](const FileWriter& write) { produce_state(write, state_, parameters_, optimizer_); });
+    folder_.write(kState, [&](const FileWriter& write) { produce_state(write, state_, learning_); });
     folder_.state_saved();
   }
 
@@ -217,28 +284,35 @@ class Run {
     std::vector<Safetensors> files;
     for (std::int64_t step : state_.checkpoints)
       files.push_back(Safetensors::open((folder_.path() / checkpoint_name(step)).string()));
-    std::vector<std::vector<double>> sums(parameters_.entries().size());
+    std::map<const nn::Parameters::Entry*, std::vector<double>> sums;
     for (const Safetensors& file : files) {
       load_weights(file, parameters_);
-      for (std::size_t i = 0; i < sums.size(); ++i) {
-        const std::vector<float> values = parameters_.read(parameters_.entries()[i]);
-        sums[i].resize(values.size());
-        for (std::size_t j = 0; j < values.size(); ++j) sums[i][j] += share * static_cast<double>(values[j]);
-      }
+      for (const nn::Parameters* parameters : parameters_)
+        for (const nn::Parameters::Entry& entry : parameters->entries()) {
+          const std::vector<float> values = parameters->read(entry);
+          std::vector<double>& sum = sums[&entry];
+          sum.resize(values.size());
+          for (std::size_t j = 0; j < values.size(); ++j) sum[j] += share * static_cast<double>(values[j]);
+        }
     }
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      parameters_.write(parameters_.entries()[i], std::vector<float>(sums[i].begin(), sums[i].end()));
+    for (nn::Parameters* parameters : parameters_)
+      for (const nn::Parameters::Entry& entry : parameters->entries())
+        parameters->write(entry, std::vector<float>(sums[&entry].begin(), sums[&entry].end()));
   }
 
   Task& task_;
-  nn::Parameters& parameters_;
+  const std::vector<Learner>& learners_;
   const TrainerOptions& options_;
   RunFolder& folder_;
   Backend& backend_;
-  Optimizer optimizer_;
+  std::vector<std::unique_ptr<Optimizer>> optimizers_;
+  std::vector<Learning> learning_;
+  std::vector<nn::Parameters*> parameters_;
+  std::vector<Storage*> paused_;
   Pass pass_;
   StepGraph graph_;
-  Tensor loss_sum_;
+  Tensor loss_sums_;                // of the whole, and of its parts
+  std::vector<std::string> names_;  // of the parts
   RunState state_;
   TrainingResult result_;
   std::optional<RunLog> log_;
@@ -253,10 +327,15 @@ class Run {
 }  // namespace
 
 TrainingResult train(Task& task, nn::Parameters& parameters, const TrainerOptions& options) {
+  return train(task, {{.parameters = &parameters, .optimizer = options.optimizer, .rate = options.rate}}, options);
+}
+
+TrainingResult train(Task& task, const std::vector<Learner>& learners, const TrainerOptions& options) {
+  check(!learners.empty(), "training: nobody learns");
   check(options.steps >= 1 && options.accumulate >= 1 && options.log_every >= 1 && options.validate_every >= 1 &&
             options.save_every >= 1,
         "training: steps, accumulate, log_every, validate_every and save_every must be at least 1");
-  return Run(task, parameters, options).train();
+  return Run(task, learners, options).train();
 }
 
 }  // namespace attend::train

@@ -16,6 +16,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attend/base/json.h"
@@ -35,14 +36,36 @@ struct Validation {
   Json json;         // for the log
 };
 
+// What is learned from a batch: the mean loss, f32 [1], and the parts of it that the log names ("class", "box").
+struct Loss {
+  Loss(Tensor whole) : total(std::move(whole)) {}  // NOLINT: most losses have no parts
+  Loss(Tensor whole, std::vector<std::pair<std::string, Tensor>> named)
+      : total(std::move(whole)), parts(std::move(named)) {}
+
+  Tensor total;
+  std::vector<std::pair<std::string, Tensor>> parts;  // the same names every time, at most kMostParts
+  static constexpr std::size_t kMostParts = 15;
+};
+
 class Task {
  public:
   virtual ~Task() = default;
+  // The learner of this number learns from the batches that follow; the others stay as they are. For tasks with
+  // several, which take turns (a GAN).
+  virtual void begin_turn(std::size_t /*learner*/) {}
   // Puts the next batch on the device, where loss() reads it; returns the key of its shape (see StepGraph).
   virtual std::uint64_t next_batch() = 0;
-  virtual std::int64_t batch_tokens() const = 0;  // of that batch, for the rate
-  // The mean loss of the batch in place, f32 [1]. Must not touch the host: it is captured.
-  virtual Tensor loss(Pass& pass) = 0;
+  virtual std::int64_t batch_items() const = 0;           // of that batch, for the rate
+  virtual std::string items() const { return "tokens"; }  // what they are: tokens, pictures
+
+  // Of the batch in place. Must not touch the host: it is captured. A task that needs the host on the way (a matcher)
+  // says so: forward() is captured and leaves what the host needs outside the pass, on_host() runs every time and puts
+  // its answer there, too, and loss() goes on from the same tape.
+  virtual Loss loss(Pass& pass) = 0;
+  virtual bool needs_host() const { return false; }
+  virtual void forward(Pass&) {}
+  virtual void on_host() {}
+
   // Where the batches stand, for an exact resume.
   virtual Json position() const = 0;
   virtual void seek(const Json& position) = 0;
@@ -51,6 +74,15 @@ class Task {
   // The same few inputs every time, and what the model makes of them now, for whoever watches. Must change nothing that
   // the run computes.
   virtual std::vector<Example> examples(const ExampleLimits&) { return {}; }
+};
+
+// Parameters with an optimiser of their own. Several take turns in every step, in this order.
+struct Learner {
+  nn::Parameters* parameters = nullptr;
+  OptimizerOptions optimizer = {};
+  std::function<float(std::int64_t step)> rate = {};
+  std::int64_t turns = 1;  // per step
+  std::string name = {};   // in the run's state; of a single one nothing
 };
 
 struct TrainerOptions {
@@ -81,6 +113,8 @@ struct TrainingResult {
 
 // Trains until done, out of patience or interrupted. On return parameters hold the best weights (unless interrupted).
 // Throws Error when the loss is not a number any more; the last good state and model stay as they are.
+// options.optimizer and options.rate are for a single learner.
 TrainingResult train(Task& task, nn::Parameters& parameters, const TrainerOptions& options);
+TrainingResult train(Task& task, const std::vector<Learner>& learners, const TrainerOptions& options);
 
 }  // namespace attend::train

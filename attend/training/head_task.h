@@ -37,8 +37,8 @@ class HeadTask : public train::Task {
   HeadTask(const Parts& parts, const HeadTaskOptions& options);
 
   std::uint64_t next_batch() override;
-  std::int64_t batch_tokens() const override { return tokens_; }
-  Tensor loss(Pass& pass) override { return parts_.head.loss(batch_.in(pass)); }
+  std::int64_t batch_items() const override { return tokens_; }
+  train::Loss loss(Pass& pass) override { return parts_.head.loss(batch_.in(pass)); }
   Json position() const override;
   void seek(const Json& position) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;

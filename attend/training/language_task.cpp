@@ -42,7 +42,9 @@ std::uint64_t LanguageTask::next_batch() {
   return 1;
 }
 
-Tensor LanguageTask::loss(Pass& pass) { return model_.loss(nn::Sequences{ids_}.in(pass), pass.input(labels_)).mean; }
+train::Loss LanguageTask::loss(Pass& pass) {
+  return model_.loss(nn::Sequences{ids_}.in(pass), pass.input(labels_)).mean;
+}
 
 Json LanguageTask::position() const { return {{"batch", taken_}}; }
 

@@ -26,8 +26,8 @@ class LanguageTask : public train::Task {
                const data::TokenStream& validation, const LanguageTaskOptions& options);
 
   std::uint64_t next_batch() override;
-  std::int64_t batch_tokens() const override { return options_.batch * options_.block; }
-  Tensor loss(Pass& pass) override;
+  std::int64_t batch_items() const override { return options_.batch * options_.block; }
+  train::Loss loss(Pass& pass) override;
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;

@@ -58,7 +58,9 @@ models::BertInput MaskedTask::input(Pass& pass) const {
   return models::BertInput{{.ids = ids_, .positions = positions_}}.in(pass);
 }
 
-Tensor MaskedTask::loss(Pass& pass) { return model_.loss(input(pass), pass.input(labels_), pass.input(places_)).mean; }
+train::Loss MaskedTask::loss(Pass& pass) {
+  return model_.loss(input(pass), pass.input(labels_), pass.input(places_)).mean;
+}
 
 Json MaskedTask::position() const { return {{"batch", taken_}}; }
 

@@ -20,8 +20,8 @@ class MaskedTask : public train::Task {
              const Tokenizer& tokenizer);
 
   std::uint64_t next_batch() override;
-  std::int64_t batch_tokens() const override { return ids_.size(); }
-  Tensor loss(Pass& pass) override;
+  std::int64_t batch_items() const override { return ids_.size(); }
+  train::Loss loss(Pass& pass) override;
   Json position() const override;
   void seek(const Json& position) override;
   // The mean loss over hidden tokens, and how many are guessed right.

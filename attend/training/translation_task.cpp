@@ -53,7 +53,7 @@ std::uint64_t TranslationTask::next_batch() {
   return batch.key;
 }
 
-Tensor TranslationTask::loss(Pass& pass) {
+train::Loss TranslationTask::loss(Pass& pass) {
   return parts_.model
       .loss(batch_.in(pass),
             {.smoothing = options_.label_smoothing, .ignore = data::kIgnoredLabel, .consistency = options_.r_drop})

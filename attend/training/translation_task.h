@@ -42,8 +42,8 @@ class TranslationTask : public train::Task {
   TranslationTask(const Parts& parts, const TranslationTaskOptions& options);
 
   std::uint64_t next_batch() override;
-  std::int64_t batch_tokens() const override { return tokens_; }
-  Tensor loss(Pass& pass) override;
+  std::int64_t batch_items() const override { return tokens_; }
+  train::Loss loss(Pass& pass) override;
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;

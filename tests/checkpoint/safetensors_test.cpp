@@ -40,6 +40,17 @@ std::span<const std::byte> bytes_of_values(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
+// 640 bytes of header are 80 02 00 .. in the file, as a pickle begins.
+TEST_F(SafetensorsTest, AHeaderOfAnyLengthIsRead) {
+  for (int length = 500; length < 900; ++length) {
+    SafetensorsWriter writer;
+    writer.set_metadata("note", std::string(static_cast<std::size_t>(length), 'x'));
+    writer.add("a", {1}, std::vector<float>{2});
+    writer.write(path());
+    EXPECT_EQ(Safetensors::open(path()).floats("a"), std::vector<float>{2}) << length;
+  }
+}
+
 TEST_F(SafetensorsTest, EveryFloatTypeBecomesFloats) {
   const std::vector<float> f32 = {0, -0.0f, 1.5f, -3e38f, std::numeric_limits<float>::infinity(), 1e-45f};
   const std::vector<double> f64 = {0.1, -2.5e300};

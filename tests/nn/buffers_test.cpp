@@ -109,9 +109,10 @@ TEST_P(Buffers, AreKeptByARun) {
   const std::vector<float> mean = {-3, 0.1f, 2, 1e-3f};
   upload(model.mean.value, mean);
   const std::filesystem::path file = std::filesystem::path(folder_) / "state.safetensors";
-  write_file(file, [&](const FileWriter& write) { train::produce_state(write, {.step = 3}, parameters, optimizer); });
+  const train::Learning learning[] = {{parameters, optimizer}};
+  write_file(file, [&](const FileWriter& write) { train::produce_state(write, {.step = 3}, learning); });
   backend().fill(model.mean.value, 0);
-  EXPECT_EQ(train::load_state(file, parameters, optimizer).step, 3);
+  EXPECT_EQ(train::load_state(file, learning).step, 3);
   EXPECT_EQ(download(model.mean.value), mean);
 }
 
