@@ -42,12 +42,13 @@ std::span<const std::byte> bytes_of_values(const std::vector<T>& values) {
 
 // 640 bytes of header are 80 02 00 .. in the file, as a pickle begins.
 TEST_F(SafetensorsTest, AHeaderOfAnyLengthIsRead) {
+  const std::vector<float> value = {2};
   for (int length = 500; length < 900; ++length) {
     SafetensorsWriter writer;
     writer.set_metadata("note", std::string(static_cast<std::size_t>(length), 'x'));
-    writer.add("a", {1}, std::vector<float>{2});
+    writer.add("a", {1}, value);
     writer.write(path());
-    EXPECT_EQ(Safetensors::open(path()).floats("a"), std::vector<float>{2}) << length;
+    EXPECT_EQ(Safetensors::open(path()).floats("a"), value) << length;
   }
 }
 
