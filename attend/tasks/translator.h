@@ -85,7 +85,7 @@ class Translator {
   // Every head of every layer of the encoder, in order; none for a model whose encoder has no attention.
   std::vector<SelfAttention> self_attention(const std::string& line) const;
 
-  // For whoever searches by hand (inspect_translation.h): what a translation begins and ends with, and never contains.
+  // For whoever searches by hand (inspect/translation.h): what a translation begins and ends with, and never contains.
   std::int32_t start() const { return start_; }
   std::int32_t end() const { return end_; }
   const std::vector<std::int32_t>& banned() const { return banned_; }

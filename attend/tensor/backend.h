@@ -1,5 +1,5 @@
 // The page of kernels. A device is a class that defines every method here, each in a file of its own
-// (attend/cpu/layer_norm.cpp, attend/cuda/layer_norm.cu); one that is missing is a link error.
+// (attend/cpu/add_norm.cpp, attend/cuda/rows/add_norm.cu); one that is missing is a link error.
 //
 // Conventions. Float tensors are f32 or bf16, and all of a call's are of one dtype unless it says otherwise; sums are
 // always taken in f32. Ids and lengths are i32. Outputs are allocated by the caller. A Grad is written or added to;
