@@ -41,12 +41,12 @@ std::int64_t StepRows::bar(std::span<const std::int32_t> ids, std::int64_t vocab
   return left;
 }
 
-StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t best) {
-  if (best > 0) {
-    const Tensor values = like(logits, {logits.rows(), best}, DType::f32),
+StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t top_k) {
+  if (top_k > 0) {
+    const Tensor values = like(logits, {logits.rows(), top_k}, DType::f32),
                  ids = like(values, values.shape(), DType::i32);
     const Tensor sums = like(values, {logits.rows()});
-    logits.backend().best(logits, barred_, values, ids, sums);
+    logits.backend().top_k(logits, barred_, values, ids, sums);
     logits_ = download(values), log_sums_ = download(sums), ids_ = download_ints(ids);
     return {logits_, log_sums_, ids_};
   }

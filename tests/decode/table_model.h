@@ -44,7 +44,7 @@ class TableModel : public nn::StepModel {
     return vocabulary_ - static_cast<std::int64_t>(barred_.size());
   }
 
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override {
+  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override {
     EXPECT_EQ(tokens.size(), rows_.size());
     logits_.clear(), log_sums_.clear();
     for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -57,8 +57,8 @@ class TableModel : public nn::StepModel {
       log_sums_.push_back(static_cast<float>(std::log(sum)));
     }
     ++steps_;
-    if (best == 0) return {logits_, log_sums_};
-    keep_best(static_cast<std::size_t>(best));
+    if (top_k == 0) return {logits_, log_sums_};
+    keep_top_k(static_cast<std::size_t>(top_k));
     return {logits_, log_sums_, ids_};
   }
 
@@ -79,7 +79,7 @@ class TableModel : public nn::StepModel {
     std::size_t sentence;
     Tokens prefix;
   };
-  void keep_best(std::size_t best) {
+  void keep_top_k(std::size_t top_k) {
     const auto vocabulary = static_cast<std::size_t>(vocabulary_);
     std::vector<float> kept;
     ids_.clear();
@@ -89,7 +89,7 @@ class TableModel : public nn::StepModel {
       std::iota(order.begin(), order.end(), 0);
       std::erase_if(order, [&](std::int32_t id) { return barred_.contains(id); });
       std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return row[a] > row[b]; });
-      for (std::size_t i = 0; i < best; ++i) ids_.push_back(order[i]), kept.push_back(row[order[i]]);
+      for (std::size_t i = 0; i < top_k; ++i) ids_.push_back(order[i]), kept.push_back(row[order[i]]);
     }
     logits_ = std::move(kept);
   }

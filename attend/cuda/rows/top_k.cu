@@ -31,8 +31,8 @@ __device__ __forceinline__ unsigned long long largest(unsigned long long key) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) best_kernel(const T* x, std::int64_t width, const std::uint8_t* barred,
-                                                        int count, float* values, std::int32_t* ids, float* log_sums) {
+__global__ void __launch_bounds__(kThreads) top_k_kernel(const T* x, std::int64_t width, const std::uint8_t* barred,
+                                                         int count, float* values, std::int32_t* ids, float* log_sums) {
   __shared__ unsigned long long keys[kWarps];
   __shared__ ExpSum sums[kWarps];
   const T* row = x + blockIdx.x * width;
@@ -87,17 +87,17 @@ static_assert(kWarps == kWarp);
 }  // namespace
 }  // namespace cuda
 
-void CudaBackend::best(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
-                       const Tensor& log_sums) {
+void CudaBackend::top_k(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
+                        const Tensor& log_sums) {
   using namespace cuda;
   if (x.size() == 0) return;
-  with_float(x.dtype(), "best", [&](auto type) {
+  with_float(x.dtype(), "top_k", [&](auto type) {
     using T = typename decltype(type)::type;
-    best_kernel<T><<<blocks_for(x.rows(), 1), kThreads, 0, stream()>>>(
+    top_k_kernel<T><<<blocks_for(x.rows(), 1), kThreads, 0, stream()>>>(
         pointer<T>(x), x.width(), pointer<std::uint8_t>(barred), static_cast<int>(values.width()),
         pointer<float>(values), pointer<std::int32_t>(ids), pointer<float>(log_sums));
   });
-  launch_check("best");
+  launch_check("top_k");
 }
 
 }  // namespace attend
