@@ -97,8 +97,8 @@ def special_tokens(folder, vocabulary):
     ids = dict(tokens["model"]["vocab"])
     ids.update((token["content"], token["id"]) for token in tokens["added_tokens"])
     unused = list(range(max(ids.values()) + 1, vocabulary))
-    banned = [ids[token] for token in ("<pad>", "<s>", "<unk>") if token in ids] + unused
-    return {"pad": ids["<pad>"], "start": ids["<s>"], "end": ids["</s>"], "banned": banned}
+    suppressed = [ids[token] for token in ("<pad>", "<s>", "<unk>") if token in ids] + unused
+    return {"pad": ids["<pad>"], "start": ids["<s>"], "end": ids["</s>"], "suppressed": suppressed}
 
 
 def groups(options, model, special, lines, sources):
@@ -166,7 +166,7 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     if options.base:
         special = special_tokens(options.model, VOCABULARY)
-        write_base(options.model, options.folder / "base", [special["end"], *special["banned"]])
+        write_base(options.model, options.folder / "base", [special["end"], *special["suppressed"]])
         options.model = options.folder / "base"
     compare(options)
 

@@ -50,13 +50,13 @@ struct TopK {
 
 // Of the places [begin, end) of a row.
 template <class T>
-void find_top_k(const T* x, std::int64_t begin, std::int64_t end, const std::uint8_t* barred, TopK& top_k) {
+void find_top_k(const T* x, std::int64_t begin, std::int64_t end, const std::uint8_t* suppressed, TopK& top_k) {
   for (std::int64_t i = begin; i < end; ++i) {
     if (top_k.full() && i % kBlock == 0)
       while (i + kBlock <= end && !any_reaches(x + i, top_k.found.back().value)) i += kBlock;
     if (i == end) break;
     const float value = number(x[i]) >= kLowest ? number(x[i]) : kLowest;  // NaN is no number to choose
-    if (top_k.wants(value) && !(barred && barred[i])) top_k.add({value, static_cast<std::int32_t>(i)});
+    if (top_k.wants(value) && !(suppressed && suppressed[i])) top_k.add({value, static_cast<std::int32_t>(i)});
   }
 }
 
@@ -73,12 +73,12 @@ float merged(std::span<const float> parts) {
 }  // namespace
 
 // Rows in pieces, so that a single one of a large vocabulary has work for many threads; then what the pieces found.
-void CpuBackend::top_k(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
+void CpuBackend::top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
                        const Tensor& log_sums) {
   constexpr std::int64_t kWide = 4096;
   const std::int64_t rows = x.rows(), width = x.width(), count = values.width();
   const std::int64_t parts = std::max<std::int64_t>(1, (width + kWide - 1) / kWide);
-  const std::uint8_t* out = barred.defined() ? barred.data<std::uint8_t>() : nullptr;
+  const std::uint8_t* out = suppressed.defined() ? suppressed.data<std::uint8_t>() : nullptr;
   const std::int64_t tasks = rows * parts;
   const std::int64_t floats = tasks * (2 + 2 * count);
   float* part_sums =

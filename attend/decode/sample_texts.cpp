@@ -19,7 +19,7 @@ class Batch {
       : model_(model),
         texts_(texts),
         options_(options),
-        drawer_(options.draw, model.vocabulary(), model.bar(options.draw.banned)),
+        drawer_(options.draw, model.vocabulary(), model.suppress(options.draw.suppressed)),
         writings_(texts.size()),
         rows_(static_cast<std::size_t>(model.rows())),
         tokens_(rows_.size()),

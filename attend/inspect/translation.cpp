@@ -41,9 +41,11 @@ std::vector<std::int32_t> shifted(std::int32_t start, const std::vector<std::int
 }  // namespace
 
 TranslationInspector::TranslationInspector(std::unique_ptr<LoadedTranslator> loaded, Backend& backend)
-    : loaded_(std::move(loaded)), backend_(backend), banned_(static_cast<std::size_t>(loaded_->model->vocabulary())) {
+    : loaded_(std::move(loaded)),
+      backend_(backend),
+      suppressed_(static_cast<std::size_t>(loaded_->model->vocabulary())) {
   start_ = loaded_->translator.start(), end_ = loaded_->translator.end();
-  for (const std::int32_t id : loaded_->translator.banned()) banned_[static_cast<std::size_t>(id)] = 1;
+  for (const std::int32_t id : loaded_->translator.suppressed()) suppressed_[static_cast<std::size_t>(id)] = 1;
   anatomy_ = anatomy_of(*loaded_->model);
   card_ = {.kind = "translation",
            .config = loaded_->model->config(),
@@ -111,7 +113,7 @@ void TranslationInspector::search(const Source& source, const InspectOptions& op
                                         .alpha = kAlpha,
                                         .start = start_,
                                         .end = end_,
-                                        .banned = loaded_->translator.banned(),
+                                        .suppressed = loaded_->translator.suppressed(),
                                         .max_lengths = {source.longest},
                                         .tree = &tree})[0][0];
   }
@@ -133,7 +135,7 @@ void TranslationInspector::walk(const Source& source, const std::vector<std::int
         forced.size(), source.longest);
   for (std::size_t i = 0; i < forced.size(); ++i) {
     const std::int32_t id = forced[i];
-    check(id >= 0 && id < loaded_->model->vocabulary() && !banned_[static_cast<std::size_t>(id)] &&
+    check(id >= 0 && id < loaded_->model->vocabulary() && !suppressed_[static_cast<std::size_t>(id)] &&
               (id != end_ || i + 1 == forced.size()),
           "token {} cannot stand at place {} of a translation", id, i);
   }
@@ -141,7 +143,7 @@ void TranslationInspector::walk(const Source& source, const std::vector<std::int
   const auto model = loaded_->model->start(pass, source.sequences, 1);
   double sum = 0;
   result.finished = false;
-  const auto allowed = [&](std::int32_t id) { return !banned_[static_cast<std::size_t>(id)]; };
+  const auto allowed = [&](std::int32_t id) { return !suppressed_[static_cast<std::size_t>(id)]; };
   const auto name = [&](std::int32_t id) { return name_of_token(id); };
   for (std::int32_t newest = start_;
        static_cast<std::int64_t>(result.steps.size()) < source.longest && !result.finished;) {

@@ -14,7 +14,7 @@ class BatchModel {
   virtual ~BatchModel() = default;
   virtual std::int64_t vocabulary() const = 0;
   virtual std::int64_t rows() const = 0;
-  virtual std::int64_t bar(std::span<const std::int32_t> ids) = 0;  // as StepModel's
+  virtual std::int64_t suppress(std::span<const std::int32_t> ids) = 0;  // as StepModel's
 
   struct Newcomer {
     std::int64_t row;

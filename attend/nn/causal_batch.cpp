@@ -46,9 +46,9 @@ Tensor CausalBatch::read_prompts(std::span<const Newcomer> newcomers) {
   return model_.logits(ops::gather(states, rows_.ints(last)));
 }
 
-std::int64_t CausalBatch::bar(std::span<const std::int32_t> ids) {
-  const std::int64_t left = rows_.bar(ids, vocabulary());
-  runner_.bar(rows_.barred());
+std::int64_t CausalBatch::suppress(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.suppress(ids, vocabulary());
+  runner_.suppress(rows_.suppressed());
   return left;
 }
 

@@ -41,9 +41,9 @@ Tensor CausalDecoder::read_prompts() {
   return ops::gather(logits, rows_.ints(sources));
 }
 
-std::int64_t CausalDecoder::bar(std::span<const std::int32_t> ids) {
-  const std::int64_t left = rows_.bar(ids, vocabulary());
-  runner_.bar(rows_.barred());
+std::int64_t CausalDecoder::suppress(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.suppress(ids, vocabulary());
+  runner_.suppress(rows_.suppressed());
   return left;
 }
 

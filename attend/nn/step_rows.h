@@ -24,8 +24,8 @@ class StepRows {
   // The position of every row, where they all go on together. Valid until the next call.
   std::span<const std::int32_t> all_at(std::int64_t position);
   // Which of so many tokens are never among the top k; how many are left.
-  std::int64_t bar(std::span<const std::int32_t> ids, std::int64_t vocabulary);
-  const Tensor& barred() const { return barred_; }  // u8 [vocabulary]; undefined: none
+  std::int64_t suppress(std::span<const std::int32_t> ids, std::int64_t vocabulary);
+  const Tensor& suppressed() const { return suppressed_; }  // u8 [vocabulary]; undefined: none
   // Before a step: one token for each row, or Error. Lets go of the scores of the step before, whose memory this step's
   // take.
   void start(std::span<const std::int32_t> tokens);
@@ -41,7 +41,7 @@ class StepRows {
  private:
   Pass& pass_;
   std::int64_t count_, group_;
-  Tensor last_logits_, last_log_sums_, barred_;
+  Tensor last_logits_, last_log_sums_, suppressed_;
   std::vector<float> logits_, log_sums_;
   std::vector<std::int32_t> ids_, positions_;
 };

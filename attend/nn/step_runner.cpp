@@ -101,7 +101,7 @@ void StepRunner::leave_answer(const Tensor& logits) {
   Backend& backend = pass_.backend();
   check(logits.rows() == rows_, "decoder: logits {} for {} rows", logits.shape(), rows_);
   if (top_k_ > 0) {
-    backend.top_k(logits, barred_, words(4 * rows_, {rows_, top_k_}, DType::f32),
+    backend.top_k(logits, suppressed_, words(4 * rows_, {rows_, top_k_}, DType::f32),
                   words(ids_begin(), {rows_, top_k_}, DType::i32), words((4 + top_k_) * rows_, {rows_}, DType::f32));
     if (!goes_ahead()) return;
     // The next step is one position on.

@@ -36,8 +36,8 @@ class StepRunner {
     bool ahead = true;                                // whether what comes next is likely what is likeliest
   };
   // u8 [V]: what is never among the top k.
-  void bar(const Tensor& barred) {
-    barred_ = barred;
+  void suppress(const Tensor& suppressed) {
+    suppressed_ = suppressed;
     memory_moved();
   }
   // body must be the same until memory_moved().
@@ -64,7 +64,7 @@ class StepRunner {
   StepGraph graph_;
   std::uint64_t memory_ = 0, prepared_ = ~std::uint64_t{0};
   std::int64_t rows_ = 0, top_k_ = 0, runs_ = 0;
-  Tensor barred_, words_, ones_, logits_;  // ones_ [3·rows]; logits_: all of them, when they are asked for
+  Tensor suppressed_, words_, ones_, logits_;  // ones_ [3·rows]; logits_: all of them, when they are asked for
   std::vector<std::int32_t> sent_;
   std::vector<float> all_, values_, log_sums_;
   std::vector<std::int32_t> ids_;

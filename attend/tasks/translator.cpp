@@ -85,13 +85,14 @@ Translator::Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer,
       pad_(special(tokenizer, kPadToken)),
       start_(start ? *start : special(tokenizer, kStartToken)),
       end_(special(tokenizer, kEndToken)),
-      banned_{pad_, start_} {
+      suppressed_{pad_, start_} {
   check(tokenizer.id_limit() <= model.vocabulary(),
         "translator: the tokenizer has ids up to {}, the model only {} tokens", tokenizer.id_limit() - 1,
         model.vocabulary());
-  if (const auto unknown = tokenizer.token_to_id(kUnknownToken)) banned_.push_back(*unknown);
+  if (const auto unknown = tokenizer.token_to_id(kUnknownToken)) suppressed_.push_back(*unknown);
   // Rows of the embedding that stand for nothing.
-  for (auto id = static_cast<std::int32_t>(tokenizer.id_limit()); id < model.vocabulary(); ++id) banned_.push_back(id);
+  for (auto id = static_cast<std::int32_t>(tokenizer.id_limit()); id < model.vocabulary(); ++id)
+    suppressed_.push_back(id);
 }
 
 std::vector<Translator::Source> Translator::read(std::span<const std::string> lines,
@@ -144,14 +145,14 @@ std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> 
                                    .alpha = options.alpha,
                                    .start = start_,
                                    .end = end_,
-                                   .banned = banned_,
+                                   .suppressed = suppressed_,
                                    .max_lengths = std::move(max_lengths),
                                    .numbers = std::move(numbers)});
   return decode::beam_search(*model, {.beams = options.beams,
                                       .alpha = options.alpha,
                                       .start = start_,
                                       .end = end_,
-                                      .banned = banned_,
+                                      .suppressed = suppressed_,
                                       .max_lengths = std::move(max_lengths),
                                       .results = options.n_best});
 }

@@ -88,7 +88,7 @@ class Translator {
   // For whoever searches by hand (inspect/translation.h): what a translation begins and ends with, and never contains.
   std::int32_t start() const { return start_; }
   std::int32_t end() const { return end_; }
-  const std::vector<std::int32_t>& banned() const { return banned_; }
+  const std::vector<std::int32_t>& suppressed() const { return suppressed_; }
 
  private:
   struct Source {
@@ -106,7 +106,7 @@ class Translator {
   const Tokenizer& tokenizer_;
   Backend& backend_;
   std::int32_t pad_ = 0, start_ = 0, end_ = 0;
-  std::vector<std::int32_t> banned_;
+  std::vector<std::int32_t> suppressed_;
 };
 
 // A translator with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json; of

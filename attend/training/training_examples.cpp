@@ -53,7 +53,7 @@ train::Example pair_example(const PairExample& parts, std::vector<std::int32_t> 
   Pass pass(parts.backend);
   const auto model = parts.model.start(pass, sentence, 1);
   const decode::Hypothesis greedy = decode::beam_search(
-      *model, {.beams = 1, .start = start, .end = end, .banned = parts.banned, .max_lengths = {longest}})[0][0];
+      *model, {.beams = 1, .start = start, .end = end, .suppressed = parts.suppressed, .max_lengths = {longest}})[0][0];
   return {.read = read,
           .written = written,
           .text = replace_invalid_utf8(parts.tokenizer.decode(greedy.tokens)),

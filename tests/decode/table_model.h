@@ -39,9 +39,9 @@ class TableModel : public nn::StepModel {
 
   std::int64_t vocabulary() const override { return vocabulary_; }
 
-  std::int64_t bar(std::span<const std::int32_t> ids) override {
-    barred_ = {ids.begin(), ids.end()};
-    return vocabulary_ - static_cast<std::int64_t>(barred_.size());
+  std::int64_t suppress(std::span<const std::int32_t> ids) override {
+    suppressed_ = {ids.begin(), ids.end()};
+    return vocabulary_ - static_cast<std::int64_t>(suppressed_.size());
   }
 
   Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override {
@@ -87,7 +87,7 @@ class TableModel : public nn::StepModel {
       const float* row = logits_.data() + r * vocabulary;
       Tokens order(vocabulary);
       std::iota(order.begin(), order.end(), 0);
-      std::erase_if(order, [&](std::int32_t id) { return barred_.contains(id); });
+      std::erase_if(order, [&](std::int32_t id) { return suppressed_.contains(id); });
       std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return row[a] > row[b]; });
       for (std::size_t i = 0; i < top_k; ++i) ids_.push_back(order[i]), kept.push_back(row[order[i]]);
     }
@@ -100,7 +100,7 @@ class TableModel : public nn::StepModel {
   std::vector<Row> rows_;
   std::vector<float> logits_, log_sums_;
   Tokens ids_;
-  std::set<std::int32_t> barred_;
+  std::set<std::int32_t> suppressed_;
   int steps_ = 0;
 };
 

@@ -31,7 +31,7 @@ __device__ __forceinline__ unsigned long long largest(unsigned long long key) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) top_k_kernel(const T* x, std::int64_t width, const std::uint8_t* barred,
+__global__ void __launch_bounds__(kThreads) top_k_kernel(const T* x, std::int64_t width, const std::uint8_t* suppressed,
                                                          int count, float* values, std::int32_t* ids, float* log_sums) {
   __shared__ unsigned long long keys[kWarps];
   __shared__ ExpSum sums[kWarps];
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) top_k_kernel(const T* x, std::int64_
     for (int j = 0; j < kAtOnce; ++j) {
       const int i = first + j * kThreads;
       if (i >= n) break;
-      const unsigned long long key = barred && barred[i] ? 0 : key_of(value[j], i);
+      const unsigned long long key = suppressed && suppressed[i] ? 0 : key_of(value[j], i);
       mine = key > mine ? key : mine;
       most = fmaxf(most, value[j]);
     }
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kThreads) top_k_kernel(const T* x, std::int64_
     mine = 0;
     for (int i = threadIdx.x; i < n; i += kThreads) {
       const unsigned long long key = key_of(to_float(row[i]), i);
-      if (key < best && key > mine && !(barred && barred[i])) mine = key;
+      if (key < best && key > mine && !(suppressed && suppressed[i])) mine = key;
     }
   }
 }
@@ -87,14 +87,14 @@ static_assert(kWarps == kWarp);
 }  // namespace
 }  // namespace cuda
 
-void CudaBackend::top_k(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
+void CudaBackend::top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
                         const Tensor& log_sums) {
   using namespace cuda;
   if (x.size() == 0) return;
   with_float(x.dtype(), "top_k", [&](auto type) {
     using T = typename decltype(type)::type;
     top_k_kernel<T><<<blocks_for(x.rows(), 1), kThreads, 0, stream()>>>(
-        pointer<T>(x), x.width(), pointer<std::uint8_t>(barred), static_cast<int>(values.width()),
+        pointer<T>(x), x.width(), pointer<std::uint8_t>(suppressed), static_cast<int>(values.width()),
         pointer<float>(values), pointer<std::int32_t>(ids), pointer<float>(log_sums));
   });
   launch_check("top_k");
