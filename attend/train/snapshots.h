@@ -10,10 +10,10 @@
 
 namespace attend::train {
 
-class Album {
+class Snapshots {
  public:
   // Both must outlive it. Pictures up to this step are kept.
-  Album(Task& task, const TrainerOptions& options, std::int64_t step);
+  Snapshots(Task& task, const TrainerOptions& options, std::int64_t step);
 
   // Whether a picture is due, and the time spent on them is still less than a fiftieth of the run's.
   bool wants(std::int64_t step, double elapsed) const;
