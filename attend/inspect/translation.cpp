@@ -13,7 +13,7 @@
 #include "attend/models/transformer.h"
 #include "attend/nn/position.h"
 #include "attend/nn/sequences.h"
-#include "attend/tasks/pieces.h"
+#include "attend/tasks/token_strings.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -94,7 +94,7 @@ Inspection TranslationInspector::inspect(const std::string& text, const InspectO
     search(source, options, result);
   std::span<const std::int32_t> words = result.target_ids;
   if (result.finished) words = words.first(words.size() - 1);
-  result.target = pieces_of(loaded_->tokenizer, words);
+  result.target = token_strings(loaded_->tokenizer, words);
   if (result.finished) result.target.push_back(fmt::format(" {}", kEndToken));
   result.text = loaded_->tokenizer.decode(words);
   std::replace_if(
@@ -179,12 +179,12 @@ void TranslationInspector::look(const Source& source, Inspection& result) const 
   }
 }
 
-// The pieces of a sentence with the mark that ends it, or of what the decoder reads, with the one that begins it.
+// The tokens of a sentence with the mark that ends it, or of what the decoder reads, with the one that begins it.
 std::vector<std::string> TranslationInspector::labels(std::vector<std::int32_t> ids, bool with_end) const {
   ids.erase(with_end ? ids.end() - 1 : ids.begin());
-  std::vector<std::string> pieces = pieces_of(loaded_->tokenizer, ids);
-  pieces.insert(with_end ? pieces.end() : pieces.begin(), with_end ? fmt::format(" {}", kEndToken) : card_.start);
-  return pieces;
+  std::vector<std::string> labels = token_strings(loaded_->tokenizer, ids);
+  labels.insert(with_end ? labels.end() : labels.begin(), with_end ? fmt::format(" {}", kEndToken) : card_.start);
+  return labels;
 }
 
 view::Trace TranslationInspector::trace(const TraceRequest& request) {

@@ -50,7 +50,7 @@ struct Translation {
   std::string text;
   float score = 0;       // normalised log-probability
   bool finished = true;  // false: cut at the maximum length
-  // With attention: the pieces of both sides, their end marks included, and the weights of the model's alignment layer
+  // With attention: the tokens of both sides, their end marks included, and the weights of the model's alignment layer
   // (all heads averaged). Empty for a model without attention.
   view::AttentionMap attention = {};
 };
