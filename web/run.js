@@ -121,16 +121,16 @@ export async function runView() {
   if (state.text === model.example && run.look.length && readable.includes(model.kind)) state.text = whole(run.look[0].examples[0].source);
   clearInterval(live);
   const head = h("p", { class: "note", id: "status" }, status()), curves = h("div", {}, charts()), below = h("div");
-  let album = run.look.length ? pictures() : null;
+  let snapshots = run.look.length ? pictures() : null;
   const empty = () => h("p", { class: "note" }, "This run has no pictures of its attention. `attend train … --look` takes them.");
-  below.replaceChildren(album ? album.box : empty());
+  below.replaceChildren(snapshots ? snapshots.box : empty());
   live = setInterval(async () => {
     if (!head.isConnected) return clearInterval(live);
     if (!await update().catch(() => false)) return;
     head.textContent = status();
     curves.replaceChildren(charts());
-    if (!album && run.look.length) below.replaceChildren((album = pictures()).box);
-    else if (album) album.show();
+    if (!snapshots && run.look.length) below.replaceChildren((snapshots = pictures()).box);
+    else if (snapshots) snapshots.show();
   }, 1000);
   return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, "From noise to attention"),
     h("p", { class: "note" }, "The same inputs at every stop of the slider, with the weights the model had then."), below);

@@ -1,4 +1,4 @@
-// Pictures of a run for whoever watches it: what the model makes of the same few inputs, from the first step on, often
+// Snapshots of a run for whoever watches it: what the model makes of the same few inputs, from the first step on, often
 // in the beginning, when attention takes shape, and then ever less. A line each of look.jsonl in the run's folder;
 // attend/serve/run_reader.h reads them.
 #pragma once
