@@ -6,8 +6,9 @@
 #include <cmath>
 
 #include "attend/base/error.h"
+#include "attend/inspect/candidates.h"
+#include "attend/inspect/kept_tokens.h"
 #include "attend/inspect/layer_probe.h"
-#include "attend/inspect/parts.h"
 #include "attend/inspect/weights.h"
 #include "attend/nn/causal_decoder.h"
 #include "attend/nn/sequences.h"

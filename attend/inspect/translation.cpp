@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/inspect/candidates.h"
+#include "attend/inspect/kept_tokens.h"
 #include "attend/inspect/layer_probe.h"
-#include "attend/inspect/parts.h"
 #include "attend/inspect/weights.h"
 #include "attend/models/transformer.h"
 #include "attend/nn/position.h"
