@@ -40,7 +40,7 @@ function charts() {
     ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
     ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key, lines: [{ name: "validation", points: valid(key), dots: true }] }]),
     ["learning-rate", { title: "learning rate", lines: [{ name: "now", points: points("learning_rate") }] }],
-    ["throughput", { title: "tokens a second", lines: [{ name: "now", points: points("tokens_per_second") }] }],
+    ["throughput", { title: "tokens per second", lines: [{ name: "now", points: points("tokens_per_second") }] }],
   ].filter(([, options]) => options.lines[0].points.length);
   return h("div", { class: "charts" }, ...list.map(([name, options]) => h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })))));
 }
@@ -52,7 +52,7 @@ function status() {
   return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time}.`;
 }
 
-// What depends on the slider alone is redrawn alone: playing is 60 frames a second.
+// What depends on the slider alone is redrawn alone: playing is 60 frames per second.
 function pictures() {
   const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
   const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];

@@ -29,7 +29,7 @@ class StepRunner {
   // -> logits [rows, V]. Reads nothing that changes from step to step but `newest`.
   using Body = std::function<Tensor(Pass& pass, const Newest& newest)>;
   struct Step {
-    std::span<const std::int32_t> tokens, positions;  // one a row; position -1: an empty row, nobody reads its answer
+    std::span<const std::int32_t> tokens, positions;  // one per row; position -1: an empty row, nobody reads its answer
     std::int64_t capacity;                            // positions of a row of the caches
     std::int64_t limit;                               // how many of them may be used
     std::int64_t top_k;                               // as StepModel::step

@@ -1,4 +1,4 @@
-// The largest few of each row, one block a row: every thread knows the best of its own share, the block agrees on the
+// The largest few of each row, one block per row: every thread knows the best of its own share, the block agrees on the
 // best of those, and only the thread that lost its best looks through its share again.
 #include "attend/cuda/launch.cuh"
 #include "attend/cuda/rows/block.cuh"
