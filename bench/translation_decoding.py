@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Translated tokens a second on the CPU: ours beside its peers, same weights, interleaved, in one run.
+"""Translated tokens per second on the CPU: ours beside its peers, same weights, interleaved, in one run.
 
     ninja -C build attend bench_translation_decoding bench_cpu_roof
     bench/translation_decoding.py build/bench/translation_decoding --model DIR --input FILE [--threads 2] [--rounds 5]
@@ -14,7 +14,7 @@ sources' keys and values once, stops a beam search when nothing open can still w
 BLAS and oneDNN, which is measured before. In f32 and int8 it is CTranslate2 (--ctranslate2: a program or its source folder;
 bench/peers/ctranslate2.py says how to get it). Rounds alternate, each timed inside a warm process. Printed are the share of
 sentences with the translation of ours in f32, the median, half the spread over the rounds, the share of the roof (operations
-of a token, or reading the decoder's weights once a step, whichever takes longer), how many times faster ours is, and memory.
+of a token, or reading the decoder's weights once per step, whichever takes longer), how many times faster ours is, and memory.
 Last, how long `attend translate` takes for one line from its start to its end, and its largest memory.
 
 It needs a quiet machine: with more threads than free cores torch's threads wait for each other, and ours looks better
@@ -97,8 +97,8 @@ def special_tokens(folder, vocabulary):
     ids = dict(tokens["model"]["vocab"])
     ids.update((token["content"], token["id"]) for token in tokens["added_tokens"])
     unused = list(range(max(ids.values()) + 1, vocabulary))
-    banned = [ids[token] for token in ("<pad>", "<s>", "<unk>") if token in ids] + unused
-    return {"pad": ids["<pad>"], "start": ids["<s>"], "end": ids["</s>"], "banned": banned}
+    suppressed = [ids[token] for token in ("<pad>", "<s>", "<unk>") if token in ids] + unused
+    return {"pad": ids["<pad>"], "start": ids["<s>"], "end": ids["</s>"], "suppressed": suppressed}
 
 
 def groups(options, model, special, lines, sources):
@@ -166,7 +166,7 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     if options.base:
         special = special_tokens(options.model, VOCABULARY)
-        write_base(options.model, options.folder / "base", [special["end"], *special["banned"]])
+        write_base(options.model, options.folder / "base", [special["end"], *special["suppressed"]])
         options.model = options.folder / "base"
     compare(options)
 

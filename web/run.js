@@ -40,7 +40,7 @@ function charts() {
     ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
     ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key, lines: [{ name: "validation", points: valid(key), dots: true }] }]),
     ["learning-rate", { title: "learning rate", lines: [{ name: "now", points: points("learning_rate") }] }],
-    ["throughput", { title: "tokens a second", lines: [{ name: "now", points: points("tokens_per_second") }] }],
+    ["throughput", { title: "tokens per second", lines: [{ name: "now", points: points("tokens_per_second") }] }],
   ].filter(([, options]) => options.lines[0].points.length);
   return h("div", { class: "charts" }, ...list.map(([name, options]) => h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })))));
 }
@@ -52,7 +52,7 @@ function status() {
   return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time}.`;
 }
 
-// What depends on the slider alone is redrawn alone: playing is 60 frames a second.
+// What depends on the slider alone is redrawn alone: playing is 60 frames per second.
 function pictures() {
   const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
   const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];
@@ -121,16 +121,16 @@ export async function runView() {
   if (state.text === model.example && run.look.length && readable.includes(model.kind)) state.text = whole(run.look[0].examples[0].source);
   clearInterval(live);
   const head = h("p", { class: "note", id: "status" }, status()), curves = h("div", {}, charts()), below = h("div");
-  let album = run.look.length ? pictures() : null;
+  let snapshots = run.look.length ? pictures() : null;
   const empty = () => h("p", { class: "note" }, "This run has no pictures of its attention. `attend train … --look` takes them.");
-  below.replaceChildren(album ? album.box : empty());
+  below.replaceChildren(snapshots ? snapshots.box : empty());
   live = setInterval(async () => {
     if (!head.isConnected) return clearInterval(live);
     if (!await update().catch(() => false)) return;
     head.textContent = status();
     curves.replaceChildren(charts());
-    if (!album && run.look.length) below.replaceChildren((album = pictures()).box);
-    else if (album) album.show();
+    if (!snapshots && run.look.length) below.replaceChildren((snapshots = pictures()).box);
+    else if (snapshots) snapshots.show();
   }, 1000);
   return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, "From noise to attention"),
     h("p", { class: "note" }, "The same inputs at every stop of the slider, with the weights the model had then."), below);

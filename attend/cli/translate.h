@@ -21,7 +21,7 @@ struct TranslateCommandOptions {
   tasks::TranslateOptions translate = {};
   bool alignments = false;      // word pairs behind each translation
   bool show_attention = false;  // heat maps in the terminal
-  bool tokens = false;          // pictures of pieces instead of words
+  bool tokens = false;          // pictures of tokens instead of words
   std::string attention_json, attention_svg;
   std::int64_t max_line = static_cast<std::int64_t>(limits::kLongestLine);
   bool unbuffered = false;  // every line is answered before the next is read

@@ -8,7 +8,7 @@ set(ATTEND_CPU_SOURCES
     attend/cpu/additive_scores.cpp
     attend/cpu/attention.cpp
     attend/cpu/attention_backward.cpp
-    attend/cpu/best.cpp
+    attend/cpu/top_k.cpp
     attend/cpu/consistency.cpp
     attend/cpu/cpu_backend.cpp
     attend/cpu/cross_entropy.cpp

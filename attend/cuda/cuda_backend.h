@@ -100,8 +100,8 @@ class CudaBackend final : public Backend {
 
   void softmax(const Tensor& x, const Tensor& lengths, const Tensor& y) override;
   void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) override;
-  void best(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
-            const Tensor& log_sums) override;
+  void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
+             const Tensor& log_sums) override;
   void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
                      const Tensor& losses, const Tensor& lse, const Tensor& total) override;
   void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,

@@ -127,8 +127,8 @@ std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const Bea
         options.max_lengths.size());
   const auto beams = static_cast<std::size_t>(options.beams);
   // Half of what can be chosen may be ends; a single beam is then at its end.
-  const std::int64_t wanted = std::min(options.beams == 1 ? 1 : 2 * options.beams, model.bar(options.banned));
-  check(wanted > 0, "beam search: every token is banned");
+  const std::int64_t wanted = std::min(options.beams == 1 ? 1 : 2 * options.beams, model.suppress(options.suppressed));
+  check(wanted > 0, "beam search: every token is suppressed");
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
   std::vector<BeamSentence> running;
   for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, {Beam{}}, {}});

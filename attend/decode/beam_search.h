@@ -23,10 +23,10 @@ struct BeamOptions {
   LengthPenalty penalty = LengthPenalty::wu;
   float alpha = 0.6f;
   std::int32_t start = 1, end = 2;
-  std::vector<std::int32_t> banned = {};  // tokens never written (padding)
-  std::vector<std::int64_t> max_lengths;  // of each sentence, without start and end
-  std::int64_t results = 1;               // n best
-  std::vector<BeamNode>* tree = nullptr;  // gets all that the search for a single sentence kept, step by step
+  std::vector<std::int32_t> suppressed = {};  // tokens never written (padding)
+  std::vector<std::int64_t> max_lengths;      // of each sentence, without start and end
+  std::int64_t results = 1;                   // n best
+  std::vector<BeamNode>* tree = nullptr;      // gets all that the search for a single sentence kept, step by step
 };
 
 // For each sentence its best hypotheses, best first. model must have beams rows for each of max_lengths.size()

@@ -27,10 +27,10 @@ double uniform(std::uint64_t seed, std::uint32_t number, std::uint64_t draw) {
 }
 
 Drawer::Drawer(const SampleOptions& options, std::int64_t vocabulary, std::int64_t allowed)
-    : options_(options), banned_(static_cast<std::size_t>(vocabulary)) {
-  for (std::int32_t id : options.banned)
-    if (id >= 0 && id < vocabulary) banned_[static_cast<std::size_t>(id)] = true;
-  check(allowed > 0, "sample: every token is banned");
+    : options_(options), suppressed_(static_cast<std::size_t>(vocabulary)) {
+  for (std::int32_t id : options.suppressed)
+    if (id >= 0 && id < vocabulary) suppressed_[static_cast<std::size_t>(id)] = true;
+  check(allowed > 0, "sample: every token is suppressed");
   // More than a few are as well taken from all.
   constexpr std::int64_t kFew = 64;
   if (options.top_k > 0 && options.repetition_penalty == 1 && options.top_k <= kFew)
@@ -64,7 +64,7 @@ void Drawer::choose_from_all(std::span<const float> logits, const Text& text) {
   if (options_.repetition_penalty != 1) logits = penalised(logits, text);
   ids_.clear();
   for (std::size_t id = 0; id < logits.size(); ++id)
-    if (!banned_[id]) ids_.push_back(static_cast<std::int32_t>(id));
+    if (!suppressed_[id]) ids_.push_back(static_cast<std::int32_t>(id));
   const bool some = options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(ids_.size());
   if (some || options_.top_p < 1 || options_.min_p > 0) {
     const auto end = some ? ids_.begin() + options_.top_k : ids_.end();

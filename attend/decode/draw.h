@@ -23,7 +23,7 @@ constexpr std::uint64_t draw_of(std::uint64_t position, std::uint64_t sample) { 
 // What every draw of one search shares.
 class Drawer {
  public:
-  // `allowed`: how many of the tokens are not banned.
+  // `allowed`: how many of the tokens are not suppressed.
   Drawer(const SampleOptions& options, std::int64_t vocabulary, std::int64_t allowed);
 
   // How many of the likeliest of each row to ask the model for; 0: all.
@@ -47,7 +47,7 @@ class Drawer {
   void cut_tail();
 
   const SampleOptions& options_;
-  std::vector<bool> banned_;
+  std::vector<bool> suppressed_;
   std::int64_t wanted_ = 0;
   // What may come next, the likeliest first where only some count.
   std::vector<std::int32_t> ids_;

@@ -58,7 +58,7 @@ void check_options(const SampleOptions& options) {
 
 std::vector<std::vector<Hypothesis>> sample(nn::StepModel& model, const SampleOptions& options) {
   check_options(options);
-  Drawer drawer(options, model.vocabulary(), model.bar(options.banned));
+  Drawer drawer(options, model.vocabulary(), model.suppress(options.suppressed));
   const auto samples = static_cast<std::size_t>(options.samples);
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
   std::vector<SampledSentence> running;

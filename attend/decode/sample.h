@@ -27,7 +27,7 @@ struct SampleOptions {
   LengthPenalty penalty = LengthPenalty::wu;
   float alpha = 0.6f;  // of the scores only: what is drawn does not depend on them
   std::int32_t start = 1, end = 2;
-  std::vector<std::int32_t> banned = {};       // tokens never written
+  std::vector<std::int32_t> suppressed = {};   // tokens never written
   std::vector<std::int64_t> max_lengths = {};  // of each sentence, without start and end
   std::vector<std::uint32_t> numbers = {};     // of each sentence in the whole text; its place here when empty
   // Sees what a sample has written after every token; true ends it there, as finished.

@@ -19,7 +19,7 @@ class Batch {
       : model_(model),
         texts_(texts),
         options_(options),
-        drawer_(options.draw, model.vocabulary(), model.bar(options.draw.banned)),
+        drawer_(options.draw, model.vocabulary(), model.suppress(options.draw.suppressed)),
         writings_(texts.size()),
         rows_(static_cast<std::size_t>(model.rows())),
         tokens_(rows_.size()),
@@ -60,7 +60,7 @@ class Batch {
 
   void step() {
     const nn::StepModel::Scores scores =
-        model_.step({.tokens = tokens_, .best = drawer_.wanted(), .newcomers_wait = waiting_ < texts_.size()});
+        model_.step({.tokens = tokens_, .top_k = drawer_.wanted(), .newcomers_wait = waiting_ < texts_.size()});
     for (std::size_t row = 0; row < rows_.size(); ++row)
       if (rows_[row]) write(row, scores, row);
     tell();

@@ -21,7 +21,8 @@ struct Text {
 };
 
 struct TextsOptions {
-  // How a token is chosen: temperature to repetition_penalty; the score, end and banned. The rest is the texts' own.
+  // How a token is chosen: temperature to repetition_penalty; the score, end and suppressed. The rest is the texts'
+  // own.
   SampleOptions draw = {};
   // So many rows must be empty before prompts are read into them, if so many wait: reading one costs a GPU about what a
   // step of all rows does. 0: a sixteenth of the rows; 1: at once.

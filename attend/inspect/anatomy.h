@@ -1,6 +1,6 @@
 // The sublayers of a model, in which order they are put together, and where their last weights are among the
-// parameters: what walking through a layer step by step (trace.h) and switching parts of it off (weights.h) need to
-// know, so that both work for every model. All of it comes from the model's own visit().
+// parameters: what walking through a layer step by step (layer_probe.h) and switching parts of it off (weights.h) need
+// to know, so that both work for every model. All of it comes from the model's own visit().
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,9 @@
 
 #include "attend/base/error.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/inspect/parts.h"
-#include "attend/inspect/trace.h"
+#include "attend/inspect/candidates.h"
+#include "attend/inspect/kept_tokens.h"
+#include "attend/inspect/layer_probe.h"
 #include "attend/inspect/weights.h"
 #include "attend/nn/sequences.h"
 #include "attend/ops/embedding.h"

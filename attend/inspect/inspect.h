@@ -85,7 +85,7 @@ struct Inspection {
   // What was written: a translation (with the end token when it is finished), what follows the prompt, what the masks
   // hide, labels, 0 for an answer.
   std::vector<std::int32_t> target_ids;
-  std::vector<std::string> source, target;  // their pieces of text
+  std::vector<std::string> source, target;  // the text of each
   std::string text;                         // the answer, for a person
   float score = 0;                          // normalised log-probability of a translation, the mean one of others
   bool finished = true;

@@ -6,12 +6,13 @@
 #include <cmath>
 
 #include "attend/base/error.h"
-#include "attend/inspect/parts.h"
-#include "attend/inspect/trace.h"
+#include "attend/inspect/candidates.h"
+#include "attend/inspect/kept_tokens.h"
+#include "attend/inspect/layer_probe.h"
 #include "attend/inspect/weights.h"
 #include "attend/nn/causal_decoder.h"
 #include "attend/nn/sequences.h"
-#include "attend/tasks/pieces.h"
+#include "attend/tasks/token_strings.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -52,8 +53,8 @@ std::string LanguageInspector::name_of_token(std::int32_t id) const {
   return std::string(generator_.tokenizer().id_to_token(id).value_or(""));  // the end of a text
 }
 
-std::vector<std::string> LanguageInspector::pieces(const std::vector<std::int32_t>& ids) const {
-  std::vector<std::string> result = pieces_of(generator_.tokenizer(), ids);
+std::vector<std::string> LanguageInspector::labels(const std::vector<std::int32_t>& ids) const {
+  std::vector<std::string> result = token_strings(generator_.tokenizer(), ids);
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] == end_) result[i] = name_of_token(end_);
   return result;
@@ -84,7 +85,7 @@ Inspection LanguageInspector::inspect(const std::string& text, const InspectOpti
 
   std::vector<std::int32_t> all = result.source_ids;
   all.insert(all.end(), result.target_ids.begin(), result.target_ids.end());
-  const std::vector<std::string> names = pieces(all);
+  const std::vector<std::string> names = labels(all);
   result.source.assign(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count));
   result.target.assign(names.begin() + static_cast<std::ptrdiff_t>(count), names.end());
 
@@ -142,7 +143,7 @@ view::Trace LanguageInspector::trace(const TraceRequest& request) {
   for (const std::int32_t id : request.target)
     check(id >= 0 && id < generator_.tokenizer().id_limit(), "there is no token {}", id);
   ids.insert(ids.end(), request.target.begin(), request.target.end());
-  const std::vector<std::string> tokens = pieces(ids);
+  const std::vector<std::string> tokens = labels(ids);
   return trace_layer(anatomy_, request, {tokens, tokens, true}, backend_, [&](Pass& pass) {
     generator_.model().body().states(nn::Sequences{nn::row_of(backend_, ids)}.in(pass));
   });

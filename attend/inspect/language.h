@@ -27,7 +27,7 @@ class LanguageInspector : public Inspector {
   // Feeds what is forced and goes on; fills steps and target.
   void write(const std::vector<std::int32_t>& prompt, const InspectOptions& options, Inspection& result) const;
   std::string name_of_token(std::int32_t id) const;
-  std::vector<std::string> pieces(const std::vector<std::int32_t>& ids) const;
+  std::vector<std::string> labels(const std::vector<std::int32_t>& ids) const;
 
   Generator generator_;
   Backend& backend_;

@@ -29,8 +29,8 @@ Json packed(const Anatomy::Attention& place, const train::Example::Attention& se
           {"packed", base64(bytes)}};
 }
 
-Json side(const std::vector<std::string>& pieces, const std::string& text) {
-  Json json = {{"pieces", pieces}};
+Json side(const std::vector<std::string>& tokens, const std::string& text) {
+  Json json = {{"pieces", tokens}};
   if (!text.empty()) json["text"] = text;
   return json;
 }

@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/inspect/parts.h"
-#include "attend/inspect/trace.h"
+#include "attend/inspect/candidates.h"
+#include "attend/inspect/kept_tokens.h"
+#include "attend/inspect/layer_probe.h"
 #include "attend/inspect/weights.h"
 #include "attend/models/transformer.h"
 #include "attend/nn/position.h"
 #include "attend/nn/sequences.h"
-#include "attend/tasks/pieces.h"
+#include "attend/tasks/token_strings.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -41,9 +42,11 @@ std::vector<std::int32_t> shifted(std::int32_t start, const std::vector<std::int
 }  // namespace
 
 TranslationInspector::TranslationInspector(std::unique_ptr<LoadedTranslator> loaded, Backend& backend)
-    : loaded_(std::move(loaded)), backend_(backend), banned_(static_cast<std::size_t>(loaded_->model->vocabulary())) {
+    : loaded_(std::move(loaded)),
+      backend_(backend),
+      suppressed_(static_cast<std::size_t>(loaded_->model->vocabulary())) {
   start_ = loaded_->translator.start(), end_ = loaded_->translator.end();
-  for (const std::int32_t id : loaded_->translator.banned()) banned_[static_cast<std::size_t>(id)] = 1;
+  for (const std::int32_t id : loaded_->translator.suppressed()) suppressed_[static_cast<std::size_t>(id)] = 1;
   anatomy_ = anatomy_of(*loaded_->model);
   card_ = {.kind = "translation",
            .config = loaded_->model->config(),
@@ -92,7 +95,7 @@ Inspection TranslationInspector::inspect(const std::string& text, const InspectO
     search(source, options, result);
   std::span<const std::int32_t> words = result.target_ids;
   if (result.finished) words = words.first(words.size() - 1);
-  result.target = pieces_of(loaded_->tokenizer, words);
+  result.target = token_strings(loaded_->tokenizer, words);
   if (result.finished) result.target.push_back(fmt::format(" {}", kEndToken));
   result.text = loaded_->tokenizer.decode(words);
   std::replace_if(
@@ -111,7 +114,7 @@ void TranslationInspector::search(const Source& source, const InspectOptions& op
                                         .alpha = kAlpha,
                                         .start = start_,
                                         .end = end_,
-                                        .banned = loaded_->translator.banned(),
+                                        .suppressed = loaded_->translator.suppressed(),
                                         .max_lengths = {source.longest},
                                         .tree = &tree})[0][0];
   }
@@ -133,7 +136,7 @@ void TranslationInspector::walk(const Source& source, const std::vector<std::int
         forced.size(), source.longest);
   for (std::size_t i = 0; i < forced.size(); ++i) {
     const std::int32_t id = forced[i];
-    check(id >= 0 && id < loaded_->model->vocabulary() && !banned_[static_cast<std::size_t>(id)] &&
+    check(id >= 0 && id < loaded_->model->vocabulary() && !suppressed_[static_cast<std::size_t>(id)] &&
               (id != end_ || i + 1 == forced.size()),
           "token {} cannot stand at place {} of a translation", id, i);
   }
@@ -141,7 +144,7 @@ void TranslationInspector::walk(const Source& source, const std::vector<std::int
   const auto model = loaded_->model->start(pass, source.sequences, 1);
   double sum = 0;
   result.finished = false;
-  const auto allowed = [&](std::int32_t id) { return !banned_[static_cast<std::size_t>(id)]; };
+  const auto allowed = [&](std::int32_t id) { return !suppressed_[static_cast<std::size_t>(id)]; };
   const auto name = [&](std::int32_t id) { return name_of_token(id); };
   for (std::int32_t newest = start_;
        static_cast<std::int64_t>(result.steps.size()) < source.longest && !result.finished;) {
@@ -177,12 +180,12 @@ void TranslationInspector::look(const Source& source, Inspection& result) const 
   }
 }
 
-// The pieces of a sentence with the mark that ends it, or of what the decoder reads, with the one that begins it.
+// The tokens of a sentence with the mark that ends it, or of what the decoder reads, with the one that begins it.
 std::vector<std::string> TranslationInspector::labels(std::vector<std::int32_t> ids, bool with_end) const {
   ids.erase(with_end ? ids.end() - 1 : ids.begin());
-  std::vector<std::string> pieces = pieces_of(loaded_->tokenizer, ids);
-  pieces.insert(with_end ? pieces.end() : pieces.begin(), with_end ? fmt::format(" {}", kEndToken) : card_.start);
-  return pieces;
+  std::vector<std::string> labels = token_strings(loaded_->tokenizer, ids);
+  labels.insert(with_end ? labels.end() : labels.begin(), with_end ? fmt::format(" {}", kEndToken) : card_.start);
+  return labels;
 }
 
 view::Trace TranslationInspector::trace(const TraceRequest& request) {

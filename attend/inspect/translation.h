@@ -45,7 +45,7 @@ class TranslationInspector : public Inspector {
   std::unique_ptr<LoadedTranslator> loaded_;
   Backend& backend_;
   std::int32_t start_, end_;
-  std::vector<char> banned_;  // by id
+  std::vector<char> suppressed_;  // by id
 };
 
 }  // namespace attend::tasks

@@ -16,8 +16,8 @@ class RnnDecoder : public nn::StepModel {
   RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const Encoded& memory, std::int64_t group);
 
   std::int64_t vocabulary() const override { return model_.vocabulary(); }
-  std::int64_t bar(std::span<const std::int32_t> ids) override { return rows_.bar(ids, vocabulary()); }
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override;
+  std::int64_t suppress(std::span<const std::int32_t> ids) override { return rows_.suppress(ids, vocabulary()); }
+  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override;
   void reorder(std::span<const std::int32_t> from) override;
 
  private:

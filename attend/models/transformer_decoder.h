@@ -19,8 +19,10 @@ class TransformerDecoder : public nn::StepModel {
   TransformerDecoder(const Transformer& model, Pass& pass, const Encoded& memory, std::int64_t group);
 
   std::int64_t vocabulary() const override { return decoder_.vocabulary(); }
-  std::int64_t bar(std::span<const std::int32_t> ids) override { return decoder_.bar(ids); }
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override { return decoder_.step(tokens, best); }
+  std::int64_t suppress(std::span<const std::int32_t> ids) override { return decoder_.suppress(ids); }
+  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override {
+    return decoder_.step(tokens, top_k);
+  }
   void reorder(std::span<const std::int32_t> from) override;
 
  private:

@@ -14,7 +14,7 @@ class BatchModel {
   virtual ~BatchModel() = default;
   virtual std::int64_t vocabulary() const = 0;
   virtual std::int64_t rows() const = 0;
-  virtual std::int64_t bar(std::span<const std::int32_t> ids) = 0;  // as StepModel's
+  virtual std::int64_t suppress(std::span<const std::int32_t> ids) = 0;  // as StepModel's
 
   struct Newcomer {
     std::int64_t row;
@@ -22,13 +22,13 @@ class BatchModel {
   };
   // Reads prompts into rows, which forget what they had: the scores of what follows each, in this order, as
   // StepModel::step gives them.
-  virtual StepModel::Scores enter(std::span<const Newcomer> newcomers, std::int64_t best) = 0;
+  virtual StepModel::Scores enter(std::span<const Newcomer> newcomers, std::int64_t top_k) = 0;
   // The text of this row is at its end; the row is empty.
   virtual void leave(std::int64_t row) = 0;
 
   struct Step {
     std::span<const std::int32_t> tokens;  // the newest of every row; any for empty ones, whose scores mean nothing
-    std::int64_t best = 0;                 // as StepModel::step
+    std::int64_t top_k = 0;                // as StepModel::step
     bool newcomers_wait = false;           // the next row that ends is not left empty
   };
   virtual StepModel::Scores step(const Step& step) = 0;

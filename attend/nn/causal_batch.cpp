@@ -46,16 +46,16 @@ Tensor CausalBatch::read_prompts(std::span<const Newcomer> newcomers) {
   return model_.logits(ops::gather(states, rows_.ints(last)));
 }
 
-std::int64_t CausalBatch::bar(std::span<const std::int32_t> ids) {
-  const std::int64_t left = rows_.bar(ids, vocabulary());
-  runner_.bar(rows_.barred());
+std::int64_t CausalBatch::suppress(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.suppress(ids, vocabulary());
+  runner_.suppress(rows_.suppressed());
   return left;
 }
 
-StepModel::Scores CausalBatch::enter(std::span<const Newcomer> newcomers, std::int64_t best) {
+StepModel::Scores CausalBatch::enter(std::span<const Newcomer> newcomers, std::int64_t top_k) {
   rows_.let_go();
   pass_.begin({});
-  return rows_.scores(read_prompts(newcomers), best);
+  return rows_.scores(read_prompts(newcomers), top_k);
 }
 
 StepModel::Scores CausalBatch::step(const Step& step) {
@@ -65,7 +65,7 @@ StepModel::Scores CausalBatch::step(const Step& step) {
                    .positions = lengths_,
                    .capacity = capacity(),
                    .limit = room_,
-                   .best = step.best,
+                   .top_k = step.top_k,
                    .ahead = !step.newcomers_wait},
                   [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
   for (std::int32_t& length : lengths_)

@@ -41,16 +41,16 @@ Tensor CausalDecoder::read_prompts() {
   return ops::gather(logits, rows_.ints(sources));
 }
 
-std::int64_t CausalDecoder::bar(std::span<const std::int32_t> ids) {
-  const std::int64_t left = rows_.bar(ids, vocabulary());
-  runner_.bar(rows_.barred());
+std::int64_t CausalDecoder::suppress(std::span<const std::int32_t> ids) {
+  const std::int64_t left = rows_.suppress(ids, vocabulary());
+  runner_.suppress(rows_.suppressed());
   return left;
 }
 
-StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, std::int64_t best) {
+StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, std::int64_t top_k) {
   rows_.start(tokens);
   check(length_ < sizes_.max_length, "decoder: the model has only {} positions", sizes_.max_length);
-  if (prompts_.defined()) return rows_.scores(read_prompts(), best);
+  if (prompts_.defined()) return rows_.scores(read_prompts(), top_k);
   for (KvCache& cache : caches_)
     if (cache.reserve(length_ + 1)) runner_.memory_moved();
   // No layers, no caches: then there is room for every position.
@@ -59,7 +59,7 @@ StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, std:
                                      .positions = rows_.all_at(length_),
                                      .capacity = capacity,
                                      .limit = std::min(capacity, sizes_.max_length),
-                                     .best = best},
+                                     .top_k = top_k},
                                     [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
   for (KvCache& cache : caches_) cache.advance(1);
   history_.append();

@@ -14,14 +14,14 @@ class StepModel {
   // The logits of what follows each row, and for each row the logarithm of the sum of the exponentials of all of them:
   // log p = logit - log_sum. Valid until the next call.
   struct Scores {
-    std::span<const float> logits, log_sums;  // [rows, vocabulary] or [rows, best], [rows]
-    std::span<const std::int32_t> ids = {};   // [rows, best]: whose logits they are, likeliest first, equal ones by id
+    std::span<const float> logits, log_sums;  // [rows, vocabulary] or [rows, top_k], [rows]
+    std::span<const std::int32_t> ids = {};   // [rows, top_k]: whose logits they are, likeliest first, equal ones by id
   };
-  // Tokens that are not to be among the best from now on. How many others there are.
-  virtual std::int64_t bar(std::span<const std::int32_t> ids) = 0;
-  // Feeds the newest token of each row. best: how many of the likeliest are wanted of each row, of those
-  // that are not barred; 0: all, in order.
-  virtual Scores step(std::span<const std::int32_t> tokens, std::int64_t best = 0) = 0;
+  // Tokens that are not to be among the top k from now on. How many others there are.
+  virtual std::int64_t suppress(std::span<const std::int32_t> ids) = 0;
+  // Feeds the newest token of each row. top_k: how many of the likeliest are wanted of each row, of those
+  // that are not suppressed; 0: all, in order.
+  virtual Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k = 0) = 0;
   // Row i goes on from what row from[i] had. Rows come in groups, one group a source sentence; a group is kept or
   // dropped whole and its rows only trade places among themselves.
   virtual void reorder(std::span<const std::int32_t> from) = 0;

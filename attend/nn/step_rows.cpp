@@ -29,24 +29,24 @@ std::span<const std::int32_t> StepRows::all_at(std::int64_t position) {
   return positions_;
 }
 
-std::int64_t StepRows::bar(std::span<const std::int32_t> ids, std::int64_t vocabulary) {
-  std::vector<std::uint8_t> barred(static_cast<std::size_t>(vocabulary));
+std::int64_t StepRows::suppress(std::span<const std::int32_t> ids, std::int64_t vocabulary) {
+  std::vector<std::uint8_t> suppressed(static_cast<std::size_t>(vocabulary));
   for (std::int32_t id : ids)
-    if (id >= 0 && id < vocabulary) barred[static_cast<std::size_t>(id)] = 1;
-  const std::int64_t left = std::ranges::count(barred, 0);
-  barred_ = Tensor();
+    if (id >= 0 && id < vocabulary) suppressed[static_cast<std::size_t>(id)] = 1;
+  const std::int64_t left = std::ranges::count(suppressed, 0);
+  suppressed_ = Tensor();
   if (left == vocabulary) return left;
-  barred_ = make_tensor(pass_.backend(), {vocabulary}, DType::u8);
-  pass_.backend().to_device(barred_.raw(), barred.data(), barred.size());
+  suppressed_ = make_tensor(pass_.backend(), {vocabulary}, DType::u8);
+  pass_.backend().to_device(suppressed_.raw(), suppressed.data(), suppressed.size());
   return left;
 }
 
-StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t best) {
-  if (best > 0) {
-    const Tensor values = like(logits, {logits.rows(), best}, DType::f32),
+StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t top_k) {
+  if (top_k > 0) {
+    const Tensor values = like(logits, {logits.rows(), top_k}, DType::f32),
                  ids = like(values, values.shape(), DType::i32);
     const Tensor sums = like(values, {logits.rows()});
-    logits.backend().best(logits, barred_, values, ids, sums);
+    logits.backend().top_k(logits, suppressed_, values, ids, sums);
     logits_ = download(values), log_sums_ = download(sums), ids_ = download_ints(ids);
     return {logits_, log_sums_, ids_};
   }

@@ -23,15 +23,15 @@ class StepRows {
   Tensor ints(std::span<const std::int32_t> values) const;
   // The position of every row, where they all go on together. Valid until the next call.
   std::span<const std::int32_t> all_at(std::int64_t position);
-  // Which of so many tokens are never among the best; how many are left.
-  std::int64_t bar(std::span<const std::int32_t> ids, std::int64_t vocabulary);
-  const Tensor& barred() const { return barred_; }  // u8 [vocabulary]; undefined: none
+  // Which of so many tokens are never among the top k; how many are left.
+  std::int64_t suppress(std::span<const std::int32_t> ids, std::int64_t vocabulary);
+  const Tensor& suppressed() const { return suppressed_; }  // u8 [vocabulary]; undefined: none
   // Before a step: one token for each row, or Error. Lets go of the scores of the step before, whose memory this step's
   // take.
   void start(std::span<const std::int32_t> tokens);
   void let_go() { last_logits_ = last_log_sums_ = Tensor(); }
   // After it: logits [rows, V]. On the host they are read where they are, from elsewhere they are copied.
-  StepModel::Scores scores(const Tensor& logits, std::int64_t best);
+  StepModel::Scores scores(const Tensor& logits, std::int64_t top_k);
 
   // Row i goes on as row from[i]. False when nothing moves; else count() is from's, and the caller moves its state.
   bool move(std::span<const std::int32_t> from);
@@ -41,7 +41,7 @@ class StepRows {
  private:
   Pass& pass_;
   std::int64_t count_, group_;
-  Tensor last_logits_, last_log_sums_, barred_;
+  Tensor last_logits_, last_log_sums_, suppressed_;
   std::vector<float> logits_, log_sums_;
   std::vector<std::int32_t> ids_, positions_;
 };

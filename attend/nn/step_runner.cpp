@@ -15,14 +15,15 @@ Tensor StepRunner::words(std::int64_t begin, const Shape& shape, DType dtype) co
 }
 
 bool StepRunner::expected(const Step& step) const {
-  if (under_way_ == 0 || prepared_ != memory_ || best_ != step.best || step.tokens.size() != next_.size()) return false;
+  if (under_way_ == 0 || prepared_ != memory_ || top_k_ != step.top_k || step.tokens.size() != next_.size())
+    return false;
   for (std::size_t row = 0; row < next_.size(); ++row)
     if (step.positions[row] >= 0 && (step.positions[row] != next_[row] || step.tokens[row] != ids_[row])) return false;
   return true;
 }
 
 // On the host nothing runs beside us, and a probe would see steps that may never be.
-bool StepRunner::goes_ahead() const { return best_ == 1 && !pass_.backend().on_host() && !pass_.probe(); }
+bool StepRunner::goes_ahead() const { return top_k_ == 1 && !pass_.backend().on_host() && !pass_.probe(); }
 
 StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   check(step.positions.size() == step.tokens.size(), "decoder: {} tokens at {} positions", step.tokens.size(),
@@ -40,20 +41,20 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   for (std::int64_t& next : next_) ++next;
   const std::int64_t furthest = next_.empty() ? 0 : *std::ranges::max_element(next_);
   while (step.ahead && goes_ahead() && under_way_ < kAhead && furthest + under_way_ < step.limit) launch(body);
-  if (best_ == 0) return {all_, log_sums_};
+  if (top_k_ == 0) return {all_, log_sums_};
   return {values_, log_sums_, ids_};
 }
 
 void StepRunner::prepare(const Step& step) {
   const auto rows = static_cast<std::int64_t>(step.tokens.size());
-  if (prepared_ == memory_ && best_ == step.best && rows_ == rows) return;
-  if (rows_ != rows || best_ != step.best || !words_.defined()) {
+  if (prepared_ == memory_ && top_k_ == step.top_k && rows_ == rows) return;
+  if (rows_ != rows || top_k_ != step.top_k || !words_.defined()) {
     Backend& backend = pass_.backend();
-    rows_ = rows, best_ = step.best;
-    words_ = make_tensor(backend, {(5 + 2 * best_) * rows_}, DType::i32);
+    rows_ = rows, top_k_ = step.top_k;
+    words_ = make_tensor(backend, {(5 + 2 * top_k_) * rows_}, DType::i32);
     ones_ = make_tensor(backend, {3 * rows_}, DType::i32);
     upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(3 * rows_), 1));
-    const std::int64_t words = best_ == 1 ? 3 * rows_ : (2 * best_ + 1) * rows_;
+    const std::int64_t words = top_k_ == 1 ? 3 * rows_ : (2 * top_k_ + 1) * rows_;
     for (auto& mailbox : mailboxes_) mailbox = backend.mailbox(static_cast<std::size_t>(words) * sizeof(std::int32_t));
     logits_ = Tensor();
     ++memory_;
@@ -92,16 +93,16 @@ void StepRunner::launch(const Body& body) {
     pass_.begin({});
     work();
   }
-  mailboxes_[launched_++ % kAhead]->send_for(words(best_ == 1 ? 3 * rows_ : 4 * rows_, {1}, DType::i32).raw());
+  mailboxes_[launched_++ % kAhead]->send_for(words(top_k_ == 1 ? 3 * rows_ : 4 * rows_, {1}, DType::i32).raw());
   ++under_way_;
 }
 
 void StepRunner::leave_answer(const Tensor& logits) {
   Backend& backend = pass_.backend();
   check(logits.rows() == rows_, "decoder: logits {} for {} rows", logits.shape(), rows_);
-  if (best_ > 0) {
-    backend.best(logits, barred_, words(4 * rows_, {rows_, best_}, DType::f32),
-                 words(ids_begin(), {rows_, best_}, DType::i32), words((4 + best_) * rows_, {rows_}, DType::f32));
+  if (top_k_ > 0) {
+    backend.top_k(logits, suppressed_, words(4 * rows_, {rows_, top_k_}, DType::f32),
+                  words(ids_begin(), {rows_, top_k_}, DType::i32), words((4 + top_k_) * rows_, {rows_}, DType::f32));
     if (!goes_ahead()) return;
     // The next step is one position on.
     const Shape places{3 * rows_};
@@ -114,11 +115,11 @@ void StepRunner::leave_answer(const Tensor& logits) {
 }
 
 void StepRunner::read_answer() {
-  const auto count = static_cast<std::size_t>(rows_ * best_), rows = static_cast<std::size_t>(rows_);
+  const auto count = static_cast<std::size_t>(rows_ * top_k_), rows = static_cast<std::size_t>(rows_);
   const auto* received = static_cast<const std::int32_t*>(mailboxes_[(launched_ - under_way_) % kAhead]->wait());
   --under_way_;
-  const std::int32_t* values = received + (best_ == 1 ? rows : 0);
-  const std::int32_t* ids = best_ == 1 ? received : values + count + rows;
+  const std::int32_t* values = received + (top_k_ == 1 ? rows : 0);
+  const std::int32_t* ids = top_k_ == 1 ? received : values + count + rows;
   const auto floats = [](const std::int32_t* words, std::size_t number, std::vector<float>& into) {
     into.clear();
     for (std::size_t i = 0; i < number; ++i) into.push_back(std::bit_cast<float>(words[i]));
@@ -126,7 +127,7 @@ void StepRunner::read_answer() {
   floats(values, count, values_);
   floats(values + count, rows, log_sums_);
   ids_.assign(ids, ids + count);
-  if (best_ == 0) all_ = download(logits_);
+  if (top_k_ == 0) all_ = download(logits_);
 }
 
 }  // namespace attend::nn

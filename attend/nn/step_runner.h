@@ -29,15 +29,15 @@ class StepRunner {
   // -> logits [rows, V]. Reads nothing that changes from step to step but `newest`.
   using Body = std::function<Tensor(Pass& pass, const Newest& newest)>;
   struct Step {
-    std::span<const std::int32_t> tokens, positions;  // one a row; position -1: an empty row, nobody reads its answer
+    std::span<const std::int32_t> tokens, positions;  // one per row; position -1: an empty row, nobody reads its answer
     std::int64_t capacity;                            // positions of a row of the caches
     std::int64_t limit;                               // how many of them may be used
-    std::int64_t best;                                // as StepModel::step
+    std::int64_t top_k;                               // as StepModel::step
     bool ahead = true;                                // whether what comes next is likely what is likeliest
   };
-  // u8 [V]: what is never among the best.
-  void bar(const Tensor& barred) {
-    barred_ = barred;
+  // u8 [V]: what is never among the top k.
+  void suppress(const Tensor& suppressed) {
+    suppressed_ = suppressed;
     memory_moved();
   }
   // body must be the same until memory_moved().
@@ -55,16 +55,16 @@ class StepRunner {
   bool goes_ahead() const;
 
   // i32 words shared with the device, in this order: positions, lengths, slots, tokens [rows] each, values
-  // [rows, best], log_sums [rows], ids [rows, best]. With best 1 the ids are the tokens: the next step reads them
+  // [rows, top_k], log_sums [rows], ids [rows, top_k]. With top_k 1 the ids are the tokens: the next step reads them
   // there.
   Tensor words(std::int64_t begin, const Shape& shape, DType dtype) const;
-  std::int64_t ids_begin() const { return best_ == 1 ? 3 * rows_ : (5 + best_) * rows_; }
+  std::int64_t ids_begin() const { return top_k_ == 1 ? 3 * rows_ : (5 + top_k_) * rows_; }
 
   Pass pass_;
   StepGraph graph_;
   std::uint64_t memory_ = 0, prepared_ = ~std::uint64_t{0};
-  std::int64_t rows_ = 0, best_ = 0, runs_ = 0;
-  Tensor barred_, words_, ones_, logits_;  // ones_ [3·rows]; logits_: all of them, when they are asked for
+  std::int64_t rows_ = 0, top_k_ = 0, runs_ = 0;
+  Tensor suppressed_, words_, ones_, logits_;  // ones_ [3·rows]; logits_: all of them, when they are asked for
   std::vector<std::int32_t> sent_;
   std::vector<float> all_, values_, log_sums_;
   std::vector<std::int32_t> ids_;

@@ -2,7 +2,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
-#include "attend/ops/linear8.h"
+#include "attend/ops/linear_fp8.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
 
@@ -34,7 +34,7 @@ Tensor feed_forward(const Tensor& x, const Projection& expand, const Projection&
   const LinearOptions plain = {.input_major = options.input_major};
   const bool learns = recorded({x, expand.weight, expand.bias, contract.weight, contract.bias});
   // Products of 8 bits have a way back of their own.
-  if (!learns || fits_linear8(x, expand.weight, expand.bias, options))
+  if (!learns || fits_linear_fp8(x, expand.weight, expand.bias, options))
     return linear(linear(x, expand.weight, expand.bias, options), contract.weight, contract.bias, plain);
 
   const Projected hidden = project(x, expand.weight, expand.bias, options, true);

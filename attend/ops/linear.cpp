@@ -2,7 +2,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
-#include "attend/ops/linear8.h"
+#include "attend/ops/linear_fp8.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
 
@@ -87,7 +87,7 @@ void project_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, b
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
   check_linear(x, weight, bias, options);
-  if (fits_linear8(x, weight, bias, options)) return linear8(x, weight, bias, options);
+  if (fits_linear_fp8(x, weight, bias, options)) return linear_fp8(x, weight, bias, options);
   const Activation activation = options.activation;
   const auto [y, kept] = forward(x, weight, bias, options, recorded({x, weight, bias}));
   ask_for_bias_gradient(y, bias, activation);

@@ -84,7 +84,7 @@ void Generator::generate_many(std::span<const std::string> prompts, const Genera
                                  .min_p = options.min_p,
                                  .repetition_penalty = options.repetition_penalty,
                                  .end = static_cast<std::int32_t>(model_.body().config().end),
-                                 .banned = meaningless()},
+                                 .suppressed = meaningless()},
                         .stop = ends,
                         .done = done,
                         .stepped =

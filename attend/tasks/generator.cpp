@@ -91,7 +91,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   const models::GPT2Config& config = model_.body().config();
   const std::int64_t longest = std::min(options.max_tokens, config.max_length - static_cast<std::int64_t>(ids.size()));
   const auto end = static_cast<std::int32_t>(config.end);
-  const std::vector<std::int32_t> banned = meaningless();
+  const std::vector<std::int32_t> suppressed = meaningless();
 
   Pass pass(backend_);
   std::vector<decode::Hypothesis> results;
@@ -103,7 +103,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
                                             .alpha = 1,
                                             .start = ids.back(),
                                             .end = end,
-                                            .banned = banned,
+                                            .suppressed = suppressed,
                                             .max_lengths = {longest},
                                             .results = std::min(options.samples, options.beams)})
                   .front();
@@ -131,7 +131,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
                                        .samples = options.samples,
                                        .start = ids.back(),
                                        .end = end,
-                                       .banned = banned,
+                                       .suppressed = suppressed,
                                        .max_lengths = {longest},
                                        .stop = stop})
                   .front();

@@ -16,7 +16,7 @@
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
 #include "attend/models/transformer.h"
-#include "attend/tasks/pieces.h"
+#include "attend/tasks/token_strings.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -85,13 +85,14 @@ Translator::Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer,
       pad_(special(tokenizer, kPadToken)),
       start_(start ? *start : special(tokenizer, kStartToken)),
       end_(special(tokenizer, kEndToken)),
-      banned_{pad_, start_} {
+      suppressed_{pad_, start_} {
   check(tokenizer.id_limit() <= model.vocabulary(),
         "translator: the tokenizer has ids up to {}, the model only {} tokens", tokenizer.id_limit() - 1,
         model.vocabulary());
-  if (const auto unknown = tokenizer.token_to_id(kUnknownToken)) banned_.push_back(*unknown);
+  if (const auto unknown = tokenizer.token_to_id(kUnknownToken)) suppressed_.push_back(*unknown);
   // Rows of the embedding that stand for nothing.
-  for (auto id = static_cast<std::int32_t>(tokenizer.id_limit()); id < model.vocabulary(); ++id) banned_.push_back(id);
+  for (auto id = static_cast<std::int32_t>(tokenizer.id_limit()); id < model.vocabulary(); ++id)
+    suppressed_.push_back(id);
 }
 
 std::vector<Translator::Source> Translator::read(std::span<const std::string> lines,
@@ -144,14 +145,14 @@ std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> 
                                    .alpha = options.alpha,
                                    .start = start_,
                                    .end = end_,
-                                   .banned = banned_,
+                                   .suppressed = suppressed_,
                                    .max_lengths = std::move(max_lengths),
                                    .numbers = std::move(numbers)});
   return decode::beam_search(*model, {.beams = options.beams,
                                       .alpha = options.alpha,
                                       .start = start_,
                                       .end = end_,
-                                      .banned = banned_,
+                                      .suppressed = suppressed_,
                                       .max_lengths = std::move(max_lengths),
                                       .results = options.n_best});
 }
@@ -179,9 +180,9 @@ void Translator::look(std::span<const Source> batch, const std::vector<std::vect
   for (std::size_t i = 0; i < who.size(); ++i) {
     const Hypothesis& hypothesis = hypotheses[who[i]][rank];
     view::AttentionMap& map = lines[batch[who[i]].line].translations[rank].attention;
-    map.source = pieces_of(tokenizer_, std::span(sources[i]).first(sources[i].size() - 1));
+    map.source = token_strings(tokenizer_, std::span(sources[i]).first(sources[i].size() - 1));
     map.source.push_back(fmt::format(" {}", kEndToken));
-    map.target = pieces_of(tokenizer_, hypothesis.tokens);
+    map.target = token_strings(tokenizer_, hypothesis.tokens);
     if (hypothesis.finished) map.target.push_back(fmt::format(" {}", kEndToken));
     const std::vector<float> weights = seen.matrix(static_cast<std::int64_t>(i));
     for (std::size_t t = 0; t < map.target.size(); ++t) {
@@ -197,7 +198,7 @@ std::vector<SelfAttention> Translator::self_attention(const std::string& line) c
   if (sources.empty()) return result;
   const std::vector<std::int32_t>& ids = sources.front().ids;
   view::AttentionMap empty;
-  empty.source = pieces_of(tokenizer_, std::span(ids).first(ids.size() - 1));
+  empty.source = token_strings(tokenizer_, std::span(ids).first(ids.size() - 1));
   empty.source.push_back(fmt::format(" {}", kEndToken));
   empty.target = empty.source;
 

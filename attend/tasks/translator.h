@@ -50,7 +50,7 @@ struct Translation {
   std::string text;
   float score = 0;       // normalised log-probability
   bool finished = true;  // false: cut at the maximum length
-  // With attention: the pieces of both sides, their end marks included, and the weights of the model's alignment layer
+  // With attention: the tokens of both sides, their end marks included, and the weights of the model's alignment layer
   // (all heads averaged). Empty for a model without attention.
   view::AttentionMap attention = {};
 };
@@ -85,10 +85,10 @@ class Translator {
   // Every head of every layer of the encoder, in order; none for a model whose encoder has no attention.
   std::vector<SelfAttention> self_attention(const std::string& line) const;
 
-  // For whoever searches by hand (inspect_translation.h): what a translation begins and ends with, and never contains.
+  // For whoever searches by hand (inspect/translation.h): what a translation begins and ends with, and never contains.
   std::int32_t start() const { return start_; }
   std::int32_t end() const { return end_; }
-  const std::vector<std::int32_t>& banned() const { return banned_; }
+  const std::vector<std::int32_t>& suppressed() const { return suppressed_; }
 
  private:
   struct Source {
@@ -106,7 +106,7 @@ class Translator {
   const Tokenizer& tokenizer_;
   Backend& backend_;
   std::int32_t pad_ = 0, start_ = 0, end_ = 0;
-  std::vector<std::int32_t> banned_;
+  std::vector<std::int32_t> suppressed_;
 };
 
 // A translator with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json; of

@@ -1,5 +1,5 @@
 // The page of kernels. A device is a class that defines every method here, each in a file of its own
-// (attend/cpu/layer_norm.cpp, attend/cuda/layer_norm.cu); one that is missing is a link error.
+// (attend/cpu/add_norm.cpp, attend/cuda/rows/add_norm.cu); one that is missing is a link error.
 //
 // Conventions. Float tensors are f32 or bf16, and all of a call's are of one dtype unless it says otherwise; sums are
 // always taken in f32. Ids and lengths are i32. Outputs are allocated by the caller. A Grad is written or added to;
@@ -255,10 +255,10 @@ class Backend {
   virtual void softmax(const Tensor& x, const Tensor& lengths, const Tensor& y) = 0;
   virtual void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) = 0;
   // The k largest of each row, largest first, equal ones by place (NaN counts as -inf), and log Σ exp of the row.
-  // barred u8 [width], or undefined: places that are not looked at where it is not 0 (they count in the sum); at least
-  // k are 0. values f32, ids i32 [rows, k]; log_sums f32 [rows]
-  virtual void best(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
-                    const Tensor& log_sums) = 0;
+  // suppressed u8 [width], or undefined: places that are not looked at where it is not 0 (they count in the sum); at
+  // least k are 0. values f32, ids i32 [rows, k]; log_sums f32 [rows]
+  virtual void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
+                     const Tensor& log_sums) = 0;
   // losses f32 [rows]: -log p(target), smoothed; 0 where the target is ignored. lse f32 [rows].
   // total f32 [2]: the mean over the counted rows, and their number.
   virtual void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,

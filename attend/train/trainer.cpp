@@ -19,10 +19,10 @@
 #include "attend/ops/arithmetic.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/tensor/storage.h"
-#include "attend/train/album.h"
 #include "attend/train/run_log.h"
 #include "attend/train/run_recovery.h"
 #include "attend/train/run_state.h"
+#include "attend/train/snapshots.h"
 
 namespace attend::train {
 
@@ -58,7 +58,7 @@ class Run {
     }
     folder_.begin();
     log_.emplace(folder_, "log.jsonl", state_.step);
-    if (options.painter) album_.emplace(task, options, state_.step);
+    if (options.painter) snapshots_.emplace(task, options, state_.step);
   }
 
   TrainingResult train() {
@@ -71,7 +71,7 @@ class Run {
     logged_at_ -=
         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(state_.since_log.seconds));
     seconds_before_ = state_.seconds;
-    if (album_ && state_.step == 0) take_picture();
+    if (snapshots_ && state_.step == 0) take_snapshot();
     while (state_.step < options_.steps && !result_.stopped_early) {
       step();
       const std::int64_t done = state_.step;
@@ -82,7 +82,7 @@ class Run {
         validate();
       else if (done % options_.save_every == 0)
         save();
-      if (album_ && (album_->wants(done, elapsed()) || last)) take_picture();
+      if (snapshots_ && (snapshots_->wants(done, elapsed()) || last)) take_snapshot();
       if (interrupt.requested() && !last && !result_.stopped_early) {
         save();
         result_.interrupted = interrupt.signal();
@@ -248,8 +248,8 @@ class Run {
     logged_at_ = steady_clock::now();  // validation is not training time
   }
 
-  void take_picture() {
-    const std::chrono::duration<double> seconds(album_->add(state_.step, elapsed()));
+  void take_snapshot() {
+    const std::chrono::duration<double> seconds(snapshots_->add(state_.step, elapsed()));
     logged_at_ += std::chrono::duration_cast<steady_clock::duration>(seconds);  // it is not training time
   }
 
@@ -316,7 +316,7 @@ class Run {
   RunState state_;
   TrainingResult result_;
   std::optional<RunLog> log_;
-  std::optional<Album> album_;
+  std::optional<Snapshots> snapshots_;
   Progress* progress_ = nullptr;
   std::string text_;
   float rate_ = 0;

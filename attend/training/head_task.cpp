@@ -183,9 +183,9 @@ std::vector<train::Example> HeadTask::examples(const train::ExampleLimits& limit
                                 ? batches.put(make_head_batch(parts_.reader, parts_.kind, alone))
                                 : pack_once(parts_.reader, text, parts_.backend);
     const auto [said, should] = said_of(example, parts_.head.logits(batch.in(pass)));
-    std::vector<std::string> pieces;
-    for (const std::int32_t id : example.text.ids) pieces.push_back(token_name(parts_.reader.tokenizer(), id));
-    list.push_back({.read = pieces,
+    std::vector<std::string> tokens;
+    for (const std::int32_t id : example.text.ids) tokens.push_back(token_name(parts_.reader.tokenizer(), id));
+    list.push_back({.read = tokens,
                     .read_text = replace_invalid_utf8(parts_.reader.tokenizer().decode(example.text.ids)),
                     .written_text = replace_invalid_utf8(should),
                     .text = replace_invalid_utf8(said),

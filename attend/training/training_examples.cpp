@@ -11,7 +11,7 @@
 #include "attend/nn/sequences.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/reduce.h"
-#include "attend/tasks/pieces.h"
+#include "attend/tasks/token_strings.h"
 #include "attend/tasks/translator.h"
 
 namespace attend::tasks {
@@ -19,9 +19,9 @@ namespace attend::tasks {
 namespace {
 
 // A token may be half a character.
-std::vector<std::string> valid(std::vector<std::string> pieces) {
-  for (std::string& piece : pieces) piece = replace_invalid_utf8(piece);
-  return pieces;
+std::vector<std::string> valid(std::vector<std::string> tokens) {
+  for (std::string& token : tokens) token = replace_invalid_utf8(token);
+  return tokens;
 }
 
 }  // namespace
@@ -36,9 +36,9 @@ train::Example pair_example(const PairExample& parts, std::vector<std::int32_t> 
                             std::vector<std::int32_t> target) {
   const std::int32_t start = parts.tokenizer.token_to_id(kStartToken).value();
   const std::int32_t end = parts.tokenizer.token_to_id(kEndToken).value();
-  std::vector<std::string> read = valid(pieces_of(parts.tokenizer, source)),
-                           written = valid(pieces_of(parts.tokenizer, target));
-  for (auto* pieces : {&read, &written}) pieces->push_back(fmt::format(" {}", kEndToken));
+  std::vector<std::string> read = valid(token_strings(parts.tokenizer, source)),
+                           written = valid(token_strings(parts.tokenizer, target));
+  for (auto* tokens : {&read, &written}) tokens->push_back(fmt::format(" {}", kEndToken));
   source.push_back(end);
   const auto longest = std::min(parts.model.max_length(), static_cast<std::int64_t>(target.size()) + 10);
   target.insert(target.begin(), start);  // what the decoder reads
@@ -53,7 +53,7 @@ train::Example pair_example(const PairExample& parts, std::vector<std::int32_t> 
   Pass pass(parts.backend);
   const auto model = parts.model.start(pass, sentence, 1);
   const decode::Hypothesis greedy = decode::beam_search(
-      *model, {.beams = 1, .start = start, .end = end, .banned = parts.banned, .max_lengths = {longest}})[0][0];
+      *model, {.beams = 1, .start = start, .end = end, .suppressed = parts.suppressed, .max_lengths = {longest}})[0][0];
   return {.read = read,
           .written = written,
           .text = replace_invalid_utf8(parts.tokenizer.decode(greedy.tokens)),
@@ -108,7 +108,7 @@ train::Example text_example(const models::GPT2LanguageModel& model, const Tokeni
     Pass pass(backend, {.probe = &collector});
     model.body().states(nn::Sequences{nn::row_of(backend, ids)}.in(pass));
   }
-  const std::vector<std::string> pieces = valid(pieces_of(tokenizer, ids));
+  const std::vector<std::string> tokens = valid(token_strings(tokenizer, ids));
   const std::size_t half = std::max<std::size_t>(1, ids.size() / 2);
   Pass pass(backend);
   const std::span<const std::int32_t> prompt = std::span(ids).first(half);
@@ -119,9 +119,9 @@ train::Example text_example(const models::GPT2LanguageModel& model, const Tokeni
                                                                   .start = prompt.back(),
                                                                   .end = static_cast<std::int32_t>(config.end),
                                                                   .max_lengths = {longest}})[0][0];
-  const auto middle = pieces.begin() + static_cast<std::ptrdiff_t>(half);
-  return {.read = {pieces.begin(), middle},
-          .written = {middle, pieces.end()},
+  const auto middle = tokens.begin() + static_cast<std::ptrdiff_t>(half);
+  return {.read = {tokens.begin(), middle},
+          .written = {middle, tokens.end()},
           .text = replace_invalid_utf8(tokenizer.decode(greedy.tokens)),
           .attention = attention_in(collector)};
 }

@@ -23,7 +23,7 @@ struct PairExample {
   const models::Seq2Seq& model;
   const Tokenizer& tokenizer;
   Backend& backend;
-  std::vector<std::int32_t> banned = {};  // tokens never written
+  std::vector<std::int32_t> suppressed = {};  // tokens never written
 };
 train::Example pair_example(const PairExample& parts, std::vector<std::int32_t> source,
                             std::vector<std::int32_t> target);

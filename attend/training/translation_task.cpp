@@ -115,7 +115,7 @@ std::vector<train::Example> TranslationTask::examples(const train::ExampleLimits
     const bool fits = std::min(source, target) >= kShortest && std::max(source, target) <= kLongest;
     const bool rest = parts_.validation.pairs() - i <= static_cast<std::int64_t>(wanted - list.size());
     if (!fits && !rest) continue;
-    list.push_back(pair_example({parts_.model, parts_.tokenizer, parts_.backend, translator_.banned()},
+    list.push_back(pair_example({parts_.model, parts_.tokenizer, parts_.backend, translator_.suppressed()},
                                 parts_.validation.source(i).to_vector(), parts_.validation.target(i).to_vector()));
   }
   return list;

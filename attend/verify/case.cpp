@@ -178,11 +178,11 @@ std::vector<VerifyCase::Search> VerifyCase::searches(std::int64_t vocabulary) co
     check(end.has_value(), "{}: '{}' needs eos_token_id in config.json", expected.source(), tensor.name);
     options.end = *end;
     options.start = token("decoder_start_token_id", vocabulary).value_or(*end);
-    const auto banned = generation.find("bad_words_ids");
-    if (banned != generation.end() && banned->is_array())
-      for (const Json& word : *banned)
+    const auto bad_words = generation.find("bad_words_ids");
+    if (bad_words != generation.end() && bad_words->is_array())
+      for (const Json& word : *bad_words)
         if (word.is_array() && word.size() == 1 && word[0].is_number_integer())
-          options.banned.push_back(word[0].get<std::int32_t>());
+          options.suppressed.push_back(word[0].get<std::int32_t>());
     const std::int64_t width = tensor.shape[1], longest = setting("max_length").value_or(width);
     searches.push_back({.name = tensor.name,
                         .options = options,

@@ -198,7 +198,7 @@ def greedy(decoder, limits, special):
     tokens = torch.full((len(limits),), special["start"])
     while open_rows:
         logits = decoder.step(tokens)
-        logits[:, special["banned"]] = -math.inf
+        logits[:, special["suppressed"]] = -math.inf
         best = logits.argmax(-1)
         kept = []
         for place, (row, token) in enumerate(zip(open_rows, best.tolist())):
@@ -226,7 +226,7 @@ def beam_search(decoder, limits, special, beams, alpha=0.6):
     while running:
         logits = decoder.step(tokens)
         scores = torch.log_softmax(logits, -1)
-        scores[:, special["banned"]] = -math.inf
+        scores[:, special["suppressed"]] = -math.inf
         vocabulary = scores.shape[1]
         best = (scores.view(len(running), beams, -1) + sums[:, :, None]).view(len(running), -1).topk(2 * beams)
         kept, rows, next_tokens, next_sums = [], [], [], []

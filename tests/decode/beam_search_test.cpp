@@ -114,7 +114,7 @@ BeamOptions options_of(LengthPenalty penalty, float alpha, std::int64_t beams, s
           .alpha = alpha,
           .start = kStart,
           .end = kEnd,
-          .banned = {kStart},
+          .suppressed = {kStart},
           .max_lengths = {kLongest},
           .results = results};
 }
@@ -228,7 +228,7 @@ TEST(BeamSearch, EqualScoresGoToTheSmallerToken) {
   const std::int64_t vocabulary = 200;
   const LogitFunction flat = [](std::size_t, const Tokens&, std::int32_t) { return 0.5f; };
   BeamOptions options = options_of(LengthPenalty::wu, 0.6f, 2, 2);
-  options.banned = {0, 1, 2};
+  options.suppressed = {0, 1, 2};
   options.max_lengths = {2, 2};
   TableModel model(vocabulary, 2, 2, flat);
   for (const auto& found : beam_search(model, options)) {

@@ -16,7 +16,7 @@ using decode::Hypothesis;
 using decode::SampleOptions;
 
 SampleOptions options_of(std::vector<std::int64_t> max_lengths) {
-  return {.start = 1, .end = 2, .banned = {0, 1}, .max_lengths = std::move(max_lengths)};
+  return {.start = 1, .end = 2, .suppressed = {0, 1}, .max_lengths = std::move(max_lengths)};
 }
 
 TEST(Sample, DoesNotDependOnTheBatch) {
@@ -99,7 +99,7 @@ TEST(Sample, RefusesWhatCannotBe) {
   EXPECT_THROW(sample(model, options), Error);
   options.temperature = 1, options.top_k = -1;
   EXPECT_THROW(sample(model, options), Error);
-  options.top_k = 0, options.banned = {0, 1, 2, 3, 4, 5};
+  options.top_k = 0, options.suppressed = {0, 1, 2, 3, 4, 5};
   EXPECT_THROW(sample(model, options), Error);
 }
 

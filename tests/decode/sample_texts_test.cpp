@@ -79,7 +79,7 @@ TEST_P(SampleTexts, GreedyTextsAreThoseWrittenAlone) { expect_as_alone(mixed_tex
 
 TEST_P(SampleTexts, DrawnTextsAreThoseWrittenAlone) {
   expect_as_alone(mixed_texts(12), {.temperature = 0.9f, .top_k = 9, .end = 5});
-  expect_as_alone(mixed_texts(12), {.top_p = 0.9f, .repetition_penalty = 1.3f, .end = 5, .banned = {7}});
+  expect_as_alone(mixed_texts(12), {.top_p = 0.9f, .repetition_penalty = 1.3f, .end = 5, .suppressed = {7}});
 }
 
 TEST_P(SampleTexts, EndsWhereItIsTold) {

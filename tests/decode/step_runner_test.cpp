@@ -59,12 +59,12 @@ class StepRunning : public OnDevice {
     return last;
   }
 
-  void expect_answers(const nn::StepModel::Scores& scores, std::int64_t best, const std::vector<Ids>& texts) {
+  void expect_answers(const nn::StepModel::Scores& scores, std::int64_t top_k, const std::vector<Ids>& texts) {
     const std::vector<float> expected = following(texts);
     const std::size_t vocabulary = expected.size() / texts.size();
-    const auto each = static_cast<std::size_t>(best ? best : static_cast<std::int64_t>(vocabulary));
+    const auto each = static_cast<std::size_t>(top_k ? top_k : static_cast<std::int64_t>(vocabulary));
     ASSERT_EQ(scores.logits.size(), texts.size() * each);
-    ASSERT_EQ(scores.ids.size(), best ? texts.size() * each : 0);
+    ASSERT_EQ(scores.ids.size(), top_k ? texts.size() * each : 0);
     for (std::size_t row = 0; row < texts.size(); ++row) {
       const float* logits = expected.data() + row * vocabulary;
       double sum = 0;
@@ -72,15 +72,15 @@ class StepRunning : public OnDevice {
       ASSERT_NEAR(scores.log_sums[row], std::log(sum), near_) << texts[row].size() << " tokens";
       std::vector<float> sorted;
       for (std::size_t v = 0; v < vocabulary; ++v)
-        if (!barred_.contains(static_cast<std::int32_t>(v))) sorted.push_back(logits[v]);
+        if (!suppressed_.contains(static_cast<std::int32_t>(v))) sorted.push_back(logits[v]);
       std::sort(sorted.rbegin(), sorted.rend());
       for (std::size_t i = 0; i < each; ++i) {
-        const auto id = best ? static_cast<std::size_t>(scores.ids[row * each + i]) : i;
+        const auto id = top_k ? static_cast<std::size_t>(scores.ids[row * each + i]) : i;
         ASSERT_LT(id, vocabulary);
         ASSERT_NEAR(scores.logits[row * each + i], logits[id], near_) << texts[row].size() << " tokens, token " << id;
-        if (best) {
+        if (top_k) {
           ASSERT_NEAR(logits[id], sorted[i], near_) << "not the likeliest number " << i;
-          ASSERT_FALSE(barred_.contains(static_cast<std::int32_t>(id))) << id;
+          ASSERT_FALSE(suppressed_.contains(static_cast<std::int32_t>(id))) << id;
         }
       }
     }
@@ -93,32 +93,32 @@ class StepRunning : public OnDevice {
   const models::GPT2LanguageModel* truth_ = &model_;  // whose forward pass it is held against
   double near_ = 1e-4;
   std::optional<nn::Parameters> parameters_;
-  std::set<std::int32_t> barred_;
+  std::set<std::int32_t> suppressed_;
 };
 
 void StepRunning::expect_answers_of(const models::GPT2& model) {
-  for (const std::int64_t best : {1, 3, 0}) {
+  for (const std::int64_t top_k : {1, 3, 0}) {
     std::vector<Ids> texts = {{1, 2, 3}, {4, 5, 6}};
     Pass pass(backend());
     nn::CausalDecoder decoder(model, pass, ids_on(backend(), texts), 1);
     Ids newest = {0, 0};
-    barred_.clear();
+    suppressed_.clear();
     for (int step = 0; step < 80; ++step) {
-      // What comes next may be barred on the way; ids that are none do not count.
+      // What comes next may be suppressed on the way; ids that are none do not count.
       if (step == 30 || step == 60) {
-        barred_ = step == 30 ? std::set<std::int32_t>{newest[0], 3, 36} : std::set<std::int32_t>{};
-        Ids ids(barred_.begin(), barred_.end());
+        suppressed_ = step == 30 ? std::set<std::int32_t>{newest[0], 3, 36} : std::set<std::int32_t>{};
+        Ids ids(suppressed_.begin(), suppressed_.end());
         ids.insert(ids.end(), {-1, 37, 3000});
-        ASSERT_EQ(decoder.bar(ids), 37 - static_cast<std::int64_t>(barred_.size()));
+        ASSERT_EQ(decoder.suppress(ids), 37 - static_cast<std::int64_t>(suppressed_.size()));
       }
-      const nn::StepModel::Scores scores = decoder.step(newest, best);
-      expect_answers(scores, best, texts);
+      const nn::StepModel::Scores scores = decoder.step(newest, top_k);
+      expect_answers(scores, top_k, texts);
       if (HasFatalFailure()) return;
       // Mostly the likeliest token, which the device may have begun already; now and then another.
       for (std::size_t row = 0; row < texts.size(); ++row) {
-        const bool other = best == 0 || random_word(7, 1, static_cast<std::uint64_t>(step)) % 5 == 0;
+        const bool other = top_k == 0 || random_word(7, 1, static_cast<std::uint64_t>(step)) % 5 == 0;
         newest[row] = other ? static_cast<std::int32_t>((step * 5 + 11 * row) % 37)
-                            : scores.ids[row * static_cast<std::size_t>(best)];
+                            : scores.ids[row * static_cast<std::size_t>(top_k)];
         texts[row].push_back(newest[row]);
       }
       if (step % 13 == 12 && texts.size() == 2) {
@@ -150,11 +150,11 @@ TEST_P(StepRunning, WithPackedWeightsToo) {
   }
 }
 
-// The order of equal numbers, infinities and NaN, with and without barred places, at widths around those of warps and
-// blocks.
-TEST_P(StepRunning, TheBestOfRowsAreSorted) {
+// The order of equal numbers, infinities and NaN, with and without suppressed places, at widths around those of warps
+// and blocks.
+TEST_P(StepRunning, TheTopKOfRowsAreSorted) {
   for (const std::int64_t width : {1, 7, 31, 64, 65, 1000, 1025, 5003})
-    for (const auto& [dtype, bars] :
+    for (const auto& [dtype, some] :
          {std::pair(DType::f32, false), {DType::f32, true}, {DType::bf16, false}, {DType::bf16, true}}) {
       constexpr std::int64_t kRows = 5;
       std::vector<float> x;
@@ -166,25 +166,25 @@ TEST_P(StepRunning, TheBestOfRowsAreSorted) {
       if (width > 7) x[3] = NAN;
       std::vector<std::uint8_t> out(static_cast<std::size_t>(width));
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = i > 0 && random_word(width, 3, i) % 3 == 0;
-      Tensor barred;
+      Tensor suppressed;
       std::int64_t left = width;
-      if (bars) {
-        barred = make_tensor(backend(), {width}, DType::u8);
-        backend().to_device(barred.raw(), out.data(), out.size());
+      if (some) {
+        suppressed = make_tensor(backend(), {width}, DType::u8);
+        backend().to_device(suppressed.raw(), out.data(), out.size());
         left = std::ranges::count(out, 0);
       }
       const std::int64_t count = std::min<std::int64_t>(left, 9);
       const Tensor values = make_tensor(backend(), {kRows, count}, DType::f32);
       const Tensor ids = make_tensor(backend(), {kRows, count}, DType::i32);
       const Tensor sums = make_tensor(backend(), {kRows}, DType::f32);
-      backend().best(tensor_of(backend(), {kRows, width}, x, dtype), barred, values, ids, sums);
+      backend().top_k(tensor_of(backend(), {kRows, width}, x, dtype), suppressed, values, ids, sums);
       const std::vector<float> found = download(values), log_sums = download(sums);
       const std::vector<std::int32_t> places = download_ints(ids);
       for (std::int64_t row = 0; row < kRows; ++row) {
         const float* at = x.data() + row * width;
         std::vector<std::int32_t> order(static_cast<std::size_t>(width));
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-        if (bars) std::erase_if(order, [&](std::int32_t id) { return out[static_cast<std::size_t>(id)] != 0; });
+        if (some) std::erase_if(order, [&](std::int32_t id) { return out[static_cast<std::size_t>(id)] != 0; });
         const auto value = [&](std::int32_t i) { return std::isnan(at[i]) ? -INFINITY : at[i]; };
         std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return value(a) > value(b); });
         double sum = 0;

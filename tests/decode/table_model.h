@@ -39,12 +39,12 @@ class TableModel : public nn::StepModel {
 
   std::int64_t vocabulary() const override { return vocabulary_; }
 
-  std::int64_t bar(std::span<const std::int32_t> ids) override {
-    barred_ = {ids.begin(), ids.end()};
-    return vocabulary_ - static_cast<std::int64_t>(barred_.size());
+  std::int64_t suppress(std::span<const std::int32_t> ids) override {
+    suppressed_ = {ids.begin(), ids.end()};
+    return vocabulary_ - static_cast<std::int64_t>(suppressed_.size());
   }
 
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t best) override {
+  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override {
     EXPECT_EQ(tokens.size(), rows_.size());
     logits_.clear(), log_sums_.clear();
     for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -57,8 +57,8 @@ class TableModel : public nn::StepModel {
       log_sums_.push_back(static_cast<float>(std::log(sum)));
     }
     ++steps_;
-    if (best == 0) return {logits_, log_sums_};
-    keep_best(static_cast<std::size_t>(best));
+    if (top_k == 0) return {logits_, log_sums_};
+    keep_top_k(static_cast<std::size_t>(top_k));
     return {logits_, log_sums_, ids_};
   }
 
@@ -79,7 +79,7 @@ class TableModel : public nn::StepModel {
     std::size_t sentence;
     Tokens prefix;
   };
-  void keep_best(std::size_t best) {
+  void keep_top_k(std::size_t top_k) {
     const auto vocabulary = static_cast<std::size_t>(vocabulary_);
     std::vector<float> kept;
     ids_.clear();
@@ -87,9 +87,9 @@ class TableModel : public nn::StepModel {
       const float* row = logits_.data() + r * vocabulary;
       Tokens order(vocabulary);
       std::iota(order.begin(), order.end(), 0);
-      std::erase_if(order, [&](std::int32_t id) { return barred_.contains(id); });
+      std::erase_if(order, [&](std::int32_t id) { return suppressed_.contains(id); });
       std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return row[a] > row[b]; });
-      for (std::size_t i = 0; i < best; ++i) ids_.push_back(order[i]), kept.push_back(row[order[i]]);
+      for (std::size_t i = 0; i < top_k; ++i) ids_.push_back(order[i]), kept.push_back(row[order[i]]);
     }
     logits_ = std::move(kept);
   }
@@ -100,7 +100,7 @@ class TableModel : public nn::StepModel {
   std::vector<Row> rows_;
   std::vector<float> logits_, log_sums_;
   Tokens ids_;
-  std::set<std::int32_t> barred_;
+  std::set<std::int32_t> suppressed_;
   int steps_ = 0;
 };
 

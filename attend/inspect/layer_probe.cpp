@@ -1,4 +1,4 @@
-#include "attend/inspect/trace.h"
+#include "attend/inspect/layer_probe.h"
 
 #include <fmt/core.h>
 

@@ -1,10 +1,10 @@
-#include "attend/tasks/pieces.h"
+#include "attend/tasks/token_strings.h"
 
 #include <algorithm>
 
 namespace attend::tasks {
 
-std::vector<std::string> pieces_of(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+std::vector<std::string> token_strings(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   const std::string whole = tokenizer.decode(ids);
   std::vector<std::string> result;
   std::size_t begin = 0;

@@ -32,8 +32,8 @@ bool any_reaches(const T* x, float bar) {
   return any != 0;
 }
 
-// The k best so far, by sorted insertion: later ones of equal value stay behind, because ids rise.
-struct Best {
+// The top k so far, by sorted insertion: later ones of equal value stay behind, because ids rise.
+struct TopK {
   std::span<Found> found;
   std::size_t size = 0;
 
@@ -50,13 +50,13 @@ struct Best {
 
 // Of the places [begin, end) of a row.
 template <class T>
-void find_best(const T* x, std::int64_t begin, std::int64_t end, const std::uint8_t* barred, Best& best) {
+void find_top_k(const T* x, std::int64_t begin, std::int64_t end, const std::uint8_t* suppressed, TopK& top_k) {
   for (std::int64_t i = begin; i < end; ++i) {
-    if (best.full() && i % kBlock == 0)
-      while (i + kBlock <= end && !any_reaches(x + i, best.found.back().value)) i += kBlock;
+    if (top_k.full() && i % kBlock == 0)
+      while (i + kBlock <= end && !any_reaches(x + i, top_k.found.back().value)) i += kBlock;
     if (i == end) break;
     const float value = number(x[i]) >= kLowest ? number(x[i]) : kLowest;  // NaN is no number to choose
-    if (best.wants(value) && !(barred && barred[i])) best.add({value, static_cast<std::int32_t>(i)});
+    if (top_k.wants(value) && !(suppressed && suppressed[i])) top_k.add({value, static_cast<std::int32_t>(i)});
   }
 }
 
@@ -73,12 +73,12 @@ float merged(std::span<const float> parts) {
 }  // namespace
 
 // Rows in pieces, so that a single one of a large vocabulary has work for many threads; then what the pieces found.
-void CpuBackend::best(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
-                      const Tensor& log_sums) {
+void CpuBackend::top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
+                       const Tensor& log_sums) {
   constexpr std::int64_t kWide = 4096;
   const std::int64_t rows = x.rows(), width = x.width(), count = values.width();
   const std::int64_t parts = std::max<std::int64_t>(1, (width + kWide - 1) / kWide);
-  const std::uint8_t* out = barred.defined() ? barred.data<std::uint8_t>() : nullptr;
+  const std::uint8_t* out = suppressed.defined() ? suppressed.data<std::uint8_t>() : nullptr;
   const std::int64_t tasks = rows * parts;
   const std::int64_t floats = tasks * (2 + 2 * count);
   float* part_sums =
@@ -98,18 +98,18 @@ void CpuBackend::best(const Tensor& x, const Tensor& barred, const Tensor& value
     sums.targets = &target, sums.losses = &loss, sums.lse = part_sums + task;
     sums.width = end - begin, sums.ignore = -1;
     kernel(sums, 0, 1);
-    Best mine{found_by(task)};
+    TopK mine{found_by(task)};
     const void* at = cpu::at(x, row * width, dtype);
     if (dtype == DType::bf16)
-      find_best(static_cast<const Bf16*>(at), begin, end, out, mine);
+      find_top_k(static_cast<const Bf16*>(at), begin, end, out, mine);
     else
-      find_best(static_cast<const float*>(at), begin, end, out, mine);
+      find_top_k(static_cast<const float*>(at), begin, end, out, mine);
     sizes[task] = static_cast<std::int32_t>(mine.size);
   };
   const auto merge = [=, values = values.data<float>(), ids = ids.data<std::int32_t>(),
                       log_sums = log_sums.data<float>()](std::int64_t row) {
     const std::int64_t first = row * parts;
-    Best all{found_by(first), static_cast<std::size_t>(sizes[first])};
+    TopK all{found_by(first), static_cast<std::size_t>(sizes[first])};
     for (std::int64_t task = first + 1; task < first + parts; ++task)
       for (const Found& next : found_by(task).first(static_cast<std::size_t>(sizes[task])))
         if (all.wants(next.value)) all.add(next);

@@ -1,4 +1,4 @@
-// Pictures of a run for whoever watches it: what the model makes of the same few inputs, from the first step on, often
+// Snapshots of a run for whoever watches it: what the model makes of the same few inputs, from the first step on, often
 // in the beginning, when attention takes shape, and then ever less. A line each of look.jsonl in the run's folder;
 // attend/serve/run_reader.h reads them.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace attend::train {
 
-class Album {
+class Snapshots {
  public:
   // Both must outlive it. Pictures up to this step are kept.
-  Album(Task& task, const TrainerOptions& options, std::int64_t step);
+  Snapshots(Task& task, const TrainerOptions& options, std::int64_t step);
 
   // Whether a picture is due, and the time spent on them is still less than a fiftieth of the run's.
   bool wants(std::int64_t step, double elapsed) const;

@@ -1,7 +1,6 @@
-#include "attend/inspect/parts.h"
+#include "attend/inspect/kept_tokens.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "attend/base/error.h"
@@ -22,28 +21,6 @@ std::vector<std::size_t> kept_tokens(std::size_t count, std::span<const std::int
     if (std::find(masked.begin(), masked.end(), static_cast<std::int64_t>(i)) == masked.end()) kept.push_back(i);
   check(!kept.empty(), "every source token is masked");
   return kept;
-}
-
-std::vector<Candidate> candidates_of(std::span<const float> logits, const CandidateOptions& options) {
-  std::vector<std::int32_t> ids;
-  for (std::int32_t id = 0; id < static_cast<std::int32_t>(logits.size()); ++id)
-    if (!options.allowed || options.allowed(id)) ids.push_back(id);
-  const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(std::min(options.count, ids.size()));
-  std::partial_sort(ids.begin(), middle, ids.end(), [&](std::int32_t a, std::int32_t b) {
-    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-    return x > y || (x == y && a < b);
-  });
-  std::vector<Candidate> candidates;
-  for (auto id = ids.begin(); id != middle; ++id)
-    candidates.push_back({*id, options.name(*id), std::exp(logits[static_cast<std::size_t>(*id)] - options.log_sum)});
-  return candidates;
-}
-
-float log_sum_of(std::span<const float> logits) {
-  const float most = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit - most));
-  return most + static_cast<float>(std::log(sum));
 }
 
 SeenAttention spread(const Anatomy::Attention& attention, const view::Collector& collector, const Spread& over) {

@@ -1,4 +1,4 @@
-// The largest few of each row, one block a row: every thread knows the best of its own share, the block agrees on the
+// The largest few of each row, one block per row: every thread knows the best of its own share, the block agrees on the
 // best of those, and only the thread that lost its best looks through its share again.
 #include "attend/cuda/launch.cuh"
 #include "attend/cuda/rows/block.cuh"
@@ -31,8 +31,8 @@ __device__ __forceinline__ unsigned long long largest(unsigned long long key) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) best_kernel(const T* x, std::int64_t width, const std::uint8_t* barred,
-                                                        int count, float* values, std::int32_t* ids, float* log_sums) {
+__global__ void __launch_bounds__(kThreads) top_k_kernel(const T* x, std::int64_t width, const std::uint8_t* suppressed,
+                                                         int count, float* values, std::int32_t* ids, float* log_sums) {
   __shared__ unsigned long long keys[kWarps];
   __shared__ ExpSum sums[kWarps];
   const T* row = x + blockIdx.x * width;
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads) best_kernel(const T* x, std::int64_t
     for (int j = 0; j < kAtOnce; ++j) {
       const int i = first + j * kThreads;
       if (i >= n) break;
-      const unsigned long long key = barred && barred[i] ? 0 : key_of(value[j], i);
+      const unsigned long long key = suppressed && suppressed[i] ? 0 : key_of(value[j], i);
       mine = key > mine ? key : mine;
       most = fmaxf(most, value[j]);
     }
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kThreads) best_kernel(const T* x, std::int64_t
     mine = 0;
     for (int i = threadIdx.x; i < n; i += kThreads) {
       const unsigned long long key = key_of(to_float(row[i]), i);
-      if (key < best && key > mine && !(barred && barred[i])) mine = key;
+      if (key < best && key > mine && !(suppressed && suppressed[i])) mine = key;
     }
   }
 }
@@ -87,17 +87,17 @@ static_assert(kWarps == kWarp);
 }  // namespace
 }  // namespace cuda
 
-void CudaBackend::best(const Tensor& x, const Tensor& barred, const Tensor& values, const Tensor& ids,
-                       const Tensor& log_sums) {
+void CudaBackend::top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
+                        const Tensor& log_sums) {
   using namespace cuda;
   if (x.size() == 0) return;
-  with_float(x.dtype(), "best", [&](auto type) {
+  with_float(x.dtype(), "top_k", [&](auto type) {
     using T = typename decltype(type)::type;
-    best_kernel<T><<<blocks_for(x.rows(), 1), kThreads, 0, stream()>>>(
-        pointer<T>(x), x.width(), pointer<std::uint8_t>(barred), static_cast<int>(values.width()),
+    top_k_kernel<T><<<blocks_for(x.rows(), 1), kThreads, 0, stream()>>>(
+        pointer<T>(x), x.width(), pointer<std::uint8_t>(suppressed), static_cast<int>(values.width()),
         pointer<float>(values), pointer<std::int32_t>(ids), pointer<float>(log_sums));
   });
-  launch_check("best");
+  launch_check("top_k");
 }
 
 }  // namespace attend

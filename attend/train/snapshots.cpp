@@ -1,4 +1,4 @@
-#include "attend/train/album.h"
+#include "attend/train/snapshots.h"
 #include "attend/base/json.h"
 
 #include <algorithm>
@@ -19,17 +19,17 @@ bool round_number(std::int64_t step) {
 
 }  // namespace
 
-Album::Album(Task& task, const TrainerOptions& options, std::int64_t step)
+Snapshots::Snapshots(Task& task, const TrainerOptions& options, std::int64_t step)
     : task_(task),
       painter_(*options.painter),
       log_(*options.folder, "look.jsonl", step),
       every_(std::max<std::int64_t>(1, options.steps / kPictures)) {}
 
-bool Album::wants(std::int64_t step, double elapsed) const {
+bool Snapshots::wants(std::int64_t step, double elapsed) const {
   return (round_number(step) || step % every_ == 0) && spent_ < kGrace + kShare * elapsed;
 }
 
-double Album::add(std::int64_t step, double elapsed) {
+double Snapshots::add(std::int64_t step, double elapsed) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Example> examples = task_.examples(painter_.limits());
   if (!examples.empty()) log_.add({{"step", step}, {"seconds", elapsed}, {"examples", painter_.paint(examples)}});

@@ -7,7 +7,7 @@
 namespace attend::ops {
 
 // Whether this call can be: the weight is meant to (Products8), and the device and shapes allow it.
-bool fits_linear8(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options);
-Tensor linear8(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options);
+bool fits_linear_fp8(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options);
+Tensor linear_fp8(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options);
 
 }  // namespace attend::ops

@@ -1,4 +1,4 @@
-#include "attend/ops/linear8.h"
+#include "attend/ops/linear_fp8.h"
 
 #include "attend/ops/checks.h"
 #include "attend/tensor/products8.h"
@@ -26,12 +26,12 @@ MatMul product8(const Tensor& a, const Units8& a8, const Tensor& b, const Units8
 
 }  // namespace
 
-bool fits_linear8(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
+bool fits_linear_fp8(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
   return weight.storage()->products8 && x.dtype() == DType::bf16 && x.rows() > 0 && x.rows() % 16 == 0 &&
          !options.residual.defined() && recorded({x, weight, bias});
 }
 
-Tensor linear8(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
+Tensor linear_fp8(const Tensor& x, const Tensor& weight, const Tensor& bias, const LinearOptions& options) {
   const auto products = weight.storage()->products8;
   const Activation activation = options.activation;
   const bool input_major = options.input_major;

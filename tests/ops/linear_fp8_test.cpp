@@ -15,7 +15,7 @@
 namespace attend::test {
 namespace {
 
-class Linear8 : public testing::Test {
+class LinearFp8 : public testing::Test {
  protected:
   void SetUp() override {
     if (!cuda()) GTEST_SKIP() << no_cuda();
@@ -43,7 +43,7 @@ double value_of(std::uint8_t bits, Float8 format) {
   return bits & 0x80 ? -size : size;
 }
 
-TEST_F(Linear8, CastsToTheNearest) {
+TEST_F(LinearFp8, CastsToTheNearest) {
   for (const Float8 format : {Float8::e4m3, Float8::e5m2})
     for (const auto& [rows, columns] : {std::pair{16, 16}, {48, 80}, {144, 64}, {272, 208}}) {
       const float unit = 0.25f;
@@ -91,7 +91,7 @@ double error_of(const std::vector<float>& got, const Array& want) {
   return std::sqrt(error / size);
 }
 
-TEST_F(Linear8, LearnsAsInMoreBits) {
+TEST_F(LinearFp8, LearnsAsInMoreBits) {
   constexpr std::int64_t kRows = 160, kIn = 128, kOut = 192;
   const auto pattern = [](const Shape& shape, double scale) {
     Array values(shape);

@@ -1,8 +1,8 @@
-// What the inspectors share: texts and tokens, candidates, and attention maps from what a probe saw.
+// Which tokens of a text a model gets to read when some are masked, and what a probe saw of those spread over the whole
+// text.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,17 +17,6 @@ void check_text(const std::string& text);
 
 // Which tokens of `count` remain when these are masked. Throws Error when one is not there, or none remains.
 std::vector<std::size_t> kept_tokens(std::size_t count, std::span<const std::int64_t> masked);
-
-// The likeliest ids by their logits, first of equals first. allowed(id) says which may be; name(id) what they are
-// called.
-struct CandidateOptions {
-  std::size_t count = 8;
-  float log_sum = 0;  // log p = logit - log_sum
-  std::function<bool(std::int32_t)> allowed = {};
-  std::function<std::string(std::int32_t)> name = {};
-};
-std::vector<Candidate> candidates_of(std::span<const float> logits, const CandidateOptions& options);
-float log_sum_of(std::span<const float> logits);
 
 // One attention, spread over the whole text: rows and columns say where in it the tokens stand that the model read.
 struct Spread {
