@@ -26,9 +26,9 @@ demo: setup
 test: setup
 	@JOBS=$(JOBS) tools/test
 
-# For longer than the ten seconds a reader that `make test` has: make fuzz SECONDS=3600
+# For longer than the few seconds a door that `make test` has: make fuzz SECONDS=3600 DOORS="config tokenizer"
 fuzz:
-	@JOBS=$(JOBS) tools/fuzz $(SECONDS)
+	@JOBS=$(JOBS) tools/fuzz $(SECONDS) $(DOORS)
 
 bench: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target bench
@@ -60,7 +60,7 @@ help:
 	@echo "make             builds build/attend"
 	@echo "make demo        sets up, builds, translates a few sentences and draws where the model looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
-	@echo "make fuzz        throws broken model files at their readers, each for SECONDS"
+	@echo "make fuzz        throws broken files at everything that reads strangers' files, each door for SECONDS"
 	@echo "make bench       builds and runs the benchmarks"
 	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"

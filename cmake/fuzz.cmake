@@ -69,8 +69,8 @@ attend_door(weights LINKS attend_checkpoint attend_backends
                     attend/checkpoint/model_file.cpp attend/checkpoint/pickle.cpp
                     attend/checkpoint/quantised.cpp:is_scale|dequantise)
 attend_door(config LINKS fuzz_upper attend_backends
-            READERS attend/base/fields.cpp attend/base/fields.h attend/models/hugging_face_config.cpp
-                    attend/models/hugging_face_config.h attend/models/bert.cpp:checked|family_named|has_labels|bert_config|bert_json
+            READERS attend/models/hugging_face_config.cpp attend/models/hugging_face_config.h
+                    attend/models/bert.cpp:checked|family_named|has_labels|bert_config|bert_json
                     attend/models/gpt2.cpp:checked|gpt2_config|gpt2_json attend/models/seq2seq.cpp:make_seq2seq
                     attend/models/transformer.cpp:check_config|make_transformer
                     attend/models/rnn_seq2seq.cpp:check_config|make_rnn
@@ -94,8 +94,8 @@ attend_door(parallel_text LINKS attend_data
 attend_door(pair_cache LINKS attend_data READERS attend/data/parallel_cache.cpp)
 attend_door(token_cache LINKS attend_data READERS attend/data/token_stream.cpp)
 attend_door(recipe LINKS fuzz_upper
-            READERS attend/tasks/train/head_recipe.cpp attend/tasks/train/language_recipe.cpp
-                    attend/tasks/train/masked_recipe.cpp attend/tasks/train/translation_recipe.cpp)
+            READERS attend/base/fields.cpp attend/base/fields.h attend/tasks/train/head_recipe.cpp
+                    attend/tasks/train/language_recipe.cpp attend/tasks/train/masked_recipe.cpp attend/tasks/train/translation_recipe.cpp)
 attend_door(run_state LINKS attend_train attend_backends READERS attend/train/run_state.cpp)
 attend_door(run_log LINKS fuzz_upper READERS attend/serve/run_reader.cpp)
 attend_door(verify LINKS fuzz_upper attend_backends

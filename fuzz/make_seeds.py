@@ -3,6 +3,7 @@
 
 Small files of every kind, whole and broken in the ways that a reader names. What tools/fuzz --keep adds beside them was
 found by the fuzzers."""
+import base64
 import gzip
 import json
 import pathlib
@@ -205,6 +206,85 @@ def seeds_of_weights():
     save("weights", "none", parts(other=""))
 
 
+def seeds_of_tokenizer():
+    words = {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2, "Hello": 3}}
+    text = "Hello, a  b\ta1b22 a-b 東京 é e\u0301 \u200bx\r\n don't A.B <s> ab"
+
+    def put(name, model=words, text=text, **others):
+        save("tokenizer", name, parts(tokenizer__json={"model": model, **others}, text=text))
+
+    def each(kind, variants):
+        for i, variant in enumerate(variants):
+            put(f"{kind}_{i:02}", **{kind: variant})
+    each("normalizer", [{"type": kind} for kind in ("NFC", "NFD", "NFKC", "NFKD", "Nmt", "Lowercase", "StripAccents", "ByteLevel", "x")] + [
+        {"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "Prepend", "prepend": "_"},
+        {"type": "Replace", "pattern": {"String": "a"}, "content": "bb"}, {"type": "Replace", "pattern": {"Regex": "[ab]+"}, "content": "é"},
+        {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap("aaa\0")).decode()},
+        {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap("\0")).decode()},
+        {"type": "Precompiled", "precompiled_charsmap": "abc"}, {"type": "Precompiled", "precompiled_charsmap": "?"},
+        {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": True, "lowercase": False}, {}, 1])
+    put("precompiled_marks", normalizer={"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap()).decode()},
+        text="b b\u0301 \u0600b \r\n \u0001 b\u0301\u0301\u0301\u0301\u0301\u0301")
+    each("pre_tokenizer", [{"type": kind} for kind in ("Whitespace", "WhitespaceSplit", "BertPreTokenizer", "FixedLength", "Digits", "Punctuation", "x")] + [
+        {"type": "FixedLength", "length": 2}, {"type": "CharDelimiterSplit", "delimiter": "-"}, {"type": "CharDelimiterSplit", "delimiter": "--"},
+        {"type": "Metaspace", "replacement": "ab"}, {"type": "Metaspace", "prepend_scheme": "x"}, {"type": "Metaspace", "prepend_scheme": "first"},
+        {"type": "Metaspace", "split": False}, {"type": "Split", "pattern": {"String": ""}, "behavior": "Removed"},
+        {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}, {"type": "Metaspace", "prepend_scheme": "first"}]}] +
+         [{"type": "Split", "pattern": {"String": "a"}, "behavior": behavior, "invert": bool(i % 2)}
+          for i, behavior in enumerate(("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous", "x"))])
+    regexes = ["(?i:A)|b", "(?i)hello", "[a-z&&b]", "[[a]", "[b-a]", "[a-\\s]", "[a-\\x62]", "[^\\W\\d]+", "[", "(", ")", "(?<a>b)", "(?=a)", "a(?!b)", "a++b", "a+?b",
+               "(?:ab){2,3}", "a{0}", "a{101}", "a{,2}", "a{2", "(a*)*", "*", "^a|b$", "\\Aa\\z", ".", "\\n\\r\\t\\f\\v\\D\\S\\w", "\\p{L}\\P{N}\\p{X}",
+               "\\u0061\\x{62}\\x{zz}", "\\q", "\\", "\\-", "(" * 40, "((((a{100}){100}){100}){100})", "(a|a)*c", "x*(?:a|b|ab)*$", "(?=(a+))b"]
+    for i, regex in enumerate(regexes):
+        put(f"regex_{i:02}", pre_tokenizer={"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated"}, text=text + "a" * 40)
+    special = {"a": {"id": "a", "ids": [0, 1], "tokens": ["a", "b"]}}
+    sequence, token = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "a", "type_id": 1}}
+    template = {"type": "TemplateProcessing", "single": [token, sequence], "pair": [sequence, {"Sequence": {"id": "B", "type_id": 1}}, token], "special_tokens": special}
+    each("post_processor", [template, {**template, "single": [sequence] * 65}, {**template, "single": [{"Sequence": {"id": "B", "type_id": 0}}]},
+                            {**template, "single": [{"SpecialToken": {"id": "x", "type_id": 0}}]}, {**template, "single": []},
+                            {**template, "special_tokens": {"a": {"ids": [1], "tokens": []}}},
+                            {"type": "ByteLevel", "trim_offsets": True}, {"type": "ByteLevel", "trim_offsets": False}, {"type": "x"},
+                            {"type": "BertProcessing", "sep": ["b", 2], "cls": ["a", 1]}, {"type": "BertProcessing", "sep": ["b"], "cls": 1},
+                            {"type": "RobertaProcessing", "sep": ["b", 2], "cls": ["a", 1], "trim_offsets": True, "add_prefix_space": True},
+                            {"type": "Sequence", "processors": [{"type": "ByteLevel"}, template]},
+                            {"type": "Sequence", "processors": [template, {"type": "ByteLevel"}]}])
+    each("decoder", [{"type": kind} for kind in ("ByteLevel", "Metaspace", "WordPiece", "CTC", "BPEDecoder", "ByteFallback", "Fuse", "x")] + [
+        {"type": "Replace", "pattern": {"Regex": "[ab]"}, "content": "é"}, {"type": "Replace", "pattern": {"String": "a"}, "content": ""},
+        {"type": "Strip", "content": "a", "start": 1, "stop": 1}, {"type": "Strip", "content": "", "start": 1, "stop": 1},
+        {"type": "Metaspace", "replacement": "", "prepend_scheme": "never"}, {"type": "WordPiece", "prefix": "##", "cleanup": True}])
+    added = {"id": 1, "content": "a", "single_word": False, "lstrip": True, "rstrip": True, "normalized": True, "special": False}
+    each("added_tokens", [[added], [{**added, "single_word": True}], [added, added], [{**added, "id": 9}], [{**added, "content": "x" * 3000}],
+                          [{**added, "content": ""}], [{**added, "content": "<s>", "id": 7, "normalized": False, "special": True}],
+                          [{**added, "content": " ", "id": 8}], [{"id": -1, "content": "q"}], {}])
+    put("added_normalized", added_tokens=[{**added, "content": "Hello", "id": 3}], normalizer={"type": "Lowercase"}, text="hello a Hello")
+    short = {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}
+    each("truncation", [short, {**short, "direction": "Left"}, {**short, "strategy": "OnlyFirst"}, {**short, "strategy": "OnlySecond"},
+                        {**short, "strategy": "x"}, {**short, "direction": "x"}, {**short, "max_length": 0}, {**short, "max_length": 100}])
+    put("truncation_template", truncation={**short, "max_length": 1}, post_processor=template)
+    pad = {"strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": 64, "pad_id": 9, "pad_type_id": 3, "pad_token": "p"}
+    each("padding", [pad, {**pad, "direction": "Left"}, {**pad, "strategy": {"Fixed": 50}}, {**pad, "strategy": "x"}, {**pad, "pad_id": -1}])
+    hexes = {f"<0x{byte:02X}>": 10 + byte for byte in range(256)}
+    bpe = {"type": "BPE", "vocab": {"?": 0, "a": 1, "b": 2, "ab": 3}, "merges": ["a b"], "unk_token": "?"}
+    pieces = [["?", 0], ["a", -1], ["b", -2.5], ["ab", -1.5]]
+    unigram = {"type": "Unigram", "unk_id": 0, "vocab": pieces}
+    piece_bytes = {"type": "WordPiece", "unk_token": "?", "vocab": {"?": 0, "a": 1, "##b": 2, "東": 3}}
+    for i, model in enumerate([
+            bpe, {**bpe, "type": None}, {**bpe, "fuse_unk": True}, {**bpe, "ignore_merges": True}, {**bpe, "merges": [["a", "b"]]}, {**bpe, "merges": ["ab"]},
+            {**bpe, "merges": [["a"]]}, {**bpe, "merges": ["a x"]}, {**bpe, "merges": ["b a"]}, {**bpe, "dropout": 0.5}, {**bpe, "unk_token": "x"}, {**bpe, "unk_token": None},
+            {**bpe, "continuing_subword_prefix": "##", "end_of_word_suffix": "</w>", "vocab": {"?": 0, "a": 1, "##b": 2, "ab": 3}, "merges": ["a ##b"]},
+            {**bpe, "continuing_subword_prefix": "##"}, {**bpe, "byte_fallback": True, "vocab": bpe["vocab"] | hexes}, {**bpe, "byte_fallback": True},
+            {**bpe, "vocab": {"a": 1, "b": 1}, "merges": []}, {**bpe, "vocab": {"a": 2**31}}, {**bpe, "vocab": {"a": 2**30}}, {**bpe, "vocab": {"a": -1}}, {**bpe, "vocab": []},
+            unigram, {**unigram, "unk_id": None}, {**unigram, "unk_id": 9}, {**unigram, "vocab": [["a", "b"]]}, {**unigram, "vocab": pieces + [["a", 1]]}, {**unigram, "vocab": []},
+            {**unigram, "vocab": {}}, {**unigram, "byte_fallback": True, "vocab": pieces + [[text, -3] for text in hexes]}, {**unigram, "byte_fallback": True},
+            {"unk_id": 0, "vocab": pieces}, piece_bytes, {**piece_bytes, "unk_token": "x"}, {**piece_bytes, "max_input_chars_per_word": 2},
+            {**piece_bytes, "continuing_subword_prefix": "@"}, {**words, "unk_token": "x"}, {"type": "x"}, {}, {"type": "WordLevel"}, 1]):
+        put(f"model_{i:02}", model={key: value for key, value in model.items() if value is not None or key != "type"} if isinstance(model, dict) else model)
+        if i in (0, 3, 14, 28, 31):
+            put(f"model_{i:02}_bytes", model=model, pre_tokenizer={"type": "ByteLevel"})
+    save("tokenizer", "not_utf8", parts(tokenizer__json={"model": words}, text=b"a\xff"))
+    save("tokenizer", "list", "[]")
+
+
 def seeds_of_sentencepiece():
     def put(name, data, text=None):
         save("sentencepiece", name, data if text is None else parts(spiece__model=data, text=text))
@@ -343,12 +423,12 @@ def seeds_of_runs():
     run = {"step": 3, "seconds": 1.5, "best_score": -1e300, "best_loss": 0.5, "best_step": 1, "validations_since_best": 2,
            "checkpoints": [1, 2], "position": {"epoch": 0}}
 
-    def state(run, size=16, **others):
+    def state(run, size=128, **others):
         entries = {name: ("F32", [size], None) for name in ("master", "first_moment", "second_moment")} | others
         return tensors(metadata={"attend_run": json.dumps(run)}, **entries)
     save("run_state", "whole", state(run))
-    save("run_state", "bf16", state(run, first_moment=("BF16", [16], None)))
-    save("run_state", "ints", state(run, first_moment=("I32", [16], None)))
+    save("run_state", "bf16", state(run, first_moment=("BF16", [128], None)))
+    save("run_state", "ints", state(run, first_moment=("I32", [128], None)))
     save("run_state", "shape", state(run, size=15))
     save("run_state", "counters", state({**run, "step": "x"}))
     save("run_state", "other", tensors(master=("F32", [16], None)))

@@ -6,6 +6,7 @@
 #include "attend/data/pair_batches.h"
 #include "attend/text/hashing.h"
 #include "fuzz/shared/door.h"
+#include "fuzz/shared/small_tokenizer.h"
 
 namespace attend::fuzz {
 
@@ -18,20 +19,30 @@ void repair(Part& part) {
   if (file.size() < sizeof data::kMagic + sizeof trailer) return;
   const std::size_t rest = file.size() - sizeof trailer;
   std::memcpy(&trailer, file.data() + rest, sizeof trailer);
-  if (trailer.directory_at <= rest && trailer.groups <= rest / sizeof(data::GroupEntry)) {
-    std::vector<data::GroupEntry> groups((rest - trailer.directory_at) / sizeof(data::GroupEntry));
-    std::memcpy(groups.data(), file.data() + trailer.directory_at, groups.size() * sizeof groups[0]);
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      const std::uint64_t end = i + 1 < groups.size() ? groups[i + 1].at : trailer.directory_at;
-      if (groups[i].at < end && end <= rest)
-        groups[i].hash = hash_text(std::string_view(file).substr(groups[i].at, end - groups[i].at));
-    }
-    std::memcpy(file.data() + trailer.directory_at, groups.data(), groups.size() * sizeof groups[0]);
+  // Entry by entry, each where it lies: the directory may be anywhere.
+  for (std::size_t at = trailer.directory_at; at <= rest && rest - at >= sizeof(data::GroupEntry);
+       at += sizeof(data::GroupEntry)) {
+    data::GroupEntry group, next{.at = trailer.directory_at};
+    std::memcpy(&group, file.data() + at, sizeof group);
+    if (rest - at >= 2 * sizeof group) std::memcpy(&next, file.data() + at + sizeof group, sizeof next);
+    if (group.at >= next.at || next.at > rest) continue;
+    group.hash = hash_text(std::string_view(file).substr(group.at, next.at - group.at));
+    std::memcpy(file.data() + at, &group, sizeof group);
+  }
+  if (trailer.directory_at <= rest)
     trailer.directory_hash =
         hash_text(std::string_view(file).substr(trailer.directory_at, rest - trailer.directory_at));
-  }
   trailer.hash = hash_text(data::bytes_before_hash(trailer));
   std::memcpy(file.data() + rest, &trailer, sizeof trailer);
+}
+
+// As the cache of texts that it was not made from: they replace it, once.
+void read_or_replace() {
+  const data::ParallelFiles files{write("source", "a b\n"), write("target", "c\n"),
+                                  write("tokenizer.json", kSmallTokenizer), folder() / "train.pairs"};
+  must_take([&] { data::ParallelCorpus::open_or_build(files, {.threads = 1}); }, "texts make a cache");
+  must(!data::ParallelCorpus::open_or_build(files, {.threads = 1}).built(), "a cache that is there is used");
+  attempt([&] { data::ParallelCorpus::open_or_build(files, {.max_length = -1}); });
 }
 
 }  // namespace
@@ -53,6 +64,7 @@ void enter(const Input& input) {
   }
   attempt([&] { corpus.lengths(-1); });
   attempt([&] { corpus.source(corpus.pairs()); });
+  read_or_replace();
   for (const bool packed : {true, false})
     attempt([&] {
       data::PairBatches batches(corpus, {.tokens = 64, .packed = packed, .seed = 1});

@@ -45,6 +45,7 @@ void enter(const Input& input) {
     tasks::make_model(resolved, 64);
   });
   attempt([&] { resolve_twice<tasks::LanguageRecipe>(json, tasks::resolve_language_recipe); });
+  attempt([&] { models::GPT2(tasks::model_config(tasks::resolve_language_recipe(json, "input"), 64, 0)); });
   attempt([&] { resolve_twice<tasks::MaskedRecipe>(json, tasks::resolve_masked_recipe); });
   attempt([&] { resolve_twice<tasks::HeadRecipe>(json, tasks::resolve_head_recipe); });
   attempt([&] {

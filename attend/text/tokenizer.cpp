@@ -94,6 +94,7 @@ void Tokenizer::add_tokens(const JsonView& json) {
 }
 
 void Tokenizer::find_surroundings() {
+  if (padding_) put_limit_ = padding_->id_limit();
   if (!post_processor_) return;
   constexpr TokenId kText = -1;
   const auto probe = [&](std::size_t texts) {
@@ -112,6 +113,8 @@ void Tokenizer::find_surroundings() {
   }
   const std::vector<TokenId> two = probe(2);
   added_to_two_ = two.size() - static_cast<std::size_t>(std::ranges::count(two, kText));
+  for (const auto* ids : {&one, &two})
+    for (TokenId id : *ids) put_limit_ = std::max(put_limit_, id + 1);
 }
 
 Encoding Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -251,7 +254,7 @@ std::size_t Tokenizer::vocabulary_size() const {
 }
 
 TokenId Tokenizer::id_limit() const {
-  TokenId limit = model_->vocabulary().largest_id() + 1;
+  TokenId limit = std::max(model_->vocabulary().largest_id() + 1, put_limit_);
   for (const AddedToken& token : added_.tokens()) limit = std::max(limit, token.id + 1);
   return limit;
 }

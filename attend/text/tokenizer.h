@@ -95,6 +95,7 @@ class Tokenizer {
   std::vector<TokenId> before_, behind_;  // what is put around one text
   bool surrounds_ = true;                 // and that is all that happens to it
   std::size_t added_to_one_ = 0, added_to_two_ = 0;
+  TokenId put_limit_ = 0;  // above every id that is put around texts: a file may name one that is no token's
 };
 
 }  // namespace attend
