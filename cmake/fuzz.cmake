@@ -65,11 +65,11 @@ attend_door(json LINKS attend_base
 attend_door(safetensors LINKS attend_checkpoint attend_backends
             READERS attend/checkpoint/safetensors.cpp attend/checkpoint/stored_type.h)
 attend_door(weights LINKS attend_checkpoint attend_backends
-            READERS attend/checkpoint/hugging_face.cpp:run_options|open|shards|holding|names|file_parts|load_hugging_face|spellings|may_be_new
+            READERS attend/checkpoint/hugging_face.cpp:run_options|bound|open|shards|holding|names|file_parts|load_hugging_face|spellings|may_be_new
                     attend/checkpoint/model_file.cpp attend/checkpoint/pickle.cpp
                     attend/checkpoint/quantised.cpp:is_scale|dequantise)
 attend_door(config LINKS fuzz_upper attend_backends
-            READERS attend/models/hugging_face_config.cpp attend/models/hugging_face_config.h
+            READERS attend/models/config_checks.cpp attend/models/hugging_face_config.cpp attend/models/hugging_face_config.h
                     attend/models/bert.cpp:checked|family_named|has_labels|bert_config|bert_json
                     attend/models/gpt2.cpp:checked|gpt2_config|gpt2_json attend/models/seq2seq.cpp:make_seq2seq
                     attend/models/transformer.cpp:check_config|make_transformer
@@ -80,11 +80,13 @@ attend_door(tokenizer LINKS attend_text
                     attend/text/decoder.cpp attend/text/json_view.h attend/text/length_limits.cpp attend/text/model.cpp
                     attend/text/normalizer.cpp attend/text/pattern.cpp attend/text/pattern_compiler.cpp
                     attend/text/post_processor.cpp attend/text/pre_tokenizer.cpp attend/text/precompiled_normalizer.cpp
-                    attend/text/split_text.cpp attend/text/tokenizer.cpp attend/text/unigram.cpp
+                    attend/text/split_text.cpp attend/text/steps.cpp attend/text/text_budget.cpp
+                    attend/text/tokenizer.cpp attend/text/unigram.cpp:JsonView|find_best|tokenize
                     attend/text/unknown_pieces.cpp attend/text/vocabulary.cpp attend/text/word_piece.cpp)
 attend_door(sentencepiece LINKS attend_text
             READERS attend/text/sentencepiece_bpe.cpp attend/text/sentencepiece_decoder.cpp
-                    attend/text/sentencepiece_file.cpp attend/text/sentencepiece_normalizer.cpp attend/text/charsmap.cpp)
+                    attend/text/sentencepiece_file.cpp attend/text/sentencepiece_normalizer.cpp attend/text/charsmap.cpp
+                    attend/text/unigram.cpp:SentencePieceFile)
 attend_door(vocabulary LINKS attend_text
             READERS attend/text/vocabulary_files.cpp attend/text/tokenizer_load.cpp attend/text/marian.cpp)
 attend_door(labelled LINKS attend_data

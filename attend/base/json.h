@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "attend/base/limits.h"
+
 namespace attend {
 
 class Json {
@@ -211,7 +213,7 @@ class Json {
 };
 
 struct JsonLimits {
-  int depth = 64;  // objects and arrays inside one another
+  int depth = limits::kDeepestJson;  // objects and arrays inside one another
 };
 
 // Throws Error that begins with what (a path) and says at which byte the text stops being JSON.

@@ -16,7 +16,7 @@ class Parser {
  public:
   Parser(std::string_view text, std::string_view what, const JsonLimits& limits)
       : text_(text), what_(what), limits_(limits) {
-    if (text.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
+    at_ = text.size() - without_mark(text).size();
   }
 
   Json parse() {
@@ -46,7 +46,8 @@ class Parser {
     skip_space();
     const char c = peek();
     if (c == '{' || c == '[') {
-      check(depth < limits_.depth, "{}: the JSON is nested more than {} deep", what_, limits_.depth);
+      check(depth < limits_.depth, "{}: the JSON is nested more than {} deep (kDeepestJson in attend/base/limits.h)",
+            what_, limits_.depth);
       ++at_;
       return c == '{' ? object(depth + 1) : array(depth + 1);
     }

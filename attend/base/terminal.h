@@ -2,6 +2,9 @@
 // file descriptor; tests and files use the default, which is no terminal at all.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 namespace attend {
 
 struct Terminal {
@@ -11,5 +14,9 @@ struct Terminal {
 };
 
 Terminal terminal_of(int descriptor);
+
+// Text of a file (a name, a label, a message about them) for one line of a terminal: control characters, which could
+// move the cursor or hide what was printed, and bytes that are no UTF-8 are written as \x1b, \n, \u202e.
+std::string printable(std::string_view text);
 
 }  // namespace attend

@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -96,7 +97,7 @@ struct ThreadPool::Shared {
     std::uint64_t end() const { return first + static_cast<std::uint64_t>(count); }
   };
 
-  const int threads;
+  int threads;  // read by workers once there is a job; by then it is how many there are
   std::vector<Share> shares;
   std::array<Job, 4> jobs;
   std::uint64_t newest = 0, stages_posted = 0;     // the caller's: the number of the last job, and of stages in all
@@ -294,7 +295,12 @@ struct ThreadPool::Shared {
 
 ThreadPool::ThreadPool(int threads) : threads_(threads > 0 ? threads : available_cores()) {
   shared_ = std::make_unique<Shared>(threads_);
-  for (int i = 1; i < threads_; ++i) shared_->workers.emplace_back([this, i] { shared_->worker(i); });
+  shared_->workers.reserve(static_cast<std::size_t>(threads_ - 1));
+  try {
+    for (int i = 1; i < threads_; ++i) shared_->workers.emplace_back([pool = shared_.get(), i] { pool->worker(i); });
+  } catch (const std::system_error&) {  // no more to be had: those there are do the work, or the caller alone
+    threads_ = shared_->threads = 1 + static_cast<int>(shared_->workers.size());
+  }
 }
 
 ThreadPool::~ThreadPool() {

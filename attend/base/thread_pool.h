@@ -13,7 +13,8 @@ namespace attend {
 
 class ThreadPool {
  public:
-  // threads counts the caller: 1 starts no worker. 0 takes the cores this process may use.
+  // threads counts the caller: 1 starts no worker. 0 takes the cores this process may use. Where the system gives fewer
+  // threads (ulimit -u), the pool has as many as it gives.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -26,6 +26,12 @@ std::size_t count_characters(std::string_view text);
 // text with every malformed part replaced by U+FFFD, one for each longest start of a character (Unicode 3.9, D93b).
 std::string replace_invalid_utf8(std::string_view text);
 
+// text without the byte order mark that some editors put in front of it.
+constexpr std::string_view without_mark(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  return text;
+}
+
 // How many bytes a character takes, from its first one.
 constexpr std::size_t utf8_length(char first) {
   const auto byte = static_cast<unsigned char>(first);

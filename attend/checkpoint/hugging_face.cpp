@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/paths.h"
 #include "attend/checkpoint/pickle.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
@@ -80,8 +81,8 @@ bool may_be_new(const std::string& name, bool headed, const HuggingFaceOptions& 
 TensorFiles::TensorFiles(Safetensors file) : source_(file.source()) { files_.push_back(std::move(file)); }
 
 TensorFiles TensorFiles::open(const fs::path& folder) {
-  if (fs::exists(folder / kWeights)) return TensorFiles(Safetensors::open((folder / kWeights).string()));
-  if (!fs::exists(folder / kIndex)) fail_without_weights(folder);
+  if (path_exists(folder / kWeights)) return TensorFiles(Safetensors::open((folder / kWeights).string()));
+  if (!path_exists(folder / kIndex)) fail_without_weights(folder);
   std::vector<Safetensors> files;
   for (const std::string& name : shards_of(folder / kIndex))
     files.push_back(Safetensors::open((folder / name).string()));
@@ -101,11 +102,20 @@ std::vector<std::string> TensorFiles::names() const {
   return names;
 }
 
+// Twice as many and a few more: a tensor that is missing, or larger than the file's, gets a message of its own.
+void TensorFiles::bound(nn::ParametersOptions& options) const {
+  constexpr std::int64_t kMore = 1 << 20;
+  options.most = kMore, options.source = source_;
+  for (const Safetensors& file : files_)
+    for (const StoredTensor& tensor : file.tensors()) options.most += 2 * tensor.shape.size();
+}
+
 nn::ParametersOptions run_options(const fs::path& folder, const nn::ModelFormat& format) {
   nn::ParametersOptions options{
       .dtype = format.dtype, .trained = false, .initialized = false, .weights = format.weights};
-  if (format.weights != nn::WeightForm::stored) return options;
   const TensorFiles files = TensorFiles::open(folder);
+  files.bound(options);
+  if (format.weights != nn::WeightForm::stored) return options;
   for (const std::string& name : files.names())
     if ((*files.holding(name))[name].type == StoredType::i8) options.weights = nn::WeightForm::int8;
   return options;

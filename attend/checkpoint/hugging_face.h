@@ -26,6 +26,8 @@ class TensorFiles {
   const std::string& source() const { return source_; }
   const Safetensors* holding(std::string_view name) const;  // null when none does
   std::vector<std::string> names() const;                   // without the scales of I8 tensors (quantised.h)
+  // No memory for a model that is far larger than these files: a small config.json can ask for any size.
+  void bound(nn::ParametersOptions& options) const;
 
  private:
   TensorFiles(std::string source, std::vector<Safetensors> files)

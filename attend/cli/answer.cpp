@@ -3,16 +3,14 @@
 #include <fmt/core.h>
 
 #include <filesystem>
-#include <istream>
-#include <iterator>
 #include <ostream>
-#include <system_error>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/lines.h"
 #include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
+#include "attend/cli/line_input.h"
 #include "attend/tasks/answerer.h"
 
 namespace attend {
@@ -21,21 +19,25 @@ namespace {
 
 struct AnswerCommand {
   EncoderFlags model;
-  std::string question, context;
+  std::string question, context, context_text;
   tasks::AnswerOptions answer;
 };
 
 constexpr const char* kAnswerExamples = R"(Examples:
   attend answer --model bert-squad --question "Who wrote it?" --context article.txt
-  attend answer --model bert-squad --question "Where?" --context "Ada lives in London." --json --top-k 3
+  attend answer --model bert-squad --question "Where?" --context-text "Ada lives in London." --json --top-k 3
 A line of output is score, where the answer begins and ends (in characters), and the answer, with tabs between them.
 A long context is read in windows that overlap.)";
 
-// The file of that name, or else the text itself.
 std::string context_of(const AnswerCommand& options, std::istream& in) {
-  if (options.context.empty()) return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(options.context, ignored) ? read_file(options.context) : options.context;
+  check(options.context.empty() || options.context_text.empty(), "answer: --context and --context-text; give one");
+  std::string context = !options.context_text.empty() ? options.context_text
+                        : options.context.empty()     ? read_text(in, "standard input")
+                                                      : read_text(std::filesystem::path(options.context));
+  check(context.size() <= static_cast<std::size_t>(options.model.max_line),
+        "answer: the context has {} bytes, more than {}; --max-line raises the limit", context.size(),
+        options.model.max_line);
+  return context;
 }
 
 void run_answer(const AnswerCommand& options, const Streams& streams) {
@@ -65,7 +67,9 @@ void add_answer_command(Flags& program, const Streams& streams) {
       [](Flags& flags, AnswerCommand& options) {
         add_encoder_flags(flags, options.model, "that answers questions");
         flags.add("--question", options.question, "in words").required();
-        flags.add("--context", options.context, "a file, or the text itself; standard input without it");
+        flags.add("--context", options.context, "the file with the text; standard input without it");
+        flags.add("--context-text", options.context_text, "the text itself");
+        add_max_line_flag(flags, options.model.max_line);
         flags.add("--top-k", options.answer.top_k, "how many answers");
         flags.add("--max-tokens", options.answer.max_tokens, "of an answer");
         flags.add("--overlap", options.answer.overlap, "tokens a window repeats of the one before");

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "attend/base/json.h"
+#include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/tasks/classifier.h"
@@ -36,7 +37,7 @@ std::string text_of(const tasks::Classified& result, bool number) {
   if (number) return fmt::format("{:.6g}", result.number);
   std::string text;
   for (const tasks::ClassLabel& label : result.labels)
-    text += fmt::format("{}{}\t{:.4f}", text.empty() ? "" : "\t", label.label, label.probability);
+    text += fmt::format("{}{}\t{:.4f}", text.empty() ? "" : "\t", printable(label.label), label.probability);
   return text;
 }
 

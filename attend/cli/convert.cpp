@@ -11,6 +11,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/paths.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
@@ -93,19 +94,19 @@ class Converted {
 
 // The other files of the folder: everything that is not a tensor file or the remains of a training run.
 void copy_rest(const fs::path& from, const fs::path& to) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(from)) {
-    const std::string name = entry.path().filename().string(), kind = entry.path().extension().string();
+  for (const fs::path& path : files_in(from)) {
+    const std::string name = path.filename().string(), kind = path.extension().string();
     const bool tensors = kind == ".safetensors" || name == "model.safetensors.index.json";
     const bool run = kind == ".pairs" || kind == ".tokens" || name == "log.jsonl";
-    if (entry.is_regular_file() && !tensors && !run && name != "config.json")
-      write_file(to / name, read_file(entry.path()));
+    if (!tensors && !run && name != "config.json") write_file(to / name, read_file(path));
   }
 }
 
 void run_convert(const ConvertOptions& options, const Streams& streams) {
   const fs::path from = tasks::find_model(options.model), to(options.out);
-  check(!fs::exists(to) || !fs::equivalent(from, to), "convert: --out is the model's own folder");
-  check(options.overwrite || !fs::exists(to / "model.safetensors"),
+  std::error_code ignored;
+  check(!path_exists(to) || !fs::equivalent(from, to, ignored), "convert: --out is the model's own folder");
+  check(options.overwrite || !path_exists(to / "model.safetensors"),
         "convert: '{}' holds a model already; --overwrite replaces it", options.out);
   const StoredType type = options.dtype == "f32"    ? StoredType::f32
                           : options.dtype == "bf16" ? StoredType::bf16
@@ -121,7 +122,7 @@ void run_convert(const ConvertOptions& options, const Streams& streams) {
   }
   for (const char* key : {"dtype", "torch_dtype"})
     if (config.contains(key)) config[key] = type == StoredType::bf16 ? "bfloat16" : "float32";
-  fs::create_directories(to);
+  make_folders(to);
   // The large file first: where the disk is full, a model that is to be replaced stays as it was.
   converted.write((to / "model.safetensors").string());
   copy_rest(from, to);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/base/limits.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/streams.h"
 #include "attend/tasks/encoder_model.h"
@@ -21,11 +22,12 @@ struct EncoderFlags : DeviceFlags {
   std::int64_t batch = 32;
   std::vector<std::string> files = {};
   bool json = false;
+  std::int64_t max_line = static_cast<std::int64_t>(limits::kLongestLine);
 };
 
 // kind is the head, for --model's help.
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind);
-// The files and --batch of commands that read lines.
+// The files, --batch and --max-line of commands that read lines.
 void add_line_flags(Flags& flags, EncoderFlags& options);
 
 // Hands over the lines of the files, or of standard input, in windows of several batches. The batching has the number

@@ -4,19 +4,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <istream>
-#include <iterator>
 #include <memory>
 #include <ostream>
-#include <sstream>
+#include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
+#include "attend/base/lines.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/line_input.h"
 #include "attend/tasks/generator.h"
 
 namespace attend {
@@ -41,14 +40,10 @@ struct OpenModel {
   tasks::Generator generator;
 };
 
-std::string read_all(std::istream& in) {
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 struct GenerateCommand {
   ModelOptions model;
   std::string prompt, prompts;
-  std::int64_t batch = tasks::ManyOptions{}.batch;
+  std::int64_t batch = tasks::ManyOptions{}.batch, max_line = static_cast<std::int64_t>(limits::kLongestLine);
   bool greedy = false, json = false;
   tasks::GenerateOptions generate = {.max_tokens = 100, .temperature = 1, .top_k = 50};
 };
@@ -76,9 +71,11 @@ void write_texts(const std::string& prompt, const std::vector<tasks::Generated>&
 
 void run_many(const GenerateCommand& options, const tasks::GenerateOptions& generate, const tasks::Generator& generator,
               const Streams& streams) {
+  LineInputOptions input{.max_line = options.max_line, .keeps_returns = true};
+  if (options.prompts != "-") input.files = {options.prompts};
+  LineInput lines(std::move(input), streams.in);
   std::vector<std::string> prompts;
-  std::istringstream lines(options.prompts == "-" ? read_all(streams.in) : read_file(options.prompts));
-  for (std::string line; std::getline(lines, line);) prompts.push_back(line);
+  for (std::string line; lines.next(line);) prompts.push_back(line);
   Progress progress(streams.err, {.label = "generating",
                                   .total = static_cast<std::int64_t>(prompts.size()) * generate.samples,
                                   .terminal = streams.err_terminal});
@@ -102,7 +99,7 @@ void run_generate(const GenerateCommand& options, const Streams& streams) {
   check(options.prompts.empty() || options.prompt.empty(), "generate: a prompt and --prompts; give one of them");
   std::string prompt = options.prompt;
   if (prompt.empty() && options.prompts.empty()) {
-    prompt = read_all(streams.in);
+    prompt = read_text(streams.in, "standard input");
     if (prompt.ends_with('\n')) prompt.pop_back();
   }
   const OpenModel model(options.model);
@@ -132,7 +129,7 @@ struct PerplexityCommand {
 };
 
 void run_perplexity(const PerplexityCommand& options, const Streams& streams) {
-  const std::string text = options.file.empty() ? read_all(streams.in) : read_file(options.file);
+  const std::string text = options.file.empty() ? read_text(streams.in, "standard input") : read_text(options.file);
   const OpenModel model(options.model);
   const tasks::Perplexity result = model.generator.perplexity(text, options.context);
   if (options.json)
@@ -154,6 +151,7 @@ void add_generate_command(Flags& program, const Streams& streams) {
         flags.add("prompt", options.prompt, "the beginning; standard input without it");
         flags.add("--prompts", options.prompts, "a file of prompts, one a line; - for standard input");
         flags.add("--batch", options.batch, "with --prompts: texts written at once");
+        add_max_line_flag(flags, options.max_line);
         flags.add("--max-tokens", generate.max_tokens, "how many to write at most");
         flags.add("--greedy", options.greedy, "always the likeliest token");
         flags.add("--temperature", generate.temperature, "below 1: safer, above 1: wilder");

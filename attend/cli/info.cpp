@@ -12,6 +12,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
+#include "attend/base/terminal.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/cli/command.h"
@@ -127,20 +128,20 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   std::string types;
   for (const std::string& name : summary.types) types += (types.empty() ? "" : ", ") + name;
   streams.out << fmt::format("{}\n  model       {}\n  parameters  {}\n  on disk     {} ({})\n  tokenizer   {}\n\n",
-                             folder.string(), type, with_commas(summary.all.numbers), size_text(summary.all.bytes),
-                             types, tokenizer);
+                             printable(folder.string()), printable(type), with_commas(summary.all.numbers),
+                             size_text(summary.all.bytes), types, printable(tokenizer));
   std::size_t width = 4;
-  for (const auto& [name, part] : summary.parts) width = std::max(width, name.size() + part.layers.size());
+  for (const auto& [name, part] : summary.parts) width = std::max(width, printable(name).size() + part.layers.size());
   for (const auto& [name, part] : summary.parts)
     streams.out << fmt::format(
-        "  {:<{}}  {:>15}  {:>10}  {:5.1f} %\n", name + part.layers, width, with_commas(part.numbers),
+        "  {:<{}}  {:>15}  {:>10}  {:5.1f} %\n", printable(name) + part.layers, width, with_commas(part.numbers),
         size_text(part.bytes),
         100 * static_cast<double>(part.numbers) / static_cast<double>(std::max<std::int64_t>(summary.all.numbers, 1)));
   if (options.tensors) {
     streams.out << '\n';
     for (const std::string& name : files.names()) {
       const StoredTensor& tensor = (*files.holding(name))[name];
-      streams.out << fmt::format("  {:<5} {} {}\n", name_of(tensor.type), name, tensor.shape);
+      streams.out << fmt::format("  {:<5} {} {}\n", name_of(tensor.type), printable(name), tensor.shape);
     }
   }
 }

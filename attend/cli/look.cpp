@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
+#include "attend/base/paths.h"
 #include "attend/cli/command.h"
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
@@ -72,12 +73,12 @@ void run_look(const LookOptions& options, const Streams& streams) {
   if (options.run.empty()) {
     folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
   } else {
-    check(std::filesystem::exists(folder / "log.jsonl"), "look: there is no training run in {}", folder.string());
+    check(path_exists(folder / "log.jsonl"), "look: there is no training run in {}", folder.string());
     run.emplace(folder);
   }
   const auto backend = options.device.open();
   std::unique_ptr<tasks::Inspector> inspector;
-  if (!run || std::filesystem::exists(folder / "model.safetensors"))  // a young run has none yet
+  if (!run || path_exists(folder / "model.safetensors"))  // a young run has none yet
     inspector = tasks::open_inspector(folder, *backend, options.device.type());
   check(inspector || !writes, "look: {} has no model yet", folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"

@@ -1,9 +1,13 @@
 #include "attend/cli/program.h"
 
+#include <fmt/core.h>
+
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <ostream>
 
+#include "attend/base/terminal.h"
 #include "attend/cli/answer.h"
 #include "attend/cli/classify.h"
 #include "attend/cli/convert.h"
@@ -37,7 +41,7 @@ constexpr const char* kProgramExamples = R"(Examples:
   attend demo --help              the flags of one command)";
 
 void say_error(const Streams& streams, std::string_view message) {
-  streams.err << "attend: " << message << '\n' << std::flush;
+  streams.err << "attend: " << printable(message) << '\n' << std::flush;
 }
 
 }  // namespace
@@ -67,6 +71,9 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
 
   try {
     line.run(args, streams.out);
+  } catch (const std::filesystem::filesystem_error& error) {
+    say_error(streams, fmt::format("cannot use '{}': {}", error.path1().string(), error.code().message()));
+    return 1;
   } catch (const std::bad_alloc&) {
     say_error(streams, "out of memory");
     return 1;

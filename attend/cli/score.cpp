@@ -3,15 +3,13 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <istream>
-#include <iterator>
 #include <memory>
 #include <ostream>
 #include <string_view>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/lines.h"
 #include "attend/base/unicode.h"
 #include "attend/cli/command.h"
 #include "attend/metrics/unicode.h"
@@ -36,12 +34,7 @@ struct TextFile {
 std::unique_ptr<TextFile> read_lines(const std::string& path, std::istream& in) {
   auto file = std::make_unique<TextFile>();
   file->name = path == "-" ? "standard input" : path;
-  if (path == "-") {
-    file->text.assign(std::istreambuf_iterator<char>(in), {});
-    check(!in.bad(), "score: cannot read standard input");
-  } else {
-    file->text = read_file(path);
-  }
+  file->text = path == "-" ? read_text(in, file->name) : read_text(path);
   for (std::string_view rest = file->text; !rest.empty();) {
     const std::size_t end = rest.find('\n');
     const std::string_view line = rest.substr(0, end);

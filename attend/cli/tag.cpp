@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "attend/base/json.h"
+#include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/tasks/tagger.h"
@@ -39,7 +40,8 @@ void run_tag(const EncoderFlags& options, const Streams& streams) {
         streams.out << json_of(lines[i], results[i]).dump() << '\n';
         continue;
       }
-      for (const tasks::TaggedWord& word : results[i]) streams.out << word.word << '\t' << word.label << '\n';
+      for (const tasks::TaggedWord& word : results[i])
+        streams.out << word.word << '\t' << printable(word.label) << '\n';
       streams.out << '\n';
     }
   });

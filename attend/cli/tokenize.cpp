@@ -3,16 +3,16 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <fstream>
-#include <istream>
 #include <ostream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
+#include "attend/cli/line_input.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend {
@@ -89,16 +89,11 @@ std::string tokenize_line(const Tokenizer& tokenizer, std::string_view line, con
 
 void run_tokenize(const TokenizeOptions& options, const Streams& streams) {
   const Tokenizer tokenizer = Tokenizer::load(options.tokenizer);
-  std::ifstream file;
-  if (options.input != "-") {
-    file.open(options.input, std::ios::binary);
-    check(file.is_open(), "tokenize: cannot open {}", options.input);
-  }
-  std::istream& in = options.input == "-" ? streams.in : file;
-  const std::string name = options.input == "-" ? "standard input" : options.input;
-  std::string line;
-  for (std::size_t number = 1; std::getline(in, line); ++number) {
-    const std::string where = fmt::format("tokenize: {}, line {}", name, number);
+  LineInputOptions input{.max_line = options.max_line, .keeps_returns = true};  // ids of all that is there
+  if (options.input != "-") input.files = {options.input};
+  LineInput lines(std::move(input), streams.in);
+  for (std::string line; lines.next(line);) {
+    const std::string where = fmt::format("tokenize: {}, line {}", lines.name(), lines.number());
     try {
       streams.out << tokenize_line(tokenizer, line, options, where) << '\n';
     } catch (const Error& error) {
@@ -107,7 +102,6 @@ void run_tokenize(const TokenizeOptions& options, const Streams& streams) {
       fail("{}: {}", where, what);
     }
   }
-  check(!in.bad(), "tokenize: cannot read {}", name);
 }
 
 void add_tokenize_command(Flags& program, const Streams& streams) {
@@ -120,6 +114,7 @@ void add_tokenize_command(Flags& program, const Streams& streams) {
                  "a tokenizer.json, vocab.json, vocab.txt or SentencePiece model, or the folder it is in")
             .required();
         flags.add("--input", options.input, "lines to read; - is standard input");
+        add_max_line_flag(flags, options.max_line);
         flags.add("--json", options.json,
                   "an object a line in, {\"text\": .., \"pair\": ..}, and out: ids, tokens, offsets, type_ids, "
                   "decoded");

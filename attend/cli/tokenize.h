@@ -1,8 +1,10 @@
 // attend tokenize: text to token ids and back, with the tokenizer of a model folder.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "attend/base/limits.h"
 #include "attend/cli/streams.h"
 
 namespace attend {
@@ -12,6 +14,7 @@ class Flags;
 struct TokenizeOptions {
   std::string tokenizer;  // a file that Tokenizer::load takes, or its folder
   std::string input = "-";
+  std::int64_t max_line = static_cast<std::int64_t>(limits::kLongestLine);
   bool json = false, decode = false;
   bool no_special_tokens = false, keep_special_tokens = false;
 };

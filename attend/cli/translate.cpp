@@ -1,21 +1,20 @@
 #include "attend/cli/translate.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <map>
 #include <optional>
+#include <ostream>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
+#include "attend/base/terminal.h"
 #include "attend/cli/command.h"
+#include "attend/cli/line_input.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_svg.h"
@@ -37,62 +36,6 @@ constexpr const char* kTranslateExamples = R"(Examples:
 Empty lines stay empty. With --n-best, --alignments adds a fourth field. Ctrl-C ends after the batch at hand.)";
 
 constexpr std::int64_t kLineWindow = 16;  // batches that are sorted by length together
-
-// The lines of standard input or of files, one after another.
-class LineReader {
- public:
-  LineReader(const std::vector<std::string>& files, std::istream& in) : files_(files), in_(in) {
-    for (const std::string& path : files) check(std::filesystem::exists(path), "translate: there is no file {}", path);
-  }
-
-  // Up to count more lines; none at the end.
-  std::vector<std::string> next(std::int64_t count) {
-    std::vector<std::string> lines;
-    std::string line;
-    while (static_cast<std::int64_t>(lines.size()) < count && read(line)) {
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-      lines.push_back(std::move(line));
-    }
-    return lines;
-  }
-
-  // Of all files together; for the progress bar.
-  std::int64_t count_lines() const {
-    std::int64_t count = 0;
-    for (const std::string& path : files_) {
-      const MappedFile file(path);
-      const std::string_view text = file.text();
-      count += std::count(text.begin(), text.end(), '\n') + (!text.empty() && text.back() != '\n');
-    }
-    return count;
-  }
-
- private:
-  bool read(std::string& line) {
-    if (files_.empty()) {
-      if (std::getline(in_, line)) return true;
-      check(!in_.bad(), "translate: cannot read standard input");
-      return false;
-    }
-    for (; next_ <= files_.size(); ++next_, open_ = false) {
-      if (!open_) {
-        if (next_ == files_.size()) return false;
-        file_ = std::ifstream(files_[next_], std::ios::binary);
-        check(file_.is_open(), "translate: cannot open {}", files_[next_]);
-        open_ = true;
-      }
-      if (std::getline(file_, line)) return true;
-      check(!file_.bad(), "translate: cannot read {}", files_[next_]);
-    }
-    return false;
-  }
-
-  const std::vector<std::string>& files_;
-  std::istream& in_;
-  std::ifstream file_;
-  std::size_t next_ = 0;
-  bool open_ = false;
-};
 
 // Everything that is written for a line, in whatever form was asked for.
 class Writer {
@@ -178,11 +121,6 @@ bool wants_attention(const TranslateCommandOptions& options) {
          !options.attention_svg.empty();
 }
 
-// A person at the keyboard waits for each answer.
-bool typed(const TranslateCommandOptions& options, const Streams& streams) {
-  return options.files.empty() && streams.in.rdbuf() == std::cin.rdbuf() && isatty(STDIN_FILENO);
-}
-
 void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   tasks::TranslateOptions& translate = options.translate;
   flags.add("files", options.files, "text, one sentence a line; standard input when there is none");
@@ -202,6 +140,7 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   flags.add("--attention", options.attention_json, "the same as JSON: a list of {line, source, target, weights}");
   flags.add("--tokens", options.tokens, "these three show the tokens instead of words");
   flags.add("--batch", translate.batch, "sentences computed together");
+  add_max_line_flag(flags, options.max_line);
   flags.add("--unbuffered", options.unbuffered, "answers each line before it reads the next (as in a terminal)");
   add_device_flags(flags, options.device);
   add_weights_flag(flags, options.device);
@@ -210,7 +149,7 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
 }  // namespace
 
 void run_translate(const TranslateCommandOptions& options, const Streams& streams) {
-  LineReader reader(options.files, streams.in);
+  LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
   const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
   const auto backend = options.device.open();
   const auto loaded = tasks::load_translator(folder, *backend, options.device.format());
@@ -220,21 +159,23 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
 
   tasks::TranslateOptions translate = options.translate;
   translate.attention = wants_attention(options);
-  translate.warn = [&](std::string_view message) { streams.err << "attend: " << message << '\n' << std::flush; };
+  translate.warn = [&](std::string_view message) {
+    streams.err << "attend: " << printable(message) << '\n' << std::flush;
+  };
   std::optional<Progress> progress;
   if (!options.files.empty() && streams.err_terminal.interactive)
     progress.emplace(
         streams.err,
-        Progress::Options{.label = "translating", .total = reader.count_lines(), .terminal = streams.err_terminal});
+        Progress::Options{.label = "translating", .total = input.count_lines(), .terminal = streams.err_terminal});
   std::int64_t finished = 0;
   translate.done = [&](std::int64_t lines) {
     finished += lines;
     if (progress) progress->update(finished);
   };
-  const bool one_by_one = options.unbuffered || typed(options, streams);
+  const bool one_by_one = options.unbuffered || input.typed();
   const std::int64_t window = one_by_one ? 1 : kLineWindow * translate.batch;
   bool stopped = false;
-  for (auto lines = reader.next(window); !lines.empty() && !stopped; lines = reader.next(window)) {
+  for (auto lines = input.next_lines(window); !lines.empty() && !stopped; lines = input.next_lines(window)) {
     // Only while it computes: who waits for input can be ended at once.
     InterruptGuard interrupt;
     translate.stop = [&] { return stopped = interrupt.requested(); };

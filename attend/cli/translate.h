@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attend/base/limits.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/streams.h"
 #include "attend/tasks/translator.h"
@@ -22,6 +23,7 @@ struct TranslateCommandOptions {
   bool show_attention = false;  // heat maps in the terminal
   bool tokens = false;          // pictures of pieces instead of words
   std::string attention_json, attention_svg;
+  std::int64_t max_line = static_cast<std::int64_t>(limits::kLongestLine);
   bool unbuffered = false;  // every line is answered before the next is read
   DeviceFlags device = {};
 };

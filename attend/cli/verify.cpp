@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "attend/base/error.h"
+#include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/tasks/verify/verify.h"
@@ -38,14 +39,14 @@ constexpr const char* kVerdicts[] = {"ok", "BEYOND", "NOT PRODUCED"};
 void print(const tasks::VerifyReport& report, std::ostream& out) {
   std::size_t names = 4, shapes = 5;
   for (const auto& tensor : report.tensors) {
-    names = std::max(names, tensor.name.size());
+    names = std::max(names, printable(tensor.name).size());
     shapes = std::max(shapes, tensor.shape.to_string().size());
   }
   out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  verdict\n", "name", names, "shape", shapes, "error", "relative");
   for (const auto& tensor : report.tensors) {
     const bool known = tensor.verdict != tasks::VerifiedTensor::not_produced;
-    out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {}{}{}\n", tensor.name, names, tensor.shape.to_string(), shapes,
-                       known ? fmt::format("{:.2g}", tensor.error) : "-",
+    out << fmt::format("{:<{}}  {:<{}}  {:>9}  {:>9}  {}{}{}\n", printable(tensor.name), names,
+                       tensor.shape.to_string(), shapes, known ? fmt::format("{:.2g}", tensor.error) : "-",
                        known ? fmt::format("{:.2g}", tensor.relative) : "-", kVerdicts[tensor.verdict],
                        tensor.note.empty() ? "" : "  ", tensor.note);
   }
@@ -61,7 +62,7 @@ void run_verify(const VerifyCommand& options, const Streams& streams) {
   const tasks::VerifyReport report = tasks::verify(options.folder, *backend, verify);
   print(report, streams.out);
   const std::string summary =
-      fmt::format("{}: {} of {} within {:g}", report.architecture, report.count(tasks::VerifiedTensor::same),
+      fmt::format("{}: {} of {} within {:g}", printable(report.architecture), report.count(tasks::VerifiedTensor::same),
                   report.tensors.size(), verify.tolerance);
   const std::size_t beyond = report.count(tasks::VerifiedTensor::beyond),
                     missing = report.count(tasks::VerifiedTensor::not_produced);

@@ -47,7 +47,7 @@ void parse_conll(std::string_view text, const LabelledOptions& options, Labelled
     }
     sentence = {}, bad = nullptr;
   };
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_mark(text);
   for (std::int64_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

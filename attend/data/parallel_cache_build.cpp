@@ -59,11 +59,6 @@ class Lines {
     lines_.clear();
     next_ = 0;
     std::string_view block = reader_.next_block();
-    if (bytes_ == 0 && block.starts_with("\xEF\xBB\xBF")) {  // a byte order mark is not text
-      bytes_ = 3;
-      block.remove_prefix(3);
-      if (block.empty()) lines_.push_back(block);
-    }
     bytes_ += block.size();
     while (!block.empty()) {
       const std::size_t feed = block.find('\n');

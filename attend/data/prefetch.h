@@ -19,6 +19,8 @@
 #include <thread>
 #include <utility>
 
+#include "attend/base/thread.h"
+
 namespace attend::data {
 
 template <class Item, class Position>
@@ -30,7 +32,9 @@ class Prefetch {
   };
 
   explicit Prefetch(std::function<Entry()> make, std::size_t depth = 8)
-      : make_(std::move(make)), depth_(std::max<std::size_t>(depth, 1)), thread_([this] { work(); }) {}
+      : make_(std::move(make)),
+        depth_(std::max<std::size_t>(depth, 1)),
+        thread_(start_thread("prefetch", [this] { work(); })) {}
 
   // Waits for no more than the item that is being made.
   ~Prefetch() {

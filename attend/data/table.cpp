@@ -20,9 +20,7 @@ constexpr std::size_t kMostColumns = 1 << 16;
 // One record at a time; line() is where it began.
 class Records {
  public:
-  Records(std::string_view text, const std::string& path) : rest_(text), path_(path) {
-    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
-  }
+  Records(std::string_view text, const std::string& path) : rest_(text), path_(path) { rest_ = without_mark(rest_); }
   virtual ~Records() = default;
   bool done() const { return rest_.empty(); }
   std::int64_t line() const { return line_; }
@@ -107,7 +105,7 @@ class CsvRecords : public Records {
 };
 
 void read_jsonl(std::string_view text, Table& table) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_mark(text);
   for (std::int64_t line = 1; !text.empty(); ++line) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view one = text.substr(0, end);

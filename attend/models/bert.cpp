@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/embedding.h"
@@ -11,25 +13,6 @@
 namespace attend::models {
 
 namespace {
-
-const BertConfig& checked(const BertConfig& config) {
-  const char* name = name_of(config.family);
-  check_within(name, "vocab_size", config.vocabulary, 1, 1 << 24);
-  check_within(name, "max_position_embeddings", config.max_length, 1, 1 << 24);
-  check_within(name, "type_vocab_size", config.types, 1, 1 << 16);
-  check_within(name, "the width", config.width, 8, 1 << 16);
-  check_within(name, "the number of layers", config.layers, 0, 1024);
-  check_within(name, "the width of the feed-forward layers", config.hidden, 1, 1 << 20);
-  check_within(name, "pad_token_id", config.pad, -1, config.vocabulary - 1);
-  check(config.family != BertFamily::roberta || (config.pad >= 0 && config.pad + 1 < config.max_length),
-        "{}: positions are counted from behind pad_token_id, which is {}", name, config.pad);
-  check_heads(name, config.width, config.heads);
-  check_rate(name, "dropout", config.dropout);
-  check_rate(name, "the dropout of attention", config.attention_dropout);
-  check_rate(name, "the dropout of the classifier", config.dropout_of_head());
-  hugging_face_activation(config.activation, name);
-  return config;
-}
 
 nn::Init init(const BertConfig& config) { return {nn::Init::normal, config.init_deviation}; }
 
@@ -46,6 +29,33 @@ bool has_labels(const std::string& architecture) {
 }
 
 }  // namespace
+
+void check_config(const BertConfig& config, std::string_view what) {
+  const bool distilled = config.distilled();
+  check_limited(what, "vocab_size", config.vocabulary, 1, limits::kLargestVocabulary);
+  check_limited(what, "max_position_embeddings", config.max_length, 1, limits::kMostPositions);
+  check_limited(what, "type_vocab_size", config.types, 1, limits::kMostTypes);
+  check_limited(what, distilled ? "dim" : "hidden_size", config.width, 8, limits::kWidestModel);
+  check_limited(what, distilled ? "n_layers" : "num_hidden_layers", config.layers, 1, limits::kMostLayers);
+  check_limited(what, distilled ? "hidden_dim" : "intermediate_size", config.hidden, 1, limits::kWidestFeedForward);
+  check_within(what, "pad_token_id", config.pad, -1, config.vocabulary - 1);
+  check(config.family != BertFamily::roberta || (config.pad >= 0 && config.pad + 1 < config.max_length),
+        "{}: positions are counted from behind pad_token_id, which is {}", what, config.pad);
+  check_token(what, "bos_token_id", config.start);
+  check_token(what, "eos_token_id", config.end);
+  check_heads(what, config.width, config.heads);
+  check_rate(what, "dropout", config.dropout);
+  check_rate(what, "the dropout of attention", config.attention_dropout);
+  check_rate(what, "the dropout of the classifier", config.dropout_of_head());
+  check_positive(what, "layer_norm_eps", config.norm_eps);
+  check_positive(what, "initializer_range", config.init_deviation);
+  hugging_face_activation(config.activation, what);
+  check_size(what, ModelSize{.rows = config.vocabulary + config.max_length + config.types,
+                             .width = config.width,
+                             .layers = config.layers,
+                             .hidden = config.hidden}
+                       .parameters());
+}
 
 BertConfig bert_config(const Json& json, std::string_view what) {
   check(json.is_object(), "{}: expected a JSON object", what);
@@ -68,7 +78,8 @@ BertConfig bert_config(const Json& json, std::string_view what) {
   } else {
     config.regression = config.labels.size() == 1 && config.architecture.ends_with("ForSequenceClassification");
   }
-  return checked(config);
+  check_config(config, what);
+  return config;
 }
 
 Json bert_json(const BertConfig& config) {
@@ -118,7 +129,7 @@ void BertLayer::operator()(nn::Residual& stream, const AttentionMask& mask) cons
 }
 
 Bert::Bert(const BertConfig& config, Pooler pooler)
-    : config_(checked(config)),
+    : config_((check_config(config, name_of(config.family)), config)),
       pooler_(pooler),
       tokens_(config.vocabulary, config.width, init(config)),
       positions_(config.max_length, config.width, init(config), nn::Role::other),

@@ -65,6 +65,9 @@ struct BertConfig {
   }
 };
 
+// Throws Error naming what (a path) and the first value that is out of range.
+void check_config(const BertConfig& config, std::string_view what);
+
 // From a config.json whose model_type is "bert", "roberta" or "distilbert", and back. Throws Error for what the model
 // here cannot be.
 BertConfig bert_config(const Json& config, std::string_view what);

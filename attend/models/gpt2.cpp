@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/embedding.h"
@@ -15,31 +17,40 @@ namespace {
 
 constexpr const char* kName = "gpt2";
 
-const GPT2Config& checked(const GPT2Config& config) {
-  check_within(kName, "vocab_size", config.vocabulary, 1, 1 << 24);
-  check_within(kName, "n_positions", config.max_length, 1, 1 << 24);
-  check_within(kName, "n_embd", config.width, 8, 1 << 16);
-  check_within(kName, "n_layer", config.layers, 0, 1024);
-  check_within(kName, "n_inner", config.hidden_width(), 1, 1 << 20);
-  check_heads(kName, config.width, config.heads);
-  check_rate(kName, "embd_pdrop", config.embedding_dropout);
-  check_rate(kName, "attn_pdrop", config.attention_dropout);
-  check_rate(kName, "resid_pdrop", config.dropout);
-  hugging_face_activation(config.activation, kName);
-  return config;
-}
-
 nn::LinearConfig linear(const GPT2Config& config) {
   return {.init = nn::Init{nn::Init::normal, config.init_deviation}, .input_major = true};
 }
 
 // What is added to the stream starts smaller, by the square root of how many do (section 2.3).
 nn::LinearConfig residual_linear(const GPT2Config& config) {
-  const float sublayers = 2 * static_cast<float>(std::max<std::int64_t>(config.layers, 1));
+  const float sublayers = 2 * static_cast<float>(config.layers);
   return {.init = nn::Init{nn::Init::normal, config.init_deviation / std::sqrt(sublayers)}, .input_major = true};
 }
 
 }  // namespace
+
+void check_config(const GPT2Config& config, std::string_view what) {
+  check_limited(what, "vocab_size", config.vocabulary, 1, limits::kLargestVocabulary);
+  check_limited(what, "n_positions", config.max_length, 1, limits::kMostPositions);
+  check_limited(what, "n_embd", config.width, 8, limits::kWidestModel);
+  check_limited(what, "n_layer", config.layers, 1, limits::kMostLayers);
+  check_limited(what, "n_inner", config.hidden_width(), 1, limits::kWidestFeedForward);
+  check_heads(what, config.width, config.heads);
+  check_rate(what, "embd_pdrop", config.embedding_dropout);
+  check_rate(what, "attn_pdrop", config.attention_dropout);
+  check_rate(what, "resid_pdrop", config.dropout);
+  check_positive(what, "layer_norm_epsilon", config.norm_eps);
+  check_positive(what, "initializer_range", config.init_deviation);
+  check_token(what, "bos_token_id", config.start);
+  check_token(what, "eos_token_id", config.end);
+  check_within(what, "pad_token_id", config.pad, -1, config.vocabulary - 1);
+  hugging_face_activation(config.activation, what);
+  check_size(what, ModelSize{.rows = config.vocabulary + config.max_length,
+                             .width = config.width,
+                             .layers = config.layers,
+                             .hidden = config.hidden_width()}
+                       .parameters());
+}
 
 GPT2Config gpt2_config(const Json& json, std::string_view what) {
   const auto type = json.is_object() ? json.find("model_type") : json.end();
@@ -52,7 +63,8 @@ GPT2Config gpt2_config(const Json& json, std::string_view what) {
   require_flag(json, "add_cross_attention", false, what);
   require_flag(json, "tie_word_embeddings", true, what);
   if (architecture_of(json, what) == "GPT2ForSequenceClassification") config.labels = labels_of(json, what);
-  return checked(config);
+  check_config(config, what);
+  return config;
 }
 
 Json gpt2_json(const GPT2Config& config) {
@@ -110,7 +122,7 @@ void GPT2Block::feed_forward(nn::Residual& stream) const {
 }
 
 GPT2::GPT2(const GPT2Config& config)
-    : config_(checked(config)),
+    : config_((check_config(config, kName), config)),
       tokens_(config.vocabulary, config.width, {nn::Init::normal, config.init_deviation}),
       positions_(config.max_length, config.width, {nn::Init::normal, config.init_deviation}, nn::Role::other),
       norm_(config.width, config.norm_eps) {

@@ -53,6 +53,9 @@ struct GPT2Config {
   }
 };
 
+// Throws Error naming what (a path) and the first value that is out of range.
+void check_config(const GPT2Config& config, std::string_view what);
+
 // From a config.json whose model_type is "gpt2", and back. Throws Error for what the model here cannot be.
 GPT2Config gpt2_config(const Json& config, std::string_view what);
 Json gpt2_json(const GPT2Config& config);

@@ -1,14 +1,9 @@
 #include "attend/models/hugging_face_config.h"
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
 
 namespace attend::models {
-
-namespace {
-
-constexpr std::size_t kMostLabels = 1 << 20;
-
-}  // namespace
 
 Activation hugging_face_activation(std::string_view name, std::string_view what) {
   if (name == "gelu") return Activation::gelu;
@@ -30,8 +25,10 @@ std::string architecture_of(const Json& config, std::string_view what) {
 std::vector<std::string> labels_of(const Json& config, std::string_view what) {
   const auto found = config.find("id2label");
   if (found == config.end() || found->is_null()) return {"LABEL_0", "LABEL_1"};
-  check(found->is_object() && !found->empty() && found->size() <= kMostLabels,
-        "{}: 'id2label' must name the labels by number", what);
+  check(found->is_object() && !found->empty(), "{}: 'id2label' must name the labels by number", what);
+  check(found->size() <= limits::kMostLabels,
+        "{}: 'id2label' has {} labels; the most is {} (kMostLabels in attend/base/limits.h)", what, found->size(),
+        limits::kMostLabels);
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < found->size(); ++i) {
     const auto label = found->find(std::to_string(i));
@@ -58,20 +55,6 @@ void require_flag(const Json& config, const char* key, bool value, std::string_v
 void null_missing_tokens(Json& config) {
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
     if (config.contains(key) && config[key] == kNoToken) config[key] = nullptr;
-}
-
-void check_within(std::string_view model, const char* name, std::int64_t value, std::int64_t least, std::int64_t most) {
-  check(value >= least && value <= most, "{}: {} must be {} to {}, not {}", model, name, least, most, value);
-}
-
-void check_heads(std::string_view model, std::int64_t width, std::int64_t heads) {
-  check_within(model, "the number of heads", heads, 1, width);
-  check(width % heads == 0 && width / heads % 8 == 0, "{}: width {} over {} heads must give heads of a multiple of 8",
-        model, width, heads);
-}
-
-void check_rate(std::string_view model, const char* name, float rate) {
-  check(rate >= 0 && rate < 1, "{}: {} must be at least 0 and below 1, not {}", model, name, rate);
 }
 
 }  // namespace attend::models

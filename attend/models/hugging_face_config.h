@@ -41,10 +41,4 @@ void require_flag(const Json& config, const char* key, bool value, std::string_v
 inline constexpr std::int64_t kNoToken = -1;
 void null_missing_tokens(Json& config);
 
-// Throws Error unless the value lies in [least, most].
-void check_within(std::string_view model, const char* name, std::int64_t value, std::int64_t least, std::int64_t most);
-// Heads must cut the width into parts that attention takes: multiples of 8.
-void check_heads(std::string_view model, std::int64_t width, std::int64_t heads);
-void check_rate(std::string_view model, const char* name, float rate);
-
 }  // namespace attend::models

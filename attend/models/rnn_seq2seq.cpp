@@ -4,6 +4,8 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
 #include "attend/models/rnn_decoder.h"
 #include "attend/ops/additive_attention.h"
 #include "attend/ops/arithmetic.h"
@@ -12,10 +14,12 @@ namespace attend::models {
 
 namespace {
 
-RnnKind kind_named(const std::string& name) {
+constexpr const char* kName = "rnn";
+
+RnnKind kind_named(const std::string& name, std::string_view what = kName) {
   if (name == "gru") return RnnKind::gru;
   if (name == "lstm") return RnnKind::lstm;
-  fail("rnn: unknown cell '{}'; there are gru and lstm", name);
+  fail("{}: unknown cell '{}'; there are gru and lstm", what, name);
 }
 
 // [B, C] -> [B, count, C]. By a sum with zeros, whose gradient is one sum over all copies.
@@ -36,18 +40,18 @@ void show(const Tensor& weights, std::int64_t rows) {
 
 }  // namespace
 
-void check_config(const RnnConfig& config) {
-  const auto within = [](const char* name, std::int64_t value, std::int64_t most) {
-    check(value >= 1 && value <= most, "rnn: {} must be 1 to {}, not {}", name, most, value);
-  };
-  within("vocabulary", config.vocabulary, 1 << 24);
-  within("width", config.width, 1 << 16);
-  within("hidden", config.hidden, 1 << 16);
-  within("layers", config.layers, 64);
-  within("max_length", config.max_length, 1 << 20);
-  check(config.dropout >= 0 && config.dropout < 1, "rnn: dropout must be at least 0 and below 1, not {}",
-        config.dropout);
-  kind_named(config.cell);
+void check_config(const RnnConfig& config, std::string_view what) {
+  check_limited(what, "vocabulary", config.vocabulary, 1, limits::kLargestVocabulary);
+  check_limited(what, "width", config.width, 1, limits::kWidestModel);
+  check_limited(what, "hidden", config.hidden, 1, limits::kWidestModel);
+  check_limited(what, "layers", config.layers, 1, limits::kMostLayers);
+  check_limited(what, "max_length", config.max_length, 1, limits::kMostPositions);
+  check_rate(what, "dropout", config.dropout);
+  // A layer of the encoder reads both directions of the one below in each of its own, with up to four gates.
+  const std::int64_t gates = 4 * config.hidden;
+  check_size(what, config.vocabulary * config.width + config.layers * 2 * gates * 3 * config.hidden +
+                       gates * (config.width + 3 * config.hidden));
+  kind_named(config.cell, what);
 }
 
 RnnDecoderLayer::RnnDecoderLayer(const RnnConfig& config)
@@ -128,7 +132,7 @@ Tensor RnnDecoderLayer::step(const Tensor& embedded, const Memory& memory, State
 }
 
 RnnSeq2Seq::RnnSeq2Seq(const RnnConfig& config)
-    : config_((check_config(config), config)),
+    : config_((check_config(config, kName), config)),
       embedding_(config.vocabulary, config.width),
       encoder_({kind_named(config.cell), config.width, config.hidden, config.layers, config.dropout}),
       decoder_(config) {}
@@ -169,11 +173,8 @@ std::unique_ptr<nn::StepModel> RnnSeq2Seq::start(Pass& pass, const nn::Sequences
 std::unique_ptr<Seq2Seq> make_rnn(const Json& config, std::string_view what) {
   RnnConfig settings;
   read_fields(settings, config, what);
-  try {
-    return std::make_unique<RnnSeq2Seq>(settings);
-  } catch (const Error& error) {
-    fail("{}: {}", what, error.what());
-  }
+  check_config(settings, what);
+  return std::make_unique<RnnSeq2Seq>(settings);
 }
 
 }  // namespace attend::models

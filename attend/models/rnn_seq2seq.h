@@ -39,8 +39,8 @@ struct RnnConfig {
   }
 };
 
-// Throws Error naming the first value that is out of range.
-void check_config(const RnnConfig& config);
+// Throws Error naming what (a path) and the first value that is out of range.
+void check_config(const RnnConfig& config, std::string_view what);
 
 class RnnDecoderLayer {
  public:

@@ -8,6 +8,8 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
 #include "attend/models/transformer_decoder.h"
 #include "attend/nn/position.h"
 #include "attend/ops/activation.h"
@@ -16,10 +18,12 @@ namespace attend::models {
 
 namespace {
 
-Activation activation_named(const std::string& name) {
+constexpr const char* kName = "transformer";
+
+Activation activation_named(const std::string& name, std::string_view what = kName) {
   for (Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu})
     if (name == name_of(activation)) return activation;
-  fail("transformer: unknown activation '{}'; there are relu, gelu, gelu_tanh and silu", name);
+  fail("{}: unknown activation '{}'; there are relu, gelu, gelu_tanh and silu", what, name);
 }
 
 nn::AttentionConfig attention(const TransformerConfig& config, const char* stack, int index, const char* kind) {
@@ -34,28 +38,29 @@ FeedForward feed_forward(const TransformerConfig& config, std::int64_t hidden) {
 
 }  // namespace
 
-void check_config(const TransformerConfig& config) {
-  const auto within = [](const char* name, std::int64_t value, std::int64_t least, std::int64_t most) {
-    check(value >= least && value <= most, "transformer: {} must be {} to {}, not {}", name, least, most, value);
-  };
-  within("vocabulary", config.vocabulary, 0, 1 << 24);
-  within("width", config.width, 8, 1 << 16);
-  within("hidden", config.hidden, 1, 1 << 20);
-  within("decoder_hidden", config.decoder_hidden, 0, 1 << 20);
-  within("encoder_layers", config.encoder_layers, 0, 1024);
-  within("decoder_layers", config.decoder_layers, 0, 1024);
-  within("max_length", config.max_length, 1, 1 << 20);
-  for (std::int64_t heads : {config.heads, config.decoder_heads ? config.decoder_heads : config.heads}) {
-    within("heads", heads, 1, config.width);
-    check(config.width % heads == 0 && config.width / heads % 8 == 0,
-          "transformer: width {} over {} heads must give heads of a multiple of 8", config.width, heads);
-  }
-  for (float rate : {config.dropout, config.attention_dropout})
-    check(rate >= 0 && rate < 1, "transformer: dropout must be at least 0 and below 1, not {}", rate);
+void check_config(const TransformerConfig& config, std::string_view what) {
+  const std::int64_t decoder_hidden = config.decoder_hidden ? config.decoder_hidden : config.hidden;
+  check_limited(what, "vocabulary", config.vocabulary, 0, limits::kLargestVocabulary);
+  check_limited(what, "width (d_model)", config.width, 8, limits::kWidestModel);
+  check_limited(what, "hidden (ffn_dim)", config.hidden, 1, limits::kWidestFeedForward);
+  check_limited(what, "decoder_hidden (decoder_ffn_dim)", decoder_hidden, 1, limits::kWidestFeedForward);
+  check_limited(what, "encoder_layers", config.encoder_layers, 1, limits::kMostLayers);
+  check_limited(what, "decoder_layers", config.decoder_layers, 1, limits::kMostLayers);
+  check_limited(what, "max_length", config.max_length, 1, limits::kMostPositions);
+  check_heads(what, config.width, config.heads);
+  if (config.decoder_heads != 0) check_heads(what, config.width, config.decoder_heads);
+  check_rate(what, "dropout", config.dropout);
+  check_rate(what, "attention_dropout", config.attention_dropout);
+  const ModelSize encoder{.rows = config.vocabulary * (config.shared_embeddings ? 1 : 3) + config.max_length,
+                          .width = config.width,
+                          .layers = config.encoder_layers,
+                          .hidden = config.hidden},
+      decoder{.width = config.width, .layers = config.decoder_layers, .hidden = decoder_hidden, .attentions = 2};
+  check_size(what, encoder.parameters() + decoder.parameters());
   const std::string& positions = config.positions;
   check(positions == "sinusoidal" || positions == "sinusoidal-halves" || positions == "learned",
-        "transformer: unknown positions '{}'; there are sinusoidal, sinusoidal-halves and learned", positions);
-  activation_named(config.activation);
+        "{}: unknown positions '{}'; there are sinusoidal, sinusoidal-halves and learned", what, positions);
+  activation_named(config.activation, what);
 }
 
 EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
@@ -103,17 +108,8 @@ void DecoderLayer::step(nn::Residual& stream, const Cache& cache, const nn::Cach
   feed_forward_(stream, norm3_);
 }
 
-namespace {
-
-const TransformerConfig& checked(const TransformerConfig& config) {
-  check_config(config);
-  return config;
-}
-
-}  // namespace
-
 Transformer::Transformer(const TransformerConfig& config)
-    : config_(checked(config)),
+    : config_((check_config(config, kName), config)),
       embedding_(config.vocabulary, config.width),
       target_embedding_(config.vocabulary, config.width),
       output_(config.vocabulary, config.width),
@@ -186,6 +182,7 @@ std::unique_ptr<Seq2Seq> make_transformer(const Json& settings, std::string_view
   TransformerConfig config;
   read_fields(config, settings, what);
   check(config.vocabulary > 0, "{}: 'vocabulary' is missing", what);
+  check_config(config, what);
   return std::make_unique<Transformer>(config);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/models/seq2seq.h"
@@ -52,8 +53,8 @@ struct TransformerConfig {
   }
 };
 
-// Throws Error when a value makes no sense, naming it.
-void check_config(const TransformerConfig& config);
+// Throws Error naming what (a path) and the first value that is out of range.
+void check_config(const TransformerConfig& config, std::string_view what);
 
 // Linear, relu, linear (section 3.3).
 class FeedForward {

@@ -84,6 +84,8 @@ Parameters::Parameters(Backend& backend, std::vector<Entry> entries, const Param
     end += (size + kAlign - 1) / kAlign * kAlign;
     if (entry.parameter->shape.rank() > 1) decayed_ = end;
   }
+  check(count_ <= options.most, "{}: a model of {} numbers is more than the {} there is room for", options.source,
+        count_, options.most);
   value_ = make_tensor(backend, {end}, options.dtype);
   master_ = options.dtype == DType::f32 || !(options.trained || options.initialized)
                 ? value_

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/base/limits.h"
 #include "attend/nn/parameter.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tensor.h"
@@ -38,6 +39,9 @@ struct ParametersOptions {
   bool initialized = true;                 // false: zeros, because a file fills them
   WeightForm weights = WeightForm::plain;  // any other: neither trained nor initialized; every one must be written
   bool products8 = false;                  // while it learns, products of large weights are of 8-bit floats; bf16 only
+  // More numbers than this are an Error, before any memory is taken, that names who has no more: a folder's files.
+  std::int64_t most = limits::kMostParameters;
+  std::string source = "parameters";
 };
 
 class Parameters {

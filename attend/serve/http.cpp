@@ -16,6 +16,7 @@
 #include <exception>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -202,9 +203,14 @@ HttpServer::HttpServer(HttpOptions options, Handler handler)
 
 HttpServer::~HttpServer() { ::close(listener_); }
 
+// The caller is one of the workers, so that there is one even where the system gives no thread.
 void HttpServer::run(const std::function<bool()>& stop) {
   std::vector<std::jthread> workers;
-  for (int i = 0; i < options_.workers; ++i) workers.emplace_back([&] { work(stop); });
+  try {
+    for (int i = 1; i < options_.workers; ++i) workers.emplace_back([&] { work(stop); });
+  } catch (const std::system_error&) {
+  }
+  work(stop);
 }
 
 void HttpServer::work(const std::function<bool()>& stop) const {

@@ -10,6 +10,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/unicode.h"
+#include "attend/models/config_checks.h"
 
 namespace attend::tasks {
 
@@ -160,9 +161,12 @@ EncoderText EncoderReader::shortened(const EncoderText& text, EncoderText::Range
 
 EncoderText EncoderReader::cut(EncoderText text, std::int64_t number, const EncoderBatching& batching) const {
   const auto limit = static_cast<std::size_t>(longest());
-  if (text.ids.empty())
-    text.ids = {static_cast<std::int32_t>(std::max<std::int64_t>(config_.start, 0))}, text.types = {0},
-    text.tokens = {""}, text.offsets = {{}}, text.second = {1, 1};
+  if (text.ids.empty()) {
+    const std::int64_t start = std::max<std::int64_t>(config_.start, 0);
+    models::check_token_used(command_, "bos_token_id of config.json", start, config_.vocabulary);
+    text.ids = {static_cast<std::int32_t>(start)}, text.types = {0}, text.tokens = {""}, text.offsets = {{}};
+    text.second = {1, 1};
+  }
   if (text.ids.size() <= limit) return text;
   EncoderText::Range first = text.first, second = text.second;
   std::size_t over = text.ids.size() - limit;

@@ -7,6 +7,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
+#include "attend/models/config_checks.h"
 #include "attend/models/gpt2_decoder.h"
 
 namespace attend::tasks {
@@ -56,7 +57,10 @@ Generator::Generator(const std::filesystem::path& folder, Backend& backend, cons
 std::vector<std::int32_t> Generator::read_prompt(std::string_view prompt) const {
   std::vector<std::int32_t> ids = tokenizer_.encode_ids(prompt);
   const models::GPT2Config& config = model_.body().config();
-  if (ids.empty()) ids.push_back(static_cast<std::int32_t>(config.start));
+  if (ids.empty()) {
+    models::check_token_used("generate", "bos_token_id of config.json", config.start, config.vocabulary);
+    ids.push_back(static_cast<std::int32_t>(config.start));
+  }
   check(static_cast<std::int64_t>(ids.size()) < config.max_length,
         "generate: the prompt has {} tokens, and the model reads no more than {}", ids.size(), config.max_length);
   return ids;

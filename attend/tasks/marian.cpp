@@ -5,6 +5,8 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
 
 namespace attend::tasks {
 
@@ -89,7 +91,8 @@ models::TransformerConfig marian_config(const Json& config, std::string_view wha
                                    .output_bias = true,
                                    .decoder_heads = number("decoder_attention_heads"),
                                    .decoder_hidden = number("decoder_ffn_dim")};
-  check_config(result);
+  models::check_within(what, "vocab_size", result.vocabulary, 1, limits::kLargestVocabulary);
+  check_config(result, what);
   return result;
 }
 

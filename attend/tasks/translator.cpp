@@ -7,6 +7,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/base/paths.h"
 #include "attend/base/unicode.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/model_file.h"
@@ -268,12 +269,11 @@ LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const Js
 std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,
                                                   const nn::ModelFormat& format) {
   const auto has = [&](const char* file) {
-    check(std::filesystem::exists(folder / file), "model: {} is not a translator's folder: it has no {}",
-          folder.string(), file);
+    check(path_exists(folder / file), "model: {} is not a translator's folder: it has no {}", folder.string(), file);
   };
   has("config.json");
   if (!is_marian(read_json(folder / "config.json"))) has("tokenizer.json");
-  if (!std::filesystem::exists(folder / "model.safetensors")) fail_without_weights(folder);
+  if (!path_exists(folder / "model.safetensors")) fail_without_weights(folder);
   return std::make_unique<LoadedTranslator>(folder, backend, format);
 }
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "attend/base/limits.h"
 #include "attend/base/unicode.h"
 #include "attend/text/json_view.h"
 
 namespace attend {
 
 namespace {
-
-constexpr std::size_t kLongestToken = 1 << 12;  // looking for one takes at most so many steps a byte
 
 bool starts_with(std::string_view text, std::uint8_t property) {
   std::size_t at = 0;
@@ -21,6 +20,12 @@ std::size_t last_character(std::string_view text) {
   std::size_t at = text.size() - 1;
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
   return at;
+}
+
+// Looking for a token takes at most so many steps a byte.
+void check_length(const JsonView& item, std::string_view text) {
+  if (text.size() > limits::kLongestToken)
+    item.complain("is longer than {} bytes (kLongestToken in attend/base/limits.h)", limits::kLongestToken);
 }
 
 bool ends_with(std::string_view text, std::uint8_t property) {
@@ -79,7 +84,7 @@ AddedTokens::AddedTokens(const JsonView& json, const Vocabulary& vocabulary,
     token.single_word = item.boolean("single_word", false);
     token.lstrip = item.boolean("lstrip", false);
     token.rstrip = item.boolean("rstrip", false);
-    if (token.content.size() > kLongestToken) item.complain("is longer than {} bytes", kLongestToken);
+    check_length(item, token.content);
     if (token.content.empty()) continue;
     const auto known = vocabulary.find(token.content);
     if (known && *known != token.id)
@@ -95,6 +100,7 @@ AddedTokens::AddedTokens(const JsonView& json, const Vocabulary& vocabulary,
       continue;
     }
     std::string form = normalize(added.content);
+    check_length(item, form);
     normalized.push_back({form, &added});
     if (form != added.content) normalized_forms_[added.id] = std::move(form);
   }

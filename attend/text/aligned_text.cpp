@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "attend/base/error.h"
 #include "attend/base/unicode.h"
 
 namespace attend {
@@ -21,7 +20,8 @@ std::string to_utf8(std::u32string_view characters) {
   return text;
 }
 
-AlignedText::AlignedText(std::string_view text, std::uint32_t first) : characters_(to_characters(text)) {
+AlignedText::AlignedText(std::string_view text, std::uint32_t first, TextBudget& budget)
+    : characters_(to_characters(text)), budget_(&budget) {
   original_ = characters_.size();
   spans_.resize(characters_.size());
   for (std::size_t i = 0; i < spans_.size(); ++i) {
@@ -30,16 +30,14 @@ AlignedText::AlignedText(std::string_view text, std::uint32_t first) : character
   }
 }
 
-void check_growth(std::size_t now, std::size_t before) {
-  check(now / 64 <= before + 1024, "encode: the tokenizer makes {} characters or more of {}", now, before);
-}
-
 void AlignedText::assign(std::u32string characters, std::vector<Span> spans) {
+  check_growth(characters.size(), original_);
   characters_ = std::move(characters);
   spans_ = std::move(spans);
 }
 
 void AlignedText::transform(const std::vector<ChangedCharacter>& changes, std::size_t dropped) {
+  check_growth(changes.size(), original_);
   std::u32string characters;
   std::vector<Span> spans;
   characters.reserve(changes.size());
@@ -72,6 +70,7 @@ void AlignedText::filter(const std::function<bool(char32_t)>& keep) {
 
 void AlignedText::prepend(std::u32string_view text) {
   if (empty()) return;
+  check_growth(characters_.size() + text.size(), original_);
   spans_.insert(spans_.begin(), text.size(), spans_[0]);
   characters_.insert(0, text);
 }

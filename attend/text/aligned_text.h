@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/text/text_budget.h"
+
 namespace attend {
 
 // Characters [begin, end) of the original text.
@@ -24,14 +26,17 @@ struct ChangedCharacter {
 
 class AlignedText {
  public:
-  // text is well-formed UTF-8 whose first character is number first of the original.
-  AlignedText(std::string_view text, std::uint32_t first);
+  // text is well-formed UTF-8 whose first character is number first of the original. The budget, of the whole text,
+  // must outlive this.
+  AlignedText(std::string_view text, std::uint32_t first, TextBudget& budget);
 
   const std::u32string& characters() const { return characters_; }
   const std::vector<Span>& spans() const { return spans_; }
   bool empty() const { return characters_.empty(); }
+  TextBudget& budget() const { return *budget_; }
 
-  // A new text with the original characters of each of its own.
+  // All that follow throw Error when the text grows beyond all measure (check_growth). A new text with the original
+  // characters of each of its own.
   void assign(std::u32string characters, std::vector<Span> spans);
   // Replaces the whole text; dropped characters at the very start stand for nothing. An added character has the span
   // of the one before it.
@@ -39,8 +44,7 @@ class AlignedText {
   void filter(const std::function<bool(char32_t)>& keep);
   // Puts text in front; it has the span of what was first. Nothing happens to empty text.
   void prepend(std::u32string_view text);
-  // Replaces each occurrence of pattern; what comes instead has the span of the last character replaced. Throws Error
-  // when the text grows beyond all measure (check_growth).
+  // Replaces each occurrence of pattern; what comes instead has the span of the last character replaced.
   void replace(std::u32string_view pattern, std::u32string_view content);
   // The same for ranges of characters, in order, none of them empty.
   struct Range {
@@ -52,11 +56,8 @@ class AlignedText {
   std::u32string characters_;
   std::vector<Span> spans_;  // one for each character
   std::size_t original_;     // how many there were
+  TextBudget* budget_;
 };
-
-// A few rules that each make one character many could fill any memory: text may become 64 times as long, and more only
-// if it is short.
-void check_growth(std::size_t now, std::size_t before);
 
 // Well-formed UTF-8 as characters, and back.
 std::u32string to_characters(std::string_view text);

@@ -93,13 +93,14 @@ void BertNormalizer::apply(AlignedText& text) const {
 std::string BertNormalizer::one(char32_t c) const {
   std::string bytes;
   append_utf8(bytes, c);
-  AlignedText text(bytes, 0);
+  TextBudget budget(bytes.size());
+  AlignedText text(bytes, 0, budget);
   apply(text);
   return to_utf8(text.characters());
 }
 
 // Each step looks at one character alone, but for the order of marks.
-void BertNormalizer::apply_bytes(std::string& text) const {
+void BertNormalizer::apply_bytes(std::string& text, TextBudget& budget) const {
   std::string out;
   out.reserve(text.size() + text.size() / 8);
   for (std::size_t at = 0; at < text.size();) {
@@ -111,7 +112,7 @@ void BertNormalizer::apply_bytes(std::string& text) const {
       continue;
     }
     const char32_t c = next_character(text, at);
-    if (is_ordered_mark(c)) return Normalizer::apply_bytes(text);
+    if (is_ordered_mark(c)) return Normalizer::apply_bytes(text, budget);
     out += c < small_.size() ? small_[c] : one(c);
   }
   text = std::move(out);

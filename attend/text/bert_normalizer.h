@@ -14,7 +14,7 @@ class BertNormalizer : public Normalizer {
  public:
   explicit BertNormalizer(const JsonView& json);
   void apply(AlignedText& text) const override;
-  void apply_bytes(std::string& text) const override;
+  void apply_bytes(std::string& text, TextBudget& budget) const override;
 
  private:
   static void clean(AlignedText& text);

@@ -1,5 +1,6 @@
 #include "attend/text/bpe.h"
 
+#include "attend/base/limits.h"
 #include "attend/base/unicode.h"
 #include "attend/text/byte_level.h"
 #include "attend/text/json_view.h"
@@ -11,6 +12,11 @@ Bpe::Bpe(const JsonView& json) {
     if (!dropout->value().is_number() || dropout->value().get<double>() != 0) dropout->complain("is not supported");
   prefix_ = json.text("continuing_subword_prefix", "");
   suffix_ = json.text("end_of_word_suffix", "");
+  // Both are put to every character of a text.
+  for (const std::string* part : {&prefix_, &suffix_})
+    if (part->size() > limits::kLongestToken)
+      json.complain("has a prefix or suffix longer than {} bytes (kLongestToken in attend/base/limits.h)",
+                    limits::kLongestToken);
   fuse_unknown_ = json.boolean("fuse_unk", false);
   byte_fallback_ = json.boolean("byte_fallback", false);
   whole_words_first_ = json.boolean("ignore_merges", false);

@@ -5,26 +5,38 @@
 #include <utility>
 
 #include "attend/base/unicode.h"
-#include "attend/text/aligned_text.h"
 #include "attend/text/byte_level.h"
 #include "attend/text/json_view.h"
 #include "attend/text/pattern.h"
+#include "attend/text/text_budget.h"
 
 namespace attend {
 
 namespace {
 
-void replace_all(std::string& text, std::string_view pattern, std::string_view content) {
+// `made` is how much has been written of `before` bytes, with other texts: it may not grow beyond all measure.
+struct Growth {
+  std::size_t before = 0, made = 0;
+  void add(std::size_t bytes) { check_growth(made += bytes, before); }
+};
+
+void replace_all(std::string& text, std::string_view pattern, std::string_view content, Growth& growth) {
   std::size_t at = pattern.empty() ? text.npos : text.find(pattern);
   if (at == text.npos) return;
   std::string out;
   std::size_t done = 0;
   for (; at != text.npos; at = text.find(pattern, done)) {
     out.append(text, done, at - done).append(content);
-    check_growth(out.size(), text.size());
+    growth.add(content.size());
     done = at + pattern.size();
   }
   text = out.append(text, done);
+}
+
+// For content that is no longer than the pattern.
+void replace_all(std::string& text, std::string_view pattern, std::string_view content) {
+  Growth growth{text.size()};
+  replace_all(text, pattern, content, growth);
 }
 
 std::size_t size_of(const std::vector<std::string>& tokens) {
@@ -185,19 +197,24 @@ class ReplaceDecoder : public Decoder {
       regex_.emplace(read_pattern(*regex));
     } else {
       pattern_ = pattern["String"].text();
+      if (pattern_.size() > limits::kLongestFixedPattern)
+        pattern["String"].complain("is longer than {} bytes (kLongestFixedPattern in attend/base/limits.h)",
+                                   limits::kLongestFixedPattern);
     }
   }
   std::vector<std::string> apply(std::vector<std::string> tokens) const override {
+    Growth growth{size_of(tokens)};
+    TextBudget budget(growth.before);
     for (std::string& token : tokens) {
       if (!regex_) {
-        replace_all(token, pattern_, content_);
+        replace_all(token, pattern_, content_, growth);
         continue;
       }
       std::string out;
       std::size_t at = 0;
-      for (const auto& [begin, end] : regex_->find_all(token)) {
+      for (const auto& [begin, end] : regex_->find_all(token, budget.steps)) {
         out.append(token, at, begin - at).append(content_);
-        check_growth(out.size(), token.size());
+        growth.add(content_.size());
         at = end;
       }
       token = out.append(token, at);

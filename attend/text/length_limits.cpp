@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
 #include "attend/text/json_view.h"
 
 namespace attend {
 
 namespace {
-
-constexpr std::int64_t kLongest = 1 << 20;  // a padded text; a hostile file shall not ask for more
 
 bool is_left(const JsonView& json) {
   const std::string side = json.text("direction", "Right");
@@ -77,19 +76,33 @@ void Truncation::apply(std::vector<Encoding>& texts, std::size_t added) const {
   }
 }
 
+namespace {
+
+std::size_t padded_length(const JsonView& json) {
+  const std::int64_t length = json.integer(0, INT64_MAX);
+  if (length > limits::kLongestPadding)
+    json.complain("must be from 0 to {} (kLongestPadding in attend/base/limits.h)", limits::kLongestPadding);
+  return static_cast<std::size_t>(length);
+}
+
+}  // namespace
+
 Padding::Padding(const JsonView& json)
     : id_(static_cast<TokenId>(json["pad_id"].integer(0, kLargestTokenId))),
       type_(static_cast<std::int32_t>(json["pad_type_id"].integer(0, kLargestTokenId))),
       token_(json["pad_token"].text()),
       left_(is_left(json)) {
+  if (token_.size() > limits::kLongestToken)
+    json["pad_token"].complain("is longer than {} bytes (kLongestToken in attend/base/limits.h)",
+                               limits::kLongestToken);
   const JsonView strategy = json["strategy"];
   if (!strategy.is_string()) {
-    length_ = static_cast<std::size_t>(strategy["Fixed"].integer(0, kLongest));
+    length_ = padded_length(strategy["Fixed"]);
   } else if (strategy.text() != "BatchLongest") {
     strategy.complain("is {}, which is not supported", shown(strategy.text()));
   }
   if (const auto multiple = json.find("pad_to_multiple_of"))
-    multiple_of_ = std::max<std::size_t>(static_cast<std::size_t>(multiple->integer(0, kLongest)), 1);
+    multiple_of_ = std::max<std::size_t>(padded_length(*multiple), 1);
 }
 
 void Padding::apply(Encoding& encoding) const {

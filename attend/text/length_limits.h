@@ -30,8 +30,7 @@ class Padding {
  public:
   explicit Padding(const JsonView& json);
   void apply(Encoding& encoding) const;
-  // Above every id it puts in; 0 when it puts in none.
-  TokenId id_limit() const { return length_ > 0 || multiple_of_ > 1 ? id_ + 1 : 0; }
+  TokenId id() const { return id_; }
 
  private:
   std::size_t length_ = 0, multiple_of_ = 1;  // 0: as long as it is

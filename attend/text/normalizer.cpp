@@ -28,11 +28,10 @@ class SequenceNormalizer : public Normalizer {
   void apply(AlignedText& text) const override {
     for (const auto& part : parts_) part->apply(text);
   }
-  void apply_bytes(std::string& text) const override {
-    const std::size_t before = text.size();
+  void apply_bytes(std::string& text, TextBudget& budget) const override {
     for (const auto& part : parts_) {
-      part->apply_bytes(text);
-      check_growth(text.size(), before);
+      part->apply_bytes(text, budget);
+      check_growth(text.size(), budget.original);
     }
   }
 
@@ -50,8 +49,8 @@ class UnicodeForm : public Normalizer {
       return;
     }
   }
-  void apply_bytes(std::string& text) const override {
-    if (!is_ascii(text)) Normalizer::apply_bytes(text);
+  void apply_bytes(std::string& text, TextBudget& budget) const override {
+    if (!is_ascii(text)) Normalizer::apply_bytes(text, budget);
   }
 
  private:
@@ -61,8 +60,8 @@ class UnicodeForm : public Normalizer {
 class Lowercase : public Normalizer {
  public:
   void apply(AlignedText& text) const override { lower_text(text); }
-  void apply_bytes(std::string& text) const override {
-    if (!is_ascii(text)) return Normalizer::apply_bytes(text);
+  void apply_bytes(std::string& text, TextBudget& budget) const override {
+    if (!is_ascii(text)) return Normalizer::apply_bytes(text, budget);
     for (char& c : text)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
@@ -73,8 +72,8 @@ class StripAccents : public Normalizer {
   void apply(AlignedText& text) const override {
     text.filter([](char32_t c) { return !has_property(c, Property::mark); });
   }
-  void apply_bytes(std::string& text) const override {
-    if (!is_ascii(text)) Normalizer::apply_bytes(text);
+  void apply_bytes(std::string& text, TextBudget& budget) const override {
+    if (!is_ascii(text)) Normalizer::apply_bytes(text, budget);
   }
 };
 
@@ -102,8 +101,10 @@ class Prepend : public Normalizer {
  public:
   explicit Prepend(const JsonView& json) : bytes_(json["prepend"].text()), text_(to_characters(bytes_)) {}
   void apply(AlignedText& text) const override { text.prepend(text_); }
-  void apply_bytes(std::string& text) const override {
-    if (!text.empty()) text.insert(0, bytes_);
+  void apply_bytes(std::string& text, TextBudget& budget) const override {
+    if (text.empty()) return;
+    check_growth(text.size() + bytes_.size(), budget.original);
+    text.insert(0, bytes_);
   }
 
  private:
@@ -120,6 +121,9 @@ class ReplaceNormalizer : public Normalizer {
     } else {
       bytes_ = pattern["String"].text();
       pattern_ = to_characters(bytes_);
+      if (bytes_.size() > limits::kLongestFixedPattern)
+        pattern["String"].complain("is longer than {} bytes (kLongestFixedPattern in attend/base/limits.h)",
+                                   limits::kLongestFixedPattern);
     }
   }
   void apply(AlignedText& text) const override {
@@ -127,7 +131,7 @@ class ReplaceNormalizer : public Normalizer {
     const std::string bytes = to_utf8(text.characters());
     std::vector<AlignedText::Range> ranges;
     std::size_t at = 0, character = 0;  // so far
-    for (const auto& [begin, end] : regex_->find_all(bytes)) {
+    for (const auto& [begin, end] : regex_->find_all(bytes, text.budget().steps)) {
       character += count_characters(std::string_view(bytes).substr(at, begin - at));
       const std::size_t first = character;
       character += count_characters(std::string_view(bytes).substr(begin, end - begin));
@@ -136,8 +140,8 @@ class ReplaceNormalizer : public Normalizer {
     }
     text.replace(ranges, content_);
   }
-  void apply_bytes(std::string& text) const override {
-    if (regex_ || text.find(bytes_) != text.npos) Normalizer::apply_bytes(text);
+  void apply_bytes(std::string& text, TextBudget& budget) const override {
+    if (regex_ || text.find(bytes_) != text.npos) Normalizer::apply_bytes(text, budget);
   }
 
  private:
@@ -179,13 +183,13 @@ class ByteLevelNormalizer : public Normalizer {
     }
     text.transform(changes);
   }
-  void apply_bytes(std::string& text) const override { text = to_byte_characters(text); }
+  void apply_bytes(std::string& text, TextBudget&) const override { text = to_byte_characters(text); }
 };
 
 }  // namespace
 
-void Normalizer::apply_bytes(std::string& text) const {
-  AlignedText aligned(text, 0);
+void Normalizer::apply_bytes(std::string& text, TextBudget& budget) const {
+  AlignedText aligned(text, 0, budget);
   apply(aligned);
   text = to_utf8(aligned.characters());
 }

@@ -17,7 +17,7 @@ class Normalizer {
   virtual void apply(AlignedText& text) const = 0;
   // The same for UTF-8 of which nobody wants to know where it came from. The text that most lines are, ASCII, is often
   // much quicker this way.
-  virtual void apply_bytes(std::string& text) const;
+  virtual void apply_bytes(std::string& text, TextBudget& budget) const;
 };
 
 std::unique_ptr<Normalizer> make_normalizer(const JsonView& json);

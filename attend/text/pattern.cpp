@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
 #include "attend/base/unicode.h"
 #include "attend/text/json_view.h"
 
@@ -36,8 +37,19 @@ Pattern read_pattern(const JsonView& json) {
 
 struct Pattern::Search {
   std::string_view text;
-  std::uint64_t steps;  // left
+  std::uint64_t& steps;  // left
 };
+
+namespace {
+
+[[noreturn]] void fail_slow() {
+  fail(
+      "encode: the tokenizer's pattern takes too long on this text: more than {} steps a byte (kPatternStepsPerByte "
+      "in attend/base/limits.h)",
+      limits::kPatternStepsPerByte);
+}
+
+}  // namespace
 
 // Where the match ends that begins at `at`, if there is one.
 std::optional<std::size_t> Pattern::run(Search& search, std::uint32_t step, std::size_t at) const {
@@ -47,8 +59,10 @@ std::optional<std::size_t> Pattern::run(Search& search, std::uint32_t step, std:
   };
   std::vector<State> later;  // what to try when this way leads nowhere
   while (true) {
-    check(search.steps-- > 0, "encode: the tokenizer's pattern takes too long on this text");
     const Step now = steps_[step];
+    const std::uint64_t cost = now.op == Op::one ? sets_[now.x].cost : 1;
+    if (search.steps < cost) fail_slow();
+    search.steps -= cost;
     bool fits = true;
     switch (now.op) {
       case Op::match:
@@ -61,6 +75,9 @@ std::optional<std::size_t> Pattern::run(Search& search, std::uint32_t step, std:
         step = now.x;
         break;
       case Op::split:
+        check(later.size() < limits::kMostWays,
+              "encode: the tokenizer's pattern has more than {} ways to match (kMostWays in attend/base/limits.h)",
+              limits::kMostWays);
         later.push_back({now.y, at});
         step = now.x;
         break;
@@ -93,9 +110,9 @@ std::optional<std::size_t> Pattern::run(Search& search, std::uint32_t step, std:
   }
 }
 
-std::vector<Pattern::Found> Pattern::find_all(std::string_view text) const {
+std::vector<Pattern::Found> Pattern::find_all(std::string_view text, std::uint64_t& steps) const {
   std::vector<Found> all;
-  Search search = {text, 1000000 + 500 * static_cast<std::uint64_t>(text.size())};
+  Search search = {text, steps};
   for (std::size_t at = 0; at < text.size();) {
     const auto end = run(search, 0, at);
     if (end && *end > at) {

@@ -1,7 +1,7 @@
 // Regular expressions as tokenizer.json's Split and Replace use them: characters, classes ([..], \s \w \d \p{L} and
 // such), groups, alternatives, greedy, lazy and possessive repetition, anchors, and looking ahead. The first way that
 // fits wins, as in Perl. Backtracking, so a pattern could be made to take for ever: a search stops with an Error when
-// it has taken far more steps than the text has bytes.
+// it has taken far more steps than the text has bytes (limits::kPatternStepsPerByte).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ class Pattern {
   struct Found {
     std::size_t begin = 0, end = 0;
   };
-  // All matches in well-formed UTF-8, from left to right; empty ones are left out.
-  std::vector<Found> find_all(std::string_view text) const;
+  // All matches in well-formed UTF-8, from left to right; empty ones are left out. Takes what it costs off steps, and
+  // throws Error when they are spent (TextBudget).
+  std::vector<Found> find_all(std::string_view text, std::uint64_t& steps) const;
 
   // The parts, for pattern_compiler.cpp.
   struct Item {
@@ -32,6 +33,7 @@ class Pattern {
   struct Set {
     std::vector<Item> items = {};
     bool negated = false, folds_case = false;
+    std::uint32_t cost = 1;  // steps that a look costs: more in a long list
     bool has(char32_t c) const;
   };
   enum class Op : std::uint8_t { one, split, jump, match, ahead, not_ahead, atomic, start, end };

@@ -5,6 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/base/limits.h"
 #include "attend/base/unicode.h"
 #include "attend/text/aligned_text.h"
 #include "attend/text/pattern.h"
@@ -24,20 +25,27 @@ struct Node {
   std::vector<std::unique_ptr<Node>> parts = {};
   std::uint32_t least = 0, most = 0;  // of a repeat; most 0 is any number
   bool lazy = false, possessive = false;
+  bool may_be_empty = true;  // kept right by finish(), so that nobody walks the tree for it
+  std::int64_t number = -1;  // of a set that is among the pattern's already
 
-  bool may_be_empty() const {
-    const auto empty = [](const auto& part) { return part->may_be_empty(); };
-    if (kind == Kind::set) return false;
-    if (kind == Kind::either) return std::ranges::any_of(parts, empty);
-    if (kind == Kind::repeat) return least == 0 || parts[0]->may_be_empty();
-    return kind != Kind::sequence || std::ranges::all_of(parts, empty);
+  // When all parts are there.
+  void finish() {
+    const auto empty = [](const auto& part) { return part->may_be_empty; };
+    if (kind == Kind::set) may_be_empty = false;
+    if (kind == Kind::either) may_be_empty = std::ranges::any_of(parts, empty);
+    if (kind == Kind::repeat) may_be_empty = least == 0 || parts[0]->may_be_empty;
+    if (kind == Kind::sequence) may_be_empty = std::ranges::all_of(parts, empty);
   }
 };
 using NodePtr = std::unique_ptr<Node>;
 
 class Parser {
  public:
-  explicit Parser(std::string_view regex) : name_(shown(regex)), text_(to_characters(regex)) {}
+  explicit Parser(std::string_view regex) : name_(shown(regex)), text_(to_characters(regex)) {
+    check(regex.size() <= limits::kLongestPattern,
+          "the pattern {} is {} bytes long; the most is {} (kLongestPattern in attend/base/limits.h)", name_,
+          regex.size(), limits::kLongestPattern);
+  }
 
   NodePtr parse() {
     NodePtr node = either(0);
@@ -46,9 +54,12 @@ class Parser {
   }
 
  private:
-  static constexpr int kDeepest = 32;
-
   [[noreturn]] void wrong(const char* what) const { fail("the pattern {} {}", name_, what); }
+  void check_depth(int depth) const {
+    check(depth <= limits::kDeepestPattern,
+          "the pattern {} is nested more than {} deep (kDeepestPattern in attend/base/limits.h)", name_,
+          limits::kDeepestPattern);
+  }
   bool more() const { return at_ < text_.size(); }
   bool take(char32_t c) {
     if (!more() || text_[at_] != c) return false;
@@ -67,12 +78,13 @@ class Parser {
   }
 
   NodePtr either(int depth) {
-    if (depth > kDeepest) wrong("is nested too deeply");
+    check_depth(depth);
     NodePtr node = make(Node::Kind::either);
     const bool folds = folds_case_;
     do node->parts.push_back(sequence(depth));
     while (take(U'|'));
     folds_case_ = folds;
+    node->finish();
     return node;
   }
 
@@ -84,11 +96,13 @@ class Parser {
       } else {
         folds_case_ = true;
       }
+    node->finish();
     return node;
   }
 
   NodePtr repeated(NodePtr part) {
-    while (more()) {
+    for (int depth = 0; more(); ++depth) {
+      check_depth(depth);
       NodePtr node = make(Node::Kind::repeat);
       if (take(U'?')) {
         node->most = 1;
@@ -97,10 +111,11 @@ class Parser {
       } else if (!take(U'*') && !counts(*node)) {
         break;
       }
-      if (part->may_be_empty()) wrong("repeats what may be empty, which is not supported");
+      if (part->may_be_empty) wrong("repeats what may be empty, which is not supported");
       node->lazy = take(U'?');
       node->possessive = !node->lazy && take(U'+');
       node->parts.push_back(std::move(part));
+      node->finish();
       part = std::move(node);
     }
     return part;
@@ -148,6 +163,8 @@ class Parser {
       if (c == '*' || c == '+' || c == '?') wrong("repeats nothing");
       node->set.items.push_back({.first = c, .last = c});
     }
+    node->set.cost = 1 + static_cast<std::uint32_t>(node->set.items.size() / 8);
+    node->finish();
     return node;
   }
 
@@ -167,6 +184,7 @@ class Parser {
     node->parts.push_back(either(depth + 1));
     folds_case_ = folds;
     if (!take(U')')) wrong("has a ( too many");
+    node->finish();
     return node;
   }
 
@@ -277,11 +295,14 @@ class Compiler {
  public:
   Compiler(std::vector<Set>& sets, std::vector<Step>& steps) : sets_(sets), steps_(steps) {}
 
-  void emit(const Node& node) {
+  void emit(Node& node) {
     switch (node.kind) {
       case Node::Kind::set:
-        add({Op::one, static_cast<std::uint32_t>(sets_.size())});
-        sets_.push_back(node.set);
+        if (node.number < 0) {  // a repetition comes here again
+          node.number = static_cast<std::int64_t>(sets_.size());
+          sets_.push_back(node.set);
+        }
+        add({Op::one, static_cast<std::uint32_t>(node.number)});
         break;
       case Node::Kind::sequence:
         for (const auto& part : node.parts) emit(*part);
@@ -308,7 +329,8 @@ class Compiler {
   }
 
   std::uint32_t add(Step step) {
-    check(steps_.size() < 20000, "the pattern is too long");
+    check(steps_.size() < limits::kLargestPattern,
+          "the pattern has more than {} steps (kLargestPattern in attend/base/limits.h)", limits::kLargestPattern);
     steps_.push_back(step);
     return next() - 1;
   }
@@ -324,7 +346,7 @@ class Compiler {
     steps_[at].x = next();
   }
 
-  void emit_either(const Node& node) {
+  void emit_either(Node& node) {
     std::vector<std::uint32_t> ends;
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
       const bool last = i + 1 == node.parts.size();
@@ -338,12 +360,12 @@ class Compiler {
     for (const std::uint32_t end : ends) steps_[end].x = next();
   }
 
-  void emit_repeat(const Node& node) {
+  void emit_repeat(Node& node) {
     if (node.possessive) return emit_inside({Op::atomic}, [&] { emit_times(node); });
     emit_times(node);
   }
 
-  void emit_times(const Node& node) {
+  void emit_times(Node& node) {
     const auto set = [&](std::uint32_t split, std::uint32_t body, std::uint32_t out) {
       steps_[split].x = node.lazy ? out : body;
       steps_[split].y = node.lazy ? body : out;

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "attend/base/limits.h"
 #include "attend/base/unicode.h"
 #include "attend/text/byte_level.h"
 #include "attend/text/json_view.h"
@@ -17,11 +18,17 @@ struct SpecialToken {
   TokenId id = 0;
 };
 
+SpecialToken special_token(const JsonView& text, const JsonView& id) {
+  if (text.text().size() > limits::kLongestToken)
+    text.complain("is longer than {} bytes (kLongestToken in attend/base/limits.h)", limits::kLongestToken);
+  return {text.text(), static_cast<TokenId>(id.integer(0, kLargestTokenId))};
+}
+
 // ["</s>", 2]
 SpecialToken special_token(const JsonView& json) {
   const std::vector<JsonView> items = json.items();
   if (items.size() != 2) json.complain("must be a token and its id");
-  return {items[0].text(), static_cast<TokenId>(items[1].integer(0, kLargestTokenId))};
+  return special_token(items[0], items[1]);
 }
 
 void put(Encoding& encoding, std::size_t at, const SpecialToken& special, std::int32_t type) {
@@ -140,8 +147,9 @@ class Template : public PostProcessor {
   void read_special(const JsonView& json, const std::string& name) {
     const std::vector<JsonView> ids = json["ids"].items(), tokens = json["tokens"].items();
     if (ids.size() != tokens.size()) json.complain("has {} ids but {} tokens", ids.size(), tokens.size());
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      specials_[name].push_back({tokens[i].text(), static_cast<TokenId>(ids[i].integer(0, kLargestTokenId))});
+    if (ids.size() > limits::kMostSpecialTokens)
+      json.complain("has more than {} tokens (kMostSpecialTokens in attend/base/limits.h)", limits::kMostSpecialTokens);
+    for (std::size_t i = 0; i < ids.size(); ++i) specials_[name].push_back(special_token(tokens[i], ids[i]));
   }
 
   std::vector<TemplatePiece> read_pieces(const JsonView& json, int texts) const {

@@ -182,24 +182,29 @@ class Split : public PreTokenizer {
     } else {
       pattern_ = pattern["String"].text();
       if (pattern_.empty()) pattern.complain("is empty");
+      if (pattern_.size() > limits::kLongestFixedPattern)
+        pattern["String"].complain("is longer than {} bytes (kLongestFixedPattern in attend/base/limits.h)",
+                                   limits::kLongestFixedPattern);
     }
   }
 
   void apply(SplitText& text) const override {
     if (gpt2_) return split_gpt2(text);
+    TextBudget own(text.text.size());
+    std::uint64_t& steps = text.budget ? text.budget->steps : own.steps;
     split_words(
-        text, [this](std::string_view word, std::vector<Match>& matches) { find(word, matches); }, behavior_);
+        text, [&](std::string_view word, std::vector<Match>& matches) { find(word, steps, matches); }, behavior_);
   }
 
  private:
-  void find(std::string_view word, std::vector<Match>& matches) const {
+  void find(std::string_view word, std::uint64_t& steps, std::vector<Match>& matches) const {
     const auto add = [&](std::size_t begin, std::size_t end, bool matched) {
       if (begin < end)
         matches.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), matched != invert_});
     };
     std::size_t at = 0;
     if (regex_) {
-      for (const auto& [begin, end] : regex_->find_all(word)) {
+      for (const auto& [begin, end] : regex_->find_all(word, steps)) {
         add(at, begin, false);
         add(begin, end, true);
         at = end;

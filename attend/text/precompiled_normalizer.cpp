@@ -72,6 +72,7 @@ void PrecompiledNormalizer::apply(AlignedText& text) const {
   // `old` characters become a replacement: extra ones are added, missing ones belong to the last one there is.
   const auto replace = [&](std::string_view replacement, std::size_t old) {
     const std::u32string becomes = to_characters(replacement);
+    if (becomes.size() > limits::kTextGrowth) check_growth(changes.size() + becomes.size(), all.size());
     for (std::size_t i = 0; i < becomes.size(); ++i) changes.push_back({becomes[i], i < old ? 0 : 1});
     if (becomes.size() >= old) return;
     const std::size_t missing = old - becomes.size();

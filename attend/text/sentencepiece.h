@@ -22,7 +22,7 @@ class SentencePieceNormalizer : public Normalizer {
  public:
   SentencePieceNormalizer(const SentencePieceFile& file, const std::string& what);
   void apply(AlignedText& text) const override;
-  void apply_bytes(std::string& text) const override;
+  void apply_bytes(std::string& text, TextBudget& budget) const override;
 
  private:
   // Bytes [begin, end) of the text that a byte of the result came from.

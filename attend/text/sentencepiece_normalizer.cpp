@@ -53,6 +53,7 @@ std::string SentencePieceNormalizer::normalize(std::string_view text, std::vecto
   for (; at < text.size(); at += static_cast<std::uint32_t>(rule.bytes)) {
     rule = next(text.substr(at));
     std::string_view part = rule.replacement;
+    if (part.size() > limits::kTextGrowth) check_growth(out.size() + part.size(), text.size());
     while (after_space && part.starts_with(' ')) part.remove_prefix(1);
     const Source source = {at, at + static_cast<std::uint32_t>(rule.bytes)};
     for (std::size_t i = 0; i < part.size(); ++i) append(part[i] == ' ' ? space_ : part.substr(i, 1), source);
@@ -65,7 +66,7 @@ std::string SentencePieceNormalizer::normalize(std::string_view text, std::vecto
   return out;
 }
 
-void SentencePieceNormalizer::apply_bytes(std::string& text) const { text = normalize(text, nullptr); }
+void SentencePieceNormalizer::apply_bytes(std::string& text, TextBudget&) const { text = normalize(text, nullptr); }
 
 void SentencePieceNormalizer::apply(AlignedText& text) const {
   std::string bytes;

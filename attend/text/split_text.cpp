@@ -76,6 +76,7 @@ void rewrite_words(SplitText& text, const WordEditor& edit) {
   result.tracked = text.tracked;
   result.byte_level = text.byte_level;
   result.starts_original = text.starts_original;
+  result.budget = text.budget;
   std::vector<std::uint32_t> from;
   for (const WordRange& range : text.words) {
     const auto begin = static_cast<std::uint32_t>(result.text.size());
@@ -85,6 +86,7 @@ void rewrite_words(SplitText& text, const WordEditor& edit) {
       for (std::uint32_t byte : from) result.spans.push_back(text.spans[range.begin + byte]);
     result.words.push_back({begin, static_cast<std::uint32_t>(result.text.size())});
   }
+  if (text.budget) check_growth(result.text.size(), text.budget->original);
   text = std::move(result);
 }
 

@@ -26,6 +26,7 @@ struct SplitText {
   // The bytes stand for GPT-2's printable characters, which are only written out (spell_bytes) when a later step must
   // see them: the model looks bytes up directly.
   bool byte_level = false;
+  TextBudget* budget = nullptr;  // of the whole text; none: one of its own
 
   std::string_view word(WordRange range) const {
     return std::string_view(text).substr(range.begin, range.end - range.begin);
@@ -55,8 +56,9 @@ void split_words(SplitText& text, const MatchFinder& find_matches, SplitBehavior
 // A finder for single characters.
 MatchFinder match_characters(std::function<bool(char32_t)> test);
 
-// Rewrites every word: edit(word, first) appends to out, and for each appended byte names the byte of the word whose
-// place it takes. first is whether the word begins the original text.
+// Throws Error when the text grows beyond all measure (check_growth). Rewrites every word: edit(word, first) appends to
+// out, and for each appended byte names the byte of the word whose place it takes. first is whether the word begins the
+// original text.
 using WordEditor =
     std::function<void(std::string_view word, bool first, std::string& out, std::vector<std::uint32_t>& from)>;
 void rewrite_words(SplitText& text, const WordEditor& edit);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/unicode.h"
 
 namespace attend {
 
@@ -78,7 +79,13 @@ TextReader::TextReader(const std::filesystem::path& path, std::size_t block_byte
 TextReader::~TextReader() = default;
 TextReader::TextReader(TextReader&&) noexcept = default;
 
-std::string_view TextReader::next_block() { return gzip_ ? next_decompressed() : next_mapped(); }
+std::string_view TextReader::next_block() {
+  const std::string_view block = gzip_ ? next_decompressed() : next_mapped();
+  if (!first_) return block;
+  first_ = false;
+  const std::string_view text = without_mark(block);
+  return text.empty() && !block.empty() ? next_block() : text;  // a mark alone is not the end
+}
 
 std::string_view TextReader::next_mapped() {
   const std::string_view rest = file_.text().substr(at_);

@@ -18,7 +18,7 @@ class TextReader {
   TextReader(TextReader&&) noexcept;
 
   // The next whole lines, about block_bytes of them, valid until the next call; nothing at the end. A line that is
-  // longer than a block comes whole.
+  // longer than a block comes whole. A byte order mark at the beginning is left out.
   std::string_view next_block();
 
  private:
@@ -29,6 +29,7 @@ class TextReader {
   std::size_t block_bytes_;
   MappedFile file_;
   std::size_t at_ = 0;
+  bool first_ = true;           // the next block is
   std::unique_ptr<Gzip> gzip_;  // null for a plain file
 };
 

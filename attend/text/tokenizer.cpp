@@ -8,6 +8,7 @@
 #include "attend/base/json.h"
 #include "attend/base/unicode.h"
 #include "attend/text/json_view.h"
+#include "attend/text/steps.h"
 
 namespace attend {
 
@@ -57,7 +58,8 @@ SplitText split_text(const AlignedText& text, bool tracked) {
 SplitText part_of(const SplitText& whole, std::size_t begin, std::size_t length) {
   SplitText part{.text = whole.text.substr(begin, length),
                  .tracked = whole.tracked,
-                 .starts_original = whole.starts_original && begin == 0};
+                 .starts_original = whole.starts_original && begin == 0,
+                 .budget = whole.budget};
   if (whole.tracked)
     part.spans.assign(whole.spans.begin() + static_cast<std::ptrdiff_t>(begin),
                       whole.spans.begin() + static_cast<std::ptrdiff_t>(begin + length));
@@ -73,6 +75,8 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& what) {
 }
 
 Tokenizer::Tokenizer(const JsonView& json) {
+  for (const char* key : {"normalizer", "pre_tokenizer", "post_processor", "decoder"})
+    if (const auto part = json.find(key)) check_steps(*part);
   if (const auto part = json.find("truncation")) truncation_.emplace(*part);
   if (const auto part = json.find("padding")) padding_.emplace(*part);
   model_ = make_model(json["model"]);
@@ -87,14 +91,14 @@ Tokenizer::Tokenizer(const JsonView& json) {
 void Tokenizer::add_tokens(const JsonView& json) {
   const auto normalize = [this](const std::string& content) {
     std::string text = content;
-    if (normalizer_) normalizer_->apply_bytes(text);
+    TextBudget budget(content.size());
+    if (normalizer_) normalizer_->apply_bytes(text, budget);
     return text;
   };
   added_ = AddedTokens(json, model_->vocabulary(), normalize);
 }
 
 void Tokenizer::find_surroundings() {
-  if (padding_) put_limit_ = padding_->id_limit();
   if (!post_processor_) return;
   constexpr TokenId kText = -1;
   const auto probe = [&](std::size_t texts) {
@@ -113,8 +117,8 @@ void Tokenizer::find_surroundings() {
   }
   const std::vector<TokenId> two = probe(2);
   added_to_two_ = two.size() - static_cast<std::size_t>(std::ranges::count(two, kText));
-  for (const auto* ids : {&one, &two})
-    for (TokenId id : *ids) put_limit_ = std::max(put_limit_, id + 1);
+  for (const std::vector<TokenId>* ids : {&one, &two})
+    for (const TokenId id : *ids) largest_around_ = std::max(largest_around_, id);
 }
 
 Encoding Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -159,6 +163,7 @@ Encoding Tokenizer::encode_one(std::string_view text, std::int32_t type, Want wa
   Encoding out;
   std::vector<TextPart> parts;
   added_.raw().split(text, parts);
+  TextBudget budget(text.size());
   std::uint32_t first = 0;  // characters before the part
   for (const TextPart& part : parts) {
     const auto characters =
@@ -170,7 +175,7 @@ Encoding Tokenizer::encode_one(std::string_view text, std::int32_t type, Want wa
         out.offsets.push_back({first, first + characters});
       }
     } else {
-      encode_part(part.text, first, want, out);
+      encode_part(part.text, {first, want}, budget, out);
     }
     first += characters;
   }
@@ -178,21 +183,25 @@ Encoding Tokenizer::encode_one(std::string_view text, std::int32_t type, Want wa
   return out;
 }
 
-void Tokenizer::encode_part(std::string_view part, std::uint32_t first, Want want, Encoding& out) const {
+void Tokenizer::encode_part(std::string_view part, PartOptions options, TextBudget& budget, Encoding& out) const {
+  const auto& [first, want] = options;
   const bool tracked = want == Want::all;
   SplitText split;
   const bool needs_start = pre_tokenizer_ && pre_tokenizer_->asks_for_start();
   if (normalizer_ && !tracked && !needs_start) {
     split = {.text = std::string(part), .starts_original = first == 0};
-    normalizer_->apply_bytes(split.text);
+    normalizer_->apply_bytes(split.text, budget);
     if (!split.text.empty()) split.words.push_back({0, static_cast<std::uint32_t>(split.text.size())});
   } else if (normalizer_) {
-    AlignedText text(part, first);
+    AlignedText text(part, first, budget);
     normalizer_->apply(text);
     split = split_text(text, tracked);
   } else {
     split = split_text(part, first, tracked);
   }
+  split.budget = &budget;
+  budget.made += split.text.size();
+  check_growth(budget.made, budget.original);
   if (added_.normalized().empty()) return encode_words(std::move(split), want, out);
   std::vector<TextPart> parts;
   added_.normalized().split(split.text, parts);
@@ -254,7 +263,8 @@ std::size_t Tokenizer::vocabulary_size() const {
 }
 
 TokenId Tokenizer::id_limit() const {
-  TokenId limit = std::max(model_->vocabulary().largest_id() + 1, put_limit_);
+  TokenId limit = std::max(model_->vocabulary().largest_id(), largest_around_) + 1;
+  if (padding_) limit = std::max(limit, padding_->id() + 1);
   for (const AddedToken& token : added_.tokens()) limit = std::max(limit, token.id + 1);
   return limit;
 }

@@ -79,7 +79,11 @@ class Tokenizer {
   enum class Want : std::uint8_t { ids, all };
   Encoding encode_one(std::string_view text, std::int32_t type, Want want) const;
   // A part without raw added tokens; first is the number of its first character.
-  void encode_part(std::string_view part, std::uint32_t first, Want want, Encoding& out) const;
+  struct PartOptions {
+    std::uint32_t first;  // characters in front of it
+    Want want;
+  };
+  void encode_part(std::string_view part, PartOptions options, TextBudget& budget, Encoding& out) const;
   void encode_words(SplitText text, Want want, Encoding& out) const;
   Encoding finish(std::vector<Encoding> texts, EncodeOptions options) const;
 
@@ -95,7 +99,7 @@ class Tokenizer {
   std::vector<TokenId> before_, behind_;  // what is put around one text
   bool surrounds_ = true;                 // and that is all that happens to it
   std::size_t added_to_one_ = 0, added_to_two_ = 0;
-  TokenId put_limit_ = 0;  // above every id that is put around texts: a file may name one that is no token's
+  TokenId largest_around_ = -1;  // id that the post-processor adds
 };
 
 }  // namespace attend

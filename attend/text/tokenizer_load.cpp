@@ -5,6 +5,7 @@
 #include <memory>
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/paths.h"
 #include "attend/text/json_view.h"
 #include "attend/text/marian.h"
 #include "attend/text/sentencepiece.h"
@@ -48,7 +49,7 @@ Tokenizer Tokenizer::parse_sentencepiece(std::string_view bytes, const std::stri
 
 Tokenizer Tokenizer::load_marian(const fs::path& folder) {
   for (const char* name : {"target.spm", "vocab.json"})
-    check(fs::exists(folder / name), "{}: has source.spm but no {}", folder.string(), name);
+    check(path_exists(folder / name), "{}: has source.spm but no {}", folder.string(), name);
   Tokenizer tokenizer = parse_sentencepiece(read_file(folder / "source.spm"), (folder / "source.spm").string());
   const std::string target = (folder / "target.spm").string(), vocabulary = (folder / "vocab.json").string();
   const Json ids = parse_json(read_file(vocabulary), vocabulary);
@@ -84,14 +85,14 @@ Tokenizer Tokenizer::load(const fs::path& path) {
   const auto from_json = [](const Json& json, const fs::path& file) {
     return Tokenizer(JsonView(json, file.string()));
   };
-  if (fs::is_directory(path)) {
-    if (fs::exists(path / "tokenizer.json")) return load(path / "tokenizer.json");
+  if (is_folder(path)) {
+    if (path_exists(path / "tokenizer.json")) return load(path / "tokenizer.json");
     for (const auto& [vocabulary, merges] : kGpt2Names)
-      if (fs::exists(path / vocabulary) && fs::exists(path / merges)) return load(path / vocabulary);
-    if (fs::exists(path / "vocab.txt")) return load(path / "vocab.txt");
-    if (fs::exists(path / "source.spm")) return load_marian(path);
+      if (path_exists(path / vocabulary) && path_exists(path / merges)) return load(path / vocabulary);
+    if (path_exists(path / "vocab.txt")) return load(path / "vocab.txt");
+    if (path_exists(path / "source.spm")) return load_marian(path);
     for (const char* name : kSentencePieceNames)
-      if (fs::exists(path / name)) return load(path / name);
+      if (path_exists(path / name)) return load(path / name);
     fail(
         "{}: has no tokenizer: neither tokenizer.json, vocab.json with merges.txt, encoder.json with vocab.bpe, "
         "vocab.txt, source.spm with target.spm and vocab.json, spiece.model, sentencepiece.bpe.model nor "
@@ -102,7 +103,7 @@ Tokenizer Tokenizer::load(const fs::path& path) {
   const fs::path folder = path.parent_path();
   for (const auto& [vocabulary, merges] : kGpt2Names) {
     if (name != vocabulary && name != merges) continue;
-    if (name == "vocab.json" && !fs::exists(folder / merges) && fs::exists(folder / "source.spm"))
+    if (name == "vocab.json" && !path_exists(folder / merges) && path_exists(folder / "source.spm"))
       return load_marian(folder);
     return from_json(read_gpt2_files(folder / vocabulary, folder / merges), path);
   }

@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/base/limits.h"
 #include "attend/text/hashing.h"
 #include "attend/text/json_view.h"
 
@@ -30,6 +31,11 @@ void Vocabulary::add(std::string_view token, TokenId id) {
   constexpr std::size_t kGap = 1 << 20;
   if (id < 0 || static_cast<std::size_t>(id) >= 16 * texts_.size() + kGap)
     fail("the token {} has the id {}, far beyond the {} tokens before it", shown(token), id, texts_.size());
+  check(token.size() <= limits::kLongestToken,
+        "the token {} is {} bytes long; the most is {} (kLongestToken in attend/base/limits.h)", shown(token),
+        token.size(), limits::kLongestToken);
+  check(texts_.size() < limits::kMostTokens, "there are more than {} tokens (kMostTokens in attend/base/limits.h)",
+        limits::kMostTokens);
   if (find(token)) fail("the token {} is there twice", shown(token));
   if (this->token(id)) fail("the tokens {} and {} have the same id {}", shown(*this->token(id)), shown(token), id);
   if (slots_.size() < 2 * (texts_.size() + 1)) grow(std::bit_ceil(texts_.size() * 4 + 16));

@@ -10,6 +10,8 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/lines.h"
+#include "attend/base/paths.h"
 #include "attend/base/unicode.h"
 #include "attend/text/json_view.h"
 
@@ -28,13 +30,13 @@ Json read_object(const fs::path& path) {
 // A file that may be there.
 Json read_beside(const fs::path& file, const char* name) {
   const fs::path path = file.parent_path() / name;
-  return fs::exists(path) ? read_object(path) : Json::object();
+  return path_exists(path) ? read_object(path) : Json::object();
 }
 
 // Calls take(line, number) for each line; numbers begin at 0.
 template <class Take>
 void for_each_line(const fs::path& path, const Take& take) {
-  const std::string text = read_file(path);
+  const std::string text = read_text(path);
   if (const auto bad = find_invalid_utf8(text)) fail("{}: is not UTF-8 at byte {}", path.string(), *bad);
   std::string_view rest = text;
   for (std::size_t number = 0; !rest.empty(); ++number) {

@@ -85,7 +85,8 @@ void WordPieceTrainer::cut(std::string_view line, WordTable& words) const {
   for (std::string_view token : kSpecialTokens)
     for (std::size_t at = 0; (at = split.text.find(token, at)) != std::string::npos;)
       split.text.replace(at, token.size(), " ");
-  normalizer_->apply_bytes(split.text);
+  TextBudget budget(line.size());
+  normalizer_->apply_bytes(split.text, budget);
   if (split.text.empty()) return;
   split.words.push_back({0, static_cast<std::uint32_t>(split.text.size())});
   pre_tokenizer_->apply(split);

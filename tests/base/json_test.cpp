@@ -144,7 +144,8 @@ TEST(Json, RefusesWhatIsNotJson) {
   EXPECT_EQ(refusal(std::string_view("1\0", 2)), "x.json: not valid JSON at byte 2 of 2");
   EXPECT_EQ(refusal("[1e999]"), "x.json: the JSON has a number out of range");
   EXPECT_EQ(refusal(R"({"a":1,"\u0061":2})"), "x.json: the JSON has \"a\" twice in one object");
-  EXPECT_EQ(refusal(std::string(100000, '[')), "x.json: the JSON is nested more than 64 deep");
+  EXPECT_EQ(refusal(std::string(100000, '[')),
+            "x.json: the JSON is nested more than 64 deep (kDeepestJson in attend/base/limits.h)");
   EXPECT_EQ(refusal(std::string(64, '[') + std::string(64, ']')), "taken");
   EXPECT_EQ(refusal("\xEF\xBB\xBF{}"), "taken");
 }

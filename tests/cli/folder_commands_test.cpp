@@ -121,7 +121,7 @@ TEST(Pickle, EveryCommandSaysHowToConvertIt) {
       {fixtures + "bert_masked_lm", {"fill", "--model", "FOLDER"}},
       {fixtures + "bert_classify", {"classify", "--model", "FOLDER"}},
       {fixtures + "bert_tag", {"tag", "--model", "FOLDER"}},
-      {fixtures + "bert_qa", {"answer", "--model", "FOLDER", "--question", "a", "--context", "b"}},
+      {fixtures + "bert_qa", {"answer", "--model", "FOLDER", "--question", "a", "--context-text", "b"}},
       {fixtures + "bert_base", {"embed", "--model", "FOLDER"}},
       {"models/en-fr", {"translate", "--model", "FOLDER"}},
       {"models/en-fr", {"look", "--model", "FOLDER", "--text", "a", "--svg", "FOLDER/a.svg"}},

@@ -7,9 +7,12 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
+#include "attend/base/error.h"
 #include "attend/data/pair_batches.h"
+#include "tests/base/few_threads.h"
 #include "tests/data/corpus_files.h"
 
 namespace attend::data {
@@ -87,6 +90,17 @@ TEST_F(PrefetchedBatches, ResumeWhereTheConsumerWas) {
   resumed.seek(saved);
   Batches prefetch(from(resumed));
   for (int i = 0; i < 80; ++i) ASSERT_TRUE(prefetch.next().item == plain.next()) << i;
+}
+
+TEST(PrefetchTest, WithoutAThreadIsAnError) {
+  attend::test::expect_with_few_threads(1, [] {
+    try {
+      Numbers numbers([]() -> Numbers::Entry { return {nullptr, 0}; });
+    } catch (const Error& error) {
+      return std::string_view(error.what()).starts_with("prefetch: cannot start a thread");
+    }
+    return false;
+  });
 }
 
 }  // namespace

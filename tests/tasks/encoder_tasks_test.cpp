@@ -268,7 +268,7 @@ TEST_F(Encoders, LongContextsAreReadInOverlappingWindows) {
   EXPECT_EQ(reached, whole.offsets.back().end);
   const auto answers = answerer.answer("the dog", context, {.top_k = 5, .overlap = 10});
   for (const tasks::Answer& answer : answers) EXPECT_EQ(answer.text, tasks::characters_of(context, answer.span));
-  ASSERT_EQ(run({"answer", "--model", (folder_ / "answer").string(), "--question", "the dog", "--context", context,
+  ASSERT_EQ(run({"answer", "--model", (folder_ / "answer").string(), "--question", "the dog", "--context-text", context,
                  "--json", "--overlap", "10"}),
             0)
       << err_.str();
@@ -344,7 +344,7 @@ TEST_F(Encoders, TheWrongHeadIsNamedWithTheCommandThatFits) {
   EXPECT_EQ(run({"classify", "--model", (folder_ / "tag").string()}, "a\n"), 1);
   EXPECT_NE(err_.str().find("BertForTokenClassification"), std::string::npos) << err_.str();
   EXPECT_NE(err_.str().find("attend tag"), std::string::npos) << err_.str();
-  EXPECT_EQ(run({"answer", "--question", "a", "--context", "b", "--model", (folder_ / "fill").string()}), 1);
+  EXPECT_EQ(run({"answer", "--question", "a", "--context-text", "b", "--model", (folder_ / "fill").string()}), 1);
   EXPECT_NE(err_.str().find("attend fill"), std::string::npos) << err_.str();
 }
 

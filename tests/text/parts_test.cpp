@@ -52,7 +52,9 @@ using Tokens = std::vector<std::string>;
 
 std::vector<std::string> found(const std::string& regex, const std::string& text) {
   std::vector<std::string> matches;
-  for (const auto& [begin, end] : Pattern(regex).find_all(text)) matches.push_back(text.substr(begin, end - begin));
+  TextBudget budget(text.size());
+  for (const auto& [begin, end] : Pattern(regex).find_all(text, budget.steps))
+    matches.push_back(text.substr(begin, end - begin));
   return matches;
 }
 

@@ -23,12 +23,18 @@ struct BareBert {
 };
 
 models::BertInput input_of(const VerifyCase& verified, const models::BertConfig& config) {
-  models::BertInput input{verified.texts()};
-  if (verified.wants("token_type_ids") && !config.distilled()) input.types = verified.input("token_type_ids");
+  models::BertInput input{verified.texts(config.vocabulary)};
+  if (verified.wants("token_type_ids") && !config.distilled()) {
+    input.types = verified.ids("token_type_ids", config.types);
+    check(input.types.shape() == input.texts.ids.shape(), "{}: token_type_ids are {}, but input_ids are {}",
+          verified.expected.source(), input.types.shape(), input.texts.ids.shape());
+  }
   const Tensor& ids = input.texts.ids;
-  if (config.family == models::BertFamily::roberta)
-    input.texts.positions = verified.ints(
-        ids.shape(), models::roberta_positions(download_ints(ids), ids.dim(1), static_cast<std::int32_t>(config.pad)));
+  if (config.family != models::BertFamily::roberta) return input;
+  const auto pad = static_cast<std::int32_t>(config.pad);
+  check(ids.dim(1) + pad < config.max_length, "{}: texts of {} tokens, but the model has places for {}",
+        verified.expected.source(), ids.dim(1), config.max_length - pad - 1);
+  input.texts.positions = verified.ints(ids.shape(), models::roberta_positions(download_ints(ids), ids.dim(1), pad));
   return input;
 }
 
@@ -82,7 +88,8 @@ void run_pretraining(VerifyCase& verified, const models::BertConfig& config) {
       },
       [&](const Model& model, const models::BertInput& input, Pass& pass) {
         return model
-            .loss(input, pass.input(verified.input("labels")), pass.input(verified.input("next_sentence_label")))
+            .loss(input, pass.input(verified.labels("labels", config.vocabulary)),
+                  pass.input(verified.labels("next_sentence_label", 2)))
             .sum;
       });
 }
@@ -98,12 +105,24 @@ void run_answers(VerifyCase& verified, const models::BertConfig& config) {
         verified.put("end_logits", logits.slice_first(1, 1).reshape(shape));
       },
       [&](const Model& model, const models::BertInput& input, Pass& pass) {
-        std::vector<std::int32_t> both = download_ints(verified.input("start_positions"));
-        const std::vector<std::int32_t> ends = download_ints(verified.input("end_positions"));
+        const std::int64_t length = input.texts.ids.dim(1);
+        std::vector<std::int32_t> both = download_ints(verified.labels("start_positions", length));
+        const std::vector<std::int32_t> ends = download_ints(verified.labels("end_positions", length));
         both.insert(both.end(), ends.begin(), ends.end());
         const Shape shape{2, static_cast<std::int64_t>(ends.size())};
         return model.loss(input, pass.input(verified.ints(shape, both))).mean;
       });
+}
+
+// How many answers the head chooses between.
+template <class Model>
+std::int64_t classes_of(const models::BertConfig& config) {
+  if constexpr (std::is_same_v<Model, models::MaskedLanguageModel>)
+    return config.vocabulary;
+  else if constexpr (std::is_same_v<Model, models::NextSentenceModel>)
+    return 2;
+  else
+    return static_cast<std::int64_t>(config.labels.size());
 }
 
 // Those whose loss is a mean over labels.
@@ -118,7 +137,7 @@ void run_labels(VerifyCase& verified, const models::BertConfig& config) {
           verified.put("logits", model.logits(states));
       },
       [&](const Model& model, const models::BertInput& input, Pass& pass) -> Tensor {
-        const Tensor labels = pass.input(verified.input("labels"));
+        const Tensor labels = pass.input(verified.labels("labels", classes_of<Model>(config)));
         if constexpr (std::is_same_v<Model, models::SequenceClassifier>)
           return model.loss(input, labels);
         else

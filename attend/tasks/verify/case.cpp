@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/paths.h"
+#include "attend/ops/softmax.h"
 
 namespace attend::tasks {
 
 namespace {
 
-Json read_if_there(const std::filesystem::path& path) {
-  return std::filesystem::exists(path) ? read_json(path) : Json::object();
-}
+Json read_if_there(const std::filesystem::path& path) { return path_exists(path) ? read_json(path) : Json::object(); }
 
 constexpr std::int64_t kMostBeams = 128;  // every text is kept so often
 
@@ -43,6 +43,16 @@ bool parse_search(const std::string& name, decode::BeamOptions& options) {
   return true;
 }
 
+// A kernel answers an id that is no row with NaN, and the code here indexes by them: neither names the file.
+void check_ids(const VerifyCase& verified, const std::string& name, const Tensor& tensor, std::int64_t rows,
+               std::optional<std::int32_t> besides) {
+  const std::vector<std::int32_t> values = download_ints(tensor);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    check((values[i] >= 0 && values[i] < rows) || values[i] == besides,
+          "{}: '{}' holds {} at {}; it must be 0 to {}, as the model has it", verified.expected.source(), name,
+          values[i], i, rows - 1);
+}
+
 }  // namespace
 
 VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::ModelFormat& format)
@@ -56,7 +66,9 @@ VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::Mo
       config(read_json(folder / "config.json")),
       generation(read_if_there(folder / "generation_config.json")),
       notes(read_if_there(folder / "case.json")),
-      expected(Safetensors::open((folder / "expected.safetensors").string())) {}
+      expected(Safetensors::open((folder / "expected.safetensors").string())) {
+  TensorFiles::open(folder).bound(parameters);
+}
 
 bool VerifyCase::left_out(std::string_view name) const {
   return !parameters.trained &&
@@ -82,8 +94,21 @@ Tensor VerifyCase::ints(const Shape& shape, std::span<const std::int32_t> values
   return tensor;
 }
 
-nn::Sequences VerifyCase::texts() const {
-  nn::Sequences texts{input("input_ids")};
+Tensor VerifyCase::ids(const std::string& name, std::int64_t rows) const {
+  const Tensor tensor = input(name);
+  check(tensor.dtype() == DType::i32, "{}: '{}' holds floats, not ids", expected.source(), name);
+  check_ids(*this, name, tensor, rows, {});
+  return tensor;
+}
+
+Tensor VerifyCase::labels(const std::string& name, std::int64_t classes) const {
+  const Tensor tensor = input(name);
+  if (tensor.dtype() == DType::i32) check_ids(*this, name, tensor, classes, ops::CrossEntropyOptions{}.ignore);
+  return tensor;
+}
+
+nn::Sequences VerifyCase::texts(std::int64_t vocabulary) const {
+  nn::Sequences texts{ids("input_ids", vocabulary)};
   check(texts.ids.rank() == 2, "{}: input_ids are {}, not [texts, tokens]", expected.source(), texts.ids.shape());
   if (!wants("attention_mask")) return texts;
   check(expected["attention_mask"].shape == texts.ids.shape(), "{}: attention_mask is {}, but input_ids are {}",
@@ -137,17 +162,25 @@ std::optional<std::int64_t> VerifyCase::setting(const char* key) const {
   return std::nullopt;
 }
 
-std::vector<VerifyCase::Search> VerifyCase::searches() const {
+std::optional<std::int32_t> VerifyCase::token(const char* key, std::int64_t vocabulary) const {
+  const std::optional<std::int64_t> id = setting(key);
+  if (!id) return std::nullopt;
+  check(*id >= 0 && *id < vocabulary, "{}: {} is {}, but the model has {} tokens", folder.string(), key, *id,
+        vocabulary);
+  return static_cast<std::int32_t>(*id);
+}
+
+std::vector<VerifyCase::Search> VerifyCase::searches(std::int64_t vocabulary) const {
   std::vector<Search> searches;
   for (const StoredTensor& tensor : expected.tensors()) {
     decode::BeamOptions options{.penalty = decode::LengthPenalty::power, .alpha = 1, .max_lengths = {}};
     const auto penalty = generation.find("length_penalty");
     if (penalty != generation.end() && penalty->is_number()) options.alpha = penalty->get<float>();
     if (is_float(tensor.type) || tensor.shape.rank() != 2 || !parse_search(tensor.name, options)) continue;
-    const std::optional<std::int64_t> end = setting("eos_token_id");
+    const std::optional<std::int32_t> end = token("eos_token_id", vocabulary);
     check(end.has_value(), "{}: '{}' needs eos_token_id in config.json", expected.source(), tensor.name);
-    options.end = static_cast<std::int32_t>(*end);
-    options.start = static_cast<std::int32_t>(setting("decoder_start_token_id").value_or(*end));
+    options.end = *end;
+    options.start = token("decoder_start_token_id", vocabulary).value_or(*end);
     const auto banned = generation.find("bad_words_ids");
     if (banned != generation.end() && banned->is_array())
       for (const Json& word : *banned)
@@ -158,7 +191,7 @@ std::vector<VerifyCase::Search> VerifyCase::searches() const {
                         .options = options,
                         .width = width,
                         .longest = std::max(width, longest),
-                        .pad = static_cast<std::int32_t>(setting("pad_token_id").value_or(*end))});
+                        .pad = token("pad_token_id", vocabulary).value_or(*end)});
   }
   return searches;
 }

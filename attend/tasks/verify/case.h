@@ -37,8 +37,12 @@ class VerifyCase {
 
   // An input on the device: f32 from any float type, i32 from any integer type.
   Tensor input(const std::string& name) const;
+  // The same of rows of a table with `rows` of them: throws Error naming the first id that is none.
+  Tensor ids(const std::string& name, std::int64_t rows) const;
+  // And of what should be answered, where -100 counts for nothing. Floats (of a regression) are as they are.
+  Tensor labels(const std::string& name, std::int64_t classes) const;
   // input_ids, with the lengths that attention_mask tells, if there is one. It must be ones and then zeros.
-  nn::Sequences texts() const;
+  nn::Sequences texts(std::int64_t vocabulary) const;
   Tensor ints(const Shape& shape, std::span<const std::int32_t> values) const;
 
   // These keep what the file wants and pass over the rest.
@@ -57,8 +61,10 @@ class VerifyCase {
     std::int64_t longest = 0;  // a result, with everything around it
     std::int32_t pad = 0;
   };
-  std::vector<Search> searches() const;
+  std::vector<Search> searches(std::int64_t vocabulary) const;
   std::optional<std::int64_t> setting(const char* key) const;
+  // A setting that is a row of the table of tokens; none when the files have none.
+  std::optional<std::int32_t> token(const char* key, std::int64_t vocabulary) const;
   // One row for each text, padded to the width of the file's.
   void put_searched(const Search& search, const std::vector<std::vector<std::int64_t>>& rows);
 

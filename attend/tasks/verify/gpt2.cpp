@@ -26,7 +26,7 @@ struct BareGPT2 {
 
 Tensor put_states(VerifyCase& verified, const models::GPT2& body, Pass& pass, const view::Collector& collector) {
   std::vector<Tensor> hidden;
-  const Tensor states = body.states(verified.texts().in(pass), &hidden);
+  const Tensor states = body.states(verified.texts(body.config().vocabulary).in(pass), &hidden);
   verified.put_hidden(hidden);
   verified.put("last_hidden_state", states);
   for (std::int64_t layer = 0; layer < body.config().layers; ++layer)
@@ -35,19 +35,22 @@ Tensor put_states(VerifyCase& verified, const models::GPT2& body, Pass& pass, co
 }
 
 // What each position should answer: the label behind it, or without labels the token behind it.
-std::vector<std::int32_t> labels_of(const VerifyCase& verified, const nn::Sequences& texts) {
+std::vector<std::int32_t> labels_of(const VerifyCase& verified, const nn::Sequences& texts, std::int64_t vocabulary) {
   const std::int64_t length = texts.ids.dim(1);
-  if (verified.wants("labels")) return models::next_tokens(download_ints(verified.input("labels")), length);
+  if (verified.wants("labels"))
+    return models::next_tokens(download_ints(verified.labels("labels", vocabulary)), length);
   std::vector<std::int32_t> lengths;
   if (texts.lengths.defined()) lengths = download_ints(texts.lengths);
   return models::next_tokens(download_ints(texts.ids), length, lengths);
 }
 
 void put_loss(VerifyCase& verified, const GPT2LanguageModel& model, nn::Parameters& parameters) {
+  const std::int64_t vocabulary = model.body().config().vocabulary;
   Pass pass(verified.backend, {.recording = true});
-  const nn::Sequences texts = verified.texts().in(pass);
+  const nn::Sequences texts = verified.texts(vocabulary).in(pass);
   parameters.start_gradients();
-  const Tensor loss = model.loss(texts, pass.input(verified.ints(texts.ids.shape(), labels_of(verified, texts)))).mean;
+  const Tensor labels = verified.ints(texts.ids.shape(), labels_of(verified, texts, vocabulary));
+  const Tensor loss = model.loss(texts, pass.input(labels)).mean;
   verified.put("loss", loss);
   pass.backward(loss);
   parameters.finish_gradients();
@@ -56,7 +59,7 @@ void put_loss(VerifyCase& verified, const GPT2LanguageModel& model, nn::Paramete
 
 // What generate() writes behind each prompt, the prompt before it.
 void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Search search) {
-  const Tensor prompts = verified.input(verified.wants("prompt") ? "prompt" : "input_ids");
+  const Tensor prompts = verified.ids(verified.wants("prompt") ? "prompt" : "input_ids", body.config().vocabulary);
   check(prompts.rank() == 2, "verify: the prompts are {}, not [texts, tokens]", prompts.shape());
   const std::int64_t count = prompts.dim(0), length = prompts.dim(1);
   check(length < search.longest && search.longest <= body.config().max_length,
@@ -94,7 +97,7 @@ void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Para
                                           .weight_decay = 0.1f,
                                           .decayed = train::OptimizerOptions::everything,
                                           .clip_norm = 1});
-  const Tensor all = verified.input("input_ids");
+  const Tensor all = verified.ids("input_ids", model.body().config().vocabulary);
   check(all.rank() == 3, "verify: input_ids of training are {}, not [steps, texts, tokens]", all.shape());
   Pass pass(verified.backend, {.recording = true});
   std::vector<float> losses;
@@ -128,7 +131,8 @@ void run_language_model(VerifyCase& verified, const models::GPT2Config& config) 
     verified.put("logits", model.body().logits(states));
   }
   if (verified.wants("loss") || verified.wants_gradients()) put_loss(verified, model, parameters);
-  for (const VerifyCase::Search& search : verified.searches()) put_search(verified, model.body(), search);
+  for (const VerifyCase::Search& search : verified.searches(config.vocabulary))
+    put_search(verified, model.body(), search);
 }
 
 void run_bare(VerifyCase& verified, const models::GPT2Config& config) {
@@ -145,7 +149,7 @@ void run_classifier(VerifyCase& verified, const models::GPT2Config& config) {
   nn::Parameters parameters(verified.backend, model, verified.parameters);
   load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::kGPT2Prefix});
   // The last token that is not padding: transformers looks at the ids for it, not at the mask.
-  const nn::Sequences texts = verified.texts();
+  const nn::Sequences texts = verified.texts(config.vocabulary);
   const std::vector<std::int32_t> ids = download_ints(texts.ids);
   const std::int64_t length = texts.ids.dim(1);
   std::vector<std::int32_t> last;
@@ -164,7 +168,8 @@ void run_classifier(VerifyCase& verified, const models::GPT2Config& config) {
   if (!verified.wants("labels") || (!verified.wants("loss") && !verified.wants_gradients())) return;
   Pass pass(verified.backend, {.recording = true});
   parameters.start_gradients();
-  const Tensor loss = model.loss(texts.in(pass), pass.input(rows), pass.input(verified.input("labels"))).mean;
+  const Tensor labels = verified.labels("labels", static_cast<std::int64_t>(config.labels.size()));
+  const Tensor loss = model.loss(texts.in(pass), pass.input(rows), pass.input(labels)).mean;
   verified.put("loss", loss);
   pass.backward(loss);
   parameters.finish_gradients();

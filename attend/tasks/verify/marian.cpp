@@ -1,10 +1,12 @@
 // Marian's translation models on the inputs of a folder under verification.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/paths.h"
 #include "attend/checkpoint/pickle.h"
 #include "attend/tasks/marian.h"
 #include "attend/tasks/verify/case.h"
@@ -52,7 +54,7 @@ Tensor embedded(const VerifyCase& verified, const models::Transformer& model, co
 void put_gradients(VerifyCase& verified, const models::Transformer& model, nn::Parameters& parameters,
                    const nn::Sequences& target, const Tensor& labels, std::int32_t pad) {
   using Side = models::Transformer::Side;
-  const nn::Sequences source = verified.texts();
+  const nn::Sequences source = verified.texts(model.vocabulary());
   Pass pass(verified.backend, {.recording = true});
   parameters.start_gradients();
   const nn::Sequences read = source.in(pass), written = target.in(pass);
@@ -89,7 +91,11 @@ void put_gradients(VerifyCase& verified, const models::Transformer& model, nn::P
 
 void put_search(VerifyCase& verified, const models::Transformer& model, VerifyCase::Search search) {
   const bool forced = verified.setting("forced_eos_token_id").has_value();  // the last place is the end's
-  const nn::Sequences texts = verified.texts();
+  const std::int64_t most = model.max_length() + 1;                         // with the start token
+  check(search.width <= most, "{}: '{}' has {} tokens, and the model writes no more than {}",
+        verified.expected.source(), search.name, search.width, most);
+  search.longest = std::min(search.longest, most);
+  const nn::Sequences texts = verified.texts(model.vocabulary());
   search.options.max_lengths.assign(static_cast<std::size_t>(texts.ids.dim(0)), search.longest - (forced ? 2 : 1));
   Pass pass(verified.backend);
   const auto decoder = model.start(pass, texts.in(pass), search.options.beams);
@@ -113,26 +119,27 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   models::Transformer model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
   model.place(verified.backend, verified.dtype);
-  if (!std::filesystem::exists(verified.folder / "model.safetensors")) fail_without_weights(verified.folder);
+  if (!path_exists(verified.folder / "model.safetensors")) fail_without_weights(verified.folder);
   load_marian_weights(Safetensors::open((verified.folder / "model.safetensors").string()), parameters);
   view::Collector collector;
   Pass pass(verified.backend, {.probe = &collector});
-  const nn::Sequences read = verified.texts().in(pass);
+  const nn::Sequences read = verified.texts(model.vocabulary()).in(pass);
   verified.put("encoder_last",
                model.encode(model.embed(read, models::Transformer::Side::source), mask_between(read, read)));
   if (verified.wants("labels")) {
-    const auto start = verified.setting("decoder_start_token_id"), pad = verified.setting("pad_token_id");
+    const auto start = verified.token("decoder_start_token_id", model.vocabulary()),
+               pad = verified.token("pad_token_id", model.vocabulary());
     check(start && pad, "verify: {} lacks decoder_start_token_id or pad_token_id", verified.config_name());
-    const Tensor labels = verified.input("labels");
-    const nn::Sequences target =
-        written(verified, labels, static_cast<std::int32_t>(*start), static_cast<std::int32_t>(*pad));
+    const Tensor labels = verified.labels("labels", model.vocabulary());
+    check(labels.rank() == 2 && labels.dim(0) == read.ids.dim(0), "{}: labels are {}, but input_ids {}",
+          verified.expected.source(), labels.shape(), read.ids.shape());
+    const nn::Sequences target = written(verified, labels, *start, *pad);
     verified.put("loss", model.loss({read, target.in(pass), pass.input(labels)}, {}).mean);
     verified.put("logits", model.logits(model.decoded(read, target.in(pass))));
-    if (verified.wants_gradients())
-      put_gradients(verified, model, parameters, target, labels, static_cast<std::int32_t>(*pad));
+    if (verified.wants_gradients()) put_gradients(verified, model, parameters, target, labels, *pad);
   }
   put_attention(verified, collector, config);
-  for (const VerifyCase::Search& search : verified.searches()) put_search(verified, model, search);
+  for (const VerifyCase::Search& search : verified.searches(config.vocabulary)) put_search(verified, model, search);
 }
 
 }  // namespace attend::tasks

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "attend/base/error.h"
+#include "attend/base/paths.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/tasks/verify/case.h"
 
@@ -121,9 +122,9 @@ std::size_t VerifyReport::count(VerifiedTensor::Verdict verdict) const {
 
 VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const VerifyOptions& options) {
   check(options.tolerance >= 0, "verify: a tolerance of {}", options.tolerance);
-  check(std::filesystem::exists(folder / "config.json"), "verify: {} is not a model's folder: it has no config.json",
+  check(path_exists(folder / "config.json"), "verify: {} is not a model's folder: it has no config.json",
         folder.string());
-  check(std::filesystem::exists(folder / "expected.safetensors"),
+  check(path_exists(folder / "expected.safetensors"),
         "verify: {} holds no expected.safetensors, the inputs and outputs to compare with", folder.string());
   VerifyCase verified(folder, backend, {options.dtype, options.weights});
   std::string type = "none";

@@ -1,0 +1,51 @@
+#include "attend/models/config_checks.h"
+
+#include <cmath>
+#include <limits>
+
+#include "attend/base/error.h"
+#include "attend/base/limits.h"
+
+namespace attend::models {
+
+void check_within(std::string_view what, std::string_view name, std::int64_t value, std::int64_t least,
+                  std::int64_t most) {
+  check(value >= least && value <= most, "{}: {} must be {} to {}, not {}", what, name, least, most, value);
+}
+
+void check_limited(std::string_view what, std::string_view name, std::int64_t value, std::int64_t least,
+                   std::int64_t most) {
+  check(value <= most, "{}: {} must be {} to {} (a limit of attend/base/limits.h), not {}", what, name, least, most,
+        value);
+  check_within(what, name, value, least, most);
+}
+
+void check_heads(std::string_view what, std::int64_t width, std::int64_t heads) {
+  check_within(what, "the number of heads", heads, 1, width);
+  check(width % heads == 0 && width / heads % 8 == 0, "{}: width {} over {} heads must give heads of a multiple of 8",
+        what, width, heads);
+}
+
+void check_rate(std::string_view what, std::string_view name, float rate) {
+  check(rate >= 0 && rate < 1, "{}: {} must be at least 0 and below 1, not {}", what, name, rate);
+}
+
+void check_positive(std::string_view what, std::string_view name, float value) {
+  check(value >= 0 && std::isfinite(value), "{}: {} must be 0 or more, not {}", what, name, value);
+}
+
+void check_token(std::string_view what, std::string_view name, std::int64_t id) {
+  check_within(what, name, id, -1, std::numeric_limits<std::int32_t>::max());
+}
+
+void check_token_used(std::string_view what, std::string_view name, std::int64_t id, std::int64_t vocabulary) {
+  check(id >= 0 && id < vocabulary, "{}: {} is {}, but the model has {} tokens", what, name, id, vocabulary);
+}
+
+void check_size(std::string_view what, std::int64_t parameters) {
+  check(parameters <= limits::kMostParameters,
+        "{}: a model of {} parameters; the most is {} (kMostParameters in attend/base/limits.h)", what, parameters,
+        limits::kMostParameters);
+}
+
+}  // namespace attend::models
