@@ -70,8 +70,8 @@ attend_door(weights LINKS attend_checkpoint attend_backends
                     attend/checkpoint/quantised.cpp:is_scale|dequantise)
 attend_door(config LINKS fuzz_upper attend_backends
             READERS attend/models/config_checks.cpp attend/models/hugging_face_config.cpp attend/models/hugging_face_config.h
-                    attend/models/bert.cpp:checked|family_named|has_labels|bert_config|bert_json
-                    attend/models/gpt2.cpp:checked|gpt2_config|gpt2_json attend/models/seq2seq.cpp:make_seq2seq
+                    attend/models/bert.cpp:check_config|family_named|has_labels|bert_config|bert_json
+                    attend/models/gpt2.cpp:check_config|gpt2_config|gpt2_json attend/models/seq2seq.cpp:make_seq2seq
                     attend/models/transformer.cpp:check_config|make_transformer
                     attend/models/rnn_seq2seq.cpp:check_config|make_rnn
                     attend/tasks/marian.cpp:value_of|flag_of|is_marian|marian_config)

@@ -14,9 +14,9 @@ namespace attend::models {
 
 namespace {
 
-constexpr const char* kName = "rnn";
+constexpr const char* kRnnName = "rnn";
 
-RnnKind kind_named(const std::string& name, std::string_view what = kName) {
+RnnKind kind_named(const std::string& name, std::string_view what = kRnnName) {
   if (name == "gru") return RnnKind::gru;
   if (name == "lstm") return RnnKind::lstm;
   fail("{}: unknown cell '{}'; there are gru and lstm", what, name);
@@ -132,7 +132,7 @@ Tensor RnnDecoderLayer::step(const Tensor& embedded, const Memory& memory, State
 }
 
 RnnSeq2Seq::RnnSeq2Seq(const RnnConfig& config)
-    : config_((check_config(config, kName), config)),
+    : config_((check_config(config, kRnnName), config)),
       embedding_(config.vocabulary, config.width),
       encoder_({kind_named(config.cell), config.width, config.hidden, config.layers, config.dropout}),
       decoder_(config) {}

@@ -18,9 +18,9 @@ namespace attend::models {
 
 namespace {
 
-constexpr const char* kName = "transformer";
+constexpr const char* kTransformerName = "transformer";
 
-Activation activation_named(const std::string& name, std::string_view what = kName) {
+Activation activation_named(const std::string& name, std::string_view what = kTransformerName) {
   for (Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu})
     if (name == name_of(activation)) return activation;
   fail("{}: unknown activation '{}'; there are relu, gelu, gelu_tanh and silu", what, name);
@@ -109,7 +109,7 @@ void DecoderLayer::step(nn::Residual& stream, const Cache& cache, const nn::Cach
 }
 
 Transformer::Transformer(const TransformerConfig& config)
-    : config_((check_config(config, kName), config)),
+    : config_((check_config(config, kTransformerName), config)),
       embedding_(config.vocabulary, config.width),
       target_embedding_(config.vocabulary, config.width),
       output_(config.vocabulary, config.width),
