@@ -39,9 +39,9 @@ clang:
 lint:
 	@JOBS=$(JOBS) tools/check-tidy --all
 
-# For longer than the ten seconds a reader that `make test` has: make fuzz SECONDS=3600
+# For longer than the few seconds a door that `make test` has: make fuzz SECONDS=3600 DOORS="config tokenizer"
 fuzz:
-	@JOBS=$(JOBS) tools/fuzz $(SECONDS)
+	@JOBS=$(JOBS) tools/fuzz $(SECONDS) $(DOORS)
 
 # Tries to make training lose work: make torture MINUTES=10
 MINUTES ?= 10
@@ -80,7 +80,7 @@ help:
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
 	@echo "make clang       builds the program with clang, each file alone, warnings as errors"
 	@echo "make lint        runs clang-tidy on every file"
-	@echo "make fuzz        throws broken model files at their readers, each for SECONDS"
+	@echo "make fuzz        throws broken files at everything that reads strangers' files, each door for SECONDS"
 	@echo "make torture     kills, full disks and failing files for MINUTES: nothing may be lost"
 	@echo "make bench       builds and runs the benchmarks"
 	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"

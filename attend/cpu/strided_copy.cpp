@@ -121,11 +121,12 @@ void CpuBackend::strided_copy(const Walk& from, const Walk& to, const Shape& ext
     const std::int64_t slabs = (rows.extent + 63) / 64;
     cpu::for_rows(pool(), plan.size_before(outer) * slabs, 64 * last.extent, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
-        const auto [f, t] = plan.offsets(task / slabs, outer);
+        const auto place = plan.offsets(task / slabs, outer);
         const std::int64_t row = task % slabs * 64, count = std::min<std::int64_t>(64, rows.extent - row);
         by_size(source, [&](auto unit) {
-          transpose_block<decltype(unit)>(cpu::at(in, f + row, source), last.from,
-                                          cpu::at(out, t + row * rows.to, target), rows.to, count, last.extent);
+          transpose_block<decltype(unit)>(cpu::at(in, place.first + row, source), last.from,
+                                          cpu::at(out, place.second + row * rows.to, target), rows.to, count,
+                                          last.extent);
         });
       }
     });

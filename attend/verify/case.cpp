@@ -14,6 +14,8 @@ namespace {
 
 Json read_if_there(const std::filesystem::path& path) { return path_exists(path) ? read_json(path) : Json::object(); }
 
+constexpr std::int64_t kMostBeams = 128;  // every text is kept so often
+
 // "greedy" -> one beam; "beam4" and "beam4_lp06" -> four. False for names of other things.
 bool parse_search(const std::string& name, decode::BeamOptions& options) {
   if (name == "greedy") {
@@ -30,14 +32,15 @@ bool parse_search(const std::string& name, decode::BeamOptions& options) {
   const std::string beams = number();
   if (beams.empty()) return false;
   options.beams = std::stoll(beams);
-  if (at == name.size()) return options.beams > 0;
+  if (options.beams < 1 || options.beams > kMostBeams) return false;
+  if (at == name.size()) return true;
   if (name.compare(at, 3, "_lp") != 0) return false;
   at += 3;
   std::string penalty = number();
   if (penalty.empty() || at != name.size()) return false;
   if (penalty.size() > 1) penalty.insert(1, ".");  // 06: 0.6
   options.alpha = std::stof(penalty);
-  return options.beams > 0;
+  return true;
 }
 
 // A kernel answers an id that is no row with NaN, and the code here indexes by them: neither names the file.

@@ -186,6 +186,18 @@ TEST(PostProcessors, TemplateAndBert) {
   EXPECT_EQ(bert.encode_pair("ab", "c").type_ids, (std::vector<std::int32_t>{0, 0, 0, 1, 1}));
 }
 
+// Whoever reads id_limit() makes or checks a table by it, so it counts what is put around texts, token or not.
+TEST(PostProcessors, IdsAreBelowTheLimit) {
+  const auto bare = tokenizer_with("");
+  const auto bert =
+      tokenizer_with(R"(, "post_processor": {"type": "BertProcessing", "sep": ["S", 40], "cls": ["C", 41]})");
+  EXPECT_EQ(bert.id_limit(), 42);
+  EXPECT_EQ(bert.vocabulary_size(), bare.vocabulary_size());
+  const auto padded = tokenizer_with(R"(, "padding": {"strategy": {"Fixed": 9}, "direction": "Right", "pad_id": 50,
+                                          "pad_type_id": 0, "pad_token": "P"})");
+  EXPECT_EQ(padded.id_limit(), 51);
+}
+
 TEST(PostProcessors, EmptyTemplate) {
   const auto nothing = tokenizer_with(
       R"(, "post_processor": {"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}})");

@@ -79,7 +79,7 @@ ATTEND_INLINE void give_branch(const NormRows& args, const float* d, std::int64_
 
 template <class E>
 void norm_backward_rows(const NormRows& args, const NormSums& sums, std::int64_t begin, std::int64_t end) {
-  const auto [dweight, dbias, branch] = sums;
+  float *dweight = sums.dweight, *dbias = sums.dbias, *branch = sums.branch;
   const std::int64_t width = args.width;
   const float inverse = 1.0f / static_cast<float>(width);
   const E* weight = static_cast<const E*>(args.weight);
