@@ -35,7 +35,7 @@ constexpr std::array<Colour, 10> kColours = {{{"red", {214, 38, 40}},
                                               {"brown", {112, 66, 32}},
                                               {"black", {20, 20, 22}},
                                               {"white", {246, 246, 246}}}};
-constexpr double kShadeRange = 10;  // of 255, around the colour's own
+constexpr double kBrightnessRange = 9, kTintRange = 3;  // of 255, around the colour's own
 
 using Line = std::vector<ScenePoint>;
 
@@ -136,11 +136,13 @@ SceneBox bounds_of(const SceneFigure& figure) {
   return box;
 }
 
-double distance_to_segment(const ScenePoint& p, const ScenePoint& a, const ScenePoint& b) {
+double square(double value) { return value * value; }
+
+double squared_distance_to_segment(const ScenePoint& p, const ScenePoint& a, const ScenePoint& b) {
   const ScenePoint along = {b.x - a.x, b.y - a.y}, to = {p.x - a.x, p.y - a.y};
-  const double square = along.x * along.x + along.y * along.y;
-  const double share = square == 0 ? 0 : std::clamp((to.x * along.x + to.y * along.y) / square, 0.0, 1.0);
-  return std::hypot(to.x - share * along.x, to.y - share * along.y);
+  const double length = square(along.x) + square(along.y);
+  const double share = length == 0 ? 0 : std::clamp((to.x * along.x + to.y * along.y) / length, 0.0, 1.0);
+  return square(to.x - share * along.x) + square(to.y - share * along.y);
 }
 
 bool too_close(const SceneBox& a, const SceneBox& b, double max_iou) {
@@ -157,9 +159,10 @@ SceneObject draw_object(SceneRandom& random, const SceneOptions& options) {
   object.kind = random.below(kFirstDigit + 1);
   if (object.kind == kFirstDigit) object.kind += random.below(kSceneKinds - kFirstDigit);
   object.colour = random.below(static_cast<int>(kColours.size()));
+  const double brighter = random.between(-kBrightnessRange, kBrightnessRange);
   for (int c = 0; c < 3; ++c)
     object.shade[c] =
-        std::clamp(kColours[object.colour].rgb[c] + random.between(-kShadeRange, kShadeRange), 0.0, 255.0);
+        std::clamp(kColours[object.colour].rgb[c] + brighter + random.between(-kTintRange, kTintRange), 0.0, 255.0);
   const double least = object.kind >= kFirstDigit ? kLeastDigitShare : kLeastShare;
   // Small ones as often as large ones: twice as large is one step, from any size.
   const double length = options.size * std::exp(random.between(std::log(least), std::log(kMostShare)));
@@ -212,15 +215,15 @@ double SceneFigure::distance(const ScenePoint& point) const {
     for (std::size_t i = 0; i < polygon.size(); ++i) {
       const ScenePoint &a = polygon[i], &b = polygon[(i + 1) % polygon.size()];
       const double outside = (b.y - a.y) * (point.x - a.x) - (b.x - a.x) * (point.y - a.y);
-      most = std::max(most, outside / std::hypot(b.x - a.x, b.y - a.y));
+      most = std::max(most, outside / std::sqrt(square(b.x - a.x) + square(b.y - a.y)));
     }
     return most;
   }
   double least = std::numeric_limits<double>::infinity();
   for (const auto& line : lines)
     for (std::size_t i = 0; i < std::max<std::size_t>(line.size() - 1, 1); ++i)
-      least = std::min(least, distance_to_segment(point, line[i], line[std::min(i + 1, line.size() - 1)]));
-  return least - radius;
+      least = std::min(least, squared_distance_to_segment(point, line[i], line[std::min(i + 1, line.size() - 1)]));
+  return std::sqrt(least) - radius;
 }
 
 double SceneObject::area() const {
@@ -255,7 +258,7 @@ Scene make_scene(const SceneOptions& options, SceneSet set, std::uint64_t pictur
   SceneRandom random(options.seed, set, picture, SceneRandom::Use::picture);
   Scene scene;
   const double grey = random.between(100, 180);
-  for (double& channel : scene.background) channel = grey + random.between(-8, 8);
+  for (double& channel : scene.background) channel = grey + random.between(-5, 5);
   scene.slope = {random.between(-30, 30), random.between(-30, 30)};
   const int wanted = 1 + random.below(options.objects);
   for (int i = 0; i < wanted; ++i) {
