@@ -21,6 +21,7 @@
 #include "attend/cli/generate.h"
 #include "attend/cli/info.h"
 #include "attend/cli/look.h"
+#include "attend/cli/make_data.h"
 #include "attend/cli/preprocess.h"
 #include "attend/cli/score.h"
 #include "attend/cli/tag.h"
@@ -64,6 +65,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_generate_command(program, streams);
   add_perplexity_command(program, streams);
   add_info_command(program, streams);
+  add_make_data_command(program, streams);
   add_preprocess_command(program, streams);
   add_score_command(program, streams);
   add_tag_command(program, streams);

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <ostream>
@@ -12,6 +13,7 @@
 #include "attend/base/lines.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/cli/command.h"
+#include "attend/cli/score_pictures.h"
 #include "attend/metrics/unicode.h"
 
 namespace attend {
@@ -21,7 +23,12 @@ namespace {
 constexpr const char* kScoreExamples = R"(Examples:
   attend score --hypotheses out.de --references test.de
   attend translate --model DIR < test.en | attend score --hypotheses - --references test.de
-  attend score --hypotheses out.de --references a.de b.de --metric bleu chrf ter --json)";
+  attend score --hypotheses out.de --references a.de b.de --metric bleu chrf ter --json
+  attend score --metric coco --ground-truth instances_valid.json --predictions boxes.json          AP and AR of boxes
+  attend score --metric captions --ground-truth captions_valid.json --predictions captions.json    BLEU, ROUGE-L, CIDEr
+Of pictures, COCO's files: boxes are [{"image_id", "category_id", "bbox": [x, y, width, height], "score"}], captions
+[{"image_id", "caption"}]. With --json: {"stats": [12 numbers], "per_category": {id: AP}}, where -1 says that there was
+nothing to find, and {"bleu": [4 numbers], "rouge_l", "cider"}.)";
 
 constexpr int kWarnTokenized = 100;  // lines that end in " .": as many as sacreBLEU waits for
 
@@ -119,9 +126,12 @@ void warn_if_tokenized(const TextFile& hypotheses, std::ostream& err) {
 }
 
 void list_score_flags(Flags& flags, ScoreOptions& options) {
-  flags.add("--hypotheses", options.hypotheses, "translations, one a line; - is standard input").required();
-  flags.add("--references", options.references, "references, one or more files with as many lines").required();
-  flags.add("--metric", options.metrics, "bleu, chrf, ter; one or more").one_of({"bleu", "chrf", "ter"});
+  flags.add("--hypotheses", options.hypotheses, "translations, one a line; - is standard input");
+  flags.add("--references", options.references, "references, one or more files with as many lines");
+  flags.add("--metric", options.metrics, "bleu, chrf, ter; one or more. Of pictures: coco or captions")
+      .one_of({"bleu", "chrf", "ter", "coco", "captions"});
+  flags.add("--ground-truth", options.ground_truth, "coco, captions: COCO's instances or captions file");
+  flags.add("--predictions", options.predictions, "coco, captions: the results, a JSON list");
   flags.add("--tokenize", options.tokenize, "BLEU: 13a, intl, char, none").one_of({"13a", "intl", "char", "none"});
   flags.add("--lowercase", options.lowercase, "BLEU and chrF without case (TER has none anyway)");
   flags.add("--json", options.json, "an object with the score in full; a list for several metrics");
@@ -146,7 +156,12 @@ void list_score_flags(Flags& flags, ScoreOptions& options) {
 }  // namespace
 
 void run_score(const ScoreOptions& options, const Streams& streams) {
-  check(!options.references.empty(), "score: no references");
+  if (std::any_of(options.metrics.begin(), options.metrics.end(), is_picture_metric))
+    return score_pictures(options, streams);
+  check(!options.hypotheses.empty(), "score: --hypotheses is required");
+  check(!options.references.empty(), "score: --references is required");
+  check(options.ground_truth.empty() && options.predictions.empty(),
+        "score: --ground-truth and --predictions belong to --metric coco and --metric captions");
   const auto hypotheses = read_lines(options.hypotheses, streams.in);
   check(!hypotheses->lines.empty(), "score: {} is empty", hypotheses->name);
   std::vector<std::unique_ptr<TextFile>> files;
@@ -171,7 +186,9 @@ void run_score(const ScoreOptions& options, const Streams& streams) {
 void add_score_command(Flags& program, const Streams& streams) {
   add_command<ScoreOptions>(
       program, streams,
-      {.name = "score", .help = "Scores translations: BLEU, chrF, TER, as sacreBLEU does.", .examples = kScoreExamples},
+      {.name = "score",
+       .help = "Scores translations (BLEU, chrF, TER, as sacreBLEU does), boxes and captions (as COCO does).",
+       .examples = kScoreExamples},
       list_score_flags, run_score);
 }
 

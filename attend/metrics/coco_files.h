@@ -1,0 +1,36 @@
+// COCO's files of objects and captions, and the files of results that go with them. They come from strangers: what is
+// missing, of another type or unknown is an Error that names the file and the entry, counted from 0 as in the file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attend/metrics/captions.h"
+#include "attend/metrics/detection.h"
+
+namespace attend::metrics {
+
+// instances_*.json: {"images": [{"id"}], "categories": [{"id", "name"}], "annotations": [{"id", "image_id",
+// "category_id", "bbox": [x, y, width, height], "area", "iscrowd"}]}. An annotation with id 0 is one like all others
+// (pycocotools counts what finds it as wrong).
+Instances read_instances(const std::filesystem::path& path);
+
+// [{"image_id", "category_id", "bbox", "score"}]. As in pycocotools, a picture that is not in the instances is an
+// error, and detections of other categories are left out: unknown counts them.
+struct DetectionFile {
+  std::vector<Detection> detections;
+  std::int64_t unknown = 0;
+};
+DetectionFile read_detections(const std::filesystem::path& path, const Instances& truth);
+
+// captions_*.json: {"images": [{"id"}], "annotations": [{"image_id", "caption"}]}; results: [{"image_id", "caption"}].
+struct CaptionFiles {
+  std::vector<Captioned> pictures;  // those of the results, by id
+  std::int64_t left_out = 0;        // pictures that have references and no result
+};
+CaptionFiles read_captions(const std::filesystem::path& truth, const std::filesystem::path& results);
+
+}  // namespace attend::metrics

@@ -1,0 +1,213 @@
+// attend make-data and attend score on pictures: files in, files and numbers out, and a message for what cannot be.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "tests/cli/run_attend.h"
+
+namespace attend {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Outcome;
+
+class PictureCommands : public testing::Test {
+ protected:
+  PictureCommands() : folder_(fs::temp_directory_path() / ("attend_pictures_" + std::to_string(getpid()))) {}
+  ~PictureCommands() override { fs::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& content) const {
+    write_file(folder_ / name, content);
+    return (folder_ / name).string();
+  }
+
+  static Outcome score(const std::string& metric, const std::string& truth, const std::string& results,
+                       const std::string& more = "--json") {
+    std::vector<std::string> words = {"score", "--metric", metric, "--ground-truth", truth, "--predictions", results};
+    if (!more.empty()) words.push_back(more);
+    return test::run_attend(words);
+  }
+
+  static void expect_error(const Outcome& result, const std::vector<std::string>& parts) {
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+    for (const std::string& part : parts) EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(PictureCommands, CocoScoresAreThoseOfTheFixture) {
+  for (const Json& item : read_json("tests/fixtures/data/vision/coco_ap.cases.json")) {
+    SCOPED_TRACE(item.at("note").text());
+    const Outcome result = score("coco", file("truth.json", item.at("ground_truth").dump()),
+                                 file("results.json", item.at("detections").dump()));
+    ASSERT_EQ(result.code, 0) << result.err;
+    const Json json = parse_json(result.out, "output");
+    ASSERT_EQ(json.at("stats").size(), 12u);
+    for (int i = 0; i < 12; ++i)
+      EXPECT_NEAR(json.at("stats")[i].get<double>(), item.at("stats")[i].get<double>(), 1e-6) << i;
+    ASSERT_EQ(json.at("per_category").size(), item.at("per_category").size());
+    for (const auto& [id, value] : item.at("per_category").items())
+      EXPECT_NEAR(json.at("per_category").at(id).get<double>(), value.get<double>(), 1e-6) << id;
+  }
+}
+
+TEST_F(PictureCommands, CaptionScoresAreThoseOfTheFixture) {
+  for (const Json& item : read_json("tests/fixtures/data/vision/caption_metrics.cases.json")) {
+    SCOPED_TRACE(item.at("note").text());
+    Json images = Json::array(), annotations = Json::array(), results = Json::array();
+    for (std::size_t i = 0; i < item.at("hypotheses").size(); ++i) {
+      images.push_back({{"id", i}});
+      results.push_back({{"image_id", i}, {"caption", item.at("hypotheses")[i]}});
+      for (const Json& text : item.at("references")[i]) annotations.push_back({{"image_id", i}, {"caption", text}});
+    }
+    for (std::size_t i = 0; i < annotations.size(); ++i) annotations[i]["id"] = i;
+    const Json truth = {{"images", images}, {"annotations", annotations}};
+    const Outcome result = score("captions", file("truth.json", truth.dump()), file("results.json", results.dump()));
+    ASSERT_EQ(result.code, 0) << result.err;
+    const Json json = parse_json(result.out, "output");
+    for (int n = 0; n < 4; ++n)
+      EXPECT_NEAR(json.at("bleu")[n].get<double>(), item.at("bleu")[n].get<double>(), 1e-6) << n;
+    EXPECT_NEAR(json.at("rouge_l").get<double>(), item.at("rouge_l").get<double>(), 1e-6);
+    EXPECT_NEAR(json.at("cider").get<double>(), item.at("cider").get<double>(), 1e-6);
+  }
+}
+
+constexpr const char* kTruth =
+    R"({"images": [{"id": 1}], "categories": [{"id": 4, "name": "disc"}, {"id": 5, "name": "7"}],
+  "annotations": [{"id": 1, "image_id": 1, "category_id": 4, "bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}]})";
+
+TEST_F(PictureCommands, TablesAreReadable) {
+  const std::string truth = file("truth.json", kTruth);
+  const std::string box = R"({"image_id": 1, "category_id": 4, "bbox": [0, 0, 10, 8], "score": 0.5})";
+  const Outcome result = score("coco", truth, file("results.json", "[" + box + "]"), "");
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.out.find("AP  0.50:0.95  all            100   0.700\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("AP  0.50:0.95  large          100       -\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("disc       0.700\n"), std::string::npos) << result.out;
+  const std::string captions = file("c.json", R"({"images": [{"id": 1}, {"id": 2}], "annotations": [
+      {"id": 1, "image_id": 1, "caption": "A red disc!"}, {"id": 2, "image_id": 2, "caption": "a dog"}]})");
+  const Outcome words =
+      score("captions", captions, file("r.json", R"([{"image_id": 1, "caption": "a red disc"}])"), "");
+  EXPECT_EQ(words.code, 0) << words.err;
+  EXPECT_NE(words.out.find("BLEU-1   1.000\n"), std::string::npos) << words.out;
+  EXPECT_NE(words.out.find("ROUGE-L  1.000\nCIDEr    0.000\n"), std::string::npos) << words.out;
+  EXPECT_NE(words.err.find("no caption for 1 of the 2 pictures"), std::string::npos) << words.err;
+}
+
+TEST_F(PictureCommands, BadDetectionsAreNamed) {
+  const std::string truth = file("truth.json", kTruth);
+  const auto run = [&](const std::string& results) { return score("coco", truth, file("results.json", results)); };
+  const std::string fine = R"({"image_id": 1, "category_id": 4, "bbox": [0, 0, 1, 1], "score": 0.5}, )";
+  const auto second = [&](const std::string& entry) { return run("[" + fine + entry + "]"); };
+  expect_error(second(R"({"image_id": 1, "category_id": 4, "bbox": [0, 0, 1, 1]})"),
+               {"results.json, detection 1 has no \"score\""});
+  expect_error(second(R"({"image_id": 1, "category_id": 4, "bbox": [0, 0, 1, 1], "score": NaN})"),
+               {"results.json, detection 1", "NaN"});
+  expect_error(second(R"({"image_id": 1, "category_id": 4, "bbox": [0, -Infinity, 1, 1], "score": 1})"),
+               {"results.json, detection 1", "Infinity"});
+  expect_error(second(R"({"image_id": 1, "category_id": 4, "bbox": [0, 0, 1, 1], "score": "0.5"})"),
+               {"detection 1: \"score\" must be a number, not a string"});
+  expect_error(second(R"({"image_id": 1, "category_id": 4, "bbox": [0, 0, 1], "score": 1})"), {"not a list of 3"});
+  expect_error(second(R"({"image_id": 1, "category_id": 4, "bbox": [0, 0, 1, null], "score": 1})"), {"\"bbox\""});
+  expect_error(second(R"({"image_id": 9, "category_id": 4, "bbox": [0, 0, 1, 1], "score": 1})"),
+               {"detection 1: \"image_id\" is 9, but the ground truth has no such id"});
+  expect_error(second(R"({"image_id": 1.5, "category_id": 4, "bbox": [0, 0, 1, 1], "score": 1})"), {"whole number"});
+  expect_error(second("7"), {"detection 1 is a number, not an object"});
+  expect_error(run("{}"), {"results.json: results are a list of detections, not an object"});
+  expect_error(run("[{]"), {"results.json"});
+  expect_error(score("coco", truth, (folder_ / "none").string()), {"none"});
+  const Outcome other = second(R"({"image_id": 1, "category_id": 77, "bbox": [0, 0, 1, 1], "score": 1})");
+  EXPECT_EQ(other.code, 0);
+  EXPECT_NE(other.err.find("1 of 2 detections"), std::string::npos) << other.err;
+}
+
+TEST_F(PictureCommands, BadGroundTruthIsNamed) {
+  const std::string results = file("results.json", "[]");
+  const auto run = [&](const std::string& truth) { return score("coco", file("truth.json", truth), results); };
+  expect_error(run("[]"), {"truth.json: it is a list"});
+  expect_error(run(R"({"images": []})"), {"truth.json: it has no \"categories\""});
+  expect_error(run(R"({"images": {}, "categories": [], "annotations": []})"), {"\"images\" must be a list"});
+  const auto with = [&](const std::string& annotation) {
+    return run(R"({"images": [{"id": 1}], "categories": [{"id": 4}], "annotations": [)" + annotation + "]}");
+  };
+  const std::string start = R"({"id": 3, "image_id": 1, "category_id": 4, "bbox": [0, 0, 1, 1], )";
+  expect_error(with(start + R"("iscrowd": 0})"), {"truth.json, annotation 0 has no \"area\""});
+  expect_error(with(start + R"("area": 1, "iscrowd": 2})"), {"\"iscrowd\" must be 0 or 1, not 2"});
+  expect_error(with(start + R"("area": 1}, )" + start + R"("area": 1})"), {"annotation 1", "\"id\" 3"});
+  expect_error(with(R"({"id": 3, "image_id": 2, "category_id": 4, "bbox": [0, 0, 1, 1], "area": 1})"),
+               {"annotation 0: \"image_id\" is 2"});
+  expect_error(with(R"({"id": 3, "image_id": 1, "category_id": 6, "bbox": [0, 0, 1, 1], "area": 1})"),
+               {"annotation 0: \"category_id\" is 6"});
+  EXPECT_EQ(with(start + R"("area": 1})").code, 0);
+}
+
+TEST_F(PictureCommands, BadCaptionsAreNamed) {
+  const std::string truth = file("truth.json", R"({"images": [{"id": 1}, {"id": 2}], "annotations": [
+      {"id": 1, "image_id": 1, "caption": "a red disc"}]})");
+  const auto run = [&](const std::string& results) { return score("captions", truth, file("results.json", results)); };
+  expect_error(run("[]"), {"results.json: it has no captions"});
+  expect_error(run(R"([{"image_id": 1}])"), {"results.json, caption 0 has no \"caption\""});
+  expect_error(run(R"([{"image_id": 1, "caption": ["a"]}])"), {"must be a string, not a list"});
+  expect_error(run(R"([{"image_id": 3, "caption": "a"}])"), {"caption 0: \"image_id\" is 3"});
+  expect_error(run(R"([{"image_id": 2, "caption": "a"}])"), {"no caption of image 2"});
+  expect_error(run(R"([{"image_id": 1, "caption": "a"}, {"image_id": 1, "caption": "b"}])"), {"caption 1", "already"});
+}
+
+TEST_F(PictureCommands, MetricsOfPicturesAndOfTextDoNotMix) {
+  expect_error(test::run_attend({"score", "--metric", "coco"}), {"--ground-truth"});
+  expect_error(test::run_attend({"score", "--metric", "bleu", "coco", "--ground-truth", "a", "--predictions", "b"}),
+               {"coco goes alone"});
+  expect_error(test::run_attend({"score", "--metric", "captions", "--ground-truth", "a"}), {"--predictions"});
+  expect_error(test::run_attend({"score", "--hypotheses", "a", "--references", "b", "--predictions", "c"}),
+               {"--metric coco"});
+  expect_error(test::run_attend({"score", "--hypotheses", "a"}), {"--references"});
+}
+
+TEST_F(PictureCommands, MadeScenesScoreFullMarksAgainstThemselves) {
+  const std::string set = (folder_ / "set").string();
+  const Outcome made = test::run_attend({"make-data", "scenes", "--out", set, "--count", "4", "--unseen", "20",
+                                         "--size", "64", "--objects", "3", "--seed", "7"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find("24 pictures"), std::string::npos) << made.out;
+  Json boxes = Json::array(), captions = Json::array();
+  for (const Json& object : read_json(set + "/instances_valid.json").at("annotations"))
+    boxes.push_back({{"image_id", object.at("image_id")},
+                     {"category_id", object.at("category_id")},
+                     {"bbox", object.at("bbox")},
+                     {"score", 0.9}});
+  std::int64_t last = 0;
+  for (const Json& caption : read_json(set + "/captions_valid.json").at("annotations")) {
+    if (caption.at("image_id").get<std::int64_t>() == last) continue;
+    last = caption.at("image_id").get<std::int64_t>();
+    captions.push_back({{"image_id", last}, {"caption", caption.at("caption")}});
+  }
+  const Outcome found = score("coco", set + "/instances_valid.json", file("boxes.json", boxes.dump()));
+  EXPECT_NEAR(parse_json(found.out, "output").at("stats")[0].get<double>(), 1, 1e-9) << found.err;
+  const Outcome said = score("captions", set + "/captions_valid.json", file("captions.json", captions.dump()));
+  EXPECT_NEAR(parse_json(said.out, "output").at("bleu")[3].get<double>(), 1, 1e-9) << said.err;
+
+  expect_error(test::run_attend({"make-data", "scenes", "--out", set, "--count", "1"}), {"already"});
+  expect_error(test::run_attend({"make-data", "faces", "--out", set + "2"}), {"faces"});
+  expect_error(test::run_attend({"make-data", "scenes"}), {"--out"});
+  expect_error(test::run_attend({"make-data", "scenes", "--out", set + "2", "--size", "4"}), {"--size"});
+}
+
+TEST_F(PictureCommands, HelpShowsDefaultsAndExamples) {
+  const std::string make = test::run_attend({"make-data", "--help"}).out;
+  for (const char* part : {"Examples:", "--count", "20000", "--unseen", "1000", "128", "--seed", "--format", "png"})
+    EXPECT_NE(make.find(part), std::string::npos) << part;
+  const std::string help = test::run_attend({"score", "--help"}).out;
+  for (const char* part : {"--metric coco", "--metric captions", "--ground-truth", "--predictions"})
+    EXPECT_NE(help.find(part), std::string::npos) << part;
+}
+
+}  // namespace
+}  // namespace attend
