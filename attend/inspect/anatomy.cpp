@@ -10,7 +10,6 @@
 #include "attend/models/transformer.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/feed_forward.h"
-#include "attend/nn/layers.h"
 #include "attend/nn/parameter.h"
 
 namespace attend::tasks {
@@ -26,11 +25,11 @@ class Finder {
   void walk(Module& module, const std::string& path) {
     module.visit([&]<class Member>(std::string_view name, Member&& member) {
       const std::string here = nn::joined_name(path, name);
-      if constexpr (requires { member.begin(); }) {
-        layer_ = 0;
-        for (auto& layer : member) walk_layer(layer, fmt::format("{}.{}", here, layer_));
-      } else if constexpr (requires { found(member, here); }) {
+      if constexpr (requires { found(member, here); }) {
         found(member, here);
+      } else if constexpr (requires { member.begin(); }) {
+        layer_ = 0;
+        for (auto& layer : member) walk(layer, fmt::format("{}.{}", here, layer_)), ++layer_;
       } else if constexpr (requires { member.visit([](auto&&...) {}); }) {
         if (name == "encoder" || name == "decoder") stack_ = name;  // the two of a Transformer
         walk(member, here);
@@ -39,17 +38,6 @@ class Finder {
   }
 
  private:
-  // Norm number n belongs to sublayer number n, in whatever order the files have them.
-  template <class Layer>
-  void walk_layer(Layer& layer, const std::string& path) {
-    const std::size_t first = anatomy_.attention.size();
-    norms_.clear();
-    walk(layer, path);
-    check(norms_.size() == anatomy_.attention.size() - first + 1, "look: {} has {} norms", path, norms_.size());
-    for (std::size_t i = first; i < anatomy_.attention.size(); ++i) anatomy_.attention[i].norm = norms_[i - first];
-    anatomy_.feed_forward.back().norm = norms_.back();
-    ++layer_;
-  }
   void found(const nn::SelfAttention& attention, const std::string& path) {
     anatomy_.width = attention.config().width, anatomy_.input_major = attention.config().input.input_major;
     add(attention.config(), "self", path);
@@ -58,27 +46,18 @@ class Finder {
   void found(const nn::FeedForward& feed_forward, const std::string& path) {
     const nn::FeedForwardConfig& config = feed_forward.config();
     anatomy_.activation = config.activation;
-    anatomy_.feed_forward.push_back({.stack = stack_,
-                                     .layer = layer_,
-                                     .expand = nn::joined_name(path, config.expand_name),
-                                     .contract = nn::joined_name(path, config.contract_name)});
-  }
-  void found(const nn::LayerNorm& norm, const std::string& path) {
-    norms_.push_back(path), anatomy_.norm_eps = norm.eps();
+    anatomy_.feed_forward.push_back({stack_, layer_, config.label, nn::joined_name(path, config.contract_name)});
   }
   void add(const nn::AttentionConfig& config, const char* kind, const std::string& path) {
     anatomy_.attention.push_back({.place = {stack_, kind, layer_},
                                   .heads = config.heads,
                                   .label = config.label,
-                                  .input_weight = nn::joined_name(path, config.input_name + "weight"),
-                                  .input_bias = nn::joined_name(path, config.input_name + "bias"),
                                   .output = nn::joined_name(path, config.output_name)});
   }
 
   Anatomy& anatomy_;
   std::string stack_;
   std::int64_t layer_ = 0;
-  std::vector<std::string> norms_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Where the parts of a model's layers are among its parameters, and in which order they are put together: what walking
-// through a layer step by step (inspect_trace.h) and switching parts of it off (inspect_weights.h) need to know, so
-// that both work for every model. All of it comes from the model's own visit().
+// The sublayers of a model, in which order they are put together, and where their last weights are among the
+// parameters: what walking through a layer step by step (trace.h) and switching parts of it off (weights.h) need to
+// know, so that both work for every model. All of it comes from the model's own visit().
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ struct Anatomy {
   struct Attention {
     AttentionPlace place;
     std::int64_t heads = 0;
-    std::string label = {};                          // under which a probe sees its weights
-    std::string input_weight = {}, input_bias = {};  // queries, keys and values in one; empty in a recurrent network
-    std::string output = {}, norm = {};              // the names go on with ".weight" and ".bias"
+    std::string label = {};  // under which a probe sees it
+    std::string output =
+        {};  // its projection W_O: the name goes on with ".weight" and ".bias"; a recurrent network's: none
   };
   struct FeedForward {
     std::string stack;
     std::int64_t layer = 0;
-    std::string expand, contract, norm = {};
+    std::string label, contract;  // as label and output above
   };
 
   std::vector<Attention> attention = {};  // encoder, decoder self, cross; by layer
@@ -41,7 +41,6 @@ struct Anatomy {
   std::string family = {};  // "transformer", "gpt2", "bert", "rnn": whose lines of code compute it (source_lines.h)
   std::int64_t width = 0;
   bool pre_norm = false, input_major = false;  // input_major: weights are [in, out]
-  float norm_eps = 1e-5f;
   Activation activation = Activation::relu;
 
   bool has_layers() const { return !feed_forward.empty(); }

@@ -290,10 +290,9 @@ void EncoderInspector::describe(const std::string& text, Inspection& result) con
 
 view::Trace EncoderInspector::trace(const TraceRequest& request) {
   const EncoderText whole = encode(request.text);
-  anatomy_.at(request.place, request.head);
-  Pass pass(backend_);
-  const Tensor embedded = encoder_->body().embed(input_of(reduced(whole, {})).in(pass));
-  return trace_stack(anatomy_, encoder_->parameters(), pass, {embedded, labels(request.text, whole)}, request);
+  const std::vector<std::string> tokens = labels(request.text, whole);
+  return trace_layer(anatomy_, request, {tokens, tokens}, backend_,
+                     [&](Pass& pass) { encoder_->body().states(input_of(reduced(whole, {})).in(pass)); });
 }
 
 PositionTable EncoderInspector::positions(std::int64_t rows) const {

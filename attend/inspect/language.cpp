@@ -142,10 +142,10 @@ view::Trace LanguageInspector::trace(const TraceRequest& request) {
   for (const std::int32_t id : request.target)
     check(id >= 0 && id < generator_.tokenizer().id_limit(), "there is no token {}", id);
   ids.insert(ids.end(), request.target.begin(), request.target.end());
-  anatomy_.at(request.place, request.head);
-  Pass pass(backend_);
-  const Tensor embedded = generator_.model().body().embed(nn::Sequences{nn::row_of(backend_, ids)}.in(pass));
-  return trace_stack(anatomy_, generator_.parameters(), pass, {embedded, pieces(ids), true}, request);
+  const std::vector<std::string> tokens = pieces(ids);
+  return trace_layer(anatomy_, request, {tokens, tokens, true}, backend_, [&](Pass& pass) {
+    generator_.model().body().states(nn::Sequences{nn::row_of(backend_, ids)}.in(pass));
+  });
 }
 
 PositionTable LanguageInspector::positions(std::int64_t rows) const {

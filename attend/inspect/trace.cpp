@@ -20,57 +20,40 @@ namespace attend::tasks {
 
 using view::Trace;
 
-AttentionParts LayerWalk::attend(const Anatomy::Attention& attention, const Tensor& stream, const Tensor& memory,
-                                 bool causal) const {
-  AttentionParts parts{.stream = stream, .read = anatomy_.pre_norm ? normalized(attention.norm, stream) : stream};
-  const ops::LinearOptions order{.input_major = anatomy_.input_major};
-  if (memory.defined()) {
-    const std::int64_t rows = anatomy_.width;
-    parts.q = ops::linear(parts.read, value(attention.input_weight), value(attention.input_bias), order);
-    auto [k, v] = ops::split<2>(
-        ops::linear(memory, value(attention.input_weight, rows), value(attention.input_bias, rows), order));
-    parts.k = k, parts.v = v;
-  } else {
-    auto [q, k, v] =
-        ops::split<3>(ops::linear(parts.read, value(attention.input_weight), value(attention.input_bias), order));
-    parts.q = q, parts.k = k, parts.v = v;
-  }
-  parts.mixed =
-      ops::attention(parts.q, parts.k, parts.v, {.heads = attention.heads, .mask = AttentionMask{.causal = causal}});
-  parts.projected =
-      ops::linear(parts.mixed, value(attention.output + ".weight"), value(attention.output + ".bias"), order);
-  parts.after = leave(attention.norm, stream, parts.projected);
-  return parts;
+LayerProbe::LayerProbe(const Anatomy& anatomy, const AttentionPlace& place)
+    : attention_(anatomy.at(place).label), feed_forward_(anatomy.feed_forward_of(place.stack, place.layer).label) {
+  const auto in_layer = static_cast<std::size_t>(std::ranges::count_if(anatomy.attention, [&](const auto& one) {
+    return one.place.stack == place.stack && one.place.layer == place.layer;
+  }));
+  const std::size_t begin = static_cast<std::size_t>(place.layer) * (in_layer + 1);
+  before_ = begin + (place.kind == "cross" ? 1 : 0), end_ = begin + in_layer + 1;
 }
 
-FeedForwardParts LayerWalk::feed_forward(const Anatomy::FeedForward& names, const Tensor& stream) const {
-  FeedForwardParts parts{.read = anatomy_.pre_norm ? normalized(names.norm, stream) : stream};
-  parts.hidden = ops::linear(parts.read, value(names.expand + ".weight"), value(names.expand + ".bias"),
-                             {.activation = anatomy_.activation, .input_major = anatomy_.input_major});
-  parts.out = ops::linear(parts.hidden, value(names.contract + ".weight"), value(names.contract + ".bias"),
-                          {.input_major = anatomy_.input_major});
-  parts.after = leave(names.norm, stream, parts.out);
-  return parts;
+void LayerProbe::part(std::string_view label, const nn::Part& part) {
+  if (label == attention_) parts_.emplace(part.name, part.value);
+  if (label == feed_forward_) parts_.emplace(part.name == "out" ? "fed" : part.name, part.value);
+  if (label != "stream") return;
+  if (seen_ == before_) parts_.emplace("stream", part.value);
+  if (seen_ == before_ + 1) parts_.emplace("after", part.value);
+  if (seen_++ == end_) parts_.emplace("end", part.value);
 }
 
-Tensor LayerWalk::value(const std::string& name, std::int64_t first_row) const {
-  return pass_.input(find_entry(parameters_, name, first_row).parameter->value);
+LayerParts LayerProbe::parts() const {
+  const auto at = [&](std::string_view name) {
+    const auto found = parts_.find(name);
+    check(found != parts_.end(), "look: {} did not show its '{}'", attention_, name);
+    return found->second;
+  };
+  return {at("stream"), at("read"),  at("q"),      at("k"),   at("v"),  at("mixed"),
+          at("out"),    at("after"), at("hidden"), at("fed"), at("end")};
 }
 
-Tensor LayerWalk::normalized(const std::string& norm, const Tensor& x) const {
-  return ops::layer_norm(x, value(norm + ".weight"), value(norm + ".bias"), anatomy_.norm_eps);
-}
+namespace {
 
-Tensor LayerWalk::leave(const std::string& norm, const Tensor& stream, const Tensor& branch) const {
-  const Tensor sum = ops::add(stream, branch);
-  return anatomy_.pre_norm ? sum : normalized(norm, sum);
-}
-
-Trace start_trace(const Anatomy& anatomy, const TraceRequest& request, std::vector<std::string> queries,
-                  std::vector<std::string> keys) {
+Trace start_trace(const Anatomy& anatomy, const TraceRequest& request, const TracedTokens& tokens) {
   check(anatomy.has_layers(), "only a Transformer can be walked through step by step");
   const Anatomy::Attention& attention = anatomy.at(request.place, request.head);
-  Trace trace{.queries = std::move(queries), .keys = std::move(keys)};
+  Trace trace{.queries = tokens.queries, .keys = tokens.keys};
   check(request.token >= 0 && request.token < static_cast<std::int64_t>(trace.queries.size()), "there is no token {}",
         request.token);
   trace.token = static_cast<std::size_t>(request.token), trace.head = static_cast<std::size_t>(request.head);
@@ -78,8 +61,6 @@ Trace start_trace(const Anatomy& anatomy, const TraceRequest& request, std::vect
   trace.head_width = trace.width / trace.heads;
   return trace;
 }
-
-namespace {
 
 // Columns [begin, begin + count) of rows [first, first + rows) of x [1, T, C].
 std::vector<float> cut(const Tensor& x, std::size_t first, std::size_t rows, std::size_t begin, std::size_t count) {
@@ -95,7 +76,7 @@ std::vector<float> cut(const Tensor& x, std::size_t first, std::size_t rows, std
 struct HeadNumbers {
   std::vector<float> q, k, v, scores, scaled, masked, weights, sum;
 
-  HeadNumbers(const AttentionParts& parts, const Trace& trace, bool causal) {
+  HeadNumbers(const LayerParts& parts, const Trace& trace, bool causal) {
     const std::size_t t = trace.token, size = trace.head_width, begin = trace.head * size, keys = trace.keys.size();
     q = cut(parts.q, t, 1, begin, size), k = cut(parts.k, 0, keys, begin, size);
     v = cut(parts.v, 0, keys, begin, size);
@@ -122,7 +103,7 @@ class Writer {
   Writer(Trace& trace, const Anatomy& anatomy, const AttentionPlace& place)
       : trace_(trace), anatomy_(anatomy), place_(place) {}
 
-  void attention(const AttentionParts& parts, bool causal) {
+  void attention(const LayerParts& parts, bool causal) {
     const std::size_t t = trace_.token, size = trace_.head_width, width = trace_.width;
     const bool cross = place_.kind == "cross", pre_norm = anatomy_.pre_norm;
     const HeadNumbers head(parts, trace_, causal);
@@ -158,7 +139,7 @@ class Writer {
            cut(parts.after, t, 1, 0, width));
   }
 
-  void feed_forward(const FeedForwardParts& parts) {
+  void feed_forward(const LayerParts& parts) {
     const std::size_t t = trace_.token, width = trace_.width;
     const bool after_cross = anatomy_.family == "transformer" && place_.stack == "decoder" && place_.kind == "self";
     const std::string line = anatomy_.family + " feed-forward";
@@ -166,9 +147,9 @@ class Writer {
            after_cross ? "The feed-forward layer, after the cross-attention of this layer."
                        : "The feed-forward layer works on each token alone.",
            cut(parts.hidden, t, 1, 0, static_cast<std::size_t>(parts.hidden.width())));
-    vector("feed-forward", "W₂ hidden + b₂", line, "What it adds.", cut(parts.out, t, 1, 0, width));
+    vector("feed-forward", "W₂ hidden + b₂", line, "What it adds.", cut(parts.fed, t, 1, 0, width));
     vector("next layer", anatomy_.pre_norm ? "x ← x + feed-forward" : "x ← norm(x + feed-forward)", add_line(),
-           "The vector that the next layer reads.", cut(parts.after, t, 1, 0, width));
+           "The vector that the next layer reads.", cut(parts.end, t, 1, 0, width));
   }
 
  private:
@@ -207,24 +188,16 @@ class Writer {
 
 }  // namespace
 
-void write_steps(Trace& trace, const Anatomy& anatomy, const AttentionPlace& place, const WalkedLayer& layer) {
-  Writer writer(trace, anatomy, place);
-  writer.attention(layer.attention, layer.causal);
-  writer.feed_forward(layer.feed_forward);
-}
-
-Trace trace_stack(const Anatomy& anatomy, const nn::Parameters& parameters, Pass& pass, const StackInput& input,
-                  const TraceRequest& request) {
-  Trace trace = start_trace(anatomy, request, input.tokens, input.tokens);
-  const LayerWalk walk(anatomy, parameters, pass);
-  Tensor stream = input.embedded;
-  for (std::int64_t layer = 0; layer <= request.place.layer; ++layer) {
-    const AttentionPlace place{request.place.stack, "self", layer};
-    const AttentionParts parts = walk.attend(anatomy.at(place), stream, {}, input.causal);
-    const FeedForwardParts fed = walk.feed_forward(anatomy.feed_forward_of(place.stack, layer), parts.after);
-    if (layer == request.place.layer) write_steps(trace, anatomy, place, {parts, fed, input.causal});
-    stream = fed.after;
-  }
+Trace trace_layer(const Anatomy& anatomy, const TraceRequest& request, const TracedTokens& tokens, Backend& backend,
+                  const std::function<void(Pass& pass)>& forward) {
+  Trace trace = start_trace(anatomy, request, tokens);
+  LayerProbe probe(anatomy, request.place);
+  Pass pass(backend, {.probe = &probe});
+  forward(pass);
+  const LayerParts parts = probe.parts();
+  Writer writer(trace, anatomy, request.place);
+  writer.attention(parts, tokens.causal);
+  writer.feed_forward(parts);
   return trace;
 }
 

@@ -186,38 +186,28 @@ std::vector<std::string> TranslationInspector::labels(std::vector<std::int32_t> 
 }
 
 view::Trace TranslationInspector::trace(const TraceRequest& request) {
-  const auto* model = dynamic_cast<const models::Transformer*>(loaded_->model.get());
-  check(model != nullptr, "only a Transformer can be walked through step by step");
+  const models::Seq2Seq& model = *loaded_->model;
+  check(anatomy_.has_layers(), "only a Transformer can be walked through step by step");
   const AttentionPlace& place = request.place;
   anatomy_.at(place, request.head);
   const std::vector<std::int32_t> source_ids = encode(request.text);
-  Pass pass(backend_);
-  const auto embedded = [&](const std::vector<std::int32_t>& ids, models::Transformer::Side side) {
-    return model->embed(nn::Sequences{.ids = nn::row_of(backend_, ids)}.in(pass), side);
-  };
-  const Tensor source = embedded(source_ids, models::Transformer::Side::source);
+  const nn::Sequences source{.ids = nn::row_of(backend_, source_ids)};
+  const std::vector<std::string> read = labels(source_ids, true);
   if (place.stack == "encoder")
-    return trace_stack(anatomy_, loaded_->parameters, pass, {source, labels(source_ids, true)}, request);
+    return trace_layer(anatomy_, request, {read, read}, backend_, [&](Pass& pass) { model.encode(source.in(pass)); });
 
-  check(!request.target.empty() && static_cast<std::int64_t>(request.target.size()) <= model->max_length(),
+  check(!request.target.empty() && static_cast<std::int64_t>(request.target.size()) <= model.max_length(),
         "there is no target");
-  for (const std::int32_t id : request.target) check(id >= 0 && id < model->vocabulary(), "there is no token {}", id);
+  for (const std::int32_t id : request.target) check(id >= 0 && id < model.vocabulary(), "there is no token {}", id);
   const std::vector<std::int32_t> inputs = shifted(start_, request.target);
-  const std::vector<std::string> queries = labels(inputs, false);
-  view::Trace trace =
-      start_trace(anatomy_, request, queries, place.kind == "cross" ? labels(source_ids, true) : queries);
-  const LayerWalk walk(anatomy_, loaded_->parameters, pass);
-  const Tensor memory = model->encode(source, {});
-  Tensor stream = embedded(inputs, models::Transformer::Side::target);
-  for (std::int64_t layer = 0; layer <= place.layer; ++layer) {
-    const AttentionParts self = walk.attend(anatomy_.at({"decoder", "self", layer}), stream, {}, true);
-    const AttentionParts cross = walk.attend(anatomy_.at({"decoder", "cross", layer}), self.after, memory, false);
-    const FeedForwardParts fed = walk.feed_forward(anatomy_.feed_forward_of("decoder", layer), cross.after);
-    const bool wants_self = place.kind == "self";
-    if (layer == place.layer) write_steps(trace, anatomy_, place, {wants_self ? self : cross, fed, wants_self});
-    stream = fed.after;
-  }
-  return trace;
+  const std::vector<std::string> written = labels(inputs, false);
+  Pass reading(backend_);
+  const models::Encoded memory = model.encode(source.in(reading));
+  const bool self = place.kind == "self";
+  return trace_layer(anatomy_, request, {written, self ? written : read, self}, backend_, [&](Pass& pass) {
+    model.decode(models::Encoded{pass.input(memory.states)},
+                 nn::Sequences{.ids = nn::row_of(backend_, inputs)}.in(pass));
+  });
 }
 
 PositionTable TranslationInspector::positions(std::int64_t rows) const {

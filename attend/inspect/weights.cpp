@@ -67,10 +67,9 @@ void WeightEdits::clear(const std::string& name) {
   parameters_.write(entry, std::vector<float>(take(entry).size(), 0.0f));
 }
 
-const nn::Parameters::Entry& find_entry(const nn::Parameters& parameters, const std::string& name,
-                                        std::int64_t first_row) {
+const nn::Parameters::Entry& find_entry(const nn::Parameters& parameters, const std::string& name) {
   for (const nn::Parameters::Entry& entry : parameters.entries())
-    if (entry.name == name && entry.first_row == first_row) return entry;
+    if (entry.name == name) return entry;
   fail("this model has no {}", name);
 }
 

@@ -34,8 +34,7 @@ class WeightEdits {
   std::vector<std::pair<const nn::Parameters::Entry*, std::vector<float>>> before_;
 };
 
-// The parameter of this name; first_row tells those apart that lie in one tensor of a file. Throws Error.
-const nn::Parameters::Entry& find_entry(const nn::Parameters& parameters, const std::string& name,
-                                        std::int64_t first_row = 0);
+// The parameter of this name. Throws Error.
+const nn::Parameters::Entry& find_entry(const nn::Parameters& parameters, const std::string& name);
 
 }  // namespace attend::tasks

@@ -120,6 +120,7 @@ BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
       feed_forward_({.width = config.width,
                      .hidden = config.hidden,
                      .activation = hugging_face_activation(config.activation, name_of(config.family)),
+                     .label = fmt::format("layer.{}.feed_forward", index),
                      .expand = {.init = init(config)},
                      .contract = {.init = init(config)},
                      .expand_name = distilled_ ? "lin1" : "intermediate.dense",

@@ -93,6 +93,7 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
       feed_forward_({.width = config.width,
                      .hidden = config.hidden_width(),
                      .activation = hugging_face_activation(config.activation, kGPT2Name),
+                     .label = fmt::format("h.{}.mlp", index),
                      .expand = linear(config),
                      .contract = residual_linear(config),
                      .expand_name = "c_fc",

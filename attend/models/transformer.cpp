@@ -32,8 +32,12 @@ nn::AttentionConfig attention(const TransformerConfig& config, const char* stack
           fmt::format("{}.layers.{}.{}", stack, index, kind)};
 }
 
-nn::FeedForwardConfig feed_forward(const TransformerConfig& config, std::int64_t hidden) {
-  return {.width = config.width, .hidden = hidden, .activation = activation_named(config.activation)};
+nn::FeedForwardConfig feed_forward(const TransformerConfig& config, const char* stack, int index) {
+  const bool decoder = std::string_view(stack) == "decoder";
+  return {.width = config.width,
+          .hidden = decoder && config.decoder_hidden ? config.decoder_hidden : config.hidden,
+          .activation = activation_named(config.activation),
+          .label = fmt::format("{}.layers.{}.feed_forward", stack, index)};
 }
 
 }  // namespace
@@ -65,7 +69,7 @@ void check_config(const TransformerConfig& config, std::string_view what) {
 
 EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
     : self_attention_(attention(config, "encoder", index, "self_attn")),
-      feed_forward_(feed_forward(config, config.hidden)),
+      feed_forward_(feed_forward(config, "encoder", index)),
       norm1_(config.width),
       norm2_(config.width) {}
 
@@ -79,7 +83,7 @@ void EncoderLayer::operator()(nn::Residual& stream, const AttentionMask& mask) c
 DecoderLayer::DecoderLayer(const TransformerConfig& config, int index)
     : self_attention_(attention(config, "decoder", index, "self_attn")),
       cross_attention_(attention(config, "decoder", index, "multihead_attn")),
-      feed_forward_(feed_forward(config, config.decoder_hidden ? config.decoder_hidden : config.hidden)),
+      feed_forward_(feed_forward(config, "decoder", index)),
       norm1_(config.width),
       norm2_(config.width),
       norm3_(config.width) {}

@@ -8,6 +8,7 @@
 #include "attend/nn/kv_cache.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/parameter.h"
+#include "attend/nn/parts.h"
 #include "attend/ops/attention.h"
 #include "attend/ops/layout.h"
 
@@ -42,10 +43,13 @@ class SelfAttention {
       const AttentionMask row{.key_lengths = kept.places.lengths};
       return output_.back(x, ops::attention(q, kept.cache->keys(), kept.cache->values(), options(row)));
     }
-    const Tensor all = project(x.value());  // [.., 3·C]
+    const Tensor read = x.value(), all = project(read);  // [.., 3·C]
     if (kept.cache) kept.cache->write(all.columns(config_.width, 2 * config_.width), kept.places);
     const auto [q, k, v] = ops::split<3>(all);  // [.., C] each, windows of one tensor
-    return output_.back(x, ops::attention(q, k, v, options(mask)));
+    const Tensor mixed = ops::attention(q, k, v, options(mask));
+    Branch branch = output_.back(x, mixed);
+    show(config_.label, {{"read", read}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", branch.value}});
+    return branch;
   }
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -100,12 +104,14 @@ class CrossAttention {
   // r / (R / B), and the rows of a group read together, as if they were positions.
   Branch operator()(const SublayerInput& x, const Memory& memory) const {
     const auto [k, v] = ops::split<2>(memory.keys_values.defined() ? memory.keys_values : keys_values(memory.states));
-    const Tensor q = ops::linear(x.value(), query_weight_, query_bias_);  // [B, T, C]
+    const Tensor read = x.value(), q = ops::linear(read, query_weight_, query_bias_);  // [B, T, C]
     const bool grouped = q.rank() == 3 && q.dim(0) != k.dim(0);
     const Tensor mixed = ops::attention(
         grouped ? q.reshape({k.dim(0), -1, q.width()}) : q, k, v,
         {.heads = config_.heads, .mask = memory.mask, .dropout = config_.dropout, .label = config_.label});
-    return output_.back(x, mixed.reshape(q.shape()));
+    Branch branch = output_.back(x, mixed.reshape(q.shape()));
+    show(config_.label, {{"read", read}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", branch.value}});
+    return branch;
   }
   // The half of it that is the same at every step, [B, S, 2·C].
   Tensor keys_values(const Tensor& states) const { return ops::linear(states, memory_weight_, memory_bias_); }

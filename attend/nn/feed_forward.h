@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "attend/nn/layers.h"
+#include "attend/nn/parts.h"
 #include "attend/ops/feed_forward.h"
 
 namespace attend::nn {
@@ -12,20 +15,26 @@ namespace attend::nn {
 struct FeedForwardConfig {
   std::int64_t width, hidden;
   Activation activation = Activation::relu;
+  std::string label = {};  // under which a probe sees its parts
   LinearConfig expand = {}, contract = {};
   std::string_view expand_name = "linear1", contract_name = "linear2";  // in files
 };
 
 class FeedForward {
  public:
-  explicit FeedForward(const FeedForwardConfig& config)
-      : config_(config),
-        expand_(config.width, config.hidden, config.expand),
-        contract_(config.hidden, config.width, config.contract) {}
+  explicit FeedForward(FeedForwardConfig config)
+      : config_(std::move(config)),
+        expand_(config_.width, config_.hidden, config_.expand),
+        contract_(config_.hidden, config_.width, config_.contract) {}
   const FeedForwardConfig& config() const { return config_; }
 
   Branch operator()(const SublayerInput& x) const {
-    if (x.norm) return contract_.back(x, expand_(x, config_.activation));
+    if (x.norm || parts_probe(x.x)) {
+      const Tensor hidden = expand_(x, config_.activation);
+      Branch branch = contract_.back(x, hidden);
+      show(config_.label, {{"hidden", hidden}, {"out", branch.value}});
+      return branch;
+    }
     return ops::feed_forward(x.x, expand_.weights(), contract_.weights(),
                              {.activation = config_.activation, .input_major = config_.contract.input_major});
   }

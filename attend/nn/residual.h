@@ -13,6 +13,7 @@
 
 #include "attend/base/error.h"
 #include "attend/nn/layers.h"
+#include "attend/nn/parts.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tensor/tape.h"
 
@@ -28,7 +29,7 @@ struct ResidualOptions {
 
 class Residual {
  public:
-  Residual(Tensor x, const ResidualOptions& options) : stream_(std::move(x)), options_(options) {}
+  Residual(Tensor x, const ResidualOptions& options) : stream_(std::move(x)), options_(options) { show_stream(); }
 
   // norm(x), and what a post-norm sublayer reads: x.
   SublayerInput normed(const LayerNorm& norm) {
@@ -40,11 +41,13 @@ class Residual {
   void add(Branch branch) {
     check(!waiting_.defined(), "residual: two sublayers in a row, and no norm has read the first");
     (branch.summed ? stream_ : waiting_) = std::move(branch.value);
+    show_stream();
   }
   // norm(x + branch)
   void add(const Branch& branch, const LayerNorm& norm) {
     check(!branch.summed && !waiting_.defined(), "residual: a post-norm sublayer reads the stream as it is");
     stream_ = norm.add(stream_, branch.value, options_.dropout).norm;
+    show_stream();
   }
   // sublayer(SublayerInput) -> Branch, in the order of the options.
   template <class Sublayer>
@@ -71,6 +74,9 @@ class Residual {
   Tensor value() const { return waiting_.defined() ? ops::add(stream_, waiting_) : stream_; }
 
  private:
+  void show_stream() const {
+    if (parts_probe(stream_)) show("stream", {{"x", value()}});
+  }
   Tensor normalized(const LayerNorm& norm) {
     if (!waiting_.defined()) return norm(stream_);
     ops::Summed next = norm.add(stream_, waiting_, options_.dropout);

@@ -174,7 +174,7 @@ TEST_F(TrainHeads, MistakesGetClearErrors) {
   write_file(folder_ / "odd.tsv", "label\tsentence\nlow\tone\nmiddle\ttwo\n");
   expect_error(tune("classify", ".tsv", {"--valid", path("odd.tsv").c_str()}), "odd.tsv:3: the label");
   write_file(folder_ / "empty.tsv", "");
-  expect_error(tune("classify", ".tsv", {"--valid", path("empty.tsv").c_str()}), "empty.tsv: the file is empty");
+  expect_error(tune("classify", ".tsv", {"--valid", path("empty.tsv").c_str()}), "empty.tsv' (valid) is empty");
   std::vector<std::string> same = toy_head_training(folder_, "classify", ".tsv", folder_ / "bert", folder_ / "bert");
   same.emplace_back("--overwrite");
   expect_error(same, "the same folder");
