@@ -20,30 +20,34 @@ namespace attend::catalogue {
 
 namespace {
 
+using MakeOwn = std::unique_ptr<models::Seq2Seq> (*)(const Json& settings, std::string_view what);
+
 constexpr Head kBertHeads[] = {{"ForMaskedLM", Task::fill},
                                {"ForPreTraining", Task::fill},
                                {"ForSequenceClassification", Task::classify},
                                {"ForTokenClassification", Task::tag},
                                {"ForQuestionAnswering", Task::answer}};
+
+constexpr Entry bert(std::string_view type) {
+  return {.type = type,
+          .family = Family::bert,
+          .body = Task::embed,
+          .heads = kBertHeads,
+          .prefix = type,
+          .check = [](const Json& config, std::string_view what) { models::bert_config(config, what); }};
+}
+
 constexpr Head kGPT2Heads[] = {{"ForSequenceClassification", Task::classify}};
 
-void check_bert(const Json& config, std::string_view what) { models::bert_config(config, what); }
-void check_gpt2(const Json& config, std::string_view what) { models::gpt2_config(config, what); }
-void check_marian(const Json& config, std::string_view what) { marian_config(config, what); }
-
-// Our own config.json is the model's settings behind its type.
-template <std::unique_ptr<models::Seq2Seq> (*make)(const Json& settings, std::string_view what)>
-std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
-  check(config.is_object(), "{}: expected a JSON object", what);
-  Json settings = config;
-  settings.erase("model_type");
-  return make(settings, what);
+constexpr Entry gpt2(std::string_view type) {
+  return {.type = type,
+          .family = Family::gpt2,
+          .body = Task::generate,
+          .heads = kGPT2Heads,
+          .prefix = models::kGPT2Prefix,
+          .input_major = ".c_",
+          .check = [](const Json& config, std::string_view what) { models::gpt2_config(config, what); }};
 }
-template <std::unique_ptr<models::Seq2Seq> (*make)(const Json& settings, std::string_view what)>
-void check_own(const Json& config, std::string_view what) {
-  make_own<make>(config, what);
-}
-std::optional<std::int32_t> own_start(const Json&, const Tokenizer&, std::string_view) { return std::nullopt; }
 
 std::unique_ptr<models::Seq2Seq> make_marian(const Json& config, std::string_view what) {
   return std::make_unique<models::Transformer>(marian_config(config, what));
@@ -51,48 +55,41 @@ std::unique_ptr<models::Seq2Seq> make_marian(const Json& config, std::string_vie
 std::optional<std::int32_t> start_of_marian(const Json& config, const Tokenizer& tokenizer, std::string_view what) {
   return marian_start(config, tokenizer, what);
 }
+constexpr Entry marian(std::string_view type) {
+  return {.type = type,
+          .family = Family::marian,
+          .body = Task::translate,
+          .check = [](const Json& config, std::string_view what) { marian_config(config, what); },
+          .translator = {make_marian, load_marian_weights, start_of_marian}};
+}
 
+// Our own config.json is the model's settings behind its type.
+template <MakeOwn make>
+std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
+  check(config.is_object(), "{}: expected a JSON object", what);
+  Json settings = config;
+  settings.erase("model_type");
+  return make(settings, what);
+}
+std::optional<std::int32_t> start_of_own(const Json&, const Tokenizer&, std::string_view) { return std::nullopt; }
+template <MakeOwn make>
+constexpr Entry own(std::string_view type) {
+  return {.type = type,
+          .family = Family::seq2seq,
+          .body = Task::translate,
+          .check = [](const Json& config, std::string_view what) { make_own<make>(config, what); },
+          .translator = {make_own<make>, load_weights, start_of_own}};
+}
+
+// The table.
 constexpr Entry kEntries[] = {
-    {.type = "bert",
-     .family = Family::bert,
-     .body = Task::embed,
-     .heads = kBertHeads,
-     .prefix = "bert",
-     .check = check_bert},
-    {.type = "roberta",
-     .family = Family::bert,
-     .body = Task::embed,
-     .heads = kBertHeads,
-     .prefix = "roberta",
-     .check = check_bert},
-    {.type = "distilbert",
-     .family = Family::bert,
-     .body = Task::embed,
-     .heads = kBertHeads,
-     .prefix = "distilbert",
-     .check = check_bert},
-    {.type = "gpt2",
-     .family = Family::gpt2,
-     .body = Task::generate,
-     .heads = kGPT2Heads,
-     .prefix = models::kGPT2Prefix,
-     .input_major = ".c_",
-     .check = check_gpt2},
-    {.type = "marian",
-     .family = Family::marian,
-     .body = Task::translate,
-     .check = check_marian,
-     .translator = {make_marian, load_marian_weights, start_of_marian}},
-    {.type = "transformer",
-     .family = Family::seq2seq,
-     .body = Task::translate,
-     .check = check_own<models::make_transformer>,
-     .translator = {make_own<models::make_transformer>, load_weights, own_start}},
-    {.type = "rnn",
-     .family = Family::seq2seq,
-     .body = Task::translate,
-     .check = check_own<models::make_rnn>,
-     .translator = {make_own<models::make_rnn>, load_weights, own_start}},
+    bert("bert"),
+    bert("roberta"),
+    bert("distilbert"),
+    gpt2("gpt2"),
+    marian("marian"),
+    own<models::make_transformer>("transformer"),
+    own<models::make_rnn>("rnn"),
 };
 
 // The types of all entries, or of those that do a task.
