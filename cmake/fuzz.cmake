@@ -25,6 +25,7 @@ endforeach()
 # Of the upper folders only the readers: all of them would double the build.
 set(fuzz_upper_sources
     attend/serve/run_reader.cpp
+    attend/catalogue/catalogue.cpp
     attend/catalogue/marian.cpp
     attend/training/head_recipe.cpp
     attend/training/language_recipe.cpp
@@ -71,10 +72,10 @@ attend_door(weights LINKS attend_checkpoint attend_backends
 attend_door(config LINKS fuzz_upper attend_backends
             READERS attend/models/config_checks.cpp attend/models/hugging_face_config.cpp attend/models/hugging_face_config.h
                     attend/models/bert.cpp:check_config|family_named|has_labels|bert_config|bert_json
-                    attend/models/gpt2.cpp:check_config|gpt2_config|gpt2_json attend/models/seq2seq.cpp:make_seq2seq
+                    attend/models/gpt2.cpp:check_config|gpt2_config|gpt2_json 
                     attend/models/transformer.cpp:check_config|make_transformer
                     attend/models/rnn_seq2seq.cpp:check_config|make_rnn
-                    attend/catalogue/marian.cpp:value_of|flag_of|is_marian|marian_config)
+                    attend/catalogue/catalogue.cpp attend/catalogue/marian.cpp:value_of|flag_of|marian_config)
 attend_door(tokenizer LINKS attend_text
             READERS attend/text/steps/added_tokens.cpp attend/text/steps/bert_normalizer.cpp attend/text/models/bpe.cpp
                     attend/text/steps/decoder.cpp attend/text/files/json_view.h attend/text/steps/length_limits.cpp attend/text/models/model.cpp

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "attend/backends.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/catalogue/marian.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"
@@ -85,8 +86,8 @@ void build_gpt2(const Json& json) {
 }
 
 void build_seq2seq(const Json& json) {
-  const auto model = models::make_seq2seq(json, "input");
-  must_take([&] { models::make_seq2seq(model->config(), "written"); }, "a config can be saved and read");
+  const auto model = catalogue::make_seq2seq(json, "input");
+  must_take([&] { catalogue::make_seq2seq(model->config(), "written"); }, "a config can be saved and read");
   const std::vector<nn::Parameters::Entry> entries = model->parameters();
   if (numbers_of(entries) > kSmall || model->max_length() > 4096) return;
   nn::Parameters(backend(), entries, {});
@@ -97,11 +98,12 @@ void build_seq2seq(const Json& json) {
 
 void enter(const Input& input) {
   const Json json = parse_json(input.first().bytes, "input");
-  tasks::is_marian(json);
+  for (const catalogue::Entry& entry : catalogue::entries()) attempt([&] { entry.check(json, "input"); });
+  attempt([&] { catalogue::describe(json, "input"); });
   attempt([&] { build_bert(json); });
   attempt([&] { build_gpt2(json); });
   attempt([&] { build_seq2seq(json); });
-  attempt([&] { models::Transformer(tasks::marian_config(json, "input")); });
+  attempt([&] { models::Transformer(catalogue::marian_config(json, "input")); });
 }
 
 }  // namespace attend::fuzz
