@@ -12,5 +12,4 @@ foreach(name safetensors tokenizer config)
 endforeach()
 target_link_libraries(fuzz_safetensors PRIVATE attend_checkpoint)
 target_link_libraries(fuzz_tokenizer PRIVATE attend_text)
-target_sources(fuzz_config PRIVATE attend/catalogue/marian.cpp)  # alone: its folder would bring the whole library
-target_link_libraries(fuzz_config PRIVATE attend_models attend_checkpoint attend_text)
+target_link_libraries(fuzz_config PRIVATE attend_catalogue)

@@ -1,10 +1,7 @@
 // Any bytes as the config.json of each kind of model: a config that is accepted, and the model's own shape of it.
 #include "attend/base/error.h"
 #include "attend/base/json.h"
-#include "attend/catalogue/marian.h"
-#include "attend/models/bert.h"
-#include "attend/models/gpt2.h"
-#include "attend/models/seq2seq.h"
+#include "attend/catalogue/catalogue.h"
 
 namespace {
 
@@ -23,10 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attempt([&] {
     const Json json = parse_json({reinterpret_cast<const char*>(data), size}, "input");
     if (parse_json(json.dump(), "written") != json) __builtin_trap();
-    attempt([&] { models::bert_config(json, "input"); });
-    attempt([&] { models::gpt2_config(json, "input"); });
-    attempt([&] { tasks::marian_config(json, "input"); });
-    attempt([&] { models::make_seq2seq(json, "input"); });
+    for (const catalogue::Entry& entry : catalogue::entries()) attempt([&] { entry.check(json, "input"); });
+    attempt([&] { catalogue::describe(json, "input"); });
   });
   return 0;
 }

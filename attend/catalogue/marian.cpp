@@ -8,7 +8,7 @@
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
 
-namespace attend::tasks {
+namespace attend::catalogue {
 
 namespace {
 
@@ -39,11 +39,6 @@ std::string part_name(bool decoder, std::string_view part) {
 }
 
 }  // namespace
-
-bool is_marian(const Json& config) {
-  const auto found = config.is_object() ? config.find("model_type") : config.end();
-  return found != config.end() && *found == "marian";
-}
 
 std::vector<std::string> marian_names(const nn::Parameters::Entry& entry) {
   const std::string& name = entry.name;
@@ -122,4 +117,4 @@ std::int32_t marian_start(const Json& config, const Tokenizer& tokenizer, std::s
   return agree("decoder_start_token_id", "<pad>");
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::catalogue

@@ -11,9 +11,7 @@
 #include "attend/nn/parameters.h"
 #include "attend/text/tokenizer.h"
 
-namespace attend::tasks {
-
-bool is_marian(const Json& config);
+namespace attend::catalogue {
 
 // From a config.json whose model_type is "marian". Throws Error for what the Transformer here cannot be.
 models::TransformerConfig marian_config(const Json& config, std::string_view what);
@@ -27,4 +25,4 @@ void load_marian_weights(const Safetensors& file, nn::Parameters& parameters);
 // What the decoder begins with: the token of padding. Throws Error when config and tokenizer disagree.
 std::int32_t marian_start(const Json& config, const Tokenizer& tokenizer, std::string_view what);
 
-}  // namespace attend::tasks
+}  // namespace attend::catalogue

@@ -13,6 +13,7 @@
 #include "attend/base/json.h"
 #include "attend/base/new_folder.h"
 #include "attend/base/paths.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
@@ -40,7 +41,7 @@ matrices become I8 with an F32 tensor NAME.scale, one scale for each output; bia
 // Tensors on their way to the new file, kept until it is written.
 class Converted {
  public:
-  Converted(StoredType type, bool gpt2) : type_(type), gpt2_(gpt2) {}
+  Converted(StoredType type, const catalogue::Entry* model) : type_(type), model_(model) {}
 
   void add(const Safetensors& file, const StoredTensor& tensor) {
     const bool scaled = tensor.type == StoredType::i8 && file.find(tensor.name + std::string(kScaleSuffix));
@@ -74,7 +75,8 @@ class Converted {
   }
   void quantise(const StoredTensor& tensor, const std::vector<float>& values) {
     // GPT-2's projections are [in, out], all else is [out, in].
-    const bool columns = gpt2_ && tensor.name.find(".c_") != std::string::npos;
+    const bool columns =
+        model_ && !model_->input_major.empty() && tensor.name.find(model_->input_major) != std::string::npos;
     const Quantised result =
         attend::quantise(values, tensor.shape, columns ? ScaleAxis::columns : ScaleAxis::rows, tensor.name);
     put(tensor.name, StoredType::i8, tensor.shape, as_bytes(result.values));
@@ -87,7 +89,7 @@ class Converted {
   }
 
   StoredType type_;
-  bool gpt2_;
+  const catalogue::Entry* model_;  // null: not in the catalogue
   SafetensorsWriter writer_;
   std::list<std::vector<std::byte>> kept_;
   std::int64_t bytes_ = 0;
@@ -115,7 +117,7 @@ void run_convert(const ConvertOptions& options, const Streams& streams) {
                                                     : StoredType::i8;
   const TensorFiles files = TensorFiles::open(from);
   Json config = read_json(from / "config.json");
-  Converted converted(type, config.is_object() && config.value("model_type", Json()) == "gpt2");
+  Converted converted(type, catalogue::find(config));
   std::int64_t before = 0;
   for (const std::string& name : files.names()) {
     const Safetensors& file = *files.holding(name);

@@ -13,6 +13,7 @@
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/base/terminal.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/cli/command.h"
@@ -93,6 +94,16 @@ Summary summarise(const TensorFiles& files) {
   return summary;
 }
 
+// What it says, or why it cannot.
+template <class Say>
+std::string said(Say say) {
+  try {
+    return say();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 void run_info(const InfoOptions& options, const Streams& streams) {
   const std::filesystem::path folder = tasks::find_model(options.model);
   const Json config = read_json(folder / "config.json");
@@ -101,13 +112,12 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   std::string type = "unknown";
   if (config.is_object() && config.contains("model_type") && config["model_type"].is_string())
     type = config["model_type"].get<std::string>();
-  std::string tokenizer = "none";
-  try {
-    tokenizer =
-        fmt::format("{} tokens", with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));
-  } catch (const Error& error) {
-    tokenizer = error.what();
-  }
+  const std::string use = said([&] {
+    return fmt::format("attend {}", name_of(catalogue::describe(config, (folder / "config.json").string()).task));
+  });
+  const std::string tokenizer = said([&] {
+    return fmt::format("{} tokens", with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));
+  });
 
   if (options.json) {
     Json parts = Json::array();
@@ -115,6 +125,7 @@ void run_info(const InfoOptions& options, const Streams& streams) {
       parts.push_back({{"name", name}, {"parameters", part.numbers}, {"bytes", part.bytes}, {"tensors", part.tensors}});
     streams.out << Json({{"folder", folder.string()},
                          {"model_type", type},
+                         {"use", use},
                          {"parameters", summary.all.numbers},
                          {"bytes", summary.all.bytes},
                          {"dtypes", summary.types},
@@ -127,9 +138,10 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   }
   std::string types;
   for (const std::string& name : summary.types) types += (types.empty() ? "" : ", ") + name;
-  streams.out << fmt::format("{}\n  model       {}\n  parameters  {}\n  on disk     {} ({})\n  tokenizer   {}\n\n",
-                             printable(folder.string()), printable(type), with_commas(summary.all.numbers),
-                             size_text(summary.all.bytes), types, printable(tokenizer));
+  streams.out << fmt::format(
+      "{}\n  model       {}\n  use         {}\n  parameters  {}\n  on disk     {} ({})\n  tokenizer   {}\n\n",
+      printable(folder.string()), printable(type), printable(use), with_commas(summary.all.numbers),
+      size_text(summary.all.bytes), types, printable(tokenizer));
   std::size_t width = 4;
   for (const auto& [name, part] : summary.parts) width = std::max(width, printable(name).size() + part.layers.size());
   for (const auto& [name, part] : summary.parts)

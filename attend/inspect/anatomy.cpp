@@ -106,13 +106,4 @@ Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix) 
   return anatomy;
 }
 
-Anatomy anatomy_of(const Json& config, const std::string& what) {
-  const auto found = config.is_object() ? config.find("model_type") : config.end();
-  const std::string type = found != config.end() && found->is_string() ? found->get<std::string>() : "";
-  if (type == "gpt2") return anatomy_of(models::gpt2_config(config, what), "");
-  if (type == "bert" || type == "roberta" || type == "distilbert")
-    return anatomy_of(models::bert_config(config, what), "");
-  return anatomy_of(*models::make_seq2seq(config, what));
-}
-
 }  // namespace attend::tasks

@@ -26,7 +26,7 @@ template <class Model>
 class EncoderOf : public InspectedEncoder {
  public:
   EncoderOf(const std::filesystem::path& folder, Backend& backend, DType dtype)
-      : encoder_(folder, "look", {}, backend, dtype) {}
+      : encoder_(folder, "look", catalogue::Task::embed, backend, dtype) {}
   const EncoderReader& reader() const override { return encoder_.reader(); }
   const models::Bert& body() const override { return encoder_.model().body(); }
   nn::Parameters& parameters() override { return encoder_.parameters(); }
@@ -38,7 +38,7 @@ class EncoderOf : public InspectedEncoder {
     return "encoder";
   }
   std::string prefix() const override {
-    return std::is_same_v<Model, EncoderBody> ? "" : models::name_of(reader().config().family);
+    return std::is_same_v<Model, EncoderBody> ? "" : models::name_of(body().config().family);
   }
   Tensor answer(const Tensor& states, const nn::Sequences& texts, const Tensor& rows) const override {
     if constexpr (std::is_same_v<Model, models::SequenceClassifier>)
@@ -55,16 +55,12 @@ class EncoderOf : public InspectedEncoder {
 };
 
 std::unique_ptr<InspectedEncoder> open(const std::filesystem::path& folder, Backend& backend, DType dtype) {
-  const std::string path = (folder / "config.json").string();
-  const std::string architecture = models::bert_config(read_json(path), path).architecture;
-  const auto ends = [&](const char* head) { return architecture.ends_with(head); };
-  if (ends("ForMaskedLM") || ends("ForPreTraining"))
-    return std::make_unique<EncoderOf<models::MaskedLanguageModel>>(folder, backend, dtype);
-  if (ends("ForSequenceClassification"))
-    return std::make_unique<EncoderOf<models::SequenceClassifier>>(folder, backend, dtype);
-  if (ends("ForTokenClassification")) return std::make_unique<EncoderOf<models::TokenTagger>>(folder, backend, dtype);
-  if (ends("ForQuestionAnswering"))
-    return std::make_unique<EncoderOf<models::QuestionAnswerer>>(folder, backend, dtype);
+  using catalogue::Task;
+  const Task task = catalogue::read_config(folder).task;
+  if (task == Task::fill) return std::make_unique<EncoderOf<models::MaskedLanguageModel>>(folder, backend, dtype);
+  if (task == Task::classify) return std::make_unique<EncoderOf<models::SequenceClassifier>>(folder, backend, dtype);
+  if (task == Task::tag) return std::make_unique<EncoderOf<models::TokenTagger>>(folder, backend, dtype);
+  if (task == Task::answer) return std::make_unique<EncoderOf<models::QuestionAnswerer>>(folder, backend, dtype);
   return std::make_unique<EncoderOf<EncoderBody>>(folder, backend, dtype);
 }
 
@@ -82,7 +78,7 @@ std::size_t end_of_question(const std::string& text) {
 
 EncoderInspector::EncoderInspector(const std::filesystem::path& folder, Backend& backend, DType dtype)
     : encoder_(open(folder, backend, dtype)), backend_(backend) {
-  const models::BertConfig& config = encoder_->reader().config();
+  const models::BertConfig& config = encoder_->body().config();
   anatomy_ = anatomy_of(config, encoder_->prefix());
   card_ = {.kind = encoder_->kind(),
            .config = models::bert_json(config),
@@ -127,7 +123,7 @@ EncoderInspector::Read EncoderInspector::reduced(const EncoderText& text, const 
 }
 
 models::BertInput EncoderInspector::input_of(const Read& read) const {
-  const models::BertConfig& config = encoder_->reader().config();
+  const models::BertConfig& config = encoder_->body().config();
   const std::int64_t first = config.family == models::BertFamily::roberta ? config.pad + 1 : 0;
   std::vector<std::int32_t> positions, types;
   for (std::size_t i = 0; i < read.kept.size(); ++i) {
@@ -142,10 +138,9 @@ models::BertInput EncoderInspector::input_of(const Read& read) const {
 
 std::vector<std::int32_t> EncoderInspector::asked(const Read& read, const EncoderText& whole) const {
   if (card_.kind == "classification") return {0};
-  const models::BertFamily family = encoder_->reader().config().family;
   const auto within = [](const EncoderText::Range& range, std::size_t i) { return i >= range.begin && i < range.end; };
   const auto wanted = [&](std::size_t i) {
-    if (card_.kind == "tagging") return within(whole.first, i) && !continues_word(whole, i, family);
+    if (card_.kind == "tagging") return within(whole.first, i) && !encoder_->reader().continues_word(whole, i);
     if (card_.kind == "answering") return within(whole.second, i);
     return card_.kind == "masked-lm" && whole.ids[i] == mask_id_;
   };
@@ -166,7 +161,7 @@ std::vector<float> EncoderInspector::ask(const Read& read, const std::vector<std
 }
 
 std::string EncoderInspector::name_of_choice(std::int32_t id) const {
-  if (card_.kind != "masked-lm") return encoder_->reader().config().labels.at(static_cast<std::size_t>(id));
+  if (card_.kind != "masked-lm") return encoder_->body().config().labels.at(static_cast<std::size_t>(id));
   const Tokenizer& tokenizer = encoder_->reader().tokenizer();
   const auto token = tokenizer.id_to_token(id);
   if (token && token->starts_with("##")) return std::string(*token);
@@ -189,7 +184,7 @@ InspectedStep EncoderInspector::step_of(std::span<const float> logits, std::size
 // BERT's pieces are known by their marks ("##ing"); bytes are shown as the text they come from.
 std::vector<std::string> EncoderInspector::labels(const std::string& text, const EncoderText& read) const {
   std::vector<std::string> result = read.tokens;
-  if (encoder_->reader().config().family != models::BertFamily::roberta) return result;
+  if (encoder_->body().config().family != models::BertFamily::roberta) return result;
   for (const auto& [begin, end] : {read.first, read.second})
     for (std::size_t i = begin; i < end; ++i)
       result[i] = read.offsets[i].begin < read.offsets[i].end ? characters_of(text, read.offsets[i]) : " ";
@@ -214,7 +209,7 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
     const std::vector<float> logits = ask(read, rows, last ? &collector : nullptr);
     const std::size_t choices = rows.empty() ? 0 : logits.size() / rows.size();
     const std::size_t end = last ? rows.size() : i + 1;
-    if (encoder_->reader().config().regression && !logits.empty()) {
+    if (encoder_->body().config().regression && !logits.empty()) {
       result.text = fmt::format("{:.4f}", logits[0]);
       break;
     }
@@ -246,7 +241,7 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
     for (InspectedStep& step : result.steps) {
       auto last = static_cast<std::size_t>(step.place);
       step.span = whole.offsets[last];
-      while (++last < whole.first.end && continues_word(whole, last, encoder_->reader().config().family))
+      while (++last < whole.first.end && encoder_->reader().continues_word(whole, last))
         step.span.end = whole.offsets[last].end;
     }
   describe(text, result);
@@ -301,7 +296,7 @@ view::Trace EncoderInspector::trace(const TraceRequest& request) {
 }
 
 PositionTable EncoderInspector::positions(std::int64_t rows) const {
-  const models::BertConfig& config = encoder_->reader().config();
+  const models::BertConfig& config = encoder_->body().config();
   PositionTable table{static_cast<std::size_t>(config.width)};
   const nn::Parameters& parameters = encoder_->parameters();
   std::vector<float> all = parameters.read(

@@ -1,8 +1,9 @@
-// Which inspector a folder needs: its config.json says.
-
-#include "attend/base/json.h"
-
+// What looks at a folder, and where the parts of its model are: its config.json says, by the catalogue.
 #include <memory>
+
+#include "attend/base/error.h"
+#include "attend/catalogue/catalogue.h"
+#include "attend/inspect/anatomy.h"
 #include "attend/inspect/encoder.h"
 #include "attend/inspect/inspect.h"
 #include "attend/inspect/language.h"
@@ -10,14 +11,50 @@
 
 namespace attend::tasks {
 
-std::unique_ptr<Inspector> open_inspector(const std::filesystem::path& folder, Backend& backend, DType dtype) {
-  const Json config = read_json(folder / "config.json");
-  const auto found = config.is_object() ? config.find("model_type") : config.end();
-  const std::string type = found != config.end() && found->is_string() ? found->get<std::string>() : "";
-  if (type == "gpt2") return std::make_unique<LanguageInspector>(folder, backend, dtype);
-  if (type == "bert" || type == "roberta" || type == "distilbert")
-    return std::make_unique<EncoderInspector>(folder, backend, dtype);
+namespace {
+
+struct Look {
+  std::unique_ptr<Inspector> (*open)(const std::filesystem::path& folder, Backend& backend, DType dtype);
+  Anatomy (*anatomy)(const Json& config, const std::string& what);
+};
+
+std::unique_ptr<Inspector> open_encoder(const std::filesystem::path& folder, Backend& backend, DType dtype) {
+  return std::make_unique<EncoderInspector>(folder, backend, dtype);
+}
+std::unique_ptr<Inspector> open_language(const std::filesystem::path& folder, Backend& backend, DType dtype) {
+  return std::make_unique<LanguageInspector>(folder, backend, dtype);
+}
+std::unique_ptr<Inspector> open_translation(const std::filesystem::path& folder, Backend& backend, DType dtype) {
   return std::make_unique<TranslationInspector>(load_translator(folder, backend, dtype), backend);
+}
+
+Look look_at(const catalogue::Entry& entry) {
+  switch (entry.family) {
+    case catalogue::Family::bert:
+      return {open_encoder, [](const Json& config, const std::string& what) {
+                return anatomy_of(models::bert_config(config, what), "");
+              }};
+    case catalogue::Family::gpt2:
+      return {open_language, [](const Json& config, const std::string& what) {
+                return anatomy_of(models::gpt2_config(config, what), "");
+              }};
+    case catalogue::Family::marian:
+    case catalogue::Family::seq2seq:
+      return {open_translation, [](const Json& config, const std::string& what) {
+                return anatomy_of(*catalogue::make_seq2seq(config, what));
+              }};
+  }
+  fail("look: nothing shows a {}", entry.type);
+}
+
+}  // namespace
+
+std::unique_ptr<Inspector> open_inspector(const std::filesystem::path& folder, Backend& backend, DType dtype) {
+  return look_at(*catalogue::read_config(folder).entry).open(folder, backend, dtype);
+}
+
+Anatomy anatomy_of(const Json& config, const std::string& what) {
+  return look_at(catalogue::entry_of(config, what)).anatomy(config, what);
 }
 
 }  // namespace attend::tasks

@@ -1,9 +1,5 @@
 #include "attend/models/seq2seq.h"
 
-#include "attend/base/error.h"
-#include "attend/base/json.h"
-#include "attend/models/rnn_seq2seq.h"
-#include "attend/models/transformer.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/consistency.h"
 
@@ -23,17 +19,6 @@ ops::Loss loss_of(const Tensor& states, const nn::Embedding& table, const Tensor
 void Seq2Seq::show(Probe& probe, const nn::Sequences& source, const nn::Sequences& target) const {
   Pass pass(source.ids.backend(), {.probe = &probe});
   decode(source.in(pass), target.in(pass));
-}
-
-std::unique_ptr<Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {
-  check(config.is_object() && config.contains("model_type") && config["model_type"].is_string(),
-        "{}: no 'model_type', so this is not the config.json of a model", what);
-  Json settings = config;
-  settings.erase("model_type");
-  const auto type = config["model_type"].get<std::string>();
-  if (type == "transformer") return make_transformer(settings, what);
-  if (type == "rnn") return make_rnn(settings, what);
-  fail("{}: model_type '{}' does not translate; there are transformer and rnn", what, type);
 }
 
 }  // namespace attend::models

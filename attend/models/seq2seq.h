@@ -50,7 +50,7 @@ class Seq2Seq {
   virtual std::int64_t vocabulary() const = 0;
   virtual std::int64_t max_length() const = 0;  // of a sentence, in tokens
   virtual bool takes_packed() const = 0;        // false: loss() wants padded batches
-  // What make_seq2seq() needs to build the same model again; the first key is "model_type".
+  // What catalogue::make_seq2seq() needs to build the same model again; the first key is "model_type".
   virtual Json config() const = 0;
 
   // Puts what is not trained (tables of positions) on a device. Parameters does it for the rest; call both.
@@ -81,8 +81,5 @@ class Seq2Seq {
   // empty for a model without attention.
   virtual std::string alignment_label() const = 0;
 };
-
-// Throws Error naming the key of config that is missing, unknown or wrong.
-std::unique_ptr<Seq2Seq> make_seq2seq(const Json& config, std::string_view what);
 
 }  // namespace attend::models

@@ -10,8 +10,6 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::string_view kAnswerHeads[] = {"ForQuestionAnswering"};
-
 double log_sum(std::span<const WindowLogits> windows, std::vector<float> WindowLogits::*side) {
   double most = -INFINITY, sum = 0;
   for (const WindowLogits& window : windows)
@@ -46,7 +44,7 @@ std::vector<FoundSpan> spans_of(std::span<const WindowLogits> windows, std::int6
 }
 
 Answerer::Answerer(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : encoder_(folder, "answer", kAnswerHeads, backend, format) {}
+    : encoder_(folder, "answer", catalogue::Task::answer, backend, format) {}
 
 std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string_view question,
                                         std::string_view context, std::int64_t overlap) {

@@ -1,30 +1,17 @@
 #include "attend/tasks/classifier.h"
 
-#include "attend/base/json.h"
-#include "attend/models/hugging_face_config.h"
-
 namespace attend::tasks {
 
-namespace {
-
-constexpr std::string_view kClassifyHeads[] = {"ForSequenceClassification"};
-
-std::unique_ptr<Head> open_head(const std::filesystem::path& folder) {
-  const std::string path = (folder / "config.json").string();
-  const Json config = read_json(path);
-  if (!config.is_object() || !models::architecture_of(config, path).ends_with("GPT2ForSequenceClassification"))
-    EncoderReader(folder, "classify", kClassifyHeads);  // says what is wrong, and which command fits
-  return make_head(config, path, TargetKind::label);
-}
-
-}  // namespace
-
 Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
+    : Classifier(folder, catalogue::read_config(folder, catalogue::Task::classify), backend, format) {}
+
+Classifier::Classifier(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
+                       const nn::ModelFormat& format)
     : backend_(backend),
-      head_(open_head(folder)),
-      reader_(folder, "classify", head_->reading()),
+      head_(make_head(config, TargetKind::label)),
+      reader_(folder, "classify", head_->texts()),
       parameters_(backend, head_->parameters(), run_options(folder, format)) {
-  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = head_->prefix()});
+  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
 }
 
 std::vector<Classified> Classifier::classify(std::span<const std::string> lines, const ClassifyOptions& options) const {
@@ -37,7 +24,7 @@ std::vector<Classified> Classifier::classify(std::span<const std::string> lines,
                         ? reader_.read(line, number, options.batching)
                         : reader_.read(line.substr(0, tab), line.substr(tab + 1), number, options.batching));
   }
-  const std::vector<std::string>& labels = reader_.config().labels;
+  const std::vector<std::string>& labels = head_->labels();
   const std::int64_t count = options.top_k > 0 ? options.top_k : static_cast<std::int64_t>(labels.size());
   std::vector<Classified> results(lines.size());
   in_batches(texts, options.batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {

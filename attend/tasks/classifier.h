@@ -34,10 +34,13 @@ class Classifier {
   // A line with a tab in it is a pair.
   std::vector<Classified> classify(std::span<const std::string> lines, const ClassifyOptions& options = {}) const;
 
-  bool regression() const { return reader_.config().regression; }
+  bool regression() const { return head_->regression(); }
   const EncoderReader& reader() const { return reader_; }
 
  private:
+  Classifier(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
+             const nn::ModelFormat& format);
+
   Backend& backend_;
   std::unique_ptr<Head> head_;
   EncoderReader reader_;

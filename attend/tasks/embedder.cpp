@@ -38,7 +38,7 @@ std::vector<float> pooled(std::span<const float> states, std::size_t width, cons
 }  // namespace
 
 Embedder::Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : encoder_(folder, "embed", {}, backend, format) {}
+    : encoder_(folder, "embed", catalogue::Task::embed, backend, format) {}
 
 std::vector<std::vector<float>> Embedder::embed(std::span<const std::string> lines, const EmbedOptions& options) const {
   const EncoderReader& reader = encoder_.reader();

@@ -37,7 +37,7 @@ class Embedder {
  public:
   Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
 
-  std::int64_t width() const { return encoder_.reader().config().width; }
+  std::int64_t width() const { return encoder_.config().width; }
   // One vector a line.
   std::vector<std::vector<float>> embed(std::span<const std::string> lines, const EmbedOptions& options = {}) const;
 

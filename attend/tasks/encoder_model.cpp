@@ -8,36 +8,12 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/json.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/models/config_checks.h"
 
 namespace attend::tasks {
 
 namespace {
-
-struct Fit {
-  std::string_view head, command;
-};
-constexpr Fit kFits[] = {
-    {"ForMaskedLM", "fill"},           {"ForPreTraining", "fill"},         {"ForSequenceClassification", "classify"},
-    {"ForTokenClassification", "tag"}, {"ForQuestionAnswering", "answer"}, {"Model", "embed"}};
-
-models::BertConfig read_config(const std::filesystem::path& folder, const std::string& command,
-                               std::span<const std::string_view> heads) {
-  const std::string path = (folder / "config.json").string();
-  const Json json = read_json(path);
-  const auto type = json.is_object() ? json.find("model_type") : json.end();
-  check(type == json.end() || *type != "gpt2", "{}: {} is GPT-2; attend generate goes on with texts", command,
-        folder.string());
-  models::BertConfig config = models::bert_config(json, path);
-  const auto ends = [&](std::string_view head) { return config.architecture.ends_with(head); };
-  if (heads.empty() || std::ranges::any_of(heads, ends)) return config;
-  const auto fit = std::ranges::find_if(kFits, [&](const Fit& each) { return ends(each.head); });
-  fail("{}: {} holds a {}, not a model {}{}", command, folder.string(),
-       config.architecture.empty() ? "model without architectures in its config" : config.architecture, heads[0],
-       fit == std::end(kFits) ? std::string() : fmt::format("; it is for attend {}", fit->command));
-}
 
 // Where part lies in whole, from `from` on.
 std::size_t place_of(const std::vector<TokenId>& part, const std::vector<TokenId>& whole, std::size_t from) {
@@ -95,23 +71,35 @@ std::vector<std::size_t> largest(std::span<const float> values, std::int64_t cou
   return order;
 }
 
-EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command,
-                             std::span<const std::string_view> heads)
-    : EncoderReader(folder, command, read_config(folder, command, heads)) {}
-
-EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command, models::BertConfig config)
-    : command_(std::move(command)), config_(std::move(config)), tokenizer_(Tokenizer::load(folder)) {
-  check(tokenizer_.id_limit() <= config_.vocabulary, "{}: {}: the tokenizer has ids up to {}, the model only {} tokens",
-        command_, folder.string(), tokenizer_.id_limit() - 1, config_.vocabulary);
+TextSettings text_settings(const models::BertConfig& config) {
+  const bool roberta = config.family == models::BertFamily::roberta;
+  const auto first = roberta ? static_cast<std::int32_t>(config.pad) + 1 : 0;
+  return {.vocabulary = config.vocabulary,
+          .longest = config.max_length - first,
+          .types = config.distilled() ? 0 : config.types,
+          .start = config.start,
+          .pad = config.pad,
+          .first_position = first,
+          .spaces_begin_words = roberta};
 }
 
-std::int32_t EncoderReader::first_position() const {
-  return config_.family == models::BertFamily::roberta ? static_cast<std::int32_t>(config_.pad) + 1 : 0;
+EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command, const TextSettings& settings)
+    : command_(std::move(command)), settings_(settings), tokenizer_(Tokenizer::load(folder)) {
+  settings_.start = std::max<std::int64_t>(settings_.start, 0);
+  settings_.pad = std::max<std::int64_t>(settings_.pad, 0);
+  check(tokenizer_.id_limit() <= settings_.vocabulary,
+        "{}: {}: the tokenizer has ids up to {}, the model only {} tokens", command_, folder.string(),
+        tokenizer_.id_limit() - 1, settings_.vocabulary);
 }
 
 std::int64_t EncoderReader::longest() const {
-  const std::int64_t most = config_.max_length - first_position();
-  return limit_ > 0 ? std::min(limit_, most) : most;
+  return limit_ > 0 ? std::min(limit_, settings_.longest) : settings_.longest;
+}
+
+bool EncoderReader::continues_word(const EncoderText& text, std::size_t token) const {
+  if (token == text.first.begin) return false;
+  if (!settings_.spaces_begin_words) return text.tokens[token].starts_with("##");
+  return text.offsets[token].begin == text.offsets[token - 1].end && !text.tokens[token].starts_with("\xC4\xA0");
 }
 
 EncoderText EncoderReader::read_all(std::string_view text) const {
@@ -162,9 +150,8 @@ EncoderText EncoderReader::shortened(const EncoderText& text, EncoderText::Range
 EncoderText EncoderReader::cut(EncoderText text, std::int64_t number, const EncoderBatching& batching) const {
   const auto limit = static_cast<std::size_t>(longest());
   if (text.ids.empty()) {
-    const std::int64_t start = std::max<std::int64_t>(config_.start, 0);
-    models::check_token_used(command_, "bos_token_id of config.json", start, config_.vocabulary);
-    text.ids = {static_cast<std::int32_t>(start)}, text.types = {0}, text.tokens = {""}, text.offsets = {{}};
+    models::check_token_used(command_, "bos_token_id of config.json", settings_.start, settings_.vocabulary);
+    text.ids = {static_cast<std::int32_t>(settings_.start)}, text.types = {0}, text.tokens = {""}, text.offsets = {{}};
     text.second = {1, 1};
   }
   if (text.ids.size() <= limit) return text;
@@ -194,8 +181,8 @@ PackedTexts EncoderReader::pack(std::span<const EncoderText* const> texts) const
   for (const EncoderText* text : texts) {
     for (std::size_t i = 0; i < text->ids.size(); ++i) {
       packed.ids.push_back(text->ids[i]);
-      packed.types.push_back(text->types[i] < config_.types ? text->types[i] : 0);  // RoBERTa has one type
-      packed.positions.push_back(first_position() + static_cast<std::int32_t>(i));
+      packed.types.push_back(text->types[i] < settings_.types ? text->types[i] : 0);  // RoBERTa has one type
+      packed.positions.push_back(settings_.first_position + static_cast<std::int32_t>(i));
     }
     packed.offsets.push_back(static_cast<std::int32_t>(packed.ids.size()));
     packed.longest = std::max(packed.longest, static_cast<std::int64_t>(text->ids.size()));
@@ -214,7 +201,7 @@ models::BertInput EncoderReader::pack(std::span<const EncoderText* const> texts,
                            .offsets = tensor(packed.offsets),
                            .positions = tensor(packed.positions),
                            .longest = packed.longest}};
-  if (!config_.distilled()) input.types = tensor(packed.types);
+  if (settings_.types > 0) input.types = tensor(packed.types);
   return input;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/bert_heads.h"
 #include "attend/nn/parameters.h"
@@ -55,16 +56,24 @@ void softmax(std::span<float> values);
 // The largest first, equal ones in order; at most count.
 std::vector<std::size_t> largest(std::span<const float> values, std::int64_t count);
 
-// Config and tokenizer of a folder.
+// How a model reads texts, whichever it is.
+struct TextSettings {
+  std::int64_t vocabulary = 0;
+  std::int64_t longest = 0;  // text, in tokens, with what is put around it
+  std::int64_t types = 0;    // of tokens: first and second text; 0: it knows none
+  std::int64_t start = 0;    // the token that stands for a text of none
+  std::int64_t pad = 0;
+  std::int32_t first_position = 0;  // RoBERTa counts from behind the padding's
+  bool spaces_begin_words = false;  // byte-level BPE marks the space before a word, WordPiece the rest of one ("##")
+};
+TextSettings text_settings(const models::BertConfig& config);
+
+// The tokenizer of a folder, for a model that reads texts so.
 class EncoderReader {
  public:
-  // heads are endings of architectures ("ForMaskedLM"), none: any. Throws Error when the folder's is another, saying
-  // which command fits that one.
-  EncoderReader(const std::filesystem::path& folder, std::string command, std::span<const std::string_view> heads);
-  // For a model that reads texts alike: of the config the tokens, lengths and labels count.
-  EncoderReader(const std::filesystem::path& folder, std::string command, models::BertConfig config);
+  EncoderReader(const std::filesystem::path& folder, std::string command, const TextSettings& settings);
 
-  const models::BertConfig& config() const { return config_; }
+  const TextSettings& settings() const { return settings_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
   const std::string& command() const { return command_; }
   std::int64_t longest() const;  // a text, with what is put around it
@@ -82,16 +91,17 @@ class EncoderReader {
   EncoderText read(std::string_view text, std::string_view second, std::int64_t number,
                    const EncoderBatching& batching) const;
 
+  // Whether the token goes on with the word before it.
+  bool continues_word(const EncoderText& text, std::size_t token) const;
+
   PackedTexts pack(std::span<const EncoderText* const> texts) const;
-  // The position of a text's first token: RoBERTa counts from behind the padding's.
-  std::int32_t first_position() const;
   models::BertInput pack(std::span<const EncoderText* const> texts, Backend& backend) const;
 
  private:
   EncoderText cut(EncoderText text, std::int64_t number, const EncoderBatching& batching) const;
 
   std::string command_;
-  models::BertConfig config_;
+  TextSettings settings_;
   Tokenizer tokenizer_;
   std::int64_t limit_ = 0;
 };
@@ -104,25 +114,31 @@ void in_batches(std::span<const EncoderText> texts, std::int64_t batch,
 template <class Model>
 class EncoderModel {
  public:
-  EncoderModel(const std::filesystem::path& folder, const std::string& command, std::span<const std::string_view> heads,
-               Backend& backend, const nn::ModelFormat& format)
-      : backend_(backend),
-        reader_(folder, command, heads),
-        model_(reader_.config()),
-        parameters_(backend, model_, run_options(folder, format)) {
-    load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = models::name_of(reader_.config().family)});
-  }
+  // Throws Error when the folder's model does not do the task, saying which command fits it.
+  EncoderModel(const std::filesystem::path& folder, const std::string& command, catalogue::Task task, Backend& backend,
+               const nn::ModelFormat& format)
+      : EncoderModel(folder, command, catalogue::read_config(folder, task, command), backend, format) {}
 
   Backend& backend() const { return backend_; }
   const EncoderReader& reader() const { return reader_; }
   const Model& model() const { return model_; }
+  const models::BertConfig& config() const { return model_.body().config(); }
   const nn::Parameters& parameters() const { return parameters_; }
   nn::Parameters& parameters() { return parameters_; }
 
  private:
+  EncoderModel(const std::filesystem::path& folder, const std::string& command, const catalogue::ModelConfig& config,
+               Backend& backend, const nn::ModelFormat& format)
+      : backend_(backend),
+        model_(models::bert_config(config.json, config.path)),
+        reader_(folder, command, text_settings(model_.body().config())),
+        parameters_(backend, model_, run_options(folder, format)) {
+    load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
+  }
+
   Backend& backend_;
-  EncoderReader reader_;
   Model model_;
+  EncoderReader reader_;
   nn::Parameters parameters_;
 };
 

@@ -9,8 +9,6 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::string_view kFillHeads[] = {"ForMaskedLM", "ForPreTraining"};
-
 // A token on its own, as text: "##ing" is "ing".
 std::string plain(const Tokenizer& tokenizer, std::int32_t id) {
   const auto token = tokenizer.id_to_token(id);
@@ -24,7 +22,7 @@ std::string plain(const Tokenizer& tokenizer, std::int32_t id) {
 }  // namespace
 
 Filler::Filler(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : encoder_(folder, "fill", kFillHeads, backend, format) {
+    : encoder_(folder, "fill", catalogue::Task::fill, backend, format) {
   for (const char* name : {"[MASK]", "<mask>"})
     if (const auto id = encoder_.reader().tokenizer().token_to_id(name); id && mask_.empty())
       mask_ = name, mask_id_ = static_cast<std::int32_t>(*id);
@@ -45,7 +43,7 @@ std::vector<FilledLine> Filler::fill(std::span<const std::string> lines, const F
     results[i].resize(masks);
     texts.push_back(reader.read(lines[i], number, options.batching));
   }
-  const std::int64_t known = std::min<std::int64_t>(reader.tokenizer().id_limit(), reader.config().vocabulary);
+  const std::int64_t known = std::min<std::int64_t>(reader.tokenizer().id_limit(), reader.settings().vocabulary);
   in_batches(texts, options.batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
     std::vector<std::int32_t> rows;
     std::vector<std::vector<FilledToken>*> places;
@@ -67,7 +65,7 @@ std::vector<FilledLine> Filler::fill(std::span<const std::string> lines, const F
     // Only the masks are answered, not all tokens: [M, C] -> [M, V].
     const Tensor states = ops::gather(encoder_.model().body().states(input).flat_rows(), pass.input(chosen));
     std::vector<float> logits = download(encoder_.model().logits(states));
-    const auto width = static_cast<std::size_t>(reader.config().vocabulary);
+    const auto width = static_cast<std::size_t>(reader.settings().vocabulary);
     for (std::size_t i = 0; i < places.size(); ++i) {
       // Rows of the table beyond the tokenizer's ids stand for nothing.
       const auto values = std::span(logits).subspan(i * width, static_cast<std::size_t>(known));

@@ -44,14 +44,18 @@ std::size_t settled(const std::string& text, const std::vector<std::string>& sto
 double Perplexity::value() const { return std::exp(nats); }
 
 Generator::Generator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
+    : Generator(folder, catalogue::read_config(folder, catalogue::Task::generate), backend, format) {}
+
+Generator::Generator(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
+                     const nn::ModelFormat& format)
     : backend_(backend),
       tokenizer_(Tokenizer::load(folder)),
-      model_(models::gpt2_config(read_json(folder / "config.json"), (folder / "config.json").string())),
+      model_(models::gpt2_config(config.json, config.path)),
       parameters_(backend, model_, run_options(folder, format)) {
-  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = models::kGPT2Prefix});
-  const models::GPT2Config& config = model_.body().config();
-  check(tokenizer_.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
-        folder.string(), tokenizer_.id_limit() - 1, config.vocabulary);
+  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
+  const std::int64_t vocabulary = model_.body().config().vocabulary;
+  check(tokenizer_.id_limit() <= vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
+        folder.string(), tokenizer_.id_limit() - 1, vocabulary);
 }
 
 std::vector<std::int32_t> Generator::read_prompt(std::string_view prompt) const {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/catalogue/catalogue.h"
 #include "attend/decode/hypothesis.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
@@ -80,6 +81,9 @@ class Generator {
   std::vector<std::int32_t> meaningless() const;
   bool has_stop(std::span<const std::int32_t> written, const std::vector<std::string>& stops) const;
   Generated finished(const decode::Hypothesis& result, const std::vector<std::string>& stops) const;
+
+  Generator(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
+            const nn::ModelFormat& format);
 
   Backend& backend_;
   Tokenizer tokenizer_;

@@ -1,9 +1,6 @@
 #include "attend/tasks/head.h"
 
-#include <algorithm>
-
 #include "attend/base/error.h"
-#include "attend/base/json.h"
 #include "attend/models/gpt2.h"
 
 namespace attend::tasks {
@@ -16,11 +13,13 @@ class BertHead : public Head {
   explicit BertHead(const models::BertConfig& config) : model_(config) {}
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(model_); }
   Json config() const override { return model_.config(); }
-  const models::BertConfig& reading() const override { return model_.body().config(); }
-  std::string name() const override { return models::name_of(reading().family); }
-  std::string prefix() const override { return name(); }
+  TextSettings texts() const override { return text_settings(settings()); }
+  const std::vector<std::string>& labels() const override { return settings().labels; }
+  bool regression() const override { return settings().regression; }
+  std::int64_t width() const override { return settings().width; }
 
  protected:
+  const models::BertConfig& settings() const { return model_.body().config(); }
   Tensor states(const HeadBatch& batch) const { return model_.body().states(batch.input); }
   Model model_;
 };
@@ -42,47 +41,45 @@ class TokenHead : public BertHead<Model> {
 };
 
 // GPT-2 reads the label off a text's last token.
-class Gpt2Head : public Head {
+class GPT2Head : public Head {
  public:
-  explicit Gpt2Head(const models::GPT2Config& config) : model_(config) {
-    reading_ = {.vocabulary = config.vocabulary, .max_length = config.max_length, .types = 1};
-    reading_.width = config.width, reading_.start = config.start, reading_.pad = std::max<std::int64_t>(config.pad, 0);
-    reading_.labels = config.labels;
-  }
+  explicit GPT2Head(const models::GPT2Config& config) : model_(config) {}
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(model_); }
   Json config() const override { return model_.config(); }
-  const models::BertConfig& reading() const override { return reading_; }
-  std::string name() const override { return "gpt2"; }
-  std::string prefix() const override { return models::kGPT2Prefix; }
+  TextSettings texts() const override {
+    return {.vocabulary = settings().vocabulary,
+            .longest = settings().max_length,
+            .start = settings().start,
+            .pad = settings().pad,
+            .spaces_begin_words = true};
+  }
+  const std::vector<std::string>& labels() const override { return settings().labels; }
+  std::int64_t width() const override { return settings().width; }
   Tensor loss(const HeadBatch& batch) const override {
     return model_.loss(batch.input.texts, batch.last, batch.targets).mean;
   }
   Tensor logits(const HeadBatch& batch) const override { return model_.logits(batch.input.texts, batch.last); }
 
  private:
+  const models::GPT2Config& settings() const { return model_.body().config(); }
   models::GPT2Classifier model_;
-  models::BertConfig reading_;
 };
 
-std::unique_ptr<Head> make_gpt2_head(const Json& json, const std::string& what, TargetKind kind,
+std::unique_ptr<Head> make_gpt2_head(const catalogue::ModelConfig& model, TargetKind kind,
                                      const std::optional<NewHead>& change) {
-  check(kind == TargetKind::label, "{}: of GPT-2 there is only a head for labels", what);
-  models::GPT2Config config = models::gpt2_config(json, what);
+  check(kind == TargetKind::label, "{}: of GPT-2 there is only a head for labels", model.path);
+  models::GPT2Config config = models::gpt2_config(model.json, model.path);
   if (change) {
     config.labels = change->labels;
     if (change->dropout >= 0) config.dropout = config.attention_dropout = config.embedding_dropout = change->dropout;
     if (config.pad < 0) config.pad = config.end;  // transformers finds the last token by it
   }
-  return std::make_unique<Gpt2Head>(config);
+  return std::make_unique<GPT2Head>(config);
 }
 
-}  // namespace
-
-std::unique_ptr<Head> make_head(const Json& json, const std::string& what, TargetKind kind,
-                                const std::optional<NewHead>& change) {
-  const auto type = json.is_object() ? json.find("model_type") : json.end();
-  if (type != json.end() && *type == "gpt2") return make_gpt2_head(json, what, kind, change);
-  models::BertConfig config = models::bert_config(json, what);
+std::unique_ptr<Head> make_bert_head(const catalogue::ModelConfig& model, TargetKind kind,
+                                     const std::optional<NewHead>& change) {
+  models::BertConfig config = models::bert_config(model.json, model.path);
   if (change) {
     config.labels = change->labels;
     config.regression = kind == TargetKind::number;
@@ -94,6 +91,23 @@ std::unique_ptr<Head> make_head(const Json& json, const std::string& what, Targe
   if (kind == TargetKind::tags) return std::make_unique<TokenHead<models::TokenTagger>>(config);
   if (kind == TargetKind::span) return std::make_unique<TokenHead<models::QuestionAnswerer>>(config);
   return std::make_unique<ClassifierHead>(config);
+}
+
+}  // namespace
+
+std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, TargetKind kind,
+                                const std::optional<NewHead>& change) {
+  switch (model.entry->family) {
+    case catalogue::Family::bert:
+      return make_bert_head(model, kind, change);
+    case catalogue::Family::gpt2:
+      return make_gpt2_head(model, kind, change);
+    case catalogue::Family::marian:
+    case catalogue::Family::seq2seq:
+      break;
+  }
+  fail("{}: a {} is for {} and takes no head for labels, tags or answers", model.path, model.entry->type,
+       name_of(model.task));
 }
 
 }  // namespace attend::tasks

@@ -1,5 +1,5 @@
-// A model with its head behind one face, for the trainer and for attend classify: classifier (of GPT-2 also),
-// regression, tagger, answers.
+// A model with its head behind one face, for the trainer and for attend classify: classifier, regression, tagger,
+// answers of BERT's family, and GPT-2's classifier.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ class Head {
   virtual ~Head() = default;
   virtual std::vector<nn::Parameters::Entry> parameters() = 0;
   virtual Json config() const = 0;
-  // How it reads texts; of GPT-2 what EncoderReader asks for.
-  virtual const models::BertConfig& reading() const = 0;
-  virtual std::string name() const = 0;                   // "bert"
-  virtual std::string prefix() const = 0;                 // of the names of the model without its head
-  virtual Tensor loss(const HeadBatch& batch) const = 0;  // the mean, f32 [1]
+  virtual TextSettings texts() const = 0;
+  virtual const std::vector<std::string>& labels() const = 0;  // none of one that answers
+  virtual bool regression() const { return false; }            // a number instead of a label
+  virtual std::int64_t width() const = 0;                      // of the model
+  virtual Tensor loss(const HeadBatch& batch) const = 0;       // the mean, f32 [1]
   // label and number: [texts, labels]; tags: [rows, labels]; span: [2, batch, longest].
   virtual Tensor logits(const HeadBatch& batch) const = 0;
 };
@@ -33,8 +33,8 @@ struct NewHead {
   float dropout = -1;  // of all of the model; -1: as the config says
 };
 
-// Of a config.json, which messages call `what`: with the head it has, or with a new one.
-std::unique_ptr<Head> make_head(const Json& config, const std::string& what, TargetKind kind,
+// With the head that the config has, or with a new one. Throws Error for a model that takes no such head.
+std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, TargetKind kind,
                                 const std::optional<NewHead>& change = {});
 
 }  // namespace attend::tasks

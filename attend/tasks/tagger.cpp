@@ -4,20 +4,8 @@
 
 namespace attend::tasks {
 
-namespace {
-
-constexpr std::string_view kTagHeads[] = {"ForTokenClassification"};
-
-}  // namespace
-
-bool continues_word(const EncoderText& text, std::size_t token, models::BertFamily family) {
-  if (token == text.first.begin) return false;
-  if (family != models::BertFamily::roberta) return text.tokens[token].starts_with("##");
-  return text.offsets[token].begin == text.offsets[token - 1].end && !text.tokens[token].starts_with("\xC4\xA0");
-}
-
 Tagger::Tagger(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : encoder_(folder, "tag", kTagHeads, backend, format) {}
+    : encoder_(folder, "tag", catalogue::Task::tag, backend, format) {}
 
 std::vector<TaggedLine> Tagger::tag(std::span<const std::string> lines, const EncoderBatching& batching) const {
   const EncoderReader& reader = encoder_.reader();
@@ -27,7 +15,7 @@ std::vector<TaggedLine> Tagger::tag(std::span<const std::string> lines, const En
     texts.push_back(reader.read(lines[i], batching.first_line + static_cast<std::int64_t>(i), batching));
     mended.push_back(replace_invalid_utf8(lines[i]));  // what the offsets count in
   }
-  const std::vector<std::string>& labels = reader.config().labels;
+  const std::vector<std::string>& labels = encoder_.config().labels;
   std::vector<TaggedLine> results(lines.size());
   in_batches(texts, batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
     Pass pass(encoder_.backend());
@@ -38,7 +26,7 @@ std::vector<TaggedLine> Tagger::tag(std::span<const std::string> lines, const En
       const EncoderText& text = *batch[i];
       TaggedLine& line = results[indices[i]];
       for (std::size_t token = text.first.begin; token < text.first.end; ++token) {
-        if (!line.empty() && continues_word(text, token, reader.config().family)) {
+        if (!line.empty() && reader.continues_word(text, token)) {
           line.back().span.end = text.offsets[token].end;
           continue;
         }

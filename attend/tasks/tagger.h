@@ -19,10 +19,6 @@ struct TaggedWord {
 };
 using TaggedLine = std::vector<TaggedWord>;
 
-// Whether the token goes on with the word before it: WordPiece marks that, byte-level BPE marks the space before a
-// word.
-bool continues_word(const EncoderText& text, std::size_t token, models::BertFamily family);
-
 class Tagger {
  public:
   Tagger(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});

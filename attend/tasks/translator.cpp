@@ -6,16 +6,12 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/json.h"
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/catalogue/marian.h"
 #include "attend/checkpoint/hugging_face.h"
-#include "attend/checkpoint/model_file.h"
 #include "attend/checkpoint/pickle.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
-#include "attend/models/transformer.h"
 #include "attend/tasks/pieces.h"
 #include "attend/view/collector.h"
 
@@ -68,11 +64,6 @@ void check_options(const TranslateOptions& options) {
         options.beams, options.n_best);
   check(options.batch >= 1, "translate: a batch has at least 1 sentence, not {}", options.batch);
   check(options.alpha >= 0 && options.alpha <= 10, "translate: alpha must be 0 to 10, not {}", options.alpha);
-}
-
-std::unique_ptr<models::Seq2Seq> make_model(const Json& config, const std::string& what) {
-  if (is_marian(config)) return std::make_unique<models::Transformer>(marian_config(config, what));
-  return models::make_seq2seq(config, what);
 }
 
 }  // namespace
@@ -242,34 +233,23 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
   return results;
 }
 
-LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : LoadedTranslator(folder, read_json(folder / "config.json"), backend, format) {}
-
-LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const Json& config, Backend& backend,
-                                   const nn::ModelFormat& format)
-    : tokenizer(Tokenizer::load(is_marian(config) ? folder : folder / "tokenizer.json")),
-      model(make_model(config, (folder / "config.json").string())),
+LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const catalogue::ModelConfig& config,
+                                   Backend& backend, const nn::ModelFormat& format)
+    : tokenizer(Tokenizer::load(folder)),
+      model(config.entry->translator.make(config.json, config.path)),
       parameters(backend, model->parameters(), run_options(folder, format)),
-      translator(*model, tokenizer, backend,
-                 is_marian(config) ? std::optional(marian_start(config, tokenizer, (folder / "config.json").string()))
-                                   : std::nullopt) {
-  const Safetensors file = Safetensors::open((folder / "model.safetensors").string());
-  if (is_marian(config))
-    load_marian_weights(file, parameters);
-  else
-    load_weights(file, parameters);
+      translator(*model, tokenizer, backend, config.entry->translator.start(config.json, tokenizer, config.path)) {
+  config.entry->translator.load(Safetensors::open((folder / "model.safetensors").string()), parameters);
   model->place(backend, format.dtype);
 }
 
 std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,
                                                   const nn::ModelFormat& format) {
-  const auto has = [&](const char* file) {
-    check(path_exists(folder / file), "model: {} is not a translator's folder: it has no {}", folder.string(), file);
-  };
-  has("config.json");
-  if (!is_marian(read_json(folder / "config.json"))) has("tokenizer.json");
+  check(path_exists(folder / "config.json"), "model: {} is not a translator's folder: it has no config.json",
+        folder.string());
+  const catalogue::ModelConfig config = catalogue::read_config(folder, catalogue::Task::translate);
   if (!path_exists(folder / "model.safetensors")) fail_without_weights(folder);
-  return std::make_unique<LoadedTranslator>(folder, backend, format);
+  return std::make_unique<LoadedTranslator>(folder, config, backend, format);
 }
 
 }  // namespace attend::tasks

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/decode/hypothesis.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
@@ -112,16 +112,14 @@ class Translator {
 // A translator with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json; of
 // Marian (OPUS-MT) also source.spm, target.spm and vocab.json.
 struct LoadedTranslator {
-  LoadedTranslator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format);
+  // config: of the folder, of a model that translates.
+  LoadedTranslator(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
+                   const nn::ModelFormat& format);
 
   Tokenizer tokenizer;
   std::unique_ptr<models::Seq2Seq> model;
   nn::Parameters parameters;
   Translator translator;
-
- private:
-  LoadedTranslator(const std::filesystem::path& folder, const Json& config, Backend& backend,
-                   const nn::ModelFormat& format);
 };
 // Throws Error naming the file that is missing or wrong. backend must outlive the result.
 std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& folder, Backend& backend,

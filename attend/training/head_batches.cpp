@@ -26,9 +26,9 @@ void fill_up(const EncoderReader& reader, HostHeadBatch& batch) {
   for (std::int64_t i = fillers; i > 0; --i) {
     const std::int64_t length = ceil_div(left, i);
     for (std::int64_t at = 0; at < length; ++at) {
-      texts.ids.push_back(static_cast<std::int32_t>(std::max<std::int64_t>(reader.config().pad, 0)));
+      texts.ids.push_back(static_cast<std::int32_t>(reader.settings().pad));
       texts.types.push_back(0);
-      texts.positions.push_back(reader.first_position() + static_cast<std::int32_t>(at));
+      texts.positions.push_back(reader.settings().first_position + static_cast<std::int32_t>(at));
     }
     texts.offsets.push_back(static_cast<std::int32_t>(texts.ids.size()));
     left -= length;
@@ -43,7 +43,7 @@ void pad_up(const EncoderReader& reader, HostHeadBatch& batch) {
   PackedTexts& padded = batch.texts;
   padded.offsets.clear();
   padded.longest = std::min(data::round_length(packed.longest), std::max(reader.longest(), packed.longest));
-  const auto pad = static_cast<std::int32_t>(std::max<std::int64_t>(reader.config().pad, 0));
+  const auto pad = static_cast<std::int32_t>(reader.settings().pad);
   for (std::size_t i = 0; i + 1 < packed.offsets.size(); ++i) {
     const std::int32_t begin = packed.offsets[i], end = packed.offsets[i + 1];
     const auto missing = static_cast<std::size_t>(padded.longest - (end - begin));
@@ -53,7 +53,8 @@ void pad_up(const EncoderReader& reader, HostHeadBatch& batch) {
     };
     copy(packed.ids, padded.ids, pad);
     copy(packed.types, padded.types, 0);
-    copy(packed.positions, padded.positions, reader.first_position() > 0 ? pad : 0);  // RoBERTa's padding has its own
+    copy(packed.positions, padded.positions,
+         reader.settings().first_position > 0 ? pad : 0);  // RoBERTa's padding has its own
     batch.lengths.push_back(end - begin);
   }
   batch.key = data::shape_key(padded.longest, static_cast<std::int64_t>(batch.lengths.size()));
@@ -109,7 +110,7 @@ HeadBatches::Place HeadBatches::make(const HostHeadBatch& batch) const {
   input.texts.offsets = take(batch.texts.offsets, size(batch.texts.offsets));
   input.texts.lengths = take(batch.lengths, size(batch.lengths));
   if (!padded) input.texts.longest = batch.texts.longest;
-  if (reader_.config().distilled()) input.types = {};
+  if (reader_.settings().types == 0) input.types = {};
   place.batch.targets = take(batch.targets, padded ? Shape{2, size(batch.lengths)[0]} : size(batch.targets));
   if (kind_ == TargetKind::number) {  // the same bits
     Window window = place.batch.targets.window();

@@ -95,7 +95,7 @@ class Encoder {
       const auto word = static_cast<std::size_t>(std::ranges::upper_bound(ends, span.begin) - ends.begin());
       if (word >= ends.size()) continue;
       const bool first = example.words[word] < 0;
-      if (!first && continues_word(example.text, token, reader_.config().family)) continue;
+      if (!first && reader_.continues_word(example.text, token)) continue;
       if (first) example.words[word] = static_cast<std::int32_t>(token);
       const std::string tag = first ? text.tags[word] : inside(text.tags[word]);
       const auto known = ids_.find(tag);

@@ -106,7 +106,7 @@ train::Validation HeadTask::judge(const std::vector<HeadExample>& examples,
   std::vector<std::size_t> order(examples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return examples[i].text.ids.size(); });
-  const auto judge = make_judge(parts_.kind, texts, parts_.reader.config().labels);
+  const auto judge = make_judge(parts_.kind, texts, parts_.head.labels());
   const auto size = static_cast<std::size_t>(options_.batch);
   for (std::size_t begin = 0; begin < order.size(); begin += size) {
     const std::size_t count = std::min(size, order.size() - begin);
@@ -133,7 +133,7 @@ std::string HeadTask::tagged(const HeadExample& example,
 
 HeadTask::Said HeadTask::said_of(const HeadExample& example, const Tensor& found) const {
   const std::vector<float> logits = download(found);
-  const std::vector<std::string>& labels = parts_.reader.config().labels;
+  const std::vector<std::string>& labels = parts_.head.labels();
   const data::LabelledText& truth = parts_.validation_texts[example.source];
   const auto label_at = [&](std::size_t row) -> const std::string& {
     const auto first = logits.begin() + static_cast<std::ptrdiff_t>(row * labels.size());

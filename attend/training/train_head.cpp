@@ -46,19 +46,18 @@ data::LabelledFile read_texts(const HeadRecipe& recipe, const std::string& path,
   return file;
 }
 
-// The labels as the training file has them, in the order of the model's outputs. from is the config it starts with.
-std::vector<std::string> labels_for(const HeadRecipe& recipe, const data::LabelledFile& training, const Json& from) {
+// The labels as the training file has them, in the order of the model's outputs. from is what it starts with.
+std::vector<std::string> labels_for(const HeadRecipe& recipe, const data::LabelledFile& training,
+                                    const catalogue::ModelConfig& from) {
   const TargetKind kind = kind_of(recipe);
   if (kind == TargetKind::span) return {};
   if (kind == TargetKind::number) return {"score"};
   std::vector<std::string> labels = labels_in(training, kind);
-  const char* head = kind == TargetKind::tags ? "ForTokenClassification" : "ForSequenceClassification";
-  const std::vector<std::string> before = models::labels_of(from, recipe.from);
+  const catalogue::Task task = kind == TargetKind::tags ? catalogue::Task::tag : catalogue::Task::classify;
+  const std::vector<std::string> before = models::labels_of(from.json, recipe.from);
   const auto known = [&](const std::string& label) { return std::ranges::find(before, label) != before.end(); };
   // A folder that has this head and knows all labels keeps its own.
-  if (recipe.label_names.empty() && models::architecture_of(from, recipe.from).ends_with(head) &&
-      std::ranges::all_of(labels, known))
-    return before;
+  if (recipe.label_names.empty() && from.task == task && std::ranges::all_of(labels, known)) return before;
   check(labels.size() >= 2, "{}: all texts have the same label, '{}'", training.path, labels.front());
   constexpr std::size_t kMostLabels = 10000;
   check(labels.size() <= kMostLabels, "{}: has {} different labels, more than {}; is it a number (--regression)?",
@@ -87,23 +86,22 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
   if (!given.test.empty()) data.push_back({"test", given.test});
   train::RunFolder folder(run_request(given, write_fields(given), std::move(data), options));
   const TargetKind kind = kind_of(given);
-  const Json start = read_json(from / "config.json");
+  const catalogue::ModelConfig start = catalogue::read_config(from);
   const data::LabelledFile training_file = read_texts(given, given.train, options),
                            validation_file = read_texts(given, given.valid, options);
   const std::optional<data::LabelledFile> test_file =
       given.test.empty() ? std::nullopt : std::optional(read_texts(given, given.test, options));
   const std::vector<std::string> labels = labels_for(given, training_file, start);
 
-  const std::unique_ptr<Head> head =
-      make_head(start, (from / "config.json").string(), kind,
-                NewHead{.labels = given.label_names.empty() ? labels : given.label_names, .dropout = given.dropout});
+  const std::unique_ptr<Head> head = make_head(
+      start, kind, NewHead{.labels = given.label_names.empty() ? labels : given.label_names, .dropout = given.dropout});
   const nn::ParametersOptions computed = parameters_options(given, backend);
   const DType dtype = computed.dtype;
   Json config = head->config();
   config["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
   if (!folder.resumed()) copy_tokenizer(from, folder.prepared());
   folder.stage("config.json", config.dump(2) + "\n");
-  EncoderReader reader(folder.prepared(), "training", head->reading());
+  EncoderReader reader(folder.prepared(), "training", head->texts());
   reader.limit(given.max_length);
   const EncodedTexts training = encode(reader, training_file, kind, labels, options),
                      validation = encode(reader, validation_file, kind, labels, options),
@@ -113,15 +111,15 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
 
   nn::Parameters parameters(backend, head->parameters(), computed);
   if (!options.resume) {
-    const LoadReport report =
-        load_hugging_face(TensorFiles::open(from), parameters, {.prefix = head->prefix(), .new_head = true});
+    const LoadReport report = load_hugging_face(TensorFiles::open(from), parameters,
+                                                {.prefix = std::string(start.entry->prefix), .new_head = true});
     options.messages << fmt::format(
         "from {}{}\n", from.string(),
         report.missing.empty() ? "" : fmt::format("; new: {}", joined(report.missing, ", ")));
   }
   if (!labels.empty() && !recipe.regression)
-    options.messages << fmt::format("{} labels: {}\n", labels.size(), joined(reader.config().labels, ", "));
-  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}, {} steps\n", head->name(),
+    options.messages << fmt::format("{} labels: {}\n", labels.size(), joined(head->labels(), ", "));
+  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}, {} steps\n", start.entry->type,
                                   static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name(),
                                   recipe.steps);
   HeadTask task({.head = *head,
@@ -133,7 +131,7 @@ train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, cons
                  .validation_texts = validation_file.texts},
                 {.batch = recipe.batch, .seed = recipe.seed, .select_by_loss = recipe.select == "loss"});
   const train::TrainingResult result =
-      train::train(task, parameters, trainer_options(recipe, reader.config().width, folder, options));
+      train::train(task, parameters, trainer_options(recipe, head->width(), folder, options));
   if (test_file && !result.interrupted) {
     const train::Validation tested = task.judge(test.examples, test_file->texts);
     options.messages << fmt::format("{}: {}\n", test_file->path, tested.text);

@@ -2,6 +2,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
 
@@ -83,7 +84,7 @@ std::unique_ptr<models::Seq2Seq> make_model(const ResolvedRecipe& resolved, std:
   Json config = resolved.model;
   config["model_type"] = resolved.recipe.model == "transformer" ? "transformer" : "rnn";
   config["vocabulary"] = vocabulary;
-  return models::make_seq2seq(config, "recipe");
+  return catalogue::make_seq2seq(config, "recipe");
 }
 
 }  // namespace attend::tasks

@@ -77,7 +77,7 @@ void put_gradients(VerifyCase& verified, const models::Transformer& model, nn::P
           if (const std::int32_t id = ids[i / width]; id != pad)
             whole[static_cast<std::size_t>(id) * width + i % width] += scale * rows[i];
       }
-    const std::vector<std::string> names = marian_names(entry);
+    const std::vector<std::string> names = catalogue::marian_names(entry);
     const std::size_t size = whole.size() / names.size();
     const Shape& all = entry.parameter->shape;
     const std::int64_t height = all[0] / static_cast<std::int64_t>(names.size());
@@ -115,13 +115,13 @@ void put_search(VerifyCase& verified, const models::Transformer& model, VerifyCa
 void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   check(architecture == "MarianMTModel", "verify: {} has the architecture '{}'; known is MarianMTModel",
         verified.config_name(), architecture);
-  models::TransformerConfig config = marian_config(verified.config, verified.config_name());
+  models::TransformerConfig config = catalogue::marian_config(verified.config, verified.config_name());
   config.dropout = config.attention_dropout = 0;
   models::Transformer model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
   model.place(verified.backend, verified.dtype);
   if (!path_exists(verified.folder / "model.safetensors")) fail_without_weights(verified.folder);
-  load_marian_weights(Safetensors::open((verified.folder / "model.safetensors").string()), parameters);
+  catalogue::load_marian_weights(Safetensors::open((verified.folder / "model.safetensors").string()), parameters);
   view::Collector collector;
   Pass pass(verified.backend, {.probe = &collector});
   const nn::Sequences read = verified.texts(model.vocabulary()).in(pass);

@@ -11,7 +11,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/paths.h"
-#include "attend/models/hugging_face_config.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/verify/case.h"
 
 namespace attend::tasks {
@@ -26,15 +26,19 @@ constexpr std::array<std::string_view, 8> kInputs = {"input_ids",     "attention
 // which add the same to all scores of a query (softmax does not see it): their digits are not to be expected again.
 constexpr double kRounding = 1e-6;
 
-struct Kind {
-  std::string_view type;
-  void (*run)(VerifyCase& verified, const std::string& architecture);
-};
-constexpr Kind kKinds[] = {{"bert", run_bert_case},
-                           {"roberta", run_bert_case},
-                           {"distilbert", run_bert_case},
-                           {"gpt2", run_gpt2_case},
-                           {"marian", run_marian_case}};
+void run_case(VerifyCase& verified, const catalogue::ModelConfig& model) {
+  switch (model.entry->family) {
+    case catalogue::Family::bert:
+      return run_bert_case(verified, model.architecture);
+    case catalogue::Family::gpt2:
+      return run_gpt2_case(verified, model.architecture);
+    case catalogue::Family::marian:
+      return run_marian_case(verified, model.architecture);
+    case catalogue::Family::seq2seq:
+      break;
+  }
+  fail("verify: {} is attend's own {}; there is no other library to hold it against", model.path, model.entry->type);
+}
 
 double largest_of(std::span<const float> values) {
   double largest = 0;
@@ -127,17 +131,9 @@ VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const
   check(path_exists(folder / "expected.safetensors"),
         "verify: {} holds no expected.safetensors, the inputs and outputs to compare with", folder.string());
   VerifyCase verified(folder, backend, {options.dtype, options.weights});
-  std::string type = "none";
-  const auto found = verified.config.find("model_type");
-  if (found != verified.config.end() && found->is_string()) type = found->get<std::string>();
-  VerifyReport report{.architecture = models::architecture_of(verified.config, verified.config_name()), .tensors = {}};
-  const auto kind = std::ranges::find(kKinds, type, &Kind::type);
-  if (kind == std::end(kKinds)) {
-    std::string known;
-    for (const Kind& each : kKinds) known += fmt::format("{}{}", known.empty() ? "" : ", ", each.type);
-    fail("verify: {} has model_type '{}'; known are {}", verified.config_name(), type, known);
-  }
-  kind->run(verified, report.architecture);
+  const catalogue::ModelConfig model = catalogue::describe(verified.config, verified.config_name());
+  VerifyReport report{.architecture = model.architecture, .tensors = {}};
+  run_case(verified, model);
 
   const double gradient = largest_gradient(verified.expected);
   for (const StoredTensor& tensor : verified.expected.tensors())

@@ -11,6 +11,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/decode/beam_search.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/train/optimizer.h"
@@ -349,7 +350,7 @@ TEST(RnnConfigs, ComeBackAsTheyWere) {
   Json json = RnnSeq2Seq(config).config();
   EXPECT_EQ(json.name_of(json.begin()), "model_type");
   EXPECT_EQ(json["model_type"], "rnn");
-  EXPECT_EQ(models::make_seq2seq(json, "config.json")->config(), json);
+  EXPECT_EQ(catalogue::make_seq2seq(json, "config.json")->config(), json);
   EXPECT_EQ(RnnSeq2Seq(config).alignment_label(), "");
 }
 

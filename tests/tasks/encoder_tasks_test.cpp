@@ -169,7 +169,7 @@ TEST_F(Encoders, FillAnswersEveryMask) {
       const Encoding text = tokenizer.encode(lines[i]);
       const Tensor states = states_of(filler.encoder(), text, pass);
       const auto logits = download(filler.encoder().model().logits(states));
-      const auto width = static_cast<std::size_t>(filler.encoder().reader().config().vocabulary);
+      const auto width = static_cast<std::size_t>(filler.encoder().config().vocabulary);
       std::size_t number = 0;
       for (std::size_t token = 0; token < text.ids.size(); ++token) {
         if (text.tokens[token] != mask) continue;

@@ -1,0 +1,158 @@
+#include "attend/catalogue/catalogue.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/base/joined.h"
+#include "attend/catalogue/marian.h"
+#include "attend/checkpoint/model_file.h"
+#include "attend/models/bert.h"
+#include "attend/models/gpt2.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/models/rnn_seq2seq.h"
+#include "attend/models/transformer.h"
+
+namespace attend::catalogue {
+
+namespace {
+
+using MakeOwn = std::unique_ptr<models::Seq2Seq> (*)(const Json& settings, std::string_view what);
+
+constexpr Head kBertHeads[] = {{"ForMaskedLM", Task::fill},
+                               {"ForPreTraining", Task::fill},
+                               {"ForSequenceClassification", Task::classify},
+                               {"ForTokenClassification", Task::tag},
+                               {"ForQuestionAnswering", Task::answer}};
+
+constexpr Entry bert(std::string_view type) {
+  return {.type = type,
+          .family = Family::bert,
+          .body = Task::embed,
+          .heads = kBertHeads,
+          .prefix = type,
+          .check = [](const Json& config, std::string_view what) { models::bert_config(config, what); }};
+}
+
+constexpr Head kGPT2Heads[] = {{"ForSequenceClassification", Task::classify}};
+
+constexpr Entry gpt2(std::string_view type) {
+  return {.type = type,
+          .family = Family::gpt2,
+          .body = Task::generate,
+          .heads = kGPT2Heads,
+          .prefix = models::kGPT2Prefix,
+          .input_major = ".c_",
+          .check = [](const Json& config, std::string_view what) { models::gpt2_config(config, what); }};
+}
+
+std::unique_ptr<models::Seq2Seq> make_marian(const Json& config, std::string_view what) {
+  return std::make_unique<models::Transformer>(marian_config(config, what));
+}
+std::optional<std::int32_t> start_of_marian(const Json& config, const Tokenizer& tokenizer, std::string_view what) {
+  return marian_start(config, tokenizer, what);
+}
+constexpr Entry marian(std::string_view type) {
+  return {.type = type,
+          .family = Family::marian,
+          .body = Task::translate,
+          .check = [](const Json& config, std::string_view what) { marian_config(config, what); },
+          .translator = {make_marian, load_marian_weights, start_of_marian}};
+}
+
+// Our own config.json is the model's settings behind its type.
+template <MakeOwn make>
+std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
+  check(config.is_object(), "{}: expected a JSON object", what);
+  Json settings = config;
+  settings.erase("model_type");
+  return make(settings, what);
+}
+std::optional<std::int32_t> start_of_own(const Json&, const Tokenizer&, std::string_view) { return std::nullopt; }
+template <MakeOwn make>
+constexpr Entry own(std::string_view type) {
+  return {.type = type,
+          .family = Family::seq2seq,
+          .body = Task::translate,
+          .check = [](const Json& config, std::string_view what) { make_own<make>(config, what); },
+          .translator = {make_own<make>, load_weights, start_of_own}};
+}
+
+// The table.
+constexpr Entry kEntries[] = {
+    bert("bert"),
+    bert("roberta"),
+    bert("distilbert"),
+    gpt2("gpt2"),
+    marian("marian"),
+    own<models::make_transformer>("transformer"),
+    own<models::make_rnn>("rnn"),
+};
+
+// The types of all entries, or of those that do a task.
+std::string types_of(std::optional<Task> body = {}) {
+  std::vector<std::string_view> types;
+  for (const Entry& entry : kEntries)
+    if (!body || entry.body == *body) types.push_back(entry.type);
+  return joined(types, ", ");
+}
+
+Task task_of(const Entry& entry, const std::string& architecture) {
+  const auto head =
+      std::ranges::find_if(entry.heads, [&](const Head& each) { return architecture.ends_with(each.ending); });
+  return head == entry.heads.end() ? entry.body : head->task;
+}
+
+}  // namespace
+
+std::span<const Entry> entries() { return kEntries; }
+
+const Entry* find(const Json& config) {
+  const Json* type = config.is_object() ? config.find("model_type") : config.end();
+  if (type == config.end() || !type->is_string()) return nullptr;
+  const auto entry = std::ranges::find(kEntries, std::string_view(type->get<std::string>()), &Entry::type);
+  return entry == std::end(kEntries) ? nullptr : entry;
+}
+
+const Entry& entry_of(const Json& config, std::string_view what) {
+  if (const Entry* entry = find(config)) return *entry;
+  check(config.is_object() && config.contains("model_type"),
+        "{}: no 'model_type', so this is not the config.json of a model; known are {}", what, types_of());
+  const Json& type = *config.find("model_type");
+  fail("{}: model_type '{}' is not known; known are {}", what, type.is_string() ? type.get<std::string>() : type.dump(),
+       types_of());
+}
+
+ModelConfig describe(Json config, std::string path) {
+  const Entry& entry = entry_of(config, path);
+  entry.check(config, path);
+  std::string architecture = models::architecture_of(config, path);
+  const Task task = task_of(entry, architecture);
+  return {std::move(path), std::move(config), &entry, std::move(architecture), task};
+}
+
+ModelConfig read_config(const std::filesystem::path& folder) {
+  return describe(read_json(folder / "config.json"), (folder / "config.json").string());
+}
+
+ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::string_view command) {
+  ModelConfig model = read_config(folder);
+  if (model.does(wanted)) return model;
+  const std::string head = !model.architecture.empty()   ? fmt::format(" (it is a {})", model.architecture)
+                           : !model.entry->heads.empty() ? " (its config.json names no architecture)"
+                                                         : "";
+  fail("{}: {} is a {} for {}; use attend {}{}", command, folder.string(), model.entry->type, name_of(model.task),
+       name_of(model.task), head);
+}
+
+std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {
+  const Entry& entry = entry_of(config, what);
+  check(entry.translator.make != nullptr, "{}: model_type '{}' does not translate; there are {}", what, entry.type,
+        types_of(Task::translate));
+  return entry.translator.make(config, what);
+}
+
+}  // namespace attend::catalogue

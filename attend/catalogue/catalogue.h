@@ -1,0 +1,91 @@
+// The one table of models: what a config.json describes, and which command it is for. A new model is a file in
+// attend/models, a line of the table in catalogue.cpp, and a case in attend/verify; where it is computed like none
+// before it, also a Family and what the rooms above (tasks/head.cpp, inspect/open.cpp, verify/verify.cpp) do with that.
+//
+//   const catalogue::ModelConfig model = catalogue::read_config("models/bert", catalogue::Task::fill);
+//   model.entry->type, model.architecture, model.task     // "bert", "BertForMaskedLM", Task::fill
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "attend/base/json.h"
+#include "attend/checkpoint/safetensors.h"
+#include "attend/models/seq2seq.h"
+#include "attend/nn/parameters.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend::catalogue {
+
+// What a model does, by the name of the command that asks it to.
+enum class Task : std::uint8_t { translate, generate, fill, classify, tag, answer, embed };
+constexpr std::string_view name_of(Task task) {
+  constexpr std::string_view kNames[] = {"translate", "generate", "fill", "classify", "tag", "answer", "embed"};
+  return kNames[static_cast<int>(task)];
+}
+
+// Whose code computes it: what the rooms above switch on, each in one place.
+enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq };
+
+// A head that a family's models may have, by how the name of the class in "architectures" ends.
+struct Head {
+  std::string_view ending;
+  Task task;
+};
+
+// How a folder becomes a translator. All throw Error naming what is wrong.
+struct TranslatorParts {
+  std::unique_ptr<models::Seq2Seq> (*make)(const Json& config, std::string_view what) = nullptr;
+  void (*load)(const Safetensors& file, nn::Parameters& parameters) = nullptr;
+  // What a translation begins with; none: <s>.
+  std::optional<std::int32_t> (*start)(const Json& config, const Tokenizer& tokenizer, std::string_view what) = nullptr;
+};
+
+struct Entry {
+  std::string_view type;  // "model_type" of config.json
+  Family family;
+  Task body;                          // what it does without a head, and with any
+  std::span<const Head> heads = {};   // what it does with one
+  std::string_view prefix = {};       // of the body's names in the file of a model with a head
+  std::string_view input_major = {};  // matrices with this in their names are stored [in, out], all others [out, in]
+  // Throws Error for a config that the model here cannot be.
+  void (*check)(const Json& config, std::string_view what);
+  TranslatorParts translator = {};  // of one that translates
+};
+
+// All there are, in the order in which messages name them.
+std::span<const Entry> entries();
+
+// Of the "model_type" of a config; null for one that is not in the table, or no config at all.
+const Entry* find(const Json& config);
+// Throws Error naming the types there are.
+const Entry& entry_of(const Json& config, std::string_view what);
+
+// A config.json with its place in the table, checked.
+struct ModelConfig {
+  std::string path;  // opens messages
+  Json json;
+  const Entry* entry;
+  std::string architecture;  // "BertForMaskedLM"; empty when the file names none
+  Task task;
+
+  bool does(Task wanted) const { return wanted == task || wanted == entry->body; }
+};
+ModelConfig describe(Json config, std::string path);
+ModelConfig read_config(const std::filesystem::path& folder);
+// Throws Error when it does something else, saying which command that is. command opens the message: the task's own, or
+// another that needs a model of this kind.
+ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::string_view command);
+inline ModelConfig read_config(const std::filesystem::path& folder, Task wanted) {
+  return read_config(folder, wanted, name_of(wanted));
+}
+
+// A model that translates, from its config.
+std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what);
+
+}  // namespace attend::catalogue
