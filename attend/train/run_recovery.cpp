@@ -26,7 +26,7 @@ std::vector<std::string> files_in(const fs::path& folder) {
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     if (!at->is_directory(error)) names.push_back(fs::relative(at->path(), folder, error).string());
   check(!error, "cannot look through '{}': {}", folder.string(), error.message());
-  std::ranges::stable_partition(names, [](const std::string& name) { return name != Manifest::kName; });
+  std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != Manifest::kName; });
   return names;
 }
 

@@ -11,15 +11,15 @@ namespace {
 // The flat buffers of a run under the names they have in the file.
 template <class Fn>
 void for_each_buffer(std::span<const Learning> all, Fn fn) {
-  for (const auto& [parameters, optimizer, name] : all) {
+  for (const Learning& one : all) {
     const auto add = [&](const char* what, const Tensor& flat) {
-      if (flat.defined()) fn(name.empty() ? std::string(what) : name + "." + what, flat);
+      if (flat.defined()) fn(one.name.empty() ? std::string(what) : one.name + "." + what, flat);
     };
-    add("master", parameters.master());
-    add("buffers", parameters.buffers());
-    add("first_moment", optimizer.first_moment());
-    add("units8", parameters.units8());
-    add("second_moment", optimizer.second_moment());
+    add("master", one.parameters.master());
+    add("buffers", one.parameters.buffers());
+    add("first_moment", one.optimizer.first_moment());
+    add("units8", one.parameters.units8());
+    add("second_moment", one.optimizer.second_moment());
   }
 }
 

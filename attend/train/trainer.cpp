@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <ostream>
-#include <ranges>
 #include <span>
 
 #include "attend/base/error.h"
@@ -53,7 +52,8 @@ class Run {
       state_ = load_state(folder_.path() / kState, learning_);
       task.seek(state_.position);
       std::vector<float> sums(1 + Loss::kMostParts);
-      std::ranges::copy(state_.since_log.losses | std::views::take(sums.size()), sums.begin());
+      const std::vector<double>& kept = state_.since_log.losses;
+      std::copy_n(kept.begin(), std::min(kept.size(), sums.size()), sums.begin());
       upload(loss_sums_, sums);
     }
     folder_.begin();
