@@ -59,7 +59,6 @@ function(attend_door name)
   list(JOIN arg_READERS "\n" readers)
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/fuzz/${name}.readers CONTENT "${readers}\n")
   add_dependencies(fuzz fuzz_${name})
-<<<<<<< HEAD
 endfunction()
 
 attend_door(json LINKS attend_base
@@ -105,9 +104,3 @@ attend_door(run_log LINKS fuzz_upper READERS attend/serve/run_reader.cpp)
 attend_door(verify LINKS fuzz_upper attend_backends
             READERS attend/verify/bert.cpp attend/verify/case.cpp attend/verify/gpt2.cpp
                     attend/verify/marian.cpp attend/verify/verify.cpp)
-=======
-endforeach()
-target_link_libraries(fuzz_safetensors PRIVATE attend_checkpoint)
-target_link_libraries(fuzz_tokenizer PRIVATE attend_text)
-target_link_libraries(fuzz_config PRIVATE attend_catalogue)
->>>>>>> catalogue

@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 // Any bytes as the config.json of each kind of model: a config that is accepted describes a model that can be built,
 // and where it is small, one that gets memory.
 #include <memory>
@@ -40,12 +39,6 @@ const Door kDoor = {.file = "config.json", .schema = R"({
       "normalize_embedding": [false, true], "normalize_before": [false, true], "pre_norm": [true, false],
       "positions": ["sinusoidal", "learned", "sinusoidal-halves", "x"], "output_bias": [true], "scaled_embeddings": [true],
       "decoder_heads": [0, 4, 3], "decoder_hidden": [0, 64], "cell": ["gru", "lstm", "rnn"], "attention": [true, false]})"};
-=======
-// Any bytes as the config.json of each kind of model: a config that is accepted, and the model's own shape of it.
-#include "attend/base/error.h"
-#include "attend/base/json.h"
-#include "attend/catalogue/catalogue.h"
->>>>>>> catalogue
 
 namespace {
 
@@ -103,7 +96,6 @@ void build_seq2seq(const Json& json) {
 
 }  // namespace
 
-<<<<<<< HEAD
 void enter(const Input& input) {
   const Json json = parse_json(input.first().bytes, "input");
   for (const catalogue::Entry& entry : catalogue::entries()) attempt([&] { entry.check(json, "input"); });
@@ -112,17 +104,6 @@ void enter(const Input& input) {
   attempt([&] { build_gpt2(json); });
   attempt([&] { build_seq2seq(json); });
   attempt([&] { models::Transformer(catalogue::marian_config(json, "input")); });
-=======
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace attend;
-  attempt([&] {
-    const Json json = parse_json({reinterpret_cast<const char*>(data), size}, "input");
-    if (parse_json(json.dump(), "written") != json) __builtin_trap();
-    for (const catalogue::Entry& entry : catalogue::entries()) attempt([&] { entry.check(json, "input"); });
-    attempt([&] { catalogue::describe(json, "input"); });
-  });
-  return 0;
->>>>>>> catalogue
 }
 
 }  // namespace attend::fuzz
