@@ -77,7 +77,7 @@ class Encoders : public testing::Test {
       return pass.input(made);
     };
     const std::vector<std::int32_t> ids(text.ids.begin(), text.ids.end());
-    const models::BertConfig& config = encoder.reader().config();
+    const models::BertConfig& config = encoder.model().body().config();
     models::BertInput input{{.ids = tensor(ids)}};
     if (config.types > 1 && !config.distilled()) input.types = tensor(text.type_ids);
     if (config.family == models::BertFamily::roberta)
