@@ -17,7 +17,7 @@ namespace attend::ops {
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Convolution& options = {});
 
 struct TransposedConvolution {
-  Convolution window;
+  Convolution window = {};
   Extent2 output_padding = {0, 0};  // places at the bottom and the right that windows may not reach
 };
 

@@ -7,7 +7,7 @@
 namespace attend::ops {
 
 struct PoolOptions {
-  Extent2 kernel, stride, padding = {0, 0};
+  Extent2 kernel = {}, stride = {}, padding = {0, 0};
   bool counts_padding = true;  // averages only: count_include_pad
 };
 

@@ -13,7 +13,7 @@ struct Extent2 {
 // Result o reads places o · stride - padding + tap · dilation, as far as they are in the picture.
 //   x [B, H, W, C]   weight [O, kh, kw, C / groups]   y [B, OH, OW, O]; group g is inputs and outputs [g/G, (g + 1)/G)
 struct Convolution {
-  Extent2 stride, padding = {0, 0}, dilation;
+  Extent2 stride = {}, padding = {0, 0}, dilation = {};
   std::int64_t groups = 1;
 };
 
@@ -22,7 +22,7 @@ enum class PoolKind : std::uint8_t { max, average, adaptive };
 // adaptive: the windows share the picture out evenly, and kernel, stride and padding do not count.
 struct Pooling {
   PoolKind kind = PoolKind::max;
-  Extent2 kernel, stride, padding = {0, 0};
+  Extent2 kernel = {}, stride = {}, padding = {0, 0};
   bool counts_padding = true;  // an average divides by the padding too
 };
 
