@@ -1,7 +1,10 @@
 // What stands around convolutions: pooling, norms over places, resizing, rolls and windows.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "attend/ops/picture_norm.h"
 #include "attend/ops/pooling.h"
@@ -179,11 +182,7 @@ Case resize_case(const Shape& x, const Extent2& size, const Resizing& how) {
   return {
       .name = with_shape("resize", x) + fmt::format("_to_{}_{}_{}", size.h, size.w, modes[static_cast<int>(how.mode)]) +
               (how.align_corners ? "_align" : ""),
-      .inputs = {[&] {
-        Input input = reals(x);
-        input.parameter = true;
-        return input;
-      }()},
+      .inputs = {weights(x)},
       .run = [size, how](std::span<const Tensor> in) -> Tensors { return {ops::resize(in[0], size, how)}; },
       .reference =
           [size, how](std::span<const Array> in) {

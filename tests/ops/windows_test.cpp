@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "attend/base/error.h"
 #include "attend/ops/convolution.h"
 #include "attend/ops/picture_norm.h"

@@ -4,6 +4,8 @@
 // same every time.
 #include <mma.h>
 
+#include <algorithm>
+
 #include "attend/cuda/conv/convolution.cuh"
 #include "attend/cuda/rows/column_sums.cuh"
 
@@ -25,7 +27,6 @@ struct Sizes {
 // y[pixel, o] from x and the weight.
 template <class T>
 struct Forward {
-  using Result = T;
   Conv c;
   const T *x, *weight, *bias;
   T* y;

@@ -1,4 +1,6 @@
 // Depthwise convolutions: a thread a result, neighbours on neighbouring channels, so that reads are whole lines.
+#include <algorithm>
+
 #include "attend/cuda/conv/convolution.cuh"
 #include "attend/cuda/rows/column_sums.cuh"
 

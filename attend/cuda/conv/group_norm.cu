@@ -1,6 +1,8 @@
 // Group norm (Wu & He 2018) and batch norm (Ioffe & Szegedy 2015). Two sums for each picture, channel and chunk of
 // places; then what they make of each group, chunks in order, so that it is the same every time; then one walk over the
 // places.
+#include <algorithm>
+
 #include "attend/cuda/launch.cuh"
 #include "attend/cuda/rows/column_sums.cuh"
 
