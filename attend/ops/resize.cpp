@@ -17,7 +17,6 @@ Tensor resize(const Tensor& x, const Extent2& size, const Resizing& options) {
   check(options.mode != ResizeMode::nearest || !options.align_corners, "resize: nearest has no corners to align");
   const Tensor y = like(x, {x.dim(0), size.h, size.w, x.dim(3)});
   x.backend().resize(options, x, y);
-  // x may be a parameter: position embeddings are resized to pictures of another size.
   return record(y, {x}, [to = Target(x), options](const Tensor& dy, Grads& grad) {
     write_gradient(grad, to, dy, [&](const Grad& dx) { dy.backend().resize_backward(options, dy, dx); });
   });

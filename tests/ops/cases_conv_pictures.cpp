@@ -182,7 +182,7 @@ Case resize_case(const Shape& x, const Extent2& size, const Resizing& how) {
   return {
       .name = with_shape("resize", x) + fmt::format("_to_{}_{}_{}", size.h, size.w, modes[static_cast<int>(how.mode)]) +
               (how.align_corners ? "_align" : ""),
-      .inputs = {weights(x)},
+      .inputs = {reals(x)},
       .run = [size, how](std::span<const Tensor> in) -> Tensors { return {ops::resize(in[0], size, how)}; },
       .reference =
           [size, how](std::span<const Array> in) {
@@ -206,7 +206,7 @@ Case resize_case(const Shape& x, const Extent2& size, const Resizing& how) {
 Case roll_case() {
   return {
       .name = "roll_2_4_5_3",
-      .inputs = {weights({2, 4, 5, 3})},
+      .inputs = {reals({2, 4, 5, 3})},
       .run = [](std::span<const Tensor> in) -> Tensors {
         return {ops::roll(in[0], {{1, 1}, {2, -7}})};
       },
