@@ -75,6 +75,18 @@ class CpuBackend final : public Backend {
   void add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
                          const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
                          const Grad& dbias, const Grad& branch_sums) override;
+  void group_norm(const GroupNorm& args, const Tensor& y, const Tensor& mean, const Tensor& rstd) override;
+  void group_norm_backward(const GroupNorm& args, const Tensor& dy, const Tensor& mean, const Tensor& rstd,
+                           const Grad& dx, const Grad& dweight, const Grad& dbias) override;
+
+  void convolution(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                   const Grad& y) override;
+  void convolution_input(const Convolution& args, const Tensor& dy, const Tensor& weight, const Grad& dx) override;
+  void convolution_weight(const Convolution& args, const Tensor& x, const Tensor& dy, const Grad& dweight) override;
+  void pooling(const Pooling& args, const Tensor& x, const Tensor& y, const Tensor& index) override;
+  void pooling_backward(const Pooling& args, const Tensor& dy, const Tensor& index, const Grad& dx) override;
+  void resize(const Resizing& args, const Tensor& x, const Tensor& y) override;
+  void resize_backward(const Resizing& args, const Tensor& dy, const Grad& dx) override;
 
   void attention(const Attention& args, const Tensor& y, const Tensor& lse) override;
   bool attention_backward(const Attention& args, const Tensor& y, const Tensor& lse, const Tensor& dy, const Grad& dq,

@@ -10,17 +10,22 @@ set(ATTEND_CPU_SOURCES
     attend/cpu/attention_backward.cpp
     attend/cpu/top_k.cpp
     attend/cpu/consistency.cpp
+    attend/cpu/convolution.cpp
     attend/cpu/cpu_backend.cpp
     attend/cpu/cross_entropy.cpp
+    attend/cpu/depthwise.cpp
     attend/cpu/dropout.cpp
     attend/cpu/elementwise.cpp
     attend/cpu/embedding.cpp
     attend/cpu/fill.cpp
+    attend/cpu/group_norm.cpp
     attend/cpu/matmul.cpp
     attend/cpu/optimizer.cpp
     attend/cpu/packed_weight.cpp
+    attend/cpu/pooling.cpp
     attend/cpu/random.cpp
     attend/cpu/reduce.cpp
+    attend/cpu/resize.cpp
     attend/cpu/rnn_step.cpp
     attend/cpu/row_kernels.cpp
     attend/cpu/scale.cpp

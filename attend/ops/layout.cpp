@@ -5,30 +5,11 @@
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
 #include "attend/ops/gradient.h"
+#include "attend/ops/walks.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
 
 namespace attend::ops {
-
-namespace {
-
-// The strides of a tensor's axes, in elements.
-Walk walk(const Tensor& x) {
-  Walk walk{x, x.window().offset, {}};
-  std::int64_t stride = 1;
-  for (int i = x.rank() - 1; i >= 0; --i) {
-    walk.strides[i] = stride;
-    stride = i == x.rank() - 1 ? x.row_stride() : stride * x.dim(i);
-  }
-  return walk;
-}
-
-Walk advanced(Walk walk, int axis, std::int64_t steps) {
-  walk.offset += steps * walk.strides[axis];
-  return walk;
-}
-
-}  // namespace
 
 template <int N>
 std::array<Tensor, N> split(const Tensor& x) {

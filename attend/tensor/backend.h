@@ -16,6 +16,7 @@
 
 #include "attend/tensor/activation.h"
 #include "attend/tensor/packed_weight.h"
+#include "attend/tensor/pictures.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend {
@@ -104,6 +105,19 @@ struct AddNorm {
   Tensor weight, bias;  // [C]; bias may be undefined
   float eps = 1e-5f;
   Dropout dropout = {};
+};
+
+// y = (x - mean) · rstd · weight + bias with one mean and rstd for each picture and group of channels: group norm, and
+// with a picture of all rows and a group a channel batch norm.
+struct GroupNorm {
+  Tensor x;             // [A, N, C]
+  Tensor weight, bias;  // [C]; both may be undefined
+  std::int64_t groups = 1;
+  float eps = 1e-5f;
+  // f32 [C], A is 1 and groups C: moved towards the batch's (its variance the unbiased one) by momentum.
+  Tensor running_mean = {}, running_variance = {};
+  float momentum = 0;
+  bool frozen = false;  // the statistics are the running ones, and constants
 };
 
 enum class RnnKind : std::uint8_t { tanh, gru, lstm };
@@ -238,6 +252,25 @@ class Backend {
   virtual void add_norm_backward(const AddNorm& args, const Tensor& dy, const Tensor& dsum, const Tensor& mean,
                                  const Tensor& rstd, const Grad& dx, const Grad& dbranch, const Grad& dweight,
                                  const Grad& dbias, const Grad& branch_sums) = 0;
+
+  // mean, rstd f32 [A, groups].
+  virtual void group_norm(const GroupNorm& args, const Tensor& y, const Tensor& mean, const Tensor& rstd) = 0;
+  // weight and bias gradients: f32 or as dy.
+  virtual void group_norm_backward(const GroupNorm& args, const Tensor& dy, const Tensor& mean, const Tensor& rstd,
+                                   const Grad& dx, const Grad& dweight, const Grad& dbias) = 0;
+
+  // Pictures [B, H, W, C]; attend/tensor/pictures.h says what a window reads. bias [O] may be undefined.
+  virtual void convolution(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                           const Grad& y) = 0;
+  // The two ways back: the gradient of x from dy, which is also a transposed convolution forward, and that of weight,
+  // f32 or as dy.
+  virtual void convolution_input(const Convolution& args, const Tensor& dy, const Tensor& weight, const Grad& dx) = 0;
+  virtual void convolution_weight(const Convolution& args, const Tensor& x, const Tensor& dy, const Grad& dweight) = 0;
+  // index i32 like y, for the maximum only: h · W + w of where it stands, the first of equals.
+  virtual void pooling(const Pooling& args, const Tensor& x, const Tensor& y, const Tensor& index) = 0;
+  virtual void pooling_backward(const Pooling& args, const Tensor& dy, const Tensor& index, const Grad& dx) = 0;
+  virtual void resize(const Resizing& args, const Tensor& x, const Tensor& y) = 0;
+  virtual void resize_backward(const Resizing& args, const Tensor& dy, const Grad& dx) = 0;
 
   // Attention. y [.., H·D]; lse f32 [rows of q, H]; weights f32 [B, H, T, S] (after masking, before dropout).
   virtual void attention(const Attention& args, const Tensor& y, const Tensor& lse) = 0;

@@ -26,6 +26,8 @@ std::vector<Case> all_cases() {
   add_layout_cases(cases);
   add_reduce_cases(cases);
   add_recurrent_cases(cases);
+  add_conv_cases(cases);
+  add_picture_cases(cases);
   return cases;
 }
 

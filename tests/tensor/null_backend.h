@@ -53,6 +53,16 @@ class NullBackend final : public Backend {
   void add_norm(const AddNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
   void add_norm_backward(const AddNorm&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Grad&,
                          const Grad&, const Grad&, const Grad&, const Grad&) override {}
+  void group_norm(const GroupNorm&, const Tensor&, const Tensor&, const Tensor&) override {}
+  void group_norm_backward(const GroupNorm&, const Tensor&, const Tensor&, const Tensor&, const Grad&, const Grad&,
+                           const Grad&) override {}
+  void convolution(const Convolution&, const Tensor&, const Tensor&, const Tensor&, const Grad&) override {}
+  void convolution_input(const Convolution&, const Tensor&, const Tensor&, const Grad&) override {}
+  void convolution_weight(const Convolution&, const Tensor&, const Tensor&, const Grad&) override {}
+  void pooling(const Pooling&, const Tensor&, const Tensor&, const Tensor&) override {}
+  void pooling_backward(const Pooling&, const Tensor&, const Tensor&, const Grad&) override {}
+  void resize(const Resizing&, const Tensor&, const Tensor&) override {}
+  void resize_backward(const Resizing&, const Tensor&, const Grad&) override {}
   void attention(const Attention&, const Tensor&, const Tensor&) override {}
   bool attention_backward(const Attention&, const Tensor&, const Tensor&, const Tensor&, const Grad&, const Grad&,
                           const Grad&, const Grad&, const AttentionSums&) override {

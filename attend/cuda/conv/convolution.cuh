@@ -1,0 +1,47 @@
+// The shape of a convolution as its kernels see it, and the three products it is: forward, to x, to the weight.
+#pragma once
+
+#include "attend/cuda/launch.cuh"
+
+namespace attend::cuda {
+
+struct Conv {
+  int batch, height, width, channels;  // x
+  int results_h, results_w, results;   // y
+  int kernel_h, kernel_w;
+  int inputs, outputs;  // channels of a group on both sides
+  int groups;
+  int stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w;
+
+  Conv(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& y);
+  __host__ __device__ int taps() const { return kernel_h * kernel_w; }
+  __host__ __device__ int row() const { return taps() * inputs; }
+  std::int64_t pixels() const { return static_cast<std::int64_t>(batch) * results_h * results_w; }
+  std::int64_t places() const { return static_cast<std::int64_t>(batch) * height * width; }
+};
+
+inline bool is_depthwise(const Convolution& args, const Tensor& weight) {
+  return args.groups > 1 && weight.dim(3) == 1;
+}
+
+// Which result reads place `at` with a tap; -1: none.
+__device__ __forceinline__ int reader(int at, int tap, int stride, int padding, int dilation, int results) {
+  const int from = at + padding - tap * dilation;
+  if (from < 0 || from % stride != 0) return -1;
+  return from / stride < results ? from / stride : -1;
+}
+
+// x at one place of one picture, or null outside.
+template <class T>
+__device__ __forceinline__ const T* place_of(const Conv& c, const T* x, int b, int h, int w) {
+  if (h < 0 || w < 0 || h >= c.height || w >= c.width) return nullptr;
+  return x + ((static_cast<std::int64_t>(b) * c.height + h) * c.width + w) * c.channels;
+}
+
+// Each group has one input channel: tap by tap, without a product.
+void depthwise(const CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& bias,
+               const Grad& y);
+void depthwise_input(const CudaBackend& backend, const Conv& c, const Tensor& dy, const Tensor& weight, const Grad& dx);
+void depthwise_weight(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& dy, const Grad& dweight);
+
+}  // namespace attend::cuda
