@@ -173,7 +173,7 @@ TEST_F(LookModels, AHeadThatIsOffIsOneWithoutWeights) {
   tasks::Generator gpt2(folder_ / "gpt2", cpu(), plain);
   edited(gpt2.parameters(), "transformer.h.1.attn.c_proj.weight", true);
   save_hugging_face(folder_ / "gpt2_edited", gpt2.parameters(), gpt2.model().config());
-  tasks::EncoderModel<models::MaskedLanguageModel> bert(folder_ / "bert", "test", {}, cpu(), plain);
+  tasks::EncoderModel<models::MaskedLanguageModel> bert(folder_ / "bert", "test", catalogue::Task::fill, cpu(), plain);
   edited(bert.parameters(), "bert.encoder.layer.1.attention.output.dense.weight", false);
   save_hugging_face(folder_ / "bert_edited", bert.parameters(), bert.model().config());
   for (const std::string name : {"gpt2", "bert"}) {

@@ -64,7 +64,7 @@ class Encoders : public testing::Test {
   }
 
   static tasks::EncoderModel<models::SequenceClassifier> classifier_model(const char* name) {
-    return {folder_ / name, "test", {}, cpu(), DType::f32};
+    return {folder_ / name, "test", catalogue::Task::classify, cpu(), DType::f32};
   }
 
   // The states of one text alone, in a padded batch of one: [1, T, C].
