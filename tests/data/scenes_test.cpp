@@ -76,7 +76,7 @@ TEST(Scenes, BoxesAreAroundWhatIsPainted) {
 }
 
 TEST(Scenes, OverlapIsLimited) {
-  for (const double limit : {0.0, 0.1, 0.5}) {
+  for (const double limit : {0.0, 0.1, 0.3}) {
     double most = 0;
     std::size_t objects = 0;
     for (int picture = 0; picture < kScenes; ++picture) {
