@@ -31,7 +31,10 @@ void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
       .between(data::kLeastSceneSize, data::kMostSceneSize);
   flags.add("--objects", scenes.scene.objects, "of a picture, at most; there is at least one")
       .between(1, data::kMostSceneObjects);
-  flags.add("--max-iou", scenes.scene.max_iou, "how far the boxes of two objects may overlap").between(0, 1);
+  flags
+      .add("--max-iou", scenes.scene.max_iou,
+           "how far the boxes of two objects may overlap; up to 0.33, where half of one is hidden")
+      .between(0, 1);
   flags.add("--seed", scenes.scene.seed, "another one gives other pictures");
   flags.add("--format", scenes.format, {{"png", data::SceneFormat::png}, {"jpeg", data::SceneFormat::jpeg}},
             "of the pictures: png, jpeg");

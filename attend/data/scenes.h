@@ -16,7 +16,7 @@ namespace attend::data {
 struct SceneOptions {
   int size = 128;        // pixels, both ways
   int objects = 6;       // of a picture, at most; at least one
-  double max_iou = 0.2;  // of the boxes of two objects
+  double max_iou = 0.2;  // of the boxes of two objects; half of the smaller one stays free in any case
   std::uint64_t seed = 1;
 };
 

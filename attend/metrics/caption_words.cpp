@@ -55,7 +55,7 @@ std::u32string_view bracket_name(char32_t c) {
   }
 }
 
-bool is_digit(char32_t c) { return c >= U'0' && c <= U'9'; }
+bool is_ascii_digit(char32_t c) { return c >= U'0' && c <= U'9'; }
 bool is_letter(char32_t c) { return !is_space(c) && !is_punctuation(c) && !is_symbol(c); }  // or a number
 bool is_apostrophe(char32_t c) { return c == U'\'' || c == U'\u2019'; }
 
@@ -91,7 +91,7 @@ class CaptionReader {
     const char32_t c = text_[i], next = after(i);
     if (next == U'\0' || !is_letter(next)) return false;
     if (c == U'-' || c == U'_' || c == U'/' || c == U'&' || is_apostrophe(c)) return true;
-    if (c == U'.' || c == U',' || c == U':') return is_digit(text_[i - 1]) && is_digit(next);
+    if (c == U'.' || c == U',' || c == U':') return is_ascii_digit(text_[i - 1]) && is_ascii_digit(next);
     return false;
   }
 
@@ -100,7 +100,7 @@ class CaptionReader {
     if (text_[i] != U'.') return false;
     for (std::size_t k = begin; k < i; ++k)
       if (((k - begin) % 2 == 1) != (text_[k] == U'.')) return false;
-    if ((i - begin) % 2 == 0 || is_digit(text_[i - 1])) return false;
+    if ((i - begin) % 2 == 0 || is_ascii_digit(text_[i - 1])) return false;
     const bool goes_on = is_letter(after(i)) && (i + 2 >= text_.size() || !is_letter(text_[i + 2]));
     return goes_on || i > begin + 1;
   }
