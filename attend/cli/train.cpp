@@ -5,11 +5,15 @@
 
 #include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/interrupt.h"
+#include "attend/base/joined.h"
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
@@ -74,8 +78,6 @@ struct TrainOptions {
   Json given = Json::object();  // settings named by flags
 };
 
-constexpr const char* kTasks = "translation, language-model, masked-lm, classify, tag and answer";
-
 constexpr const char* kTrainExamples = R"(Examples:
   attend train --source train.en --target train.fr --valid-source valid.en --valid-target valid.fr --out model
   attend train recipes/multi30k-en-de.json --device cuda --seed 2       flags win over the recipe
@@ -125,35 +127,60 @@ class LiveRun {
   std::jthread thread_;  // last: it ends before what it works on
 };
 
-// What is to be done with the finished model.
 struct Trained {
   train::TrainingResult result;
-  std::string out, use;
+  std::string out;
 };
 
-Trained train_by(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
-  const auto open = [](const tasks::RunSettings& run) {
-    return open_backend(run.device, {.threads = static_cast<int>(run.threads), .fast_products = run.dtype == "bf16x3"});
-  };
-  const auto found = settings.find("task");
-  const std::string task = found == settings.end() ? "translation"
-                           : found->is_string()    ? found->get<std::string>()
-                                                   : "";
-  if (task == "language-model") {
-    const tasks::LanguageRecipe recipe = tasks::resolve_language_recipe(settings, what);
-    return {tasks::train_language_model(recipe, *open(recipe), options), recipe.out, "attend generate"};
-  }
-  if (task == "masked-lm") {
-    const tasks::MaskedRecipe recipe = tasks::resolve_masked_recipe(settings, what);
-    return {tasks::train_masked_model(recipe, *open(recipe), options), recipe.out, "attend fill"};
-  }
-  if (task == "classify" || task == "tag" || task == "answer") {
-    const tasks::HeadRecipe recipe = tasks::resolve_head_recipe(settings, what);
-    return {tasks::train_head(recipe, *open(recipe), options), recipe.out, "attend " + task};
-  }
-  if (task != "translation") fail("{}: unknown task {}; there are {}", what, found->dump(), kTasks);
+template <class Recipe, class Train>
+Trained train_recipe(const tasks::RunSettings& run, const Recipe& recipe, Train train,
+                     const tasks::TrainOptions& options) {
+  const auto backend =
+      open_backend(run.device, {.threads = static_cast<int>(run.threads), .fast_products = run.dtype == "bf16x3"});
+  return {train(recipe, *backend, options), run.out};
+}
+
+Trained train_translation(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
   const tasks::ResolvedRecipe resolved = tasks::resolve_recipe(settings, what);
-  return {tasks::train_translation(resolved, *open(resolved.recipe), options), resolved.recipe.out, "attend translate"};
+  return train_recipe(resolved.recipe, resolved, tasks::train_translation, options);
+}
+
+Trained train_language(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
+  const tasks::LanguageRecipe recipe = tasks::resolve_language_recipe(settings, what);
+  return train_recipe(recipe, recipe, tasks::train_language_model, options);
+}
+
+Trained train_masked(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
+  const tasks::MaskedRecipe recipe = tasks::resolve_masked_recipe(settings, what);
+  return train_recipe(recipe, recipe, tasks::train_masked_model, options);
+}
+
+Trained train_head(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
+  const tasks::HeadRecipe recipe = tasks::resolve_head_recipe(settings, what);
+  return train_recipe(recipe, recipe, tasks::train_head, options);
+}
+
+// What can be trained, how, and which command uses the model then. The first is what a recipe without a task means.
+struct TrainedTask {
+  std::string_view name, use;
+  Trained (*train)(const Json& settings, const std::string& what, const tasks::TrainOptions& options);
+};
+constexpr TrainedTask kTasks[] = {{"translation", "translate", train_translation},
+                                  {"language-model", "generate", train_language},
+                                  {"masked-lm", "fill", train_masked},
+                                  {"classify", "classify", train_head},
+                                  {"tag", "tag", train_head},
+                                  {"answer", "answer", train_head}};
+
+const TrainedTask& task_of(const Json& settings, const std::string& what) {
+  const auto found = settings.find("task");
+  if (found == settings.end()) return kTasks[0];
+  std::vector<std::string_view> names;
+  for (const TrainedTask& task : kTasks) {
+    if (*found == task.name) return task;
+    names.push_back(task.name);
+  }
+  fail("{}: unknown task {}; there are {}", what, found->dump(), joined(names, ", "));
 }
 
 void run_train(const TrainOptions& options, const Streams& streams) {
@@ -168,23 +195,24 @@ void run_train(const TrainOptions& options, const Streams& streams) {
     painter.emplace(out->get<std::string>());
     streams.err << fmt::format("attend look: http://127.0.0.1:{}/  while it trains\n", live->port());
   }
-  const auto [result, out, use] = train_by(settings, what,
-                                           {.resume = options.resume,
-                                            .overwrite = options.overwrite,
-                                            .allow_changes = options.allow_changes,
-                                            .painter = painter ? &*painter : nullptr,
-                                            .messages = streams.err,
-                                            .terminal = streams.err_terminal});
+  const TrainedTask& task = task_of(settings, what);
+  const auto [result, out] = task.train(settings, what,
+                                        {.resume = options.resume,
+                                         .overwrite = options.overwrite,
+                                         .allow_changes = options.allow_changes,
+                                         .painter = painter ? &*painter : nullptr,
+                                         .messages = streams.err,
+                                         .terminal = streams.err_terminal});
   if (result.interrupted) {
     streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, out)
                 << std::flush;
     throw Interrupted{result.interrupted};
   }
   streams.out << fmt::format(
-      "{} after {} steps and {}: {}. To use it: {} --model {}\n", result.stopped_early ? "Stopped early" : "Done",
-      result.steps, duration_text(result.seconds),
-      result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model", use,
-      out);
+      "{} after {} steps and {}: {}. To use it: attend {} --model {}\n",
+      result.stopped_early ? "Stopped early" : "Done", result.steps, duration_text(result.seconds),
+      result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model",
+      task.use, out);
   if (result.activation_bytes > 0)
     streams.out << fmt::format("Activations and gradients of a step took {:.1f} MB.\n",
                                static_cast<double>(result.activation_bytes) / 1e6);
