@@ -93,11 +93,11 @@ void save_gpt2(const Json& json, const fs::path& path) {
 
 // One tensor of ours may be several of Marian's, one below the other.
 void save_marian(const Json& json, const fs::path& path) {
-  models::Transformer model(tasks::marian_config(json, "config"));
+  models::Transformer model(catalogue::marian_config(json, "config"));
   nn::Parameters parameters(backend(), model, {});
   SafetensorsWriter writer;
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
-    const std::vector<std::string> names = tasks::marian_names(entry);
+    const std::vector<std::string> names = catalogue::marian_names(entry);
     const auto count = static_cast<std::int64_t>(names.size()), size = entry.parameter->shape.size() / count;
     for (std::int64_t i = 0; i < count; ++i)
       writer.add(names[static_cast<std::size_t>(i)], parameters.value().slice_first(entry.offset + i * size, size));
