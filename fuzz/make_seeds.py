@@ -84,7 +84,7 @@ def pair_cache(pairs, id_bytes=2, id_limit=7):
     directory = struct.pack("<QQ", len(magic), hash_text(group)) if pairs else b""
     body = magic + (group if pairs else b"")
     sides = [[len(pair[side]) for pair in pairs] or [0] for side in (0, 1)]
-    trailer = struct.pack("<9Q", 1, 0, 0, 0, 0, 0, 0, 0, 0)
+    trailer = struct.pack("<9Q", 2, 0, 0, 0, 0, 0, 0, 0, 0)
     trailer += struct.pack("<9Q", len(pairs), len(pairs), 0, 0, 0, sum(sides[0]), sum(sides[1]), max(sides[0]), max(sides[1]))
     trailer += struct.pack("<5Q", id_bytes, id_limit, len(directory) // 16, len(body), hash_text(directory))
     return body + directory + trailer + struct.pack("<Q", hash_text(trailer))
@@ -412,8 +412,8 @@ def seeds_of_caches():
     save("pair_cache", "cut", pair_cache([([3, 4], [5])])[:-8])
     save("pair_cache", "magic", b"x" * 300)
     ids = struct.pack("<12i", 4, 5, 6, 1, 4, 4, 1, 5, 1, -1, 1 << 30, 1)
-    save("token_cache", "ids", b"attTOK02" + b"\0" * 32 + ids)
-    save("token_cache", "short", b"attTOK02")
+    save("token_cache", "ids", b"attTOK03" + b"\0" * 32 + ids)
+    save("token_cache", "short", b"attTOK03")
     save("token_cache", "text", parts(train__tokens="", text="a b c\n\na\n"))
     save("token_cache", "text_not_utf8", parts(train__tokens="", text=b"a b\n\xff\n"))
     save("token_cache", "text_empty", parts(train__tokens="", text="a"))
@@ -421,7 +421,8 @@ def seeds_of_caches():
 
 def seeds_of_runs():
     run = {"step": 3, "seconds": 1.5, "best_score": -1e300, "best_loss": 0.5, "best_step": 1, "validations_since_best": 2,
-           "checkpoints": [1, 2], "position": {"epoch": 0}}
+           "checkpoints": [1, 2], "since_log": {"steps": 1, "items": 64, "losses": [2.5, 1.0], "seconds": 0.5},
+           "position": {"epoch": 0}}
 
     def state(run, size=128, **others):
         entries = {name: ("F32", [size], None) for name in ("master", "first_moment", "second_moment")} | others

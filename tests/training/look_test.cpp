@@ -18,6 +18,7 @@
 #include "attend/tasks/answerer.h"
 #include "attend/tasks/tagger.h"
 #include "tests/tensor/tensors.h"
+#include "tests/training/folder_bytes.h"
 #include "tests/training/toy_corpus.h"
 #include "tests/training/toy_labels.h"
 
@@ -35,7 +36,7 @@ void run_toy(const std::vector<std::string>& args) {
 class TrainLook : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("attend_train_look_" + std::to_string(getpid()));
+    folder_ = scratch_folder("attend_train_look");
     write_toy_corpus(folder_, {.pairs = 300, .seed = 3});
     write_toy_labels(folder_, 60);
     if (GetParam() != std::string("classify")) return;
@@ -117,7 +118,7 @@ TEST_P(TrainLook, IsReadWhileItGrows) {
 
 // The last picture of a run has the answers of the model that the run left.
 TEST(TrainLookHeads, SayWhatTheirCommandsSay) {
-  const fs::path folder = fs::temp_directory_path() / ("attend_train_look_heads_" + std::to_string(getpid()));
+  const fs::path folder = scratch_folder("attend_train_look_heads");
   fs::create_directories(folder);
   write_toy_labels(folder, 60);
   std::vector<std::string> start = toy_masked_training(folder, folder / "start");

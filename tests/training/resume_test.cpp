@@ -18,6 +18,7 @@
 
 #include "attend/base/files.h"
 #include "attend/checkpoint/safetensors.h"
+#include "tests/training/folder_bytes.h"
 #include "tests/training/toy_corpus.h"
 #include "tests/training/toy_labels.h"
 
@@ -75,7 +76,7 @@ class Resume : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!fs::exists(program())) GTEST_SKIP() << "the program " << program() << " is not built";
-    folder_ = fs::temp_directory_path() / ("attend_resume_" + std::to_string(getpid()));
+    folder_ = scratch_folder("attend_resume");
     write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
     write_toy_labels(folder_, 60);
     if (std::string(GetParam()) != "classify") return;

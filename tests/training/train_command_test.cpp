@@ -11,6 +11,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
 #include "tests/cli/run_attend.h"
+#include "tests/training/folder_bytes.h"
 #include "tests/training/toy_corpus.h"
 
 namespace attend::test {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 class TrainCommand : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("attend_train_" + std::to_string(getpid()));
+    folder_ = scratch_folder("attend_train");
     write_toy_corpus(folder_, {.pairs = 3000, .seed = 3});
   }
   void TearDown() override { fs::remove_all(folder_); }

@@ -12,6 +12,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
 #include "tests/cli/run_attend.h"
+#include "tests/training/folder_bytes.h"
 #include "tests/training/toy_labels.h"
 
 namespace attend::test {
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 class TrainHeads : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = fs::temp_directory_path() / ("attend_heads_" + std::to_string(getpid()));
+    folder_ = scratch_folder("attend_heads");
     write_toy_labels(folder_, 400);
     std::vector<std::string> args = toy_masked_training(folder_, folder_ / "bert");
     args.insert(args.end(), {"--steps", "1500", "--validate-every", "500", "--dropout", "0"});
