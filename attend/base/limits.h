@@ -37,6 +37,8 @@ inline constexpr std::int64_t kWidestFeedForward = 1 << 20;             // numbe
 inline constexpr std::int64_t kMostLayers = 1024;                       // of an encoder or a decoder
 inline constexpr std::int64_t kMostPositions = 1 << 20;                 // tokens of a text
 inline constexpr std::int64_t kMostTypes = 1 << 16;                     // token types (BERT's sentence A and B)
+inline constexpr std::int64_t kLargestModelPicture = 1 << 14;           // pixels of a side of what a model sees
+inline constexpr std::int64_t kMostChannels = 1 << 12;                  // of the pictures a model sees
 inline constexpr std::size_t kMostLabels = 1 << 20;                     // of a classifier
 inline constexpr std::int64_t kMostParameters = std::int64_t{1} << 34;  // numbers of a model: 64 GiB in f32
 

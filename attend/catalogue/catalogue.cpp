@@ -15,6 +15,7 @@
 #include "attend/models/hugging_face_config.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/models/transformer.h"
+#include "attend/models/vit.h"
 
 namespace attend::catalogue {
 
@@ -63,6 +64,23 @@ constexpr Entry marian(std::string_view type) {
           .translator = {make_marian, load_marian_weights, start_of_marian}};
 }
 
+constexpr Head kPictureHeads[] = {{"ForImageClassification", Task::classify_pictures},
+                                  {"ForImageClassificationWithTeacher", Task::classify_pictures}};
+
+// Config from json by read, model from config.
+template <class Model, auto read>
+constexpr Entry pictures(std::string_view type) {
+  return {.type = type,
+          .family = Family::pictures,
+          .body = Task::embed_pictures,
+          .heads = kPictureHeads,
+          .prefix = type,
+          .check = [](const Json& config, std::string_view what) { read(config, what); },
+          .make_picture_model = [](const Json& config, std::string_view what) -> std::unique_ptr<models::PictureModel> {
+            return std::make_unique<Model>(read(config, what));
+          }};
+}
+
 // Our own config.json is the model's settings behind its type.
 template <MakeOwn make>
 std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
@@ -90,6 +108,8 @@ constexpr Entry kEntries[] = {
     marian("marian"),
     own<models::make_transformer>("transformer"),
     own<models::make_rnn>("rnn"),
+    pictures<models::ViTClassifier, models::vit_config>("vit"),
+    pictures<models::ViTClassifier, models::vit_config>("deit"),
 };
 
 // The types of all entries, or of those that do a task.
@@ -146,6 +166,13 @@ ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::s
                                                          : "";
   fail("{}: {} is a {} for {}; use attend {}{}", command, folder.string(), model.entry->type, name_of(model.task),
        name_of(model.task), head);
+}
+
+std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std::string_view what) {
+  const Entry& entry = entry_of(config, what);
+  check(entry.make_picture_model != nullptr, "{}: model_type '{}' does not look at pictures; there are {}", what,
+        entry.type, types_of(Task::embed_pictures));
+  return entry.make_picture_model(config, what);
 }
 
 std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {

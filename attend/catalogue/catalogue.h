@@ -16,6 +16,7 @@
 
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
+#include "attend/models/picture_model.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
 #include "attend/text/tokenizer.h"
@@ -23,14 +24,25 @@
 namespace attend::catalogue {
 
 // What a model does, by the name of the command that asks it to.
-enum class Task : std::uint8_t { translate, generate, fill, classify, tag, answer, embed };
+enum class Task : std::uint8_t {
+  translate,
+  generate,
+  fill,
+  classify,
+  tag,
+  answer,
+  embed,
+  classify_pictures,
+  embed_pictures
+};
 constexpr std::string_view name_of(Task task) {
-  constexpr std::string_view kNames[] = {"translate", "generate", "fill", "classify", "tag", "answer", "embed"};
+  constexpr std::string_view kNames[] = {"translate", "generate", "fill",     "classify", "tag",
+                                         "answer",    "embed",    "classify", "embed"};
   return kNames[static_cast<int>(task)];
 }
 
 // Whose code computes it: what the rooms above switch on, each in one place.
-enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq };
+enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, pictures };
 
 // A head that a family's models may have, by how the name of the class in "architectures" ends.
 struct Head {
@@ -56,6 +68,8 @@ struct Entry {
   // Throws Error for a config that the model here cannot be.
   void (*check)(const Json& config, std::string_view what);
   TranslatorParts translator = {};  // of one that translates
+  // Of one that looks at pictures.
+  std::unique_ptr<models::PictureModel> (*make_picture_model)(const Json& config, std::string_view what) = nullptr;
 };
 
 // All there are, in the order in which messages name them.
@@ -84,6 +98,9 @@ ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::s
 inline ModelConfig read_config(const std::filesystem::path& folder, Task wanted) {
   return read_config(folder, wanted, name_of(wanted));
 }
+
+// A model that looks at pictures, from its config.
+std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std::string_view what);
 
 // A model that translates, from its config.
 std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what);

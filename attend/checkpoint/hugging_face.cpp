@@ -10,6 +10,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/paths.h"
+#include "attend/checkpoint/file_order.h"
 #include "attend/checkpoint/pickle.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
@@ -26,15 +27,17 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 
 // What files hold besides parameters: masks and counters that older versions stored, and second names of the table of
 // tokens and of the output's bias.
-constexpr std::array<std::string_view, 9> kDerived = {".attn.bias",
-                                                      ".attn.masked_bias",
-                                                      "position_ids",
-                                                      "lm_head.weight",
-                                                      "predictions.decoder.weight",
-                                                      "predictions.decoder.bias",
-                                                      "lm_head.decoder.weight",
-                                                      "lm_head.decoder.bias",
-                                                      "vocab_projector.weight"};
+constexpr std::array<std::string_view, 11> kDerived = {".attn.bias",
+                                                       ".num_batches_tracked",
+                                                       "relative_position_index",
+                                                       ".attn.masked_bias",
+                                                       "position_ids",
+                                                       "lm_head.weight",
+                                                       "predictions.decoder.weight",
+                                                       "predictions.decoder.bias",
+                                                       "lm_head.decoder.weight",
+                                                       "lm_head.decoder.bias",
+                                                       "vocab_projector.weight"};
 
 bool derived(std::string_view name) {
   return std::any_of(kDerived.begin(), kDerived.end(), [&](std::string_view end) { return name.ends_with(end); });
@@ -125,6 +128,8 @@ std::vector<FilePart> file_parts(const Parameters::Entry& entry) {
   const std::string& name = entry.name;
   check(entry.rows_in_file == 0, "{}: part of a larger tensor, which these files have not", name);
   const std::size_t bar = name.find('|');
+  if (entry.parameter->role == nn::Role::convolution)
+    return {{.name = name, .shape = channels_first(entry.parameter->shape), .channels_first = true}};
   if (bar == std::string::npos) return {{name, entry.parameter->shape, 0}};
   const std::size_t begin = name.rfind('.', bar) + 1, end = std::min(name.find('.', bar), name.size());
   std::vector<std::string> words(1);
@@ -167,11 +172,13 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
       check(file[*name].shape == part.shape, "{}: '{}' is {}, but the model wants {}", file.source(), *name,
             file[*name].shape, part.shape);
       used.insert(*name);
-      if (parts.size() == 1 && parameters.write_stored(entry, file[*name].bytes, float_dtype_of(file[*name].type))) {
+      if (parts.size() == 1 && !part.channels_first &&
+          parameters.write_stored(entry, file[*name].bytes, float_dtype_of(file[*name].type))) {
         file.forget(*name);
         continue;
       }
       std::vector<float> read = file.floats(*name);
+      if (part.channels_first) read = channels_last(read, part.shape);
       file.forget(*name);
       filled += read.size();
       if (parts.size() == 1)
@@ -191,8 +198,11 @@ void save_hugging_face(const fs::path& folder, const Parameters& parameters, Jso
   config["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
   SafetensorsWriter writer;
   for (const Parameters::Entry& entry : parameters.entries())
-    for (const FilePart& part : file_parts(entry))
-      writer.add(part.name, parameters.value(entry).slice_first(part.begin, part.shape.size()).reshape(part.shape));
+    for (const FilePart& part : file_parts(entry)) {
+      const Tensor value = parameters.value(entry).slice_first(part.begin, part.shape.size());
+      writer.add(part.name, part.channels_first ? channels_first(value.reshape(entry.parameter->shape))
+                                                : value.reshape(part.shape));
+    }
   writer.set_metadata("format", "pt");  // transformers asks for it
   writer.write((folder / kWeights).string());
   write_file(folder / "config.json", config.dump(2) + "\n");

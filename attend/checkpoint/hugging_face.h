@@ -43,8 +43,9 @@ nn::ParametersOptions run_options(const std::filesystem::path& folder, const nn:
 // One tensor of the file: elements [begin, begin + shape.size()) of a parameter.
 struct FilePart {
   std::string name;
-  Shape shape;
+  Shape shape;  // in the file
   std::int64_t begin = 0;
+  bool channels_first = false;  // there: a convolution's weight (file_order.h)
 };
 std::vector<FilePart> file_parts(const nn::Parameters::Entry& entry);
 

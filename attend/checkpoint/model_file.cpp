@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/checkpoint/file_order.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
@@ -24,13 +25,14 @@ struct Place {
   std::size_t first = 0;   // element of that tensor
   std::int64_t begin = 0;  // element of the parameter
   std::int64_t count = 0;
+  bool channels_first = false;  // in the file
 };
 
 std::vector<Place> places_of(const Parameters::Entry& entry) {
   std::vector<Place> places;
   if (entry.rows_in_file == 0) {
     for (const FilePart& part : file_parts(entry))
-      places.push_back({part.name, part.shape, 0, part.begin, part.shape.size()});
+      places.push_back({part.name, part.shape, 0, part.begin, part.shape.size(), part.channels_first});
     return places;
   }
   Shape shape = entry.parameter->shape;
@@ -58,8 +60,10 @@ void load_set(const Safetensors& file, Parameters& parameters, Names& known) {
       const auto count = static_cast<std::size_t>(place.count);
       const std::size_t width = bytes_of(stored->type);
       const auto bytes = stored->bytes.subspan(place.first * width, count * width);
-      if (places.size() > 1 || !parameters.write_stored(entry, bytes, float_dtype_of(stored->type))) {
-        const std::vector<float> values = file.floats(place.name);
+      if (places.size() > 1 || place.channels_first ||
+          !parameters.write_stored(entry, bytes, float_dtype_of(stored->type))) {
+        std::vector<float> values = file.floats(place.name);
+        if (place.channels_first) values = channels_last(values, place.shape);
         const auto part = std::span(values).subspan(place.first, count);
         all.insert(all.end(), part.begin(), part.end());
       }
@@ -113,7 +117,8 @@ void produce_weights(const FileWriter& write, std::span<const Parameters* const>
         FileTensor& tensor = tensors[place.name];
         tensor.dtype = flat.dtype(), tensor.shape = place.shape;
         tensor.bytes.resize(static_cast<std::size_t>(tensor.shape.size()) * width);
-        const Tensor part = flat.slice_first(place.begin, place.count);
+        Tensor part = flat.slice_first(place.begin, place.count);
+        if (place.channels_first) part = channels_first(part.reshape(entry.parameter->shape));
         flat.backend().to_host(tensor.bytes.data() + place.first * width, part.raw(),
                                static_cast<std::size_t>(part.size()) * width);
       }

@@ -43,6 +43,8 @@ Look look_at(const catalogue::Entry& entry) {
       return {open_translation, [](const Json& config, const std::string& what) {
                 return anatomy_of(*catalogue::make_seq2seq(config, what));
               }};
+    case catalogue::Family::pictures:
+      break;
   }
   fail("look: nothing shows a {}", entry.type);
 }

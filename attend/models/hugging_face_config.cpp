@@ -52,6 +52,18 @@ void require_flag(const Json& config, const char* key, bool value, std::string_v
         found->dump(), value);
 }
 
+Json square_sizes(const Json& config, std::initializer_list<const char*> keys, std::string_view what) {
+  Json square = config;
+  for (const char* key : keys) {
+    const auto found = config.find(key);
+    if (found == config.end() || !found->is_array()) continue;
+    check(found->size() == 2 && (*found)[0] == (*found)[1], "{}: '{}' is {}; only squares are known", what, key,
+          found->dump());
+    square[key] = (*found)[0];
+  }
+  return square;
+}
+
 void null_missing_tokens(Json& config) {
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
     if (config.contains(key) && config[key] == kNoToken) config[key] = nullptr;

@@ -2,6 +2,7 @@
 // activations, and the labels of classifiers.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ void write_labels(Json& config, const std::vector<std::string>& labels);
 
 // Throws Error unless the flag is absent, null or as given: for variants that the model here is not.
 void require_flag(const Json& config, const char* key, bool value, std::string_view what);
+
+// The config with sizes that may be lists, [16, 16], as one number. Throws Error for those that are not square.
+Json square_sizes(const Json& config, std::initializer_list<const char*> keys, std::string_view what);
 
 // A token the model has not: written as null.
 inline constexpr std::int64_t kNoToken = -1;

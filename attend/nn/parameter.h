@@ -22,13 +22,16 @@ struct Init {
   static Init xavier(std::int64_t in, std::int64_t out) {
     return {uniform, std::sqrt(6.0f / static_cast<float>(in + out))};
   }
+  // He et al. 2015, for what goes through a relu; fan is how many numbers each one of the result reads, or is read by.
+  static Init he(std::int64_t fan) { return {normal, std::sqrt(2.0f / static_cast<float>(fan))}; }
 };
 
 // How ops read a parameter. What is only a factor of products (x wᵀ, or x w), or a table of rows that are looked up and
 // multiplied by, may be kept in a form of the device's own once it is constant. A buffer is not learned: the model
 // itself writes it on its way (running statistics, the vectors of a power iteration). It is f32 whatever the model
-// computes in, is saved, loaded and moved like the rest, and has no gradient and no optimiser state.
-enum class Role : std::uint8_t { other, weight, input_major_weight, table, buffer };
+// computes in, is saved, loaded and moved like the rest, and has no gradient and no optimiser state. The weight of a
+// convolution is [O, kh, kw, C / groups] here and [O, C / groups, kh, kw] in files.
+enum class Role : std::uint8_t { other, weight, input_major_weight, table, buffer, convolution };
 
 struct Parameter {
   Shape shape;

@@ -44,7 +44,7 @@ DType packed_dtype(const ParametersOptions& options) {
   }
 }
 
-bool packable(Role role) { return role != Role::other && role != Role::buffer; }
+bool packable(Role role) { return role == Role::weight || role == Role::input_major_weight || role == Role::table; }
 
 // Whether the device has a form of its own: asked with a weight of one number.
 bool packs(Backend& backend) {

@@ -3,6 +3,7 @@
 #include "attend/base/error.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/checks.h"
+#include "attend/ops/layout.h"
 #include "attend/ops/linear.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
@@ -37,6 +38,20 @@ bool is_product(const Tensor& weight, const Convolution& args) {
          args.padding.h == 0 && args.padding.w == 0;
 }
 
+// Windows side by side: each place is read once, and cutting the picture up is a permutation.
+bool is_patches(const Tensor& x, const Tensor& weight, const Convolution& args) {
+  return args.groups == 1 && args.stride.h == weight.dim(1) && args.stride.w == weight.dim(2) && args.padding.h == 0 &&
+         args.padding.w == 0 && args.dilation.h == 1 && args.dilation.w == 1 && x.dim(1) % args.stride.h == 0 &&
+         x.dim(2) % args.stride.w == 0;
+}
+
+Tensor patches_product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const std::int64_t kh = weight.dim(1), kw = weight.dim(2), row = kw * x.dim(3);
+  const std::int64_t B = x.dim(0), down = x.dim(1) / kh, across = x.dim(2) / kw;
+  const Tensor patches = permute(x.reshape({B, down, kh, across, row}), {0, 1, 3, 2, 4});
+  return linear(patches.reshape({B, down, across, kh * row}), weight.reshape({weight.dim(0), kh * row}), bias);
+}
+
 void sum_to_bias(const Tensor& dy, const Target& bias, Grads& grad) {
   if (const Grad dbias = grad(bias))
     dy.backend().reduce(Reduction::sum, dy.reshape({1, dy.rows(), dy.width()}),
@@ -54,6 +69,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   check(!bias.defined() || bias.shape() == Shape{weight.dim(0)}, "conv2d: weight is {}, so bias must be [{}], not {}",
         weight.shape(), weight.dim(0), bias.defined() ? bias.shape() : Shape{});
   if (is_product(weight, args)) return linear(x, weight.reshape({weight.dim(0), weight.dim(3)}), bias);
+  if (is_patches(x, weight, args)) return patches_product(x, weight, bias);
   const Tensor y = like(lead({&x, &weight}), result_shape(x, weight, args));
   x.backend().convolution(args, x, weight, bias, {y});
   return record(y, {x, weight, bias}, [x, weight, to_bias = Target(bias), args](const Tensor& dy, Grads& grad) {

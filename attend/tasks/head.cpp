@@ -104,6 +104,7 @@ std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, TargetKind 
       return make_gpt2_head(model, kind, change);
     case catalogue::Family::marian:
     case catalogue::Family::seq2seq:
+    case catalogue::Family::pictures:
       break;
   }
   fail("{}: a {} is for {} and takes no head for labels, tags or answers", model.path, model.entry->type,

@@ -6,7 +6,11 @@
 
 #include "attend/base/error.h"
 #include "attend/base/paths.h"
+#include "attend/checkpoint/file_order.h"
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/layout.h"
 #include "attend/ops/softmax.h"
+#include "attend/verify/module_names.h"
 
 namespace attend::tasks {
 
@@ -88,6 +92,14 @@ Tensor VerifyCase::input(const std::string& name) const {
   return tensor;
 }
 
+Tensor VerifyCase::pictures() const {
+  const Tensor pixels = input("pixel_values");
+  check(pixels.rank() == 4 && pixels.dtype() == DType::f32, "{}: pixel_values are {} {}, not floats [B, C, H, W]",
+        expected.source(), pixels.dtype(), pixels.shape());
+  const Tensor last = ops::permute(pixels, {0, 2, 3, 1});
+  return dtype == DType::f32 ? last : ops::cast(last, dtype);
+}
+
 Tensor VerifyCase::ints(const Shape& shape, std::span<const std::int32_t> values) const {
   Tensor tensor = make_tensor(backend, shape, DType::i32);
   upload(tensor, values);
@@ -145,9 +157,13 @@ void VerifyCase::put_attention(const view::Collector& collector, const std::stri
 
 void VerifyCase::put_gradients(const nn::Parameters& parameters) {
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
-    const std::vector<float> whole = download(gradient_of(entry.parameter->value));
+    if (!entry.learned()) continue;
+    const bool convolution = entry.parameter->role == nn::Role::convolution;
+    const Tensor gradient = gradient_of(entry.parameter->value);
+    const std::vector<float> whole = download(convolution ? channels_first(gradient) : gradient);
     for (const FilePart& part : file_parts(entry)) {
-      const std::string name = "grad." + part.name;
+      std::string name = "grad." + part.name;
+      if (!wants(name)) name = "grad." + module_name(part.name);
       const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(part.begin);
       if (wants(name)) produced[name] = {part.shape, {begin, begin + static_cast<std::ptrdiff_t>(part.shape.size())}};
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/decode/beam_search.h"
 #include "attend/nn/parameters.h"
@@ -43,6 +44,8 @@ class VerifyCase {
   Tensor labels(const std::string& name, std::int64_t classes) const;
   // input_ids, with the lengths that attention_mask tells, if there is one. It must be ones and then zeros.
   nn::Sequences texts(std::int64_t vocabulary) const;
+  // pixel_values [B, C, H, W] as models here read them: [B, H, W, C].
+  Tensor pictures() const;
   Tensor ints(const Shape& shape, std::span<const std::int32_t> values) const;
 
   // These keep what the file wants and pass over the rest.
@@ -81,5 +84,6 @@ class VerifyCase {
 void run_bert_case(VerifyCase& verified, const std::string& architecture);
 void run_gpt2_case(VerifyCase& verified, const std::string& architecture);
 void run_marian_case(VerifyCase& verified, const std::string& architecture);
+void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 
 }  // namespace attend::tasks

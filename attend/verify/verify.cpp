@@ -18,9 +18,9 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kInputs = {"input_ids",     "attention_mask",  "token_type_ids",
-                                                     "labels",        "start_positions", "next_sentence_label",
-                                                     "end_positions", "prompt"};
+constexpr std::array<std::string_view, 10> kInputs = {
+    "pixel_values", "pixel_mask",      "input_ids",           "attention_mask", "token_type_ids",
+    "labels",       "start_positions", "next_sentence_label", "end_positions",  "prompt"};
 
 // A gradient below this share of the largest one is what rounding leaves of 0. Such are the biases of attention keys,
 // which add the same to all scores of a query (softmax does not see it): their digits are not to be expected again.
@@ -34,6 +34,8 @@ void run_case(VerifyCase& verified, const catalogue::ModelConfig& model) {
       return run_gpt2_case(verified, model.architecture);
     case catalogue::Family::marian:
       return run_marian_case(verified, model.architecture);
+    case catalogue::Family::pictures:
+      return run_picture_case(verified, model);
     case catalogue::Family::seq2seq:
       break;
   }

@@ -1,0 +1,176 @@
+#include "attend/models/vit.h"
+
+#include <fmt/core.h>
+
+#include "attend/base/error.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/ops/activation.h"
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/drop_path.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/layout.h"
+
+namespace attend::models {
+
+namespace {
+
+nn::LinearConfig linear(const ViTConfig& config) { return {.init = nn::Init{nn::Init::normal, config.init_deviation}}; }
+
+// A token [1, 1, C] in front of every picture: [B, 1, C].
+Tensor repeated(const nn::Parameter& token, const Tensor& patches) {
+  const Tensor zeros = like(patches, {patches.dim(0), 1}, DType::i32);
+  patches.backend().fill(zeros, 0);
+  return ops::embedding(zeros, token.value.reshape({1, patches.width()}));
+}
+
+// Of the picture's token number i, [B, C].
+Tensor token_state(const Tensor& states, std::int64_t i) {
+  return ops::slice(states, 1, i, 1).reshape({states.dim(0), states.width()});
+}
+
+}  // namespace
+
+void check_config(const ViTConfig& config, std::string_view what) {
+  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelPicture);
+  check_within(what, "patch_size", config.patch_size, 1, config.image_size);
+  check_limited(what, "num_channels", config.channels, 1, limits::kMostChannels);
+  check_limited(what, "hidden_size", config.width, 8, limits::kWidestModel);
+  check_limited(what, "num_hidden_layers", config.layers, 1, limits::kMostLayers);
+  check_limited(what, "intermediate_size", config.hidden, 1, limits::kWidestFeedForward);
+  check_heads(what, config.width, config.heads);
+  check_rate(what, "hidden_dropout_prob", config.dropout);
+  check_rate(what, "attention_probs_dropout_prob", config.attention_dropout);
+  check_rate(what, "drop_path_rate", config.drop_path);
+  check_positive(what, "layer_norm_eps", config.norm_eps);
+  check_positive(what, "initializer_range", config.init_deviation);
+  hugging_face_activation(config.activation, what);
+  check_size(what,
+             ModelSize{.rows = config.side() * config.side() + config.patch_size * config.patch_size * config.channels,
+                       .width = config.width,
+                       .layers = config.layers,
+                       .hidden = config.hidden}
+                 .parameters());
+}
+
+ViTConfig vit_config(const Json& json, std::string_view what) {
+  check(json.is_object(), "{}: expected a JSON object", what);
+  const auto type = json.find("model_type");
+  check(type != json.end() && (*type == "vit" || *type == "deit"), "{}: 'model_type' must be vit or deit, not {}", what,
+        type == json.end() ? "missing" : type->dump());
+  ViTConfig config{.distilled = *type == "deit"};
+  read_known_fields(config, square_sizes(json, {"image_size", "patch_size"}, what), what);
+  require_flag(json, "qkv_bias", true, what);
+  config.architecture = architecture_of(json, what);
+  config.labels = labels_of(json, what);
+  check_config(config, what);
+  return config;
+}
+
+Json vit_json(const ViTConfig& config) {
+  Json json = {{"model_type", config.distilled ? "deit" : "vit"}};
+  if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
+  json.update(write_fields(config));
+  json["qkv_bias"] = true;
+  write_labels(json, config.labels);
+  return json;
+}
+
+ViTLayer::ViTLayer(const ViTConfig& config, std::int64_t index)
+    : norm1_(config.width, config.norm_eps),
+      norm2_(config.width, config.norm_eps),
+      attention_({.width = config.width,
+                  .heads = config.heads,
+                  .dropout = config.attention_dropout,
+                  .label = ViT::attention_label(index),
+                  .input = linear(config),
+                  .output = linear(config),
+                  .input_name = "attention.query|key|value.",
+                  .output_name = "output.dense"}),
+      feed_forward_({.width = config.width,
+                     .hidden = config.hidden,
+                     .activation = hugging_face_activation(config.activation, "vit"),
+                     .label = fmt::format("layer.{}.feed_forward", index),
+                     .expand = linear(config),
+                     .contract = linear(config),
+                     .expand_name = "intermediate.dense",
+                     .contract_name = "output.dense"}),
+      drop_path_(drop_path_of(config.drop_path, index, config.layers)) {}
+
+void ViTLayer::operator()(nn::Residual& stream) const {
+  stream.through(Recompute::layer, [this](nn::Residual& x) {
+    x.add(drop_path(attention_(norm1_(x), {}), drop_path_));
+    x.through(Recompute::feed_forward,
+              [this](nn::Residual& y) { y.add(drop_path(feed_forward_(norm2_(y)), drop_path_)); });
+  });
+}
+
+ViT::ViT(const ViTConfig& config)
+    : config_((check_config(config, config.distilled ? "deit" : "vit"), config)),
+      class_token_{{1, 1, config.width}, {nn::Init::normal, config.init_deviation}},
+      distillation_token_{{1, 1, config.width}, {nn::Init::normal, config.init_deviation}},
+      positions_{{1, config.tokens() + config.side() * config.side(), config.width},
+                 {nn::Init::normal, config.init_deviation}},
+      patches_(config.channels, config.width,
+               {.kernel = {config.patch_size, config.patch_size},
+                .window = {.stride = {config.patch_size, config.patch_size}},
+                .init = nn::Init{nn::Init::normal, config.init_deviation}}),
+      norm_(config.width, config.norm_eps) {
+  for (std::int64_t i = 0; i < config.layers; ++i) layers_.emplace_back(config_, i);
+}
+
+std::string ViT::attention_label(std::int64_t layer) { return fmt::format("layer.{}.attention", layer); }
+
+Tensor ViT::embed(const Tensor& pixels) const {
+  check_pictures(pixels, size(), config_.channels);
+  const Tensor grid = patches_(pixels);  // [B, side, side, width]
+  const Tensor patches = grid.reshape({grid.dim(0), -1, config_.width});
+  const Tensor all =
+      config_.distilled
+          ? ops::concat({repeated(class_token_, patches), repeated(distillation_token_, patches), patches}, 1)
+          : ops::concat({repeated(class_token_, patches), patches}, 1);
+  return ops::dropout(ops::add(all, positions_.value.reshape({all.dim(1), config_.width})), config_.dropout);
+}
+
+Tensor ViT::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
+  nn::Residual stream(embed(pixels), {.dropout = config_.dropout});
+  if (hidden) hidden->push_back(stream.value());
+  for (const ViTLayer& layer : layers_) {
+    layer(stream);
+    if (hidden) hidden->push_back(stream.value());
+  }
+  return norm_(stream).value();
+}
+
+Tensor ViT::features(const Tensor& states) const { return token_state(states, 0); }
+
+std::vector<AttentionPlace> ViT::attention_places() const {
+  std::vector<AttentionPlace> places;
+  const Extent2 grid{config_.side(), config_.side()};
+  for (std::int64_t i = 0; i < config_.layers; ++i)
+    places.push_back({.label = attention_label(i),
+                      .heads = config_.heads,
+                      .tokens = config_.tokens(),
+                      .queries = grid,
+                      .keys = grid});
+  return places;
+}
+
+ViTClassifier::ViTClassifier(const ViTConfig& config)
+    : body_(config),
+      head_(config.width, static_cast<std::int64_t>(config.labels.size()), linear(config)),
+      teacher_head_(config.width, static_cast<std::int64_t>(config.labels.size()), linear(config)) {}
+
+Tensor ViTClassifier::features(const Tensor& states) const {
+  if (!body_.config().with_teacher()) return body_.features(states);
+  return ops::concat({token_state(states, 0), token_state(states, 1)}, 1);
+}
+
+Tensor ViTClassifier::scores(const Tensor& features) const {
+  if (!body_.config().with_teacher()) return head_(features);
+  const auto [own, taught] = ops::split<2>(features);
+  return ops::scale(ops::add(head_(own), teacher_head_(taught)), 0.5f);
+}
+
+}  // namespace attend::models

@@ -1,0 +1,143 @@
+// "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2020): a picture is cut into patches, each becomes a token by one
+// projection, and a Transformer encoder reads them behind a token of its own, whose last state is the picture's.
+// DeiT (Touvron et al. 2020) is the same with a second such token, which learns from a teacher. Parameters have the
+// names of Hugging Face's files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/models/picture_model.h"
+#include "attend/nn/attention.h"
+#include "attend/nn/convolution.h"
+#include "attend/nn/feed_forward.h"
+#include "attend/nn/layers.h"
+#include "attend/nn/residual.h"
+
+namespace attend::models {
+
+struct ViTConfig {
+  bool distilled = false;  // DeiT
+  std::int64_t image_size = 224, patch_size = 16, channels = 3;
+  std::int64_t width = 768, layers = 12, heads = 12, hidden = 3072;
+  std::string activation = "gelu";
+  float dropout = 0, attention_dropout = 0, drop_path = 0;
+  float norm_eps = 1e-12f, init_deviation = 0.02f;
+
+  std::string architecture = {};  // "ViTForImageClassification"
+  std::vector<std::string> labels = {};
+
+  bool with_teacher() const { return architecture == "DeiTForImageClassificationWithTeacher"; }
+  std::int64_t side() const { return image_size / patch_size; }  // of the grid of patches
+  std::int64_t tokens() const { return distilled ? 2 : 1; }      // in front of the patches
+
+  // By the keys of config.json.
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("image_size", image_size, "height and width of the pictures");
+    v("patch_size", patch_size, "height and width of a patch; divides the picture's");
+    v("num_channels", channels, "of the pictures");
+    v("hidden_size", width, "of the model");
+    v("num_hidden_layers", layers, "how many");
+    v("num_attention_heads", heads, "of attention; they divide the width");
+    v("intermediate_size", hidden, "width inside the feed-forward layers");
+    v("hidden_act", activation, "of the feed-forward layers");
+    v("hidden_dropout_prob", dropout, "of embeddings and of what each sublayer adds");
+    v("attention_probs_dropout_prob", attention_dropout, "of attention weights");
+    v("drop_path_rate", drop_path, "stochastic depth: how often the last layer is left out, the others less");
+    v("layer_norm_eps", norm_eps, "added to variances");
+    v("initializer_range", init_deviation, "deviation of the weights a new model starts from");
+  }
+};
+
+void check_config(const ViTConfig& config, std::string_view what);
+// From a config.json whose model_type is "vit" or "deit", and back.
+ViTConfig vit_config(const Json& config, std::string_view what);
+Json vit_json(const ViTConfig& config);
+
+// x + attention(norm(x)), then x + feed_forward(norm(x)).
+class ViTLayer {
+ public:
+  ViTLayer(const ViTConfig& config, std::int64_t index);
+  void operator()(nn::Residual& stream) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("layernorm_before", norm1_), v("attention", attention_), v("layernorm_after", norm2_), v("", feed_forward_);
+  }
+
+ private:
+  nn::LayerNorm norm1_, norm2_;
+  nn::SelfAttention attention_;
+  nn::FeedForward feed_forward_;
+  float drop_path_;
+};
+
+class ViT {
+ public:
+  using Config = ViTConfig;
+  explicit ViT(const ViTConfig& config);
+  const ViTConfig& config() const { return config_; }
+  Json json() const { return vit_json(config_); }
+  Extent2 size() const { return {config_.image_size, config_.image_size}; }
+  std::int64_t width() const { return config_.width; }
+
+  // pixels [B, H, W, C] -> tokens and patches with their positions, [B, tokens + patches, width].
+  Tensor embed(const Tensor& pixels) const;
+  // After the last norm, the same shape.
+  Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
+  // The state of the first token, [B, width].
+  Tensor features(const Tensor& states) const;
+  std::vector<AttentionPlace> attention_places() const;
+  static std::string attention_label(std::int64_t layer);
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("embeddings.cls_token", class_token_);
+    if (config_.distilled) v("embeddings.distillation_token", distillation_token_);
+    v("embeddings.position_embeddings", positions_), v("embeddings.patch_embeddings.projection", patches_);
+    v("encoder.layer", layers_), v("layernorm", norm_);
+  }
+
+ private:
+  ViTConfig config_;
+  nn::Parameter class_token_, distillation_token_, positions_;
+  nn::Conv2d patches_;
+  std::vector<ViTLayer> layers_;
+  nn::LayerNorm norm_;
+};
+
+class ViTClassifier : public PictureModel {
+ public:
+  explicit ViTClassifier(const ViTConfig& config);
+  const ViT& body() const { return body_; }
+
+  Json config() const override { return body_.json(); }
+  std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
+  Extent2 size() const override { return body_.size(); }
+  std::int64_t channels() const override { return body_.config().channels; }
+  const std::vector<std::string>& labels() const override { return body_.config().labels; }
+  Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden) const override {
+    return body_.states(pixels, hidden);
+  }
+  // With a teacher's head that of both tokens, side by side: [B, 2 · width].
+  Tensor features(const Tensor& states) const override;
+  Tensor scores(const Tensor& features) const override;
+  std::vector<AttentionPlace> attention_places() const override { return body_.attention_places(); }
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    const bool teacher = body_.config().with_teacher();
+    v(body_.config().distilled ? "deit" : "vit", body_);
+    v(teacher ? "cls_classifier" : "classifier", head_);
+    if (teacher) v("distillation_classifier", teacher_head_);
+  }
+
+ private:
+  ViT body_;
+  nn::Linear head_, teacher_head_;
+};
+
+}  // namespace attend::models

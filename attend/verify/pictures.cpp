@@ -1,0 +1,42 @@
+// Models that look at pictures, on the pixel_values of a folder under verification.
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/ops/softmax.h"
+#include "attend/verify/case.h"
+
+namespace attend::tasks {
+
+void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& described) {
+  const auto model = catalogue::make_picture_model(described.json, described.path);
+  nn::Parameters parameters(verified.backend, model->parameters(), verified.parameters);
+  load_hugging_face(
+      TensorFiles::open(verified.folder), parameters,
+      {.prefix = std::string(described.entry->prefix), .new_head = described.task == catalogue::Task::embed_pictures});
+  const Tensor pixels = verified.pictures();
+  {
+    view::Collector collector;
+    Pass pass(verified.backend, {.probe = &collector});
+    std::vector<Tensor> hidden;
+    const Tensor states = model->states(pass.input(pixels), &hidden), features = model->features(states);
+    verified.put_hidden(hidden);
+    verified.put("last_hidden_state", states);
+    verified.put("logits", model->scores(features));
+    const std::vector<models::AttentionPlace> places = model->attention_places();
+    for (std::size_t i = 0; i < places.size(); ++i)
+      verified.put_attention(collector, places[i].label, "attention." + std::to_string(i));
+  }
+  if (!verified.wants("loss") && !verified.wants_gradients()) return;
+  Pass pass(verified.backend, {.recording = true});
+  pass.begin({});
+  parameters.start_gradients();
+  const Tensor labels = verified.labels("labels", static_cast<std::int64_t>(model->labels().size()));
+  const Tensor loss = ops::cross_entropy(model->logits(pass.input(pixels)), pass.input(labels)).mean;
+  verified.put("loss", loss);
+  if (!verified.wants_gradients()) return;
+  pass.backward(loss);
+  parameters.finish_gradients();
+  verified.put_gradients(parameters);
+}
+
+}  // namespace attend::tasks
