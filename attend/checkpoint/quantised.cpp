@@ -9,6 +9,14 @@
 
 namespace attend {
 
+namespace {
+
+// A convolution's weight [O, C, kh, kw] is a matrix [O, rest].
+bool is_matrix(const Shape& shape) { return shape.rank() == 2 || shape.rank() == 4; }
+std::int64_t columns_of(const Shape& shape) { return shape[0] > 0 ? shape.size() / shape[0] : 0; }
+
+}  // namespace
+
 bool is_scale(const Safetensors& file, std::string_view name) {
   if (!name.ends_with(kScaleSuffix)) return false;
   const StoredTensor* scaled = file.find(name.substr(0, name.size() - kScaleSuffix.size()));
@@ -21,9 +29,9 @@ std::vector<float> dequantise(const Safetensors& file, std::string_view name) {
   const StoredTensor* scale = file.find(scale_name);
   check(scale != nullptr, "{}: tensor {} is I8, and its scale {} is not there", file.source(), shown(name),
         shown(scale_name));
-  check(tensor.shape.rank() == 2, "{}: tensor {} is I8 {}; only matrices have scales", file.source(), shown(name),
-        tensor.shape);
-  const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1];
+  check(is_matrix(tensor.shape), "{}: tensor {} is I8 {}; only matrices and convolutions have scales", file.source(),
+        shown(name), tensor.shape);
+  const std::int64_t rows = tensor.shape[0], columns = columns_of(tensor.shape);
   const bool by_row = scale->shape == Shape{rows, 1};
   check(scale->type == StoredType::f32 && (by_row || scale->shape == Shape{1, columns}),
         "{}: tensor {} is I8 {}, so its scale must be F32 [{}, 1] or [1, {}], not {} {}", file.source(), shown(name),
@@ -42,9 +50,9 @@ std::vector<float> dequantise(const Safetensors& file, std::string_view name) {
 }
 
 Quantised quantise(std::span<const float> values, const Shape& shape, ScaleAxis axis, std::string_view what) {
-  check(shape.rank() == 2 && static_cast<std::int64_t>(values.size()) == shape.size(), "{}: {} numbers for {}", what,
+  check(is_matrix(shape) && static_cast<std::int64_t>(values.size()) == shape.size(), "{}: {} numbers for {}", what,
         values.size(), shape);
-  const std::int64_t rows = shape[0], columns = shape[1];
+  const std::int64_t rows = shape[0], columns = columns_of(shape);
   const bool by_row = axis == ScaleAxis::rows;
   Quantised result{std::vector<std::int8_t>(values.size()),
                    std::vector<float>(static_cast<std::size_t>(by_row ? rows : columns)),

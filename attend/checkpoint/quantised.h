@@ -1,5 +1,6 @@
 // Weights as whole numbers: an I8 tensor NAME [R, C] beside an F32 tensor NAME.scale, [R, 1] or [1, C], whose product
-// is the weight. A scale belongs to an output of the layer: to a row, or to a column where the weight is [in, out].
+// is the weight. A scale belongs to an output of the layer: to a row, or to a column where the weight is [in, out]. The
+// weight of a convolution, [O, C, kh, kw], has one for each of its outputs, [O, 1].
 #pragma once
 
 #include <cstddef>

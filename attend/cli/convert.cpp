@@ -36,7 +36,7 @@ constexpr const char* kConvertExamples = R"(Examples:
   attend convert models/en-fr --dtype f32 --out en-fr-f32
   attend convert path/to/gpt2 --dtype int8 --out gpt2-int8     a quarter: see docs/gpt2.md
 Our folders are Hugging Face's already: names and layout stay as they are, shards become one file. int8 is ours alone:
-matrices become I8 with an F32 tensor NAME.scale, one scale for each output; biases, norms and positions stay f32.)";
+matrices and convolutions become I8 with an F32 tensor NAME.scale, one scale for each output; biases, norms and positions stay f32.)";
 
 // Tensors on their way to the new file, kept until it is written.
 class Converted {
@@ -50,7 +50,8 @@ class Converted {
     const std::vector<float> values = file.floats(tensor.name);
     if (type_ == StoredType::bf16)
       put(tensor.name, type_, tensor.shape, as_bytes(std::vector<Bf16>(values.begin(), values.end())));
-    else if (type_ == StoredType::f32 || tensor.shape.rank() != 2 || looked_up(tensor.name))
+    else if (type_ == StoredType::f32 || (tensor.shape.rank() != 2 && tensor.shape.rank() != 4) ||
+             looked_up(tensor.name))
       put(tensor.name, StoredType::f32, tensor.shape, as_bytes(values));
     else
       quantise(tensor, values);

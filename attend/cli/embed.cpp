@@ -8,7 +8,9 @@
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
+#include "attend/cli/picture_input.h"
 #include "attend/tasks/embedder.h"
+#include "attend/tasks/picture_encoder.h"
 
 namespace attend {
 
@@ -19,12 +21,15 @@ struct EmbedCommand {
   std::string npy;
   bool similarity = false;
   tasks::EmbedOptions embed;
+
+  bool whole() const { return similarity || !npy.empty(); }  // these need all vectors
 };
 
 constexpr const char* kEmbedExamples = R"(Examples:
   attend embed --model all-MiniLM-L6-v2 --normalize lines.txt          one JSON object a line: text, embedding
   attend embed --model all-MiniLM-L6-v2 --npy vectors.npy lines.txt    f32 [lines, width], for NumPy
   attend embed --model all-MiniLM-L6-v2 --similarity lines.txt         cosines between all lines, one row a line
+  attend embed --model vit-base --similarity photos/                   between pictures
 Mean and max are over the tokens of the line, those that the tokenizer puts around it included.)";
 
 void print_similarity(const std::vector<std::vector<float>>& vectors, std::ostream& out) {
@@ -35,30 +40,58 @@ void print_similarity(const std::vector<std::vector<float>>& vectors, std::ostre
   }
 }
 
+void finish(const EmbedCommand& options, const std::vector<std::vector<float>>& all, std::ostream& out) {
+  if (!options.npy.empty())
+    write_file(options.npy, tasks::npy_of(all, all.empty() ? 0 : static_cast<std::int64_t>(all[0].size())));
+  if (options.similarity) print_similarity(all, out);
+}
+
+void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
+  const auto backend = options.model.open();
+  const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::embed_pictures, *backend,
+                                      options.model.format());
+  const PictureInput input{.arguments = options.model.files,
+                           .batch = options.model.batch,
+                           .command = "embed",
+                           .prepare = [&](const image::Image& picture) { return encoder.prepare(picture); }};
+  std::vector<std::vector<float>> all;
+  for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
+    std::vector<std::vector<float>> vectors = encoder.features(batch.pictures);
+    for (std::size_t i = 0; i < vectors.size(); ++i) {
+      if (options.embed.normalize) tasks::normalize(vectors[i]);
+      if (options.whole())
+        all.push_back(std::move(vectors[i]));
+      else
+        streams.out << Json({{"file", batch.files[i]}, {"embedding", vectors[i]}}).dump() << '\n';
+    }
+  });
+  finish(options, all, streams.out);
+}
+
 void run_embed(const EmbedCommand& options, const Streams& streams) {
+  if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::pictures)
+    return run_embed_pictures(options, streams);
   const auto backend = options.model.open();
   const tasks::Embedder embedder(options.model.model, *backend, options.model.format());
-  const bool whole = options.similarity || !options.npy.empty();  // these need all lines
   std::vector<std::vector<float>> all;
   for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
     tasks::EmbedOptions embed = options.embed;
     embed.batching = batching;
     std::vector<std::vector<float>> vectors = embedder.embed(lines, embed);
     for (std::size_t i = 0; i < lines.size(); ++i)
-      if (whole)
+      if (options.whole())
         all.push_back(std::move(vectors[i]));
       else
         streams.out << Json({{"text", lines[i]}, {"embedding", vectors[i]}}).dump() << '\n';
   });
-  if (!options.npy.empty()) write_file(options.npy, tasks::npy_of(all, embedder.width()));
-  if (options.similarity) print_similarity(all, streams.out);
+  finish(options, all, streams.out);
 }
 
 }  // namespace
 
 void add_embed_command(Flags& program, const Streams& streams) {
   add_command<EmbedCommand>(
-      program, streams, {.name = "embed", .help = "A vector for each line.", .examples = kEmbedExamples},
+      program, streams, {.name = "embed", .help = "A vector for each line or picture.", .examples = kEmbedExamples},
       [](Flags& flags, EmbedCommand& options) {
         add_encoder_flags(flags, options.model, "with any head or none");
         add_line_flags(flags, options.model);

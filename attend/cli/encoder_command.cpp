@@ -16,14 +16,16 @@ constexpr std::int64_t kWindow = 16;  // batches that are sorted by length toget
 }  // namespace
 
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind) {
-  flags.add("--model", options.model, "folder of a BERT, RoBERTa or DistilBERT " + kind).required();
+  flags.add("--model", options.model, "folder of a model: BERT, RoBERTa or DistilBERT " + kind).required();
   add_device_flags(flags, options);
   add_weights_flag(flags, options);
   flags.add("--json", options.json, "one JSON object a line");
 }
 
 void add_line_flags(Flags& flags, EncoderFlags& options) {
-  flags.add("files", options.files, "text, one a line; standard input when there is none");
+  flags.add(
+      "files", options.files,
+      "text, one per line; standard input when there is none. Of a model for pictures: pictures, and folders of them");
   flags.add("--batch", options.batch, "lines computed together");
   add_max_line_flag(flags, options.max_line);
 }

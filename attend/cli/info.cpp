@@ -104,6 +104,13 @@ std::string said(Say say) {
   }
 }
 
+std::string about_pictures(const Json& config, const std::filesystem::path& folder) {
+  const auto model = catalogue::make_picture_model(config, (folder / "config.json").string());
+  const Extent2 size = model->size();
+  return fmt::format("{} x {}, {} channels; {} labels; {} layers with attention", size.w, size.h, model->channels(),
+                     model->labels().size(), model->attention_places().size());
+}
+
 void run_info(const InfoOptions& options, const Streams& streams) {
   const std::filesystem::path folder = tasks::find_model(options.model);
   const Json config = read_json(folder / "config.json");
@@ -115,9 +122,16 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   const std::string use = said([&] {
     return fmt::format("attend {}", name_of(catalogue::describe(config, (folder / "config.json").string()).task));
   });
-  const std::string tokenizer = said([&] {
-    return fmt::format("{} tokens", with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));
-  });
+  // What it reads: tokens or pictures.
+  const catalogue::Entry* entry = catalogue::find(config);
+  const bool pictures = entry && entry->family == catalogue::Family::pictures;
+  const std::string input = pictures ? "pictures" : "tokenizer",
+                    reads = said([&] {
+                      if (pictures) return about_pictures(config, folder);
+                      return fmt::format(
+                          "{} tokens",
+                          with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));
+                    });
 
   if (options.json) {
     Json parts = Json::array();
@@ -130,7 +144,7 @@ void run_info(const InfoOptions& options, const Streams& streams) {
                          {"bytes", summary.all.bytes},
                          {"dtypes", summary.types},
                          {"parts", parts},
-                         {"tokenizer", tokenizer},
+                         {input, reads},
                          {"config", config}})
                        .dump()
                 << '\n';
@@ -139,9 +153,9 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   std::string types;
   for (const std::string& name : summary.types) types += (types.empty() ? "" : ", ") + name;
   streams.out << fmt::format(
-      "{}\n  model       {}\n  use         {}\n  parameters  {}\n  on disk     {} ({})\n  tokenizer   {}\n\n",
+      "{}\n  model       {}\n  use         {}\n  parameters  {}\n  on disk     {} ({})\n  {:<10}  {}\n\n",
       printable(folder.string()), printable(type), printable(use), with_commas(summary.all.numbers),
-      size_text(summary.all.bytes), types, printable(tokenizer));
+      size_text(summary.all.bytes), types, input, printable(reads));
   std::size_t width = 4;
   for (const auto& [name, part] : summary.parts) width = std::max(width, printable(name).size() + part.layers.size());
   for (const auto& [name, part] : summary.parts)

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <ostream>
 #include <string_view>
 
@@ -11,14 +9,13 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/cli/command.h"
+#include "attend/cli/picture_input.h"
 #include "attend/image/decode.h"
 #include "attend/image/preprocessor.h"
 
 namespace attend {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kPreprocessExamples = R"(Examples:
   attend preprocess --model vit-base cat.jpg dog.png --out pixels.safetensors      pixel_values [2, 3, 224, 224]
@@ -31,30 +28,6 @@ struct Seen {
   std::string file;
   int width, height;  // as it was
 };
-
-bool is_picture_name(const fs::path& path) {
-  std::string ending = path.extension().string();
-  for (char& c : ending) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
-}
-
-// Folders become the pictures in them, by name.
-std::vector<std::string> files_of(const std::vector<std::string>& arguments) {
-  std::vector<std::string> files;
-  for (const std::string& argument : arguments) {
-    if (!fs::is_directory(argument)) {
-      files.push_back(argument);
-      continue;
-    }
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(argument))
-      if (entry.is_regular_file() && is_picture_name(entry.path())) found.push_back(entry.path().string());
-    check(!found.empty(), "preprocess: the folder {} holds no .jpg, .jpeg, .png or .webp", argument);
-    std::sort(found.begin(), found.end());
-    files.insert(files.end(), found.begin(), found.end());
-  }
-  return files;
-}
 
 Json summary_of(const PreprocessOptions& options, const image::Pixels& pixels, const std::vector<Seen>& seen,
                 const std::vector<image::Image>& prepared) {
@@ -80,7 +53,7 @@ void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
   const image::Preprocessor preprocessor(std::move(config));
   std::vector<Seen> seen;
   std::vector<image::Image> prepared;
-  for (const std::string& file : files_of(options.pictures)) {
+  for (const std::string& file : picture_files(options.pictures, "preprocess")) {
     const image::Image picture = image::read_image(file, {.upright = !options.as_stored});
     seen.push_back({file, picture.width, picture.height});
     try {

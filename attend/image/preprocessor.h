@@ -38,6 +38,7 @@ class Preprocessor {
   }
 
   const PreprocessorConfig& config() const { return config_; }
+  const Normalization& normalization() const { return normalization_; }
 
   Image prepare(const Image& image) const;                 // resized and cropped
   Pixels stack(std::span<const Image> prepared) const;     // normalised, one behind the other

@@ -27,15 +27,18 @@ std::vector<float> pooled(std::span<const float> states, std::size_t width, cons
       }
       if (options.pooling == Pooling::mean) vector[column] = static_cast<float>(sum / static_cast<double>(rows));
     }
-  if (!options.normalize) return vector;
-  double squares = 0;
-  for (float value : vector) squares += static_cast<double>(value) * value;
-  if (squares > 0)
-    for (float& value : vector) value = static_cast<float>(value / std::sqrt(squares));
+  if (options.normalize) normalize(vector);
   return vector;
 }
 
 }  // namespace
+
+void normalize(std::span<float> vector) {
+  double squares = 0;
+  for (float value : vector) squares += static_cast<double>(value) * value;
+  if (squares > 0)
+    for (float& value : vector) value = static_cast<float>(value / std::sqrt(squares));
+}
 
 Embedder::Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : encoder_(folder, "embed", catalogue::Task::embed, backend, format) {}

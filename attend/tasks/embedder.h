@@ -47,6 +47,9 @@ class Embedder {
   EncoderModel<EncoderBody> encoder_;
 };
 
+// To length 1; 0 stays 0.
+void normalize(std::span<float> vector);
+
 // The cosine of the angle between two vectors; 0 when one is 0.
 double cosine(std::span<const float> a, std::span<const float> b);
 

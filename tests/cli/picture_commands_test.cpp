@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/image/encode.h"
 #include "tests/cli/run_attend.h"
 
 namespace attend {
@@ -208,6 +211,79 @@ TEST_F(PictureCommands, HelpShowsDefaultsAndExamples) {
   const std::string help = test::run_attend({"score", "--help"}).out;
   for (const char* part : {"--metric coco", "--metric captions", "--ground-truth", "--predictions"})
     EXPECT_NE(help.find(part), std::string::npos) << part;
+}
+
+class PictureModelCommands : public PictureCommands {
+ protected:
+  PictureModelCommands() {
+    for (const char* name : {"config.json", "model.safetensors"})
+      write_file(folder_ / "vit" / name, read_file(fs::path("tests/fixtures/data/vit") / name));
+    write_file(folder_ / "vit" / "preprocessor_config.json",
+               R"({"image_processor_type": "ViTImageProcessor", "size": {"height": 32, "width": 32}})");
+    for (int i = 0; i < 3; ++i) {
+      image::Image picture(40 + i, 30);
+      for (std::size_t p = 0; p < picture.pixels.size(); ++p)
+        picture.pixels[p] = static_cast<std::uint8_t>(p * static_cast<std::size_t>(7 * i + 3));
+      write_file(folder_ / "pictures" / (std::to_string(i) + ".png"), image::encode_png(picture));
+    }
+  }
+  std::string model() const { return (folder_ / "vit").string(); }
+  std::string pictures() const { return (folder_ / "pictures").string(); }
+};
+
+TEST_F(PictureModelCommands, ClassifyGivesEveryPictureOfAFolderItsLabels) {
+  const Outcome result = test::run_attend({"classify", "--model", model(), "--top-k", "0", "--json", pictures()});
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::istringstream lines(result.out);
+  std::string line;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(std::getline(lines, line));
+    const Json json = parse_json(line, "output");
+    EXPECT_EQ(json.at("file").text(), pictures() + "/" + std::to_string(i) + ".png");
+    ASSERT_EQ(json.at("labels").size(), 5u);
+    double sum = 0, before = 1;
+    for (const Json& label : json.at("labels")) {
+      const double probability = label.at("probability").get<double>();
+      EXPECT_LE(probability, before);
+      sum += before = probability;
+    }
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+TEST_F(PictureModelCommands, ABatchAndOneAtATimeAgree) {
+  const std::vector<std::string> all = {"embed", "--model", model(), pictures()};
+  std::vector<std::string> single = all;
+  single.insert(single.end(), {"--batch", "1"});
+  EXPECT_EQ(test::run_attend(all).out, test::run_attend(single).out);
+}
+
+TEST_F(PictureModelCommands, ABrokenPictureIsNamedAndTheOthersAreRead) {
+  const std::string broken = file("pictures/1.png", "not a picture");
+  const Outcome result = test::run_attend({"classify", "--model", model(), pictures()});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_NE(result.err.find(broken), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("1 of 3 pictures"), std::string::npos) << result.err;
+  EXPECT_NE(result.out.find("2.png"), std::string::npos) << result.out;
+}
+
+TEST_F(PictureModelCommands, Int8KeepsTheLabelsOfConvolutionsToo) {
+  const std::string small = (folder_ / "int8").string();
+  ASSERT_EQ(test::run_attend({"convert", model(), "--dtype", "int8", "--out", small}).code, 0);
+  const Outcome whole = test::run_attend({"embed", "--model", model(), pictures()});
+  const Outcome rounded = test::run_attend({"embed", "--model", small, pictures()});
+  ASSERT_EQ(rounded.code, 0) << rounded.err;
+  const auto vector = [](const Outcome& result) {
+    return parse_json(result.out.substr(0, result.out.find('\n')), "output").at("embedding");
+  };
+  const Json a = vector(whole), b = vector(rounded);
+  ASSERT_EQ(a.size(), b.size());
+  double dot = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double x = a[i].get<double>(), y = b[i].get<double>();
+    dot += x * y, aa += x * x, bb += y * y;
+  }
+  EXPECT_GT(dot / std::sqrt(aa * bb), 0.98);
 }
 
 }  // namespace

@@ -1,0 +1,52 @@
+// A model that looks at pictures, with what its folder says of them: pictures in, vectors or scores out.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attend/catalogue/catalogue.h"
+#include "attend/image/image.h"
+#include "attend/image/preprocessor.h"
+#include "attend/models/picture_model.h"
+#include "attend/nn/parameters.h"
+#include "attend/tasks/classifier.h"
+
+namespace attend::tasks {
+
+class PictureEncoder {
+ public:
+  // Throws Error when the folder's model does not do the task, saying which command fits it.
+  PictureEncoder(const std::filesystem::path& folder, catalogue::Task task, Backend& backend,
+                 const nn::ModelFormat& format = {});
+
+  Backend& backend() const { return backend_; }
+  const models::PictureModel& model() const { return *model_; }
+  const image::Preprocessor& preprocessor() const { return preprocessor_; }
+  const nn::Parameters& parameters() const { return parameters_; }
+
+  // Resized and cropped as the model reads them.
+  image::Image prepare(const image::Image& picture) const;
+  // Prepared pictures as numbers, [B, H, W, C], in the dtype the model computes in.
+  Tensor pixels(std::span<const image::Image> prepared) const;
+
+  // One vector for each prepared picture.
+  std::vector<std::vector<float>> features(std::span<const image::Image> prepared) const;
+  // The likeliest labels of each; top_k 0: all.
+  std::vector<Classified> classify(std::span<const image::Image> prepared, std::int64_t top_k) const;
+
+ private:
+  PictureEncoder(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
+                 const nn::ModelFormat& format);
+
+  Backend& backend_;
+  DType dtype_;
+  std::unique_ptr<models::PictureModel> model_;
+  image::Preprocessor preprocessor_;
+  nn::Parameters parameters_;
+};
+
+}  // namespace attend::tasks
