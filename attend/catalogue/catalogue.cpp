@@ -110,6 +110,7 @@ constexpr Entry kEntries[] = {
     own<models::make_rnn>("rnn"),
     pictures<models::ViTClassifier, models::vit_config>("vit"),
     pictures<models::ViTClassifier, models::vit_config>("deit"),
+    pictures<models::ViTClassifier, models::vit_config>("vit_conv"),
 };
 
 // The types of all entries, or of those that do a task.
