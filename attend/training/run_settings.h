@@ -75,15 +75,10 @@ struct TrainOptions {
   Terminal terminal = {};
 };
 
-// What a run asks of its folder (train::RunFolder). recipe: all settings, as they will be saved; data: the files they
-// name.
-train::RunRequest run_request(const RunSettings& settings, const Json& recipe, std::vector<train::DataFile> data,
-                              const TrainOptions& options);
-// The files of a setting that may name several.
-std::vector<train::DataFile> data_files(const std::string& key, const std::vector<std::string>& paths);
-
-// width: of the model, for the paper's learning rate.
-train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, train::RunFolder& folder,
+// What the trainer asks for. width: of the model, for the paper's learning rate.
+std::function<float(std::int64_t step)> schedule_of(const RunSettings& settings, std::int64_t width);
+train::OptimizerOptions optimizer_options(const RunSettings& settings);
+train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFolder& folder,
                                       const TrainOptions& options);
 
 }  // namespace attend::tasks
