@@ -40,6 +40,8 @@ constexpr const char* kind_of() {
     return "a number";
   else if constexpr (std::is_same_v<T, std::string>)
     return "a string";
+  else if constexpr (std::is_same_v<T, Json>)
+    return "an object";
   else
     return "a string or a list of strings";
 }
@@ -56,6 +58,8 @@ bool fits(const Json& json) {
     return json.is_number() && std::abs(json.get<double>()) <= static_cast<double>(std::numeric_limits<T>::max());
   else if constexpr (std::is_same_v<T, std::string>)
     return json.is_string();
+  else if constexpr (std::is_same_v<T, Json>)
+    return json.is_object();
   else
     return json.is_string() || (json.is_array() && std::all_of(json.begin(), json.end(),
                                                                [](const Json& item) { return item.is_string(); }));
@@ -76,7 +80,10 @@ void read_fields(Settings& settings, const Json& json, std::string_view what) {
     if constexpr (std::is_same_v<T, std::vector<std::string>>) {
       if (found->is_string()) return static_cast<void>(member = {found->template get<std::string>()});
     }
-    member = found->template get<T>();
+    if constexpr (std::is_same_v<T, Json>)
+      member = *found;
+    else
+      member = found->template get<T>();
   });
   for (const auto& item : json.items()) {
     if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;

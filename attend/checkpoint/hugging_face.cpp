@@ -76,7 +76,8 @@ std::vector<std::string> spellings(const std::string& name, const std::string& p
 // Whether a model that has a head, or is without one, may start with this tensor untrained.
 bool may_be_new(const std::string& name, bool headed, const HuggingFaceOptions& options) {
   const bool head = headed && !name.starts_with(options.prefix + ".");
-  return options.new_head && (head || name.find("pooler.") != std::string::npos);
+  const bool differs = std::ranges::any_of(options.may_differ, [&](const auto& end) { return name.ends_with(end); });
+  return differs || (options.new_head && (head || name.find("pooler.") != std::string::npos));
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ struct HuggingFaceOptions {
   // Parameters outside the prefix, and the pooler, keep their first values when the file lacks them, or has them in
   // another shape: a new head on a pretrained model.
   bool new_head = false;
+  // The same for parameters whose names end so, where the file has them in another shape.
+  std::vector<std::string> may_differ = {};
 };
 
 struct LoadReport {

@@ -24,6 +24,14 @@ void add_field_flags(Flags& flags, Settings defaults, Json& given, const FieldFl
     std::string flag = "--" + std::string(name);
     std::replace(flag.begin() + 2, flag.end(), '_', '-');
     if (name == "vocabulary" || flags.has(flag)) return;
+    if constexpr (std::is_same_v<T, Json>) {
+      const auto text = std::make_shared<std::string>();
+      Flag object = flags.add(flag, *text, std::string(help));
+      if (!options.show_defaults) object.shown_as("");
+      object.group(options.group).then(
+          [&given, key = std::string(name), flag, text] { given[key] = parse_json(*text, flag); });
+      return;
+    } else {
     const auto parsed = std::make_shared<T>(value);
     if constexpr (std::is_same_v<T, bool>) flag += ",!--no-" + flag.substr(2);
     Flag added = flags.add(flag, *parsed, std::string(help));
@@ -36,6 +44,7 @@ void add_field_flags(Flags& flags, Settings defaults, Json& given, const FieldFl
       else
         given[key] = *parsed;
     });
+    }
   });
 }
 

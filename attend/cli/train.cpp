@@ -29,6 +29,7 @@
 #include "attend/training/head_recipe.h"
 #include "attend/training/language_recipe.h"
 #include "attend/training/masked_recipe.h"
+#include "attend/training/picture_recipe.h"
 #include "attend/training/trainings.h"
 #include "attend/training/translation_recipe.h"
 
@@ -42,7 +43,7 @@ struct EveryTask : tasks::RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "translation (unless told), language-model, masked-lm, classify, tag or answer");
+    v("task", task, "translation (unless told), language-model, masked-lm, classify, tag, answer or classify-images");
     visit_run(v);
   }
 };
@@ -90,6 +91,8 @@ constexpr const char* kTrainExamples = R"(Examples:
   attend train --task classify --from bert --train sts.csv --valid dev.csv --regression --label-column score --out sts
   attend train --task tag --from bert --train eng.train --valid eng.testa --out ner             CoNLL files
   attend train --task answer --from bert --train train-v1.1.json --valid dev-v1.1.json --out squad
+  attend train --task classify-images --train photos/train --valid photos/valid --out vit --epochs 100
+  attend train --task classify-images --from vit-base --train photos --image-size 224 --crop resized --out pets
   attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
@@ -147,7 +150,8 @@ constexpr TrainedTask kTasks[] = {{"translation", "translate", tasks::translatio
                                   {"masked-lm", "fill", tasks::masked_training},
                                   {"classify", "classify", tasks::head_training},
                                   {"tag", "tag", tasks::head_training},
-                                  {"answer", "answer", tasks::head_training}};
+                                  {"answer", "answer", tasks::head_training},
+                                  {"classify-images", "classify", tasks::picture_training}};
 
 const TrainedTask& task_of(const Json& settings, const std::string& what) {
   const auto found = settings.find("task");
@@ -229,6 +233,7 @@ void add_train_command(Flags& program, const Streams& streams) {
         add_field_flags(flags, tasks::LanguageRecipe{}, options.given, {.group = "--task language-model"});
         add_field_flags(flags, tasks::MaskedRecipe{}, options.given, {.group = "--task masked-lm"});
         add_field_flags(flags, tasks::HeadRecipe{}, options.given, {.group = "--task classify, tag, answer"});
+        add_field_flags(flags, tasks::PictureRecipe{}, options.given, {.group = "--task classify-images"});
       },
       run_train);
 }

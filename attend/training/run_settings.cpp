@@ -58,7 +58,8 @@ train::OptimizerOptions optimizer_options(const RunSettings& settings) {
           .beta2 = settings.beta2,
           .eps = settings.epsilon,
           .weight_decay = settings.weight_decay,
-          .clip_norm = settings.clip_norm};
+          .clip_norm = settings.clip_norm,
+          .ema = settings.ema};
 }
 
 train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFolder& folder,

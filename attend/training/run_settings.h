@@ -22,7 +22,7 @@ struct RunSettings {
   float learning_rate = 0;
   std::int64_t warmup = 4000;
   float clip_norm = 1, weight_decay = 0;
-  float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f;
+  float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f, ema = 0;
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t patience = 0, average = 5;
   std::uint64_t seed = 1;
@@ -40,6 +40,7 @@ struct RunSettings {
     v("clip_norm", clip_norm, "largest norm of the gradient; 0: any");
     v("weight_decay", weight_decay, "of matrices (AdamW)");
     v("beta1", beta1, "of Adam"), v("beta2", beta2, "of Adam"), v("epsilon", epsilon, "of Adam");
+    v("ema", ema, "decay of a moving average of the weights, which is validated and saved in their place; 0: none");
     v("log_every", log_every, "steps between lines of the log");
     v("validate_every", validate_every, "steps between validations");
     v("save_every", save_every, "steps between saved states");
