@@ -28,22 +28,23 @@ void add_field_flags(Flags& flags, Settings defaults, Json& given, const FieldFl
       const auto text = std::make_shared<std::string>();
       Flag object = flags.add(flag, *text, std::string(help));
       if (!options.show_defaults) object.shown_as("");
-      object.group(options.group).then(
-          [&given, key = std::string(name), flag, text] { given[key] = parse_json(*text, flag); });
+      object.group(options.group).then([&given, key = std::string(name), flag, text] {
+        given[key] = parse_json(*text, flag);
+      });
       return;
     } else {
-    const auto parsed = std::make_shared<T>(value);
-    if constexpr (std::is_same_v<T, bool>) flag += ",!--no-" + flag.substr(2);
-    Flag added = flags.add(flag, *parsed, std::string(help));
-    if constexpr (std::is_same_v<T, std::vector<std::string>>) added.one_at_a_time();
-    if (!options.show_defaults) added.shown_as("");
-    added.group(options.group).then([&given, key = std::string(name), parsed] {
-      // Floats as they were typed: 0.1, not 0.10000000149.
-      if constexpr (std::is_same_v<T, float>)
-        given[key] = std::stod(fmt::format("{}", *parsed));
-      else
-        given[key] = *parsed;
-    });
+      const auto parsed = std::make_shared<T>(value);
+      if constexpr (std::is_same_v<T, bool>) flag += ",!--no-" + flag.substr(2);
+      Flag added = flags.add(flag, *parsed, std::string(help));
+      if constexpr (std::is_same_v<T, std::vector<std::string>>) added.one_at_a_time();
+      if (!options.show_defaults) added.shown_as("");
+      added.group(options.group).then([&given, key = std::string(name), parsed] {
+        // Floats as they were typed: 0.1, not 0.10000000149.
+        if constexpr (std::is_same_v<T, float>)
+          given[key] = std::stod(fmt::format("{}", *parsed));
+        else
+          given[key] = *parsed;
+      });
     }
   });
 }

@@ -36,7 +36,7 @@ PictureRecipe resolve_picture_recipe(const Json& settings, std::string_view what
   check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1,
         "{}: 'label_smoothing' must be at least 0 and below 1, not {}", what, recipe.label_smoothing);
   try {
-    recipe.pictures.check();
+    recipe.pictures.check_ranges();
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }

@@ -12,9 +12,7 @@ namespace {
 
 constexpr std::string_view kPositions = "position_embeddings";
 
-std::int64_t root_of(std::int64_t places) {
-  return std::llround(std::sqrt(static_cast<double>(places)));
-}
+std::int64_t root_of(std::int64_t places) { return std::llround(std::sqrt(static_cast<double>(places))); }
 
 // [1, tokens + from², C] -> [1, tokens + to², C]: the tokens in front stay as they are.
 std::vector<float> stretched(const std::vector<float>& table, const Shape& from, const Shape& to, Backend& backend) {
@@ -49,10 +47,9 @@ Json picture_start_json(const catalogue::ModelConfig& start, const PictureRecipe
 LoadReport load_picture_start(const std::filesystem::path& folder, nn::Parameters& parameters) {
   const catalogue::ModelConfig start = catalogue::read_config(folder);
   const TensorFiles files = TensorFiles::open(folder);
-  LoadReport report = load_hugging_face(files, parameters,
-                                        {.prefix = std::string(start.entry->prefix),
-                                         .new_head = true,
-                                         .may_differ = {std::string(kPositions)}});
+  LoadReport report = load_hugging_face(
+      files, parameters,
+      {.prefix = std::string(start.entry->prefix), .new_head = true, .may_differ = {std::string(kPositions)}});
   std::erase_if(report.missing, [&](const std::string& name) {
     if (!name.ends_with(kPositions)) return false;
     for (const nn::Parameters::Entry& entry : parameters.entries()) {

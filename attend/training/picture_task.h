@@ -20,7 +20,8 @@ struct PictureTaskOptions {
 // How good a model's labels of pictures are.
 class PictureJudge {
  public:
-  PictureJudge(const models::PictureModel& model, Backend& backend, DType dtype) : model_(model), backend_(backend), dtype_(dtype) {}
+  PictureJudge(const models::PictureModel& model, Backend& backend, DType dtype)
+      : model_(model), backend_(backend), dtype_(dtype) {}
 
   struct Verdict {
     std::int64_t pictures = 0;

@@ -42,8 +42,9 @@ class PictureTrainee : public Trainee {
     check(labels.size() >= 2, "{}: all pictures have the same label, '{}'", given.train,
           labels.empty() ? "" : labels.front());
     const data::LabelledPicturesOptions same{.classes = labels, .unseen = true};
-    split_ = given.valid.empty() ? data::split_pictures(training_.list.size(), static_cast<double>(given.valid_share), given.seed)
-                                 : data::PictureSplit{all_of(training_.list), {}};
+    split_ = given.valid.empty()
+                 ? data::split_pictures(training_.list.size(), static_cast<double>(given.valid_share), given.seed)
+                 : data::PictureSplit{all_of(training_.list), {}};
     if (!given.valid.empty()) validation_.emplace(given.valid, same, given.pictures);
     if (!given.test.empty()) test_.emplace(given.test, same, given.pictures);
     const Json config = run.from.empty() ? picture_model_json(given, labels)
