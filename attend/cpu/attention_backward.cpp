@@ -2,7 +2,7 @@
 // takes the sequences of the group in order. The loops are in rows/attention_backward.cpp.
 #include "attend/cpu/attention_heads.h"
 #include "attend/cpu/cpu_backend.h"
-#include "attend/cpu/gemm/scratch.h"
+#include "attend/cpu/scratch.h"
 
 namespace attend {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "attend/text/models/vocabulary.h"
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
+#include "attend/text/vocabulary.h"
 
 namespace attend {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "attend/cuda/attention/attention_mask.cuh"
-#include "attend/cuda/attention/attention_mma.cuh"
+#include "attend/cuda/warp_products.cuh"
 
 namespace attend::cuda {
 

@@ -3,7 +3,7 @@
 
 #include "attend/cuda/attention/attention_backward.cuh"
 #include "attend/cuda/attention/attention_backward_sums.cuh"
-#include "attend/cuda/attention/attention_wgmma.cuh"
+#include "attend/cuda/group_products.cuh"
 
 // Constants of a configuration that its kernel does not read are no mistake.
 #pragma nv_diag_suppress 177

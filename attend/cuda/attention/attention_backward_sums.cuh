@@ -2,7 +2,7 @@
 // the block's registers as the tiles leave, a few instructions a tile, where another kernel would read it all again.
 #pragma once
 
-#include "attend/cuda/attention/attention_mma.cuh"
+#include "attend/cuda/warp_products.cuh"
 
 namespace attend::cuda {
 

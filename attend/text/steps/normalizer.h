@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
 
 namespace attend {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 #include "attend/text/steps/gpt2_words.h"
 #include "attend/text/steps/pattern.h"
 
