@@ -1,4 +1,4 @@
-// What a text becomes: one entry a token in each list.
+// What a text becomes: one entry per token in each list.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ inline __device__ double kept(const AttentionParams& p, int b, int h, int t, int
   return keep ? dropout_scale(p.dropout_rate) : 0;
 }
 
-// One thread a query: y, lse and, given dy, the row sums of dy ∘ y.
+// One thread per query: y, lse and, given dy, the row sums of dy ∘ y.
 static __global__ void reference_forward(Problem x, const void* dy, double* y, double* lse, double* delta) {
   const AttentionParams& p = x.p;
   const int b = blockIdx.y, h = blockIdx.z, t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -91,7 +91,7 @@ inline __device__ void gradient(const Problem& x, const void* dy, const double* 
   dscore = plain * (dweight * keep - delta[row]);
 }
 
-// One thread a query (dq) and one a key (dk, dv): x covers both. Layout [rows, H·D].
+// One thread per query (dq) and one per key (dk, dv): x covers both. Layout [rows, H·D].
 static __global__ void reference_backward(Problem x, const void* dy, const double* lse, const double* delta, double* dq,
                                           double* dk, double* dv) {
   const AttentionParams& p = x.p;

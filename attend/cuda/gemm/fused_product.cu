@@ -53,7 +53,7 @@ struct Problem {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 constexpr int kPanels = kColumns / 64 * 2;
-// Of the 65,536 registers: the accumulators alone are 192 a thread.
+// Of the 65,536 registers: the accumulators alone are 192 per thread.
 constexpr int kCopierRegisters = 40, kProductRegisters = 232;
 
 // c [64, 192] (+)= A B, both in shared memory.

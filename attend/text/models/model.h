@@ -1,4 +1,4 @@
-// The third step of a tokenizer: a word becomes tokens. One class a type of tokenizer.json's "model".
+// The third step of a tokenizer: a word becomes tokens. One class per type of tokenizer.json's "model".
 #pragma once
 
 #include <memory>

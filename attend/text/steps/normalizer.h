@@ -1,4 +1,4 @@
-// The first step of a tokenizer: text is brought into one form before it is cut into words. One class a type of
+// The first step of a tokenizer: text is brought into one form before it is cut into words. One class per type of
 // tokenizer.json's "normalizer".
 #pragma once
 

@@ -258,7 +258,7 @@ class BertPreTokenizer : public PreTokenizer {
   }
 };
 
-// So many characters a word.
+// So many characters per word.
 class FixedLength : public PreTokenizer {
  public:
   explicit FixedLength(const JsonView& json) {
