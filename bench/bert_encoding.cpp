@@ -2,8 +2,8 @@
 //   bert_encoding --write DIR                 random weights of BERT-base (110 M), as a model's folder
 //   bert_encoding --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1] [--length 128]
 //                 [--reps 10] [--states FILE]
-// Prints a JSON object: seconds a repetition, how long loading took, megabytes of weights and the largest memory of the
-// process. --states: those of the last layer, f32 [batch, length, 768], and the ids.
+// Prints a JSON object: seconds per repetition, how long loading took, megabytes of weights and the largest memory of
+// the process. --states: those of the last layer, f32 [batch, length, 768], and the ids.
 #include <fmt/core.h>
 
 #include <filesystem>

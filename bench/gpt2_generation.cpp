@@ -3,7 +3,7 @@
 //   gpt2_generation --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1] [--prompt 512]
 //                   [--tokens 128] [--reps 3] [--search] [--logits FILE]
 // --write makes a folder with random weights of GPT-2's smallest size (124 M).
-// Prints a JSON object: seconds a repetition for the prompt and for the tokens after it (with --search: for a whole
+// Prints a JSON object: seconds per repetition for the prompt and for the tokens after it (with --search: for a whole
 // greedy search, as `attend generate` does it), the prompts, the tokens of the first, how long loading took, megabytes
 // of weights and the largest memory of the process. --logits: what the first prompt leads to, f32 [V].
 #include <fmt/core.h>

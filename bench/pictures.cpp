@@ -1,6 +1,6 @@
 // From a JPEG in memory to what a model sees, on one core; bench/pictures.py runs it beside Pillow and torchvision.
 //   pictures PHOTO.jpg SMALL.png [--reps 20] [--dump FILE]
-// Prints a JSON object: under each name the processor's seconds for one picture, a number a repetition.
+// Prints a JSON object: under each name the processor's seconds for one picture, a number per repetition.
 //   decode      the photo's pixels
 //   resize      decoded photo to 224 x 224, bilinear, normalised into planes of floats
 //   evaluate    all of it: decode, shortest edge 256, the middle 224 x 224, normalise

@@ -1,4 +1,4 @@
-# One gtest binary a folder of tests/ (tests/ops -> build/tests/ops_test), run in the source folder: as one ctest entry,
+# One gtest binary per folder of tests/ (tests/ops -> build/tests/ops_test), run in the source folder: as one ctest entry,
 # since a process that opens a GPU pays for it once, or where that is long as several that share the tests out.
 # The label "threaded" marks what also runs under TSan; the target threaded_tests builds just that.
 if(CMAKE_CROSSCOMPILING)

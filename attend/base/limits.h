@@ -16,7 +16,7 @@ inline constexpr std::size_t kLargestFileRead = std::size_t{2} << 30;  // bytes 
 inline constexpr int kDeepestJson = 64;  // objects and arrays inside one another
 
 // Tokenizers: what the rules of a tokenizer.json may do to a text.
-inline constexpr std::size_t kLongestToken = 1024;   // bytes of a token: looking for one takes so many steps a byte
+inline constexpr std::size_t kLongestToken = 1024;   // bytes of a token: looking for one takes so many steps per byte
 inline constexpr std::size_t kMostTokens = 1 << 24;  // of a vocabulary
 inline constexpr std::size_t kMostSteps = 128;       // normalizers, pre-tokenizers, decoders or post-processors
 inline constexpr std::size_t kTextGrowth = 64;       // times as long as a text may get on its way to the model,

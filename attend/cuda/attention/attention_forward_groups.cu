@@ -2,7 +2,7 @@
 // at once (Shah et al. 2024, section 3.2): while the scores of tile n become weights, the tensor cores multiply the
 // weights of tile n + 1 with its values.
 #include "attend/cuda/attention/attention_softmax.cuh"
-#include "attend/cuda/attention/attention_wgmma.cuh"
+#include "attend/cuda/group_products.cuh"
 
 namespace attend::cuda {
 namespace {

@@ -14,7 +14,7 @@ namespace cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTile = 64;   // results a side
+constexpr int kTile = 64;   // results per side
 constexpr int kDepth = 16;  // of the inner axis at a time
 constexpr int kPad = 8;     // keeps WMMA's rows 16 bytes apart from the same banks
 
@@ -125,7 +125,7 @@ __device__ __forceinline__ void gather(const Product& product, const Sizes& size
   }
 }
 
-// f32: four by four results a thread.
+// f32: four by four results per thread.
 template <class Product>
 __global__ void __launch_bounds__(kThreads) exact_kernel(Product product) {
   __shared__ float a[kTile][kDepth + kPad], b[kDepth][kTile + kPad];

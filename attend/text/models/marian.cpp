@@ -1,4 +1,4 @@
-#include "attend/text/files/marian.h"
+#include "attend/text/models/marian.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "attend/text/models/byte_trie.h"
+#include "attend/text/byte_trie.h"
 
 namespace attend {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "attend/cuda/attention/attention_mma.cuh"
+#include "attend/cuda/warp_products.cuh"
 
 namespace attend::cuda {
 

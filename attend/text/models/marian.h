@@ -8,7 +8,6 @@
 
 #include "attend/text/models/model.h"
 #include "attend/text/steps/decoder.h"
-#include "attend/text/steps/post_processor.h"
 
 namespace attend {
 

@@ -6,11 +6,13 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/paths.h"
-#include "attend/text/files/json_view.h"
-#include "attend/text/files/marian.h"
-#include "attend/text/files/sentencepiece.h"
 #include "attend/text/files/vocabulary_files.h"
+#include "attend/text/json_view.h"
+#include "attend/text/models/marian.h"
+#include "attend/text/models/sentencepiece_bpe.h"
 #include "attend/text/models/unigram.h"
+#include "attend/text/steps/sentencepiece_decoder.h"
+#include "attend/text/steps/sentencepiece_normalizer.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend {

@@ -14,7 +14,7 @@
 
 #include "attend/text/learn/word_counts.h"
 #include "attend/text/models/pair_table.h"
-#include "attend/text/models/vocabulary.h"
+#include "attend/text/vocabulary.h"
 
 namespace attend {
 

@@ -1,4 +1,4 @@
-#include "attend/text/models/vocabulary.h"
+#include "attend/text/vocabulary.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 #include "attend/base/hashing.h"
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

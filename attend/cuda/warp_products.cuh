@@ -1,7 +1,7 @@
 // Tiles of bf16 in shared memory and products of them on the tensor cores, one warp at a time (mma.sync m16n8k16,
 // sm_80 and later). Accumulators and operands in registers have the layout of that instruction: in c[j][..] lane l
 // holds rows l/4 (elements 0, 1) and l/4 + 8 (2, 3), columns 8j + 2(l%4) and the one after. wgmma has the same layout
-// for each of its four warps, so that the kernels are written once for both (attention_wgmma.cuh).
+// for each of its four warps, so that the kernels are written once for both (group_products.cuh).
 #pragma once
 
 #include <cuda_bf16.h>

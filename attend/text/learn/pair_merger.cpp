@@ -1,4 +1,4 @@
-#include "attend/text/models/pair_merger.h"
+#include "attend/text/learn/pair_merger.h"
 
 namespace attend {
 

@@ -1,4 +1,4 @@
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "attend/text/steps/unknown_pieces.h"
+#include "attend/text/models/unknown_pieces.h"
 
 #include <fmt/core.h>
 
