@@ -30,6 +30,9 @@ inline constexpr std::uint64_t kPatternSteps = 1000000, kPatternStepsPerByte = 5
 inline constexpr std::size_t kLongestFixedPattern = 256;  // bytes of a string that Replace looks for
 inline constexpr std::size_t kMostSpecialTokens = 1024;   // that a template puts around a text
 
+// Pictures to learn from.
+inline constexpr std::int64_t kMostPictures = std::int64_t{1} << 27;  // of a set
+
 // Models: what a config.json may ask for.
 inline constexpr std::int64_t kLargestVocabulary = 1 << 24;             // tokens of a model
 inline constexpr std::int64_t kWidestModel = 1 << 16;                   // numbers of a state
