@@ -43,7 +43,8 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
   }
   const std::int64_t all = gradient.size();
   const std::int64_t reached = options.decayed == OptimizerOptions::everything ? all : parameters.decayed();
-  runs_ = learning_runs(parameters, options.groups, options.weight_decay > 0 ? reached : 0);
+  runs_ = learning_runs(parameters, options.groups,
+                        {.count = options.weight_decay > 0 ? reached : 0, .rate = options.weight_decay});
   host_rates_.resize(4 * runs_.size());
   rates_ = make_tensor(backend, {static_cast<std::int64_t>(runs_.size()), 4}, DType::f32);
   norm_ = make_tensor(backend, {2}, DType::f32);
@@ -89,7 +90,7 @@ void Optimizer::update_part(const LearningRun& run, const Tensor& rate) {
                                .gradient = part(parameters_.gradient()),
                                .rate = rate,
                                .norm = norm_,
-                               .weight_decay = run.decayed ? options_.weight_decay : 0};
+                               .weight_decay = run.weight_decay};
   Backend& backend = rate.backend();
   if (options_.kind == OptimizerOptions::adamw)
     backend.adamw(args, options_.beta1, options_.beta2, options_.eps, part(first_), part(second_));

@@ -19,12 +19,16 @@ std::vector<std::unique_ptr<nn::Parameters>> make_weights(const std::vector<Trai
 }
 
 std::vector<train::Learner> learners_of(const TraineeFacts& facts, const std::vector<nn::Parameters*>& weights) {
-  const auto rate = schedule_of(facts.settings, facts.width);
+  const RunSettings& settings = facts.settings;
+  const auto rate = schedule_of(settings, facts.width);
+  const auto groups = groups_of(settings.parameter_groups, settings.layer_decay, weights);
   std::vector<train::Learner> learners;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const TrainedPart& part = facts.parts[i];
+    train::OptimizerOptions optimizer = optimizer_options(settings);
+    optimizer.groups = groups[i];
     learners.push_back({.parameters = weights[i],
-                        .optimizer = optimizer_options(facts.settings),
+                        .optimizer = std::move(optimizer),
                         .rate = [rate, times = part.rate](std::int64_t step) { return times * rate(step); },
                         .turns = part.turns,
                         .name = part.name});

@@ -7,10 +7,12 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attend/base/terminal.h"
 #include "attend/tensor/backend.h"
 #include "attend/train/trainer.h"
+#include "attend/training/group_settings.h"
 
 namespace attend::tasks {
 
@@ -22,6 +24,8 @@ struct RunSettings {
   float learning_rate = 0;
   std::int64_t warmup = 4000;
   float clip_norm = 1, weight_decay = 0;
+  float layer_decay = 1;
+  std::vector<GroupSettings> parameter_groups;
   float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f, ema = 0;
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t patience = 0, average = 5;
@@ -39,6 +43,8 @@ struct RunSettings {
     v("warmup", warmup, "steps of rising learning rate");
     v("clip_norm", clip_norm, "largest norm of the gradient; 0: any");
     v("weight_decay", weight_decay, "of matrices (AdamW)");
+    v("layer_decay", layer_decay, "learning rate of a layer, times that of the one above it; 1: the same for all");
+    v("parameter_groups", parameter_groups, "parameters that learn otherwise than the rest, or not at all");
     v("beta1", beta1, "of Adam"), v("beta2", beta2, "of Adam"), v("epsilon", epsilon, "of Adam");
     v("ema", ema, "decay of a moving average of the weights, which is validated and saved in their place; 0: none");
     v("log_every", log_every, "steps between lines of the log");
