@@ -48,8 +48,8 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
   host_rates_.resize(4 * runs_.size());
   rates_ = make_tensor(backend, {static_cast<std::int64_t>(runs_.size()), 4}, DType::f32);
   norm_ = make_tensor(backend, {2}, DType::f32);
-  check(options.ema >= 0 && options.ema < 1, "optimizer: the decay of an average must be at least 0 and below 1, not {}",
-        options.ema);
+  check(options.ema >= 0 && options.ema < 1,
+        "optimizer: the decay of an average must be at least 0 and below 1, not {}", options.ema);
   if (options.ema == 0) return;
   average_ = copy_of(parameters.master());
   if (parameters.buffers().defined()) average_buffers_ = copy_of(parameters.buffers());

@@ -14,7 +14,8 @@ struct DataFile {
   bool may_be_folder = false;
 };
 
-// Throws Error for a file that is missing, empty, a folder where there may be none, or a pipe, which cannot be read twice.
+// Throws Error for a file that is missing, empty, a folder where there may be none, or a pipe, which cannot be read
+// twice.
 void check_data(const std::vector<DataFile>& data);
 
 // Sizes, times and hashes by key, for the manifest.
