@@ -32,7 +32,8 @@ std::optional<Layer> layer_of(const std::string& name) {
 }
 
 bool is_embedding(const nn::Parameters::Entry& entry) {
-  return entry.parameter->role == nn::Role::table || entry.name.find("embed") != std::string::npos;
+  const auto has = [&](const char* part) { return entry.name.find(part) != std::string::npos; };
+  return entry.parameter->role == nn::Role::table || has("embed") || has("wpe.");  // GPT-2's positions
 }
 
 }  // namespace

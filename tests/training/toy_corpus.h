@@ -12,7 +12,6 @@ namespace attend::test {
 
 struct ToyCorpus {
   int pairs = 300;
-  int words = 6;  // at most, a sentence
   std::uint64_t seed = 1;
 };
 
@@ -24,8 +23,7 @@ inline void write_toy_corpus(const std::filesystem::path& folder, const ToyCorpu
     std::string en, fr;
     for (int i = 0; i < pairs; ++i) {
       const auto line = static_cast<std::uint64_t>(i) * 8;
-      const int words =
-          1 + static_cast<int>(random_word(options.seed, stream, line) % static_cast<std::uint32_t>(options.words));
+      const int words = 1 + static_cast<int>(random_word(options.seed, stream, line) % 6);
       std::string forwards, backwards;
       for (int w = 0; w < words; ++w) {
         const std::size_t word = random_word(options.seed, stream, line + 1 + static_cast<std::uint64_t>(w)) % 8;
