@@ -197,6 +197,24 @@ TEST_P(SmallPictureModels, AttentionIsWhereTheySay) {
   }
 }
 
+// What is computed again in the backward pass is the same, bit by bit.
+TEST_P(SmallPictureModels, LayersCanBeRecomputed) {
+  for (const Small& small : kSmall) {
+    Example example(backend(), small);
+    std::vector<std::vector<float>> gradients;
+    for (Recompute recompute : {Recompute::none, Recompute::feed_forward, Recompute::layer}) {
+      Pass pass(backend(), {.recording = true, .recompute = recompute});
+      pass.begin({});
+      example.parameters().start_gradients();
+      pass.backward(example.loss(pass));
+      example.parameters().finish_gradients();
+      gradients.push_back(download(example.parameters().gradient()));
+    }
+    EXPECT_TRUE(gradients[0] == gradients[1]) << small.name;
+    EXPECT_TRUE(gradients[0] == gradients[2]) << small.name;
+  }
+}
+
 // From the third on a device replays what it captured.
 TEST_P(SmallPictureModels, StepsCanBeReplayed) {
   for (const Small& small : kSmall) {
