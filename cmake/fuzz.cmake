@@ -27,6 +27,7 @@ set(fuzz_upper_sources
     attend/serve/run_reader.cpp
     attend/catalogue/catalogue.cpp
     attend/catalogue/marian.cpp
+    attend/catalogue/timm.cpp
     attend/training/head_recipe.cpp
     attend/training/language_recipe.cpp
     attend/training/masked_recipe.cpp
@@ -36,6 +37,8 @@ set(fuzz_upper_sources
     attend/verify/case.cpp
     attend/verify/gpt2.cpp
     attend/verify/marian.cpp
+    attend/verify/module_names.cpp
+    attend/verify/pictures.cpp
     attend/verify/verify.cpp)
 add_library(fuzz_upper STATIC EXCLUDE_FROM_ALL ${fuzz_upper_sources})
 attend_configure(fuzz_upper)
