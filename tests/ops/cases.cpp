@@ -28,6 +28,7 @@ std::vector<Case> all_cases() {
   add_recurrent_cases(cases);
   add_conv_cases(cases);
   add_picture_cases(cases);
+  add_box_cases(cases);
   return cases;
 }
 
@@ -103,6 +104,8 @@ double activate(double x, Activation kind) {
       return std::tanh(x);
     case Activation::sigmoid:
       return 1 / (1 + std::exp(-x));
+    case Activation::leaky_relu:
+      return x > 0 ? x : static_cast<double>(kLeakySlope) * x;
   }
   fail("cases: an unknown activation");
 }
