@@ -13,6 +13,7 @@
 #include "attend/models/bert.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/models/resnet.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/models/transformer.h"
 #include "attend/models/vit.h"
@@ -110,6 +111,7 @@ constexpr Entry kEntries[] = {
     own<models::make_rnn>("rnn"),
     pictures<models::ViTClassifier, models::vit_config>("vit"),
     pictures<models::ViTClassifier, models::vit_config>("deit"),
+    pictures<models::ResNetClassifier, models::resnet_config>("resnet"),
 };
 
 // The types of all entries, or of those that do a task.

@@ -13,6 +13,8 @@ void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& descri
   load_hugging_face(
       TensorFiles::open(verified.folder), parameters,
       {.prefix = std::string(described.entry->prefix), .new_head = described.task == catalogue::Task::embed_pictures});
+  // What is only run is run as it is elsewhere.
+  if (!verified.wants_gradients()) model->fold();
   const Tensor pixels = verified.pictures();
   {
     view::Collector collector;

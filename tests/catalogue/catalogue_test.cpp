@@ -21,7 +21,7 @@ namespace {
 using catalogue::Task;
 
 const std::string kData = "tests/fixtures/data/";
-const std::string kAllTypes = "known are bert, roberta, distilbert, gpt2, marian, transformer, rnn";
+const std::string kAllTypes = "known are bert, roberta, distilbert, gpt2, marian, transformer, rnn, vit, deit, resnet";
 
 std::string message_of(const std::function<void()>& run) {
   try {
@@ -47,6 +47,7 @@ const std::vector<Known> kKnown = {{kData + "bert_base", "bert", Task::embed},
                                    {kData + "distilbert_classify", "distilbert", Task::classify},
                                    {kData + "gpt2", "gpt2", Task::generate},
                                    {kData + "marian", "marian", Task::translate},
+                                   {kData + "resnet", "resnet", Task::classify_pictures},
                                    {"models/en-fr", "transformer", Task::translate}};
 
 TEST(Catalogue, KnowsWhatAFolderIsFor) {
