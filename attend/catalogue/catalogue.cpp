@@ -11,6 +11,7 @@
 #include "attend/catalogue/marian.h"
 #include "attend/checkpoint/model_file.h"
 #include "attend/models/bert.h"
+#include "attend/models/detr.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/models/resnet.h"
@@ -82,6 +83,17 @@ constexpr Entry pictures(std::string_view type) {
           }};
 }
 
+constexpr Head kDetrHeads[] = {{"ForObjectDetection", Task::detect}};
+
+constexpr Entry detr(std::string_view type) {
+  return {.type = type,
+          .family = Family::detr,
+          .body = Task::detect,
+          .heads = kDetrHeads,
+          .prefix = "model",
+          .check = [](const Json& config, std::string_view what) { models::detr_config(config, what); }};
+}
+
 // Our own config.json is the model's settings behind its type.
 template <MakeOwn make>
 std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
@@ -112,6 +124,7 @@ constexpr Entry kEntries[] = {
     pictures<models::ViTClassifier, models::vit_config>("vit"),
     pictures<models::ViTClassifier, models::vit_config>("deit"),
     pictures<models::ResNetClassifier, models::resnet_config>("resnet"),
+    detr("detr"),
 };
 
 // The types of all entries, or of those that do a task.
