@@ -169,9 +169,9 @@ void losses(CudaBackend& backend, Bench& bench, std::int64_t width) {
   const double n = static_cast<double>(logits.size());
   const std::string size = " 65536 x " + std::to_string(width);
   bench.bytes("cross_entropy" + size, 2 * n,
-              [&] { backend.cross_entropy(logits, targets, 0.1f, -100, losses, lse, total); });
+              [&] { backend.cross_entropy(logits, targets, {}, 0.1f, -100, losses, lse, total); });
   bench.bytes("cross_entropy_backward" + size, 4 * n, [&] {
-    backend.cross_entropy_backward(dloss, logits, targets, 0.1f, -100, lse, total, {gradient, false});
+    backend.cross_entropy_backward(dloss, logits, targets, {}, 0.1f, -100, lse, total, {gradient, false});
   });
   bench.bytes("cross_entropy_gradient" + size, 4 * n,
               [&] { backend.cross_entropy_gradient(logits, targets, 0.1f, -100, total, losses, lse); });

@@ -12,9 +12,11 @@
 #include "attend/catalogue/timm.h"
 #include "attend/checkpoint/model_file.h"
 #include "attend/models/bert.h"
+#include "attend/models/detr.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/models/mvit.h"
+#include "attend/models/resnet.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/models/swin.h"
 #include "attend/models/transformer.h"
@@ -85,6 +87,17 @@ constexpr Entry pictures(std::string_view type, std::string_view head = {}) {
           }};
 }
 
+constexpr Head kDetrHeads[] = {{"ForObjectDetection", Task::detect}};
+
+constexpr Entry detr(std::string_view type) {
+  return {.type = type,
+          .family = Family::detr,
+          .body = Task::detect,
+          .heads = kDetrHeads,
+          .prefix = "model",
+          .check = [](const Json& config, std::string_view what) { models::detr_config(config, what); }};
+}
+
 // Our own config.json is the model's settings behind its type.
 template <MakeOwn make>
 std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
@@ -117,6 +130,8 @@ constexpr Entry kEntries[] = {
     pictures<models::ViTClassifier, models::vit_config>("vit_conv"),
     pictures<models::SwinClassifier, models::swin_config>("swin"),
     pictures<models::MViTClassifier, models::mvit_config>("mvit", models::MViT::kHead),
+    pictures<models::ResNetClassifier, models::resnet_config>("resnet"),
+    detr("detr"),
 };
 
 // The types of all entries, or of those that do a task.

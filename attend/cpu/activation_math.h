@@ -64,6 +64,7 @@ template <Activation kActivation, class T>
   if constexpr (kActivation == Activation::silu) return x * vector_sigmoid(x);
   if constexpr (kActivation == Activation::tanh) return vector_tanh(x);
   if constexpr (kActivation == Activation::sigmoid) return vector_sigmoid(x);
+  if constexpr (kActivation == Activation::leaky_relu) return where_less(x, 0.0f, kLeakySlope * x, x);
   return x;
 }
 

@@ -127,13 +127,15 @@ std::int64_t band_rows(const Geometry& g) {
 }  // namespace cpu
 
 void CpuBackend::convolution(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                             const Grad& y) {
+                             Activation activation, const Grad& y) {
   if (!y || y.into.size() == 0) return;
   if (cpu::is_depthwise(args, weight)) {
     cpu::Depthwise conv(args, x, weight, y.into);
     conv.taps = scratch(conv.tap_floats());
     cpu::lay_out_taps(conv, weight);
-    return cpu::depthwise(conv, x, bias, y, pool());
+    cpu::depthwise(conv, x, bias, y, pool());
+    if (activation != Activation::none) this->activation(y.into, activation, y.into);
+    return;
   }
   const cpu::Geometry g(args, x, weight, y.into);
   const DType dtype = x.dtype();
@@ -148,6 +150,7 @@ void CpuBackend::convolution(const Convolution& args, const Tensor& x, const Ten
       product.c = cpu::at(y.into.raw(), begin * g.results + first, y.into.dtype());
       product.c_dtype = y.into.dtype(), product.c_stride = g.results, product.accumulate = y.accumulate;
       if (bias.defined()) product.bias = cpu::at(bias.raw(), first, bias.dtype()), product.bias_dtype = bias.dtype();
+      product.activation = activation;
       product.precision = precision_;
       cpu::gemm(product, pool());
     }

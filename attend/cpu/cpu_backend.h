@@ -80,7 +80,7 @@ class CpuBackend final : public Backend {
                            const Grad& dx, const Grad& dweight, const Grad& dbias) override;
 
   void convolution(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                   const Grad& y) override;
+                   Activation activation, const Grad& y) override;
   void convolution_input(const Convolution& args, const Tensor& dy, const Tensor& weight, const Grad& dx) override;
   void convolution_weight(const Convolution& args, const Tensor& x, const Tensor& dy, const Grad& dweight) override;
   void pooling(const Pooling& args, const Tensor& x, const Tensor& y, const Tensor& index) override;
@@ -100,14 +100,18 @@ class CpuBackend final : public Backend {
   void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) override;
   void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
              const Tensor& log_sums) override;
-  void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
-                     const Tensor& losses, const Tensor& lse, const Tensor& total) override;
-  void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,
-                              std::int32_t ignore, const Tensor& lse, const Tensor& total,
-                              const Grad& dlogits) override;
+  void cross_entropy(const Tensor& logits, const Tensor& targets, const Tensor& class_weights, float smoothing,
+                     std::int32_t ignore, const Tensor& losses, const Tensor& lse, const Tensor& total) override;
+  void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
+                              const Tensor& class_weights, float smoothing, std::int32_t ignore, const Tensor& lse,
+                              const Tensor& total, const Grad& dlogits) override;
   void cross_entropy_gradient(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
                               const Tensor& total, const Tensor& losses, const Tensor& lse) override;
-  void mean_loss(const Tensor& losses, const Tensor& targets, std::int32_t ignore, const Tensor& total) override;
+  void mean_loss(const Tensor& losses, const Tensor& targets, const Tensor& class_weights, std::int32_t ignore,
+                 const Tensor& total) override;
+  void box_distances(const Tensor& boxes, const Tensor& others, const Tensor& distances) override;
+  void box_distances_backward(const Tensor& ddistances, const Tensor& boxes, const Tensor& others,
+                              const Grad& dboxes) override;
 
   void consistency(const Tensor& logits, const Tensor& moments, const Tensor& mean) override;
   void consistency_backward(const Tensor& dmean, const Tensor& logits, const Tensor& moments,

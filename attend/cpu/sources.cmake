@@ -8,6 +8,7 @@ set(ATTEND_CPU_SOURCES
     attend/cpu/additive_scores.cpp
     attend/cpu/attention.cpp
     attend/cpu/attention_backward.cpp
+    attend/cpu/box_distances.cpp
     attend/cpu/top_k.cpp
     attend/cpu/consistency.cpp
     attend/cpu/convolution.cpp

@@ -3,8 +3,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "attend/nn/parameter.h"
+#include "attend/ops/activation.h"
 #include "attend/ops/convolution.h"
 #include "attend/ops/picture_norm.h"
 #include "attend/tensor/pass.h"
@@ -30,7 +36,13 @@ class Conv2d {
   Tensor operator()(const Tensor& x) const {
     return ops::conv2d(x, weight_, config_.bias ? bias_ : Parameter{}, config_.window);
   }
+  // With another bias than its own, and an activation behind it.
+  Tensor operator()(const Tensor& x, const Tensor& bias, Activation activation) const {
+    return ops::conv2d(x, weight_, bias, config_.window, activation);
+  }
   const Conv2dConfig& config() const { return config_; }
+  // Multiplies what makes each channel of the result, in place.
+  void scale_outputs(std::span<const float> factors);
   template <class Visitor>
   void visit(Visitor&& v) {
     v("weight", weight_);
@@ -57,6 +69,10 @@ class BatchNorm {
     if (!x.pass() || !x.pass()->recording()) options.frozen = true;
     return ops::batch_norm(x, weight_, bias_, {mean_, variance_}, options);
   }
+  const Tensor& bias() const { return bias_; }
+  // Hands over what the running statistics and the weight multiply each channel by; by those, it then only adds its
+  // bias.
+  std::vector<float> fold();
   template <class Visitor>
   void visit(Visitor&& v) {
     v("weight", weight_), v("bias", bias_), v("running_mean", mean_), v("running_var", variance_);
@@ -66,5 +82,55 @@ class BatchNorm {
   Parameter weight_, bias_, mean_, variance_;
   ops::BatchNormOptions options_;
 };
+
+// activation(norm(convolution(x))). Once a model is only run, what the norm multiplies by belongs into the weight:
+// fold() puts it there and what it adds into its bias, so that all is one kernel. Parameters and buffers then describe
+// the same function as before, which is why it needs no memory of its own, and why a pass that records still may.
+class ConvNorm {
+ public:
+  ConvNorm(std::int64_t in, std::int64_t out, Conv2dConfig config, const ops::BatchNormOptions& options = {})
+      : convolution_(in, out, without_bias(std::move(config))), normalization_(out, options) {}
+
+  Tensor operator()(const Tensor& x, Activation activation) const {
+    if (folded_ && !(x.pass() && x.pass()->recording())) return convolution_(x, normalization_.bias(), activation);
+    const Tensor y = normalization_(convolution_(x));
+    return activation == Activation::none ? y : ops::activation(y, activation);
+  }
+  // Waits for the device. For weights in place that are not trained any more; a second time changes nothing.
+  void fold();
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("convolution", convolution_), v("normalization", normalization_);
+  }
+
+ private:
+  static Conv2dConfig without_bias(Conv2dConfig config) {
+    config.bias = false;
+    return config;
+  }
+  Conv2d convolution_;
+  BatchNorm normalization_;
+  bool folded_ = false;
+};
+
+// fold() of every ConvNorm of a module.
+template <class Module>
+void fold_norms(Module& module) {
+  module.visit([]<class Member>(std::string_view, Member&& member) {
+    using Type = std::remove_cvref_t<Member>;
+    if constexpr (std::is_same_v<Type, ConvNorm>) {
+      member.fold();
+    } else if constexpr (requires { member.begin(); }) {
+      for (auto& item : member) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(item)>, ConvNorm>)
+          item.fold();
+        else
+          fold_norms(item);
+      }
+    } else if constexpr (!std::is_same_v<Type, Parameter> && !std::is_same_v<Type, FileRows>) {
+      fold_norms(member);
+    }
+  });
+}
 
 }  // namespace attend::nn

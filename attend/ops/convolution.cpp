@@ -1,6 +1,7 @@
 #include "attend/ops/convolution.h"
 
 #include "attend/base/error.h"
+#include "attend/ops/activation.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/checks.h"
 #include "attend/ops/layout.h"
@@ -45,11 +46,12 @@ bool is_patches(const Tensor& x, const Tensor& weight, const Convolution& args) 
          x.dim(2) % args.stride.w == 0;
 }
 
-Tensor patches_product(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor patches_product(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
   const std::int64_t kh = weight.dim(1), kw = weight.dim(2), row = kw * x.dim(3);
   const std::int64_t B = x.dim(0), down = x.dim(1) / kh, across = x.dim(2) / kw;
   const Tensor patches = permute(x.reshape({B, down, kh, across, row}), {0, 1, 3, 2, 4});
-  return linear(patches.reshape({B, down, across, kh * row}), weight.reshape({weight.dim(0), kh * row}), bias);
+  return linear(patches.reshape({B, down, across, kh * row}), weight.reshape({weight.dim(0), kh * row}), bias,
+                {.activation = activation});
 }
 
 void sum_to_bias(const Tensor& dy, const Target& bias, Grads& grad) {
@@ -60,7 +62,7 @@ void sum_to_bias(const Tensor& dy, const Target& bias, Grads& grad) {
 
 }  // namespace
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& args) {
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Convolution& args, Activation kind) {
   check_window("conv2d", x, weight, args);
   check_floats("conv2d", {x, bias});
   check(weight.dim(3) * args.groups == x.dim(3) && weight.dim(0) % args.groups == 0,
@@ -68,10 +70,12 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
         x.shape(), args.groups, x.dim(3) / args.groups, args.groups, weight.shape());
   check(!bias.defined() || bias.shape() == Shape{weight.dim(0)}, "conv2d: weight is {}, so bias must be [{}], not {}",
         weight.shape(), weight.dim(0), bias.defined() ? bias.shape() : Shape{});
-  if (is_product(weight, args)) return linear(x, weight.reshape({weight.dim(0), weight.dim(3)}), bias);
-  if (is_patches(x, weight, args)) return patches_product(x, weight, bias);
+  if (is_product(weight, args))
+    return linear(x, weight.reshape({weight.dim(0), weight.dim(3)}), bias, {.activation = kind});
+  if (is_patches(x, weight, args)) return patches_product(x, weight, bias, kind);
+  if (kind != Activation::none && recorded({x, weight, bias})) return activation(conv2d(x, weight, bias, args), kind);
   const Tensor y = like(lead({&x, &weight}), result_shape(x, weight, args));
-  x.backend().convolution(args, x, weight, bias, {y});
+  x.backend().convolution(args, x, weight, bias, kind, {y});
   return record(y, {x, weight, bias}, [x, weight, to_bias = Target(bias), args](const Tensor& dy, Grads& grad) {
     sum_to_bias(dy, to_bias, grad);
     if (const Grad dx = grad(x)) dy.backend().convolution_input(args, dy, weight, dx);
@@ -103,7 +107,7 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bia
   const Tensor y = like(lead({&x, &weight}), {x.dim(0), h, w, weight.dim(3) * args.groups});
   x.backend().convolution_input(args, x, weight, {y});
   record(y, {x, weight}, [x, weight, args](const Tensor& dy, Grads& grad) {
-    if (const Grad dx = grad(x)) dy.backend().convolution(args, dy, weight, {}, dx);
+    if (const Grad dx = grad(x)) dy.backend().convolution(args, dy, weight, {}, Activation::none, dx);
     if (const Grad dweight = grad(weight)) dy.backend().convolution_weight(args, dy, x, dweight);
   });
   return bias.defined() ? add(y, bias) : y;

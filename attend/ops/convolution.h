@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "attend/tensor/activation.h"
 #include "attend/tensor/pictures.h"
 #include "attend/tensor/tensor.h"
 
@@ -14,7 +15,9 @@ namespace attend::ops {
 
 // As torch.nn.functional.conv2d.   x [B, H, W, C]   weight [O, kh, kw, C / groups]   bias [O] or undefined
 //   ->   [B, (H + 2 padding - dilation (kh - 1) - 1) / stride + 1, .., O]
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Convolution& options = {});
+// Where nothing is recorded the activation costs no pass of its own.
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Convolution& options = {},
+              Activation activation = Activation::none);
 
 struct TransposedConvolution {
   Convolution window = {};

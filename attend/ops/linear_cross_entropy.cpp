@@ -42,6 +42,7 @@ void add_chunk(const Gradients& to, const Tensor& dlogits, const Tensor& x, cons
 
 Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& targets,
                           const CrossEntropyOptions& options, std::int64_t chunk_bytes) {
+  check(!options.class_weights.defined(), "linear_cross_entropy: class weights are for cross_entropy alone");
   check_floats("linear_cross_entropy", {x, weight, bias});
   check_ints("linear_cross_entropy", targets, x);
   check_contiguous("linear_cross_entropy", {x, targets});
@@ -64,7 +65,7 @@ Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& b
     if (Grads::wants(x)) gradients.x = like(made, x.shape());
     if (Grads::wants(weight)) gradients.weight = like(made, weight.shape(), DType::f32);
     if (Grads::wants(bias)) gradients.bias = like(made, bias.shape(), DType::f32);
-    backend.mean_loss({}, targets, options.ignore, total);
+    backend.mean_loss({}, targets, {}, options.ignore, total);
     if (rows == 0)
       for (const Tensor& empty : {gradients.weight, gradients.bias})
         if (empty.defined()) backend.fill(empty, 0);
@@ -79,14 +80,15 @@ Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& b
     backend.matmul({.a = chunk, .b = weight, .transpose_b = true, .bias = bias}, {scores});
     if (!learns) {
       const Tensor unused = like(total);
-      backend.cross_entropy(scores, part(wanted), options.smoothing, options.ignore, part(losses), part(lse), unused);
+      backend.cross_entropy(scores, part(wanted), {}, options.smoothing, options.ignore, part(losses), part(lse),
+                            unused);
       continue;
     }
     backend.cross_entropy_gradient(scores, part(wanted), options.smoothing, options.ignore, total, part(losses),
                                    part(lse));
     add_chunk(gradients, scores, chunk, weight, begin);
   }
-  backend.mean_loss(losses, wanted, options.ignore, total);
+  backend.mean_loss(losses, wanted, {}, options.ignore, total);
   const Tensor mean = like(losses, {1});
   backend.scale(total.slice_first(0, 1), 1, {mean});
   const auto to_x = Target(x), to_weight = Target(weight), to_bias = Target(bias);

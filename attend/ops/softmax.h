@@ -16,12 +16,15 @@ Tensor log_sum_exp(const Tensor& x);
 struct CrossEntropyOptions {
   float smoothing = 0;         // label smoothing as in Szegedy et al. 2016: epsilon spread evenly over all V classes
   std::int32_t ignore = -100;  // targets that count for nothing
+  // f32 [V]: the mean is Σ w[target] · loss / Σ w[target]; not with smoothing. Ops that make logits themselves take
+  // none.
+  Tensor class_weights = {};
 };
 
 struct Loss {
   Tensor mean;    // f32 [1], over the targets that count
-  Tensor losses;  // f32 [rows], not differentiable
-  Tensor total;   // f32 [2]: the mean and how many targets counted
+  Tensor losses;  // f32 [rows], times their weights; not differentiable
+  Tensor total;   // f32 [2]: the mean and how many targets counted, or their weights together
 };
 
 //   logits [.., V]   targets i32 [..]

@@ -259,9 +259,10 @@ class Backend {
   virtual void group_norm_backward(const GroupNorm& args, const Tensor& dy, const Tensor& mean, const Tensor& rstd,
                                    const Grad& dx, const Grad& dweight, const Grad& dbias) = 0;
 
-  // Pictures [B, H, W, C]; attend/tensor/pictures.h says what a window reads. bias [O] may be undefined.
+  // Pictures [B, H, W, C]; attend/tensor/pictures.h says what a window reads. bias [O] may be undefined; the activation
+  // comes behind it, and not where y accumulates.
   virtual void convolution(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                           const Grad& y) = 0;
+                           Activation activation, const Grad& y) = 0;
   // The two ways back: the gradient of x from dy, which is also a transposed convolution forward, and that of weight,
   // f32 or as dy.
   virtual void convolution_input(const Convolution& args, const Tensor& dy, const Tensor& weight, const Grad& dx) = 0;
@@ -293,20 +294,29 @@ class Backend {
   virtual void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
                      const Tensor& log_sums) = 0;
   // losses f32 [rows]: -log p(target), smoothed; 0 where the target is ignored. lse f32 [rows].
-  // total f32 [2]: the mean over the counted rows, and their number.
-  virtual void cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
-                             const Tensor& losses, const Tensor& lse, const Tensor& total) = 0;
-  // dlogits = dloss/total[1] · (softmax - smoothed target); dlogits may be logits itself. dloss f32 [1].
-  virtual void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets, float smoothing,
-                                      std::int32_t ignore, const Tensor& lse, const Tensor& total,
-                                      const Grad& dlogits) = 0;
+  // total f32 [2]: the mean over the counted rows, and their number. class_weights f32 [V], or undefined: a row counts
+  // as often as the weight of its target says.
+  virtual void cross_entropy(const Tensor& logits, const Tensor& targets, const Tensor& class_weights, float smoothing,
+                             std::int32_t ignore, const Tensor& losses, const Tensor& lse, const Tensor& total) = 0;
+  // dlogits = dloss/total[1] · (softmax - smoothed target), times its weight; dlogits may be logits itself. dloss f32
+  // [1].
+  virtual void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
+                                      const Tensor& class_weights, float smoothing, std::int32_t ignore,
+                                      const Tensor& lse, const Tensor& total, const Grad& dlogits) = 0;
 
   // Both at once, where nobody else reads the logits: losses as above, and the gradient of their mean over total[1]
   // rows takes the logits' place. lse f32 [rows] is scratch.
   virtual void cross_entropy_gradient(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
                                       const Tensor& total, const Tensor& losses, const Tensor& lse) = 0;
   // total as of cross_entropy, from its losses; before there are any (undefined) only the number of rows that count.
-  virtual void mean_loss(const Tensor& losses, const Tensor& targets, std::int32_t ignore, const Tensor& total) = 0;
+  virtual void mean_loss(const Tensor& losses, const Tensor& targets, const Tensor& class_weights, std::int32_t ignore,
+                         const Tensor& total) = 0;
+
+  // How far boxes are from others, f32 [N, 4] both (attend/tensor/boxes.h): distances f32 [N, 2] = {the sum of
+  // |differences|, 1 - GIoU}. Both are the same the other way round.
+  virtual void box_distances(const Tensor& boxes, const Tensor& others, const Tensor& distances) = 0;
+  virtual void box_distances_backward(const Tensor& ddistances, const Tensor& boxes, const Tensor& others,
+                                      const Grad& dboxes) = 0;
 
   // How far two predictions are apart: logits [2·N, V], p and q the softmax of row r and of row N + r.
   // mean f32 [1] of Σ (p - q)(a - b) over r. moments f32 [N, 4]: both log-sum-exps, and the means of a - b under p and

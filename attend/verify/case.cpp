@@ -97,8 +97,8 @@ std::string VerifyCase::config_name() const {
 }
 
 bool VerifyCase::left_out(std::string_view name) const {
-  return !parameters.trained &&
-         (name == "loss" || name == "losses" || name.starts_with("final_") || name.starts_with("grad."));
+  return !parameters.trained && (name == "loss" || name == "losses" || name.starts_with("loss_dict.") ||
+                                 name.starts_with("final_") || name.starts_with("grad."));
 }
 
 bool VerifyCase::wants_gradients() const {

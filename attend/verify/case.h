@@ -85,5 +85,6 @@ void run_bert_case(VerifyCase& verified, const std::string& architecture);
 void run_gpt2_case(VerifyCase& verified, const std::string& architecture);
 void run_marian_case(VerifyCase& verified, const std::string& architecture);
 void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& model);
+void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 
 }  // namespace attend::tasks

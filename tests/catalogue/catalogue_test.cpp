@@ -21,7 +21,8 @@ namespace {
 using catalogue::Task;
 
 const std::string kData = "tests/fixtures/data/";
-const std::string kAllTypes = "known are bert, roberta, distilbert, gpt2, marian, transformer, rnn";
+const std::string kAllTypes =
+    "known are bert, roberta, distilbert, gpt2, marian, transformer, rnn, vit, deit, resnet, detr";
 
 std::string message_of(const std::function<void()>& run) {
   try {
@@ -47,6 +48,8 @@ const std::vector<Known> kKnown = {{kData + "bert_base", "bert", Task::embed},
                                    {kData + "distilbert_classify", "distilbert", Task::classify},
                                    {kData + "gpt2", "gpt2", Task::generate},
                                    {kData + "marian", "marian", Task::translate},
+                                   {kData + "resnet", "resnet", Task::classify_pictures},
+                                   {kData + "detr", "detr", Task::detect},
                                    {"models/en-fr", "transformer", Task::translate}};
 
 TEST(Catalogue, KnowsWhatAFolderIsFor) {

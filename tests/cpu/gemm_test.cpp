@@ -239,8 +239,9 @@ TEST(Gemm, Epilogue) {
 
 TEST(Gemm, NotANumberPassesEveryActivation) {
   ThreadPool pool(1);
-  for (const Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
-                                      Activation::silu, Activation::tanh, Activation::sigmoid}) {
+  for (const Activation activation :
+       {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::tanh,
+        Activation::sigmoid, Activation::leaky_relu}) {
     // Whole tiles of every kernel, and a rest.
     std::vector<float> a{1}, b(67, 1), c(67);
     b[2] = b[66] = std::numeric_limits<float>::quiet_NaN();

@@ -43,6 +43,8 @@ double exact(Activation kind, double x) {
       return std::tanh(x);
     case Activation::sigmoid:
       return sigmoid(x);
+    case Activation::leaky_relu:
+      return x > 0 ? x : static_cast<double>(kLeakySlope) * x;
   }
   return 0;
 }
@@ -55,13 +57,14 @@ TEST(Rows, ActivationsAndSlopesOverTheirRange) {
   Tensor in = tensor_of(x, {n}), y = like(in), ones = like(in), dx = like(in);
   backend().fill(ones, 1.0f);
   for (Activation kind : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu,
-                          Activation::tanh, Activation::sigmoid}) {
+                          Activation::tanh, Activation::sigmoid, Activation::leaky_relu}) {
     backend().activation(in, kind, y);
     backend().activation_backward(ones, in, kind, {dx}, {});
     for (std::int64_t i = 0; i < n; ++i) {
       const double v = x[i], want = exact(kind, v), h = 1e-4;
       EXPECT_NEAR(y.data<float>()[i], want, 2e-6 * std::fabs(want) + 1e-9) << name_of(kind) << " of " << v;
-      if (kind == Activation::relu && std::fabs(v) < h) continue;
+      const bool bends = kind == Activation::relu || kind == Activation::leaky_relu;
+      if (bends && std::fabs(v) <= h) continue;
       const double slope = (exact(kind, v + h) - exact(kind, v - h)) / (2 * h);
       EXPECT_NEAR(dx.data<float>()[i], slope, 2e-6) << name_of(kind) << "' of " << v;
     }
@@ -143,9 +146,9 @@ TEST(Rows, CrossEntropyOfLongRows) {
          dloss = like(logits, {1});
   backend().fill(dloss, 1.0f);
   const float smoothing = 0.1f;
-  backend().cross_entropy(logits, targets, smoothing, -1, losses, lse, total);
+  backend().cross_entropy(logits, targets, {}, smoothing, -1, losses, lse, total);
   Tensor d = like(logits);
-  backend().cross_entropy_backward(dloss, logits, targets, smoothing, -1, lse, total, {d});
+  backend().cross_entropy_backward(dloss, logits, targets, {}, smoothing, -1, lse, total, {d});
   double mean = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int32_t target = targets.data<std::int32_t>()[r];

@@ -24,6 +24,8 @@ inline double activate(double x, Activation kind) {
       return std::tanh(x);
     case Activation::sigmoid:
       return 1 / (1 + std::exp(-x));
+    case Activation::leaky_relu:
+      return x > 0 ? x : static_cast<double>(kLeakySlope) * x;
   }
   fail("activate: an unknown activation");
 }

@@ -9,9 +9,11 @@
 #include "attend/ops/additive_attention.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/attention.h"
+#include "attend/ops/boxes.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
 #include "attend/ops/linear.h"
+#include "attend/ops/linear_cross_entropy.h"
 #include "attend/ops/norm.h"
 #include "attend/ops/recurrent.h"
 #include "attend/ops/reduce.h"
@@ -178,6 +180,24 @@ void add_losses(std::vector<BadCall>& calls) {
   calls.push_back({"cross_entropy__float_targets", [] { cross_entropy(floats({3, 5}), floats({3})); }});
   calls.push_back({"cross_entropy__no_targets", [] { cross_entropy(floats({3, 5}), Tensor()); }});
   calls.push_back({"cross_entropy__device", [] { cross_entropy(floats({3, 5}), integers_elsewhere({3})); }});
+  calls.push_back({"cross_entropy__class_weights", [] {
+                     cross_entropy(floats({3, 5}), integers({3}), {.class_weights = floats({4})});
+                   }});
+  calls.push_back({"cross_entropy__class_weights_device", [] {
+                     cross_entropy(floats({3, 5}), integers({3}), {.class_weights = elsewhere({5})});
+                   }});
+  calls.push_back({"cross_entropy__class_weights_smoothing", [] {
+                     cross_entropy(floats({3, 5}), integers({3}), {.smoothing = 0.1f, .class_weights = floats({5})});
+                   }});
+  calls.push_back(
+      {"linear_cross_entropy__class_weights", [] {
+         linear_cross_entropy(floats({3, 4}), floats({5, 4}), Tensor(), integers({3}), {.class_weights = floats({5})});
+       }});
+  calls.push_back({"box_distances__shapes", [] { box_distances(floats({3, 4}), floats({2, 4})); }});
+  calls.push_back({"box_distances__width", [] { box_distances(floats({3, 5}), floats({3, 5})); }});
+  calls.push_back({"box_distances__dtype", [] { box_distances(halves({3, 4}), halves({3, 4})); }});
+  calls.push_back({"box_distances__undefined", [] { box_distances(floats({3, 4}), Tensor()); }});
+  calls.push_back({"box_losses__weights", [] { box_losses(floats({3, 4}), floats({3, 4}), floats({3})); }});
   calls.push_back({"cross_entropy__smoothing", [] { cross_entropy(floats({3, 5}), integers({3}), {.smoothing = 1}); }});
 }
 

@@ -86,5 +86,6 @@ void add_reduce_cases(std::vector<Case>& cases);
 void add_recurrent_cases(std::vector<Case>& cases);
 void add_conv_cases(std::vector<Case>& cases);
 void add_picture_cases(std::vector<Case>& cases);
+void add_box_cases(std::vector<Case>& cases);
 
 }  // namespace attend::test

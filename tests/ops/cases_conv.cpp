@@ -61,21 +61,25 @@ std::string name_of_window(const char* op, const Shape& x, const Shape& weight, 
   return name + fmt::format("_g{}", args.groups) + (bias ? "_bias" : "");
 }
 
-Case conv_case(const Shape& x, const Shape& weight, const Convolution& args, bool bias) {
+Case conv_case(const Shape& x, const Shape& weight, const Convolution& args, bool bias,
+               Activation activation = Activation::none) {
   const Shape shape{x[0], pictures::windows(x[1], weight[1], args.stride.h, args.padding.h, args.dilation.h),
                     pictures::windows(x[2], weight[2], args.stride.w, args.padding.w, args.dilation.w), weight[0]};
   Case one{
       .name = name_of_window("conv2d", x, weight, args, bias),
       .inputs = {reals(x), weights(weight)},
-      .run = [args, bias](std::span<const Tensor> in) -> Tensors {
-        return {ops::conv2d(in[0], in[1], bias ? in[2] : Tensor(), args)};
+      .run = [args, bias, activation](std::span<const Tensor> in) -> Tensors {
+        return {ops::conv2d(in[0], in[1], bias ? in[2] : Tensor(), args, activation)};
       },
       .reference =
-          [args, bias, shape](std::span<const Array> in) {
-            return Arrays{conv_reference(in[0], in[1], bias ? &in[2] : nullptr, args, shape)};
+          [args, bias, shape, activation](std::span<const Array> in) {
+            Array y = conv_reference(in[0], in[1], bias ? &in[2] : nullptr, args, shape);
+            for (double& value : y.values) value = activate(value, activation);
+            return Arrays{y};
           },
   };
   if (bias) one.inputs.push_back(weights({weight[0]}));
+  if (activation != Activation::none) one.name += fmt::format("_{}", name_of(activation)), one.slack = 2;
   const double flops = 2.0 * static_cast<double>(shape.size() * weight[1] * weight[2] * weight[3]);
   one.forward.flops = flops, one.backward.flops = 2 * flops;
   return one;
@@ -141,6 +145,12 @@ void add_conv_cases(std::vector<Case>& cases) {
   cases.push_back(conv_case({3, 8, 8, 8}, {72, 1, 1, 8}, {.stride = {2, 2}}, false));
   cases.push_back(conv_case({1, 7, 7, 8}, {8, 3, 3, 8}, {.padding = {2, 2}, .dilation = {2, 2}}, false));
   cases.push_back(conv_case({2, 9, 9, 3}, {16, 7, 7, 3}, {.stride = {2, 2}, .padding = {3, 3}}, true));
+  for (const Activation kind : {Activation::silu, Activation::leaky_relu}) {
+    cases.push_back(conv_case({2, 6, 5, 3}, {4, 3, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}}, true, kind));
+    cases.push_back(conv_case({2, 4, 5, 3}, {7, 1, 1, 3}, {}, false, kind));
+    cases.push_back(conv_case({2, 8, 8, 3}, {5, 4, 4, 3}, {.stride = {4, 4}}, true, kind));
+    cases.push_back(conv_case({1, 5, 6, 5}, {5, 3, 3, 1}, {.padding = {1, 1}, .groups = 5}, true, kind));
+  }
 
   const Convolution same{.padding = {1, 1}, .groups = 5};
   for (bool bias : {false, true}) cases.push_back(conv_case({2, 5, 6, 5}, {5, 3, 3, 1}, same, bias));

@@ -143,7 +143,7 @@ void bench(std::vector<Case>& cases, Case::Size size, Case one, double forward, 
 
 void add_elementwise_cases(std::vector<Case>& cases) {
   for (Activation kind : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::tanh,
-                          Activation::sigmoid}) {
+                          Activation::sigmoid, Activation::leaky_relu}) {
     cases.push_back(activation_case(kind, {3, 17}));
     cases.push_back(activation_case(kind, {5, 33, 7}));
   }

@@ -111,7 +111,7 @@ void add_linear_cases(std::vector<Case>& cases) {
     for (bool input_major : {false, true})
       cases.push_back(linear_case({.x = {3, 17}, .out = 33, .bias = bias, .input_major = input_major}));
   for (Activation activation : {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu,
-                                Activation::tanh, Activation::sigmoid}) {
+                                Activation::tanh, Activation::sigmoid, Activation::leaky_relu}) {
     cases.push_back(linear_case({.x = {2, 5, 17}, .out = 31, .activation = activation}));
     cases.push_back(linear_case({.x = {19, 24}, .out = 20, .bias = false, .activation = activation}));
   }

@@ -48,10 +48,11 @@ struct LossSpec {
   ops::CrossEntropyOptions options = {};
   std::vector<std::int32_t> targets = {};  // drawn when empty
   bool through_scale = false;              // logits nobody else holds: their gradient takes their place
+  bool weighted = false;                   // by class
 };
 
 // {mean, losses, {mean, count}}. The mean over no targets is 0.
-Arrays loss_reference(const LossSpec& spec, const Array& logits, const Array& targets) {
+Arrays loss_reference(const LossSpec& spec, const Array& logits, const Array& targets, const Array& weights = {}) {
   Array mean({1}), losses({logits.rows()}), total({2});
   const std::int64_t classes = logits.width();
   for (std::int64_t r = 0; r < logits.rows(); ++r) {
@@ -65,8 +66,10 @@ Arrays loss_reference(const LossSpec& spec, const Array& logits, const Array& ta
       const double wanted = smoothing / static_cast<double>(classes) + (c == target ? 1 - smoothing : 0);
       losses(r) += wanted * (lse - logits.at(r, c));
     }
+    const double weight = spec.weighted ? weights(target) : 1;
+    losses(r) *= weight;
     mean(0) += losses(r);
-    total(1) += 1;
+    total(1) += weight;
   }
   if (total(1) > 0) mean(0) /= total(1);
   total(0) = mean(0);
@@ -79,23 +82,30 @@ Case loss_case(const LossSpec& spec) {
   for (int i = 0; i + 1 < rows.rank(); ++i) leading.append(rows[i]);
   Input targets = spec.targets.empty() ? ids(leading, spec.logits[-1]) : ints(spec.targets);
   const float factor = spec.through_scale ? 1.5f : 1;
-  return {
+  Case one{
       .name = "cross_entropy_" + spec.name,
       .inputs = {reals(spec.logits, -4, 4), targets},
       .run =
           [spec, factor](std::span<const Tensor> in) {
-            const auto loss = spec.through_scale ? ops::cross_entropy(ops::scale(in[0], factor), in[1], spec.options)
-                                                 : ops::cross_entropy(in[0], in[1], spec.options);
+            ops::CrossEntropyOptions options = spec.options;
+            if (spec.weighted) options.class_weights = in[2];
+            const auto loss = spec.through_scale ? ops::cross_entropy(ops::scale(in[0], factor), in[1], options)
+                                                 : ops::cross_entropy(in[0], in[1], options);
             return Tensors{loss.mean, loss.losses, loss.total};
           },
       .reference =
           [spec, factor](std::span<const Array> in) {
             Array logits = in[0];
             for (double& value : logits.values) value *= factor;
-            return loss_reference(spec, logits, in[1]);
+            return loss_reference(spec, logits, in[1], spec.weighted ? in[2] : Array());
           },
       .differentiable = 1,
   };
+  if (spec.weighted) {
+    one.inputs.push_back(fixed({spec.logits[-1]}, 0.1, 2));
+    one.inputs.back().keeps_f32 = true;
+  }
+  return one;
 }
 
 // The same from the states before the output layer; logits says how many rows and classes there are.
@@ -179,6 +189,12 @@ void add_softmax_cases(std::vector<Case>& cases) {
                              .options = {.smoothing = 0.1f, .ignore = 1},
                              .targets = {3, 1, 18, 0, 1}}));
   cases.push_back(loss_case({.name = "all_ignored", .logits = {3, 7}, .targets = {-100, -100, -100}}));
+  cases.push_back(loss_case({.name = "class_weights", .logits = {2, 5, 33}, .weighted = true}));
+  cases.push_back(loss_case({.name = "class_weights_ignore",
+                             .logits = {5, 1100},
+                             .targets = {3, -100, 1099, 0, -100},
+                             .through_scale = true,
+                             .weighted = true}));
   cases.push_back(loss_case({.name = "one_class", .logits = {2, 1}}));
   cases.push_back(loss_case({.name = "no_rows", .logits = {0, 9}}));
   cases.push_back(loss_case({.name = "wide", .logits = {5, 1037}, .options = {.smoothing = 0.1f}}));

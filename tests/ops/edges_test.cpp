@@ -66,6 +66,24 @@ TEST_P(Edges, MaximumIsTheFirstOfEquals) {
   EXPECT_EQ(download(gradient_of(x)), (std::vector<float>{0, 1, 0, 0, 1, 0, 0, 0}));
 }
 
+// With scores of some hundred a key gets all the weight, and moving scores a little changes nothing: what rounding
+// leaves must not be multiplied by queries and keys as large as that.
+TEST(AttentionEdges, AKeyWithAllTheWeightLeavesNoGradientOfScores) {
+  constexpr std::int64_t kQueries = 3, kKeys = 5, kWidth = 8;
+  Array q({1, kQueries, kWidth}), k({1, kKeys, kWidth}), v(k.shape), dy(q.shape);
+  for (std::int64_t t = 0; t < kQueries; ++t) q(0, t, t) = 40;
+  for (std::int64_t s = 0; s < kKeys; ++s) k(0, s, s) = 40;
+  for (std::int64_t i = 0; i < v.size(); ++i) v[i] = std::sin(1.7 * static_cast<double>(i));
+  for (std::int64_t i = 0; i < dy.size(); ++i) dy[i] = std::cos(2.3 * static_cast<double>(i));
+  Pass pass(cpu(), {.recording = true});
+  const Tensor queries = pass.variable(to_tensor(cpu(), q, DType::f32));
+  const Tensor keys = pass.variable(to_tensor(cpu(), k, DType::f32));
+  const Tensor y = ops::attention(queries, keys, pass.input(to_tensor(cpu(), v, DType::f32)), {.heads = 1});
+  pass.backward(y, to_tensor(cpu(), dy, DType::f32));
+  for (const Tensor& each : {queries, keys})
+    for (float value : download(gradient_of(each))) EXPECT_LE(std::fabs(value), 1e-30f);
+}
+
 TEST_P(Edges, LargeNumbersDoNotOverflow) {
   const Tensor x = floats({1, 3}, {1000, 999, -1000});
   const std::vector<float> y = download(ops::softmax(x));

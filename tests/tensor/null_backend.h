@@ -56,7 +56,7 @@ class NullBackend final : public Backend {
   void group_norm(const GroupNorm&, const Tensor&, const Tensor&, const Tensor&) override {}
   void group_norm_backward(const GroupNorm&, const Tensor&, const Tensor&, const Tensor&, const Grad&, const Grad&,
                            const Grad&) override {}
-  void convolution(const Convolution&, const Tensor&, const Tensor&, const Tensor&, const Grad&) override {}
+  void convolution(const Convolution&, const Tensor&, const Tensor&, const Tensor&, Activation, const Grad&) override {}
   void convolution_input(const Convolution&, const Tensor&, const Tensor&, const Grad&) override {}
   void convolution_weight(const Convolution&, const Tensor&, const Tensor&, const Grad&) override {}
   void pooling(const Pooling&, const Tensor&, const Tensor&, const Tensor&) override {}
@@ -75,13 +75,15 @@ class NullBackend final : public Backend {
   void softmax(const Tensor&, const Tensor&, const Tensor&) override {}
   void softmax_backward(const Tensor&, const Tensor&, const Grad&) override {}
   void top_k(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
-  void cross_entropy(const Tensor&, const Tensor&, float, std::int32_t, const Tensor&, const Tensor&,
+  void cross_entropy(const Tensor&, const Tensor&, const Tensor&, float, std::int32_t, const Tensor&, const Tensor&,
                      const Tensor&) override {}
-  void cross_entropy_backward(const Tensor&, const Tensor&, const Tensor&, float, std::int32_t, const Tensor&,
-                              const Tensor&, const Grad&) override {}
+  void cross_entropy_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, float, std::int32_t,
+                              const Tensor&, const Tensor&, const Grad&) override {}
   void cross_entropy_gradient(const Tensor&, const Tensor&, float, std::int32_t, const Tensor&, const Tensor&,
                               const Tensor&) override {}
-  void mean_loss(const Tensor&, const Tensor&, std::int32_t, const Tensor&) override {}
+  void mean_loss(const Tensor&, const Tensor&, const Tensor&, std::int32_t, const Tensor&) override {}
+  void box_distances(const Tensor&, const Tensor&, const Tensor&) override {}
+  void box_distances_backward(const Tensor&, const Tensor&, const Tensor&, const Grad&) override {}
   void consistency(const Tensor&, const Tensor&, const Tensor&) override {}
   void consistency_backward(const Tensor&, const Tensor&, const Tensor&, const Grad&) override {}
   void reduce(Reduction, const Tensor&, const Grad&, const Tensor&) override { ++reductions; }

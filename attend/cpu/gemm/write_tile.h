@@ -148,6 +148,8 @@ struct TileWriter {
         return rows<Activation::tanh>(out);
       case Activation::sigmoid:
         return rows<Activation::sigmoid>(out);
+      case Activation::leaky_relu:
+        return rows<Activation::leaky_relu>(out);
       case Activation::none:
         break;
     }

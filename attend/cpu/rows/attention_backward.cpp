@@ -43,10 +43,31 @@ static void prepare(const AttentionHead& head, const Rows& rows) {
   }
 }
 
+// What turns the exponentials of a query's scores into weights, and δ.
+struct RowSums {
+  float share = 1, delta = 0;
+};
+
+// Of a query whose keys are all in this block, from the numbers themselves. That is what the log-sum-exp and
+// rowsum(dy ∘ y) say, but those were rounded elsewhere: with scores of some hundred, what they leave where one key has
+// all the weight can be larger than the gradient, and weights that should sum to 1 miss it by 3e-5.
+ATTEND_INLINE RowSums row_sums(const AttentionHead& head, float lse, std::int64_t seen, const float* scores,
+                               const float* dweights, const std::uint16_t* draws) {
+  Vec total = {}, sum = {};
+  each(seen, [&](std::int64_t i, auto part) {
+    const Vec p = keep(exponential(load(scores + i) - lse), 0.0f, part);
+    Vec d = load(dweights + i);
+    if (head.drop.threshold) d = dropped(d, head.drop, draws + i);
+    total += p, sum += p * d;
+  });
+  const float share = 1 / sum_of(total);
+  return {share, sum_of(sum) * share};
+}
+
 // Scores and dy vᵀ of one query become its weights (after dropout) and the gradient of its scores.
 ATTEND_INLINE void differentiate(const AttentionHead& head, const Rows& rows, std::int64_t t, std::int64_t first,
                                  std::int64_t seen, std::int64_t columns, float* weights, float* dscores) {
-  const float lse = rows.lse[t], delta = rows.delta[t];
+  const float lse = rows.lse[t];
   if (lse == -kInfinity) seen = 0;
   if (head.bias) add_bias(head, t, first, seen, weights);
   DropoutDraws<kKeyBlock> random;
@@ -55,8 +76,11 @@ ATTEND_INLINE void differentiate(const AttentionHead& head, const Rows& rows, st
                 head.drop_first + static_cast<std::uint64_t>(t) * head.drop_stride + static_cast<std::uint64_t>(first),
                 seen);
   const std::uint16_t* draws = random.begin();
+  const bool whole = head.keys <= kKeyBlock && seen > 0;
+  const auto [share, delta] =
+      whole ? row_sums(head, lse, seen, weights, dscores, draws) : RowSums{.delta = rows.delta[t]};
   each(seen, [&](std::int64_t i, auto part) {
-    const Vec p = keep(exponential(load(weights + i) - lse), 0.0f, part);
+    const Vec p = keep(exponential(load(weights + i) - lse) * share, 0.0f, part);
     Vec d = load(dscores + i), kept = p;
     if (head.drop.threshold) d = dropped(d, head.drop, draws + i), kept = dropped(p, head.drop, draws + i);
     store(weights + i, kept);

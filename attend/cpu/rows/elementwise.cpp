@@ -47,6 +47,7 @@ ATTEND_INLINE Vec activate(Vec x) {
   if constexpr (kKind == Activation::silu) return x * sigmoid(x);
   if constexpr (kKind == Activation::tanh) return hyperbolic_tangent(x);
   if constexpr (kKind == Activation::sigmoid) return sigmoid(x);
+  if constexpr (kKind == Activation::leaky_relu) return x < 0.0f ? kLeakySlope * x : x;
   return x;
 }
 
@@ -73,6 +74,7 @@ ATTEND_INLINE Vec slope(Vec x) {
     const Vec y = sigmoid(x);
     return y * (1.0f - y);
   }
+  if constexpr (kKind == Activation::leaky_relu) return x > 0.0f ? splat(1.0f) : splat(kLeakySlope);
   return splat(1.0f);
 }
 
@@ -100,6 +102,8 @@ void activation_rows(const void* x_, Activation kind, void* y_, std::int64_t n) 
       return activation_of<Activation::tanh>(x, y, n);
     case Activation::sigmoid:
       return activation_of<Activation::sigmoid>(x, y, n);
+    case Activation::leaky_relu:
+      return activation_of<Activation::leaky_relu>(x, y, n);
   }
 }
 
@@ -138,6 +142,8 @@ void activation_backward_rows(const ActivationBackwardRows& args, std::int64_t b
       return backward_of<Activation::tanh, E>(args, begin, end, sums);
     case Activation::sigmoid:
       return backward_of<Activation::sigmoid, E>(args, begin, end, sums);
+    case Activation::leaky_relu:
+      return backward_of<Activation::leaky_relu, E>(args, begin, end, sums);
   }
 }
 

@@ -72,6 +72,7 @@ struct CrossEntropyRows {
   const void* logits = nullptr;
   const std::int32_t* targets = nullptr;
   std::int64_t width = 0;
+  const float* class_weights = nullptr;  // [width], or none
   float smoothing = 0;
   std::int32_t ignore = -1;
   float* lse = nullptr;

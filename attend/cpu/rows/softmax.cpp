@@ -72,7 +72,7 @@ void cross_entropy_rows(const CrossEntropyRows& args, std::int64_t begin, std::i
     args.lse[row] = lse;
     float loss = lse - (1.0f - args.smoothing) * hit;
     if (args.smoothing != 0) loss -= args.smoothing / static_cast<float>(width) * sum_of(plain);
-    args.losses[row] = loss;
+    args.losses[row] = inside && args.class_weights ? loss * args.class_weights[target] : loss;
   }
 }
 
@@ -91,7 +91,8 @@ void cross_entropy_backward_rows(const CrossEntropyRows& args, std::int64_t begi
     }
     const bool inside = target >= 0 && target < width;
     // The target's own entry is put right afterwards, in f32, from what stood there before.
-    const float lse = args.lse[row], scale = inside ? args.scale : kNan;
+    const float weight = inside && args.class_weights ? args.class_weights[target] : 1.0f;
+    const float lse = args.lse[row], scale = inside ? args.scale * weight : kNan;
     const float p = inside ? exponential(load(x + target, Part{1}) - lse)[0] : 0;
     const float old = inside && accumulate ? load(dx + target, Part{1})[0] : 0;
     each(width, [&](std::int64_t i, auto part) {

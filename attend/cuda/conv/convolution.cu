@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "attend/cuda/conv/convolution.cuh"
+#include "attend/cuda/rows/activation.cuh"
 #include "attend/cuda/rows/column_sums.cuh"
 
 namespace attend {
@@ -30,6 +31,7 @@ template <class T>
 struct Forward {
   Conv c;
   const T *x, *weight, *bias;
+  Activation activation;
   T* y;
   bool accumulate;
 
@@ -52,6 +54,9 @@ struct Forward {
     const int o = group * c.outputs + n;
     T& to = y[m * c.results + o];
     if (bias) value += to_float(bias[o]);
+    float result[1] = {value};
+    activate(activation, result);
+    value = result[0];
     to = from_float<T>(accumulate ? to_float(to) + value : value);
   }
 };
@@ -102,7 +107,7 @@ struct Weight {
     return dy[(begin() + k) * c.results + group * c.outputs + m];
   }
   __device__ T b(std::int64_t k, int n, int group) const {
-    return Forward<T>{c, x, nullptr, nullptr, nullptr, false}.a(begin() + k, n, group);
+    return Forward<T>{c, x, nullptr, nullptr, Activation::none, nullptr, false}.a(begin() + k, n, group);
   }
   __device__ void put(std::int64_t m, int n, int group, float value) const {
     const std::int64_t row = blockIdx.z / c.groups * static_cast<std::int64_t>(c.results) + group * c.outputs + m;
@@ -227,16 +232,21 @@ Conv::Conv(const Convolution& args, const Tensor& x, const Tensor& weight, const
 }  // namespace cuda
 
 void CudaBackend::convolution(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                              const Grad& y) {
+                              Activation activation, const Grad& y) {
   using namespace cuda;
   if (!y || y.into.size() == 0) return;
   const Conv c(args, x, weight, y.into);
-  if (is_depthwise(args, weight)) return depthwise(*this, c, x, weight, bias, y);
-  if (tiles_fit(c, x, weight, y.into)) return convolution_tiles(*this, c, x, weight, bias, y);
-  if (padded_tiles_fit(c, x, y.into)) return convolution_padded_tiles(*this, c, x, weight, bias, y);
+  if (is_depthwise(args, weight)) {
+    depthwise(*this, c, x, weight, bias, y);
+    if (activation != Activation::none) this->activation(y.into, activation, y.into);
+    return;
+  }
+  if (tiles_fit(c, x, weight, y.into)) return convolution_tiles(*this, c, x, weight, bias, activation, y);
+  if (padded_tiles_fit(c, x, y.into)) return convolution_padded_tiles(*this, c, x, weight, bias, activation, y);
   with_float(x.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
-    const Forward<T> product{c, pointer<T>(x), pointer<T>(weight), pointer<T>(bias), pointer<T>(y.into), y.accumulate};
+    const Forward<T> product{c,          pointer<T>(x),      pointer<T>(weight), pointer<T>(bias),
+                             activation, pointer<T>(y.into), y.accumulate};
     launch<T>(*this, product, c.pixels(), c.outputs, c.groups);
   });
 }

@@ -43,9 +43,9 @@ __device__ __forceinline__ const T* place_of(const Conv& c, const T* x, int b, i
 bool tiles_fit(const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& y);
 bool padded_tiles_fit(const Conv& c, const Tensor& x, const Tensor& y);
 void convolution_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       const Grad& y);
+                       Activation activation, const Grad& y);
 void convolution_padded_tiles(CudaBackend& backend, Conv c, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                              const Grad& y);
+                              Activation activation, const Grad& y);
 void convolution_input_tiles(CudaBackend& backend, const Conv& c, const Tensor& dy, const Tensor& weight,
                              const Grad& dx);
 void convolution_weight_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& dy,

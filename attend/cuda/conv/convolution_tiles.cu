@@ -5,6 +5,7 @@
 
 #include "attend/cuda/conv/convolution.cuh"
 #include "attend/cuda/conv/tile_product.cuh"
+#include "attend/cuda/rows/activation.cuh"
 #include "attend/cuda/rows/column_sums.cuh"
 
 namespace attend::cuda {
@@ -39,6 +40,7 @@ struct Result {
   const bf16* bias;
   std::int64_t stride;  // of a row
   int rows, width;      // of a group's
+  Activation activation;
   bool accumulate;
 
   template <class CTile>
@@ -55,6 +57,8 @@ struct Result {
         }
     const std::int64_t first = static_cast<std::int64_t>(at.m) * stride + group * width + at.n;
     if (!partial) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) activate(activation, c[j]);
       const float ones[2] = {1, 1};
       const RowWindow window{y + first, stride, rows - at.m, width - at.n, accumulate};
       return store_rows<CTile>(c, ones, at.shared, at.row, at.chunk, window);
@@ -352,6 +356,11 @@ Parts parts_of(std::int64_t rows, std::int64_t columns, std::int64_t depth, int 
 }
 std::int64_t count_of(const Parts& parts) { return divide_up(parts.depth, parts.each); }
 
+Result forward_result(const Conv& c, const Tensor& bias, Activation activation, const Grad& y) {
+  return {pointer<bf16>(y.into),        nullptr,   pointer<bf16>(bias), c.results,
+          static_cast<int>(c.pixels()), c.outputs, activation,          y.accumulate};
+}
+
 // Rows of fewer than eight numbers, filled up with zeros: the colours of a picture, and the weights that read them.
 constexpr int kPadThreads = 256;
 __global__ void pad_kernel(const bf16* from, int width, uint4* to, std::int64_t rows) {
@@ -376,10 +385,11 @@ void run_rows(CudaBackend& backend, Work work, std::int64_t rows, std::int64_t c
     work.result.partial =
         static_cast<float*>(backend.scratch(static_cast<std::size_t>(count * into.into.size()) * sizeof(float)));
   launch_fitting(backend, work, rows, columns, count * work.parts.groups);
-  if (count > 1)
-    sum_partials(backend,
-                 {.data = work.result.partial, .chunks = count, .width = into.into.size(), .stride = into.into.size()},
-                 into);
+  if (count == 1) return;
+  sum_partials(backend,
+               {.data = work.result.partial, .chunks = count, .width = into.into.size(), .stride = into.into.size()},
+               into);
+  if (work.result.activation != Activation::none) backend.activation(into.into, work.result.activation, into.into);
 }
 
 }  // namespace
@@ -391,10 +401,8 @@ bool tiles_fit(const Conv& c, const Tensor& x, const Tensor& weight, const Tenso
 }
 
 void convolution_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       const Grad& y) {
-  const Result result{pointer<bf16>(y.into),        nullptr,   pointer<bf16>(bias), c.results,
-                      static_cast<int>(c.pixels()), c.outputs, y.accumulate};
-  const ForwardTiles work{c, pointer<bf16>(x), pointer<bf16>(weight), result,
+                       Activation activation, const Grad& y) {
+  const ForwardTiles work{c, pointer<bf16>(x), pointer<bf16>(weight), forward_result(c, bias, activation, y),
                           parts_of(c.pixels(), c.outputs, c.row(), c.groups)};
   run_rows(backend, work, c.pixels(), c.outputs, y);
 }
@@ -405,23 +413,22 @@ bool padded_tiles_fit(const Conv& c, const Tensor& x, const Tensor& y) {
 }
 
 void convolution_padded_tiles(CudaBackend& backend, Conv c, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                              const Grad& y) {
+                              Activation activation, const Grad& y) {
   const std::int64_t places = c.places(), taps = static_cast<std::int64_t>(c.results) * c.taps();
   auto* wide_x = static_cast<bf16*>(backend.scratch(static_cast<std::size_t>(places + taps) * 16));
   bf16* wide_weight = wide_x + 8 * places;
   pad(backend, pointer<bf16>(x), c.inputs, wide_x, places);
   pad(backend, pointer<bf16>(weight), c.inputs, wide_weight, taps);
   c.inputs = c.channels = 8;
-  const Result result{pointer<bf16>(y.into),        nullptr,   pointer<bf16>(bias), c.results,
-                      static_cast<int>(c.pixels()), c.outputs, y.accumulate};
   const Parts whole{1, c.row(), static_cast<int>(divide_up(c.row(), kTileDepth)) * kTileDepth};
-  run_rows(backend, ForwardTiles{c, wide_x, wide_weight, result, whole}, c.pixels(), c.outputs, y);
+  run_rows(backend, ForwardTiles{c, wide_x, wide_weight, forward_result(c, bias, activation, y), whole}, c.pixels(),
+           c.outputs, y);
 }
 
 void convolution_input_tiles(CudaBackend& backend, const Conv& c, const Tensor& dy, const Tensor& weight,
                              const Grad& dx) {
-  const Result result{pointer<bf16>(dx.into),       nullptr,  nullptr,      c.channels,
-                      static_cast<int>(c.places()), c.inputs, dx.accumulate};
+  const Result result{pointer<bf16>(dx.into),       nullptr,  nullptr,          c.channels,
+                      static_cast<int>(c.places()), c.inputs, Activation::none, dx.accumulate};
   const Parts parts = parts_of(c.places(), c.inputs, static_cast<std::int64_t>(c.taps()) * c.outputs, c.groups);
   run_rows(backend, InputTiles{c, pointer<bf16>(dy), pointer<bf16>(weight), result, parts}, c.places(), c.inputs, dx);
 }

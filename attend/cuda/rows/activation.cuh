@@ -55,6 +55,7 @@ __device__ __forceinline__ float activate(float x) {
   if constexpr (Kind == Activation::silu) return x * sigmoid(x);
   if constexpr (Kind == Activation::tanh) return tanhf(x);
   if constexpr (Kind == Activation::sigmoid) return sigmoid(x);
+  if constexpr (Kind == Activation::leaky_relu) return x < 0.0f ? kLeakySlope * x : x;
   return x;
 }
 
@@ -81,6 +82,7 @@ __device__ __forceinline__ float derivative(float x) {
     const float s = sigmoid(x);
     return s * (1.0f - s);
   }
+  if constexpr (Kind == Activation::leaky_relu) return x > 0.0f ? 1.0f : kLeakySlope;
   return 1.0f;
 }
 
@@ -100,6 +102,8 @@ __device__ __forceinline__ void with_activation(Activation kind, Body&& body) {
       return body.template operator()<Activation::tanh>();
     case Activation::sigmoid:
       return body.template operator()<Activation::sigmoid>();
+    case Activation::leaky_relu:
+      return body.template operator()<Activation::leaky_relu>();
     case Activation::none:
       return;
   }

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads)
   }
   float expected = to_float(logits[target]);
   if (targets.smoothing > 0) expected = (1 - targets.smoothing) * expected + targets.smoothing / width * total;
-  losses[row] = log_sum - expected;
+  losses[row] = (log_sum - expected) * targets.weight(target);
 }
 
 // One block: the mean over the rows that count.
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kMeanThreads)
 #pragma unroll 8
   for (std::int64_t row = threadIdx.x; row < rows; row += kMeanThreads) {
     if (losses) sum += losses[row];
-    count += targets.at[row] != targets.ignore ? 1.0f : 0.0f;
+    count += targets.at[row] != targets.ignore ? targets.weight(targets.at[row]) : 0.0f;
   }
   sum = block_sum<kMeanThreads>(sum, shared);
   count = block_sum<kMeanThreads>(count, shared);
@@ -99,7 +99,8 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads, Threads == k
   const std::int32_t target = args.targets.at[row];
   const bool ignored = target == args.targets.ignore;
   if (ignored && args.accumulate) return;
-  const float scale = ignored ? 0.0f : (args.dloss ? args.dloss[0] : 1.0f) / args.total[1];
+  const float scale =
+      ignored ? 0.0f : (args.dloss ? args.dloss[0] : 1.0f) / args.total[1] * args.targets.weight(target);
   const RowGradient gradient = {.scale = scale,
                                 .shift = args.lse[row] * kLog2E,
                                 .offset = scale * args.targets.smoothing / args.width,
@@ -136,11 +137,12 @@ __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads, Threads == k
 }  // namespace
 }  // namespace cuda
 
-void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& targets, float smoothing, std::int32_t ignore,
-                                const Tensor& losses, const Tensor& lse, const Tensor& total) {
+void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& targets, const Tensor& class_weights,
+                                float smoothing, std::int32_t ignore, const Tensor& losses, const Tensor& lse,
+                                const Tensor& total) {
   using namespace cuda;
   const std::int64_t rows = logits.rows(), width = logits.width();
-  const Targets wanted = {pointer<std::int32_t>(targets), ignore, smoothing};
+  const Targets wanted = {pointer<std::int32_t>(targets), ignore, smoothing, pointer<float>(class_weights), width};
   if (logits.size() > 0)
     with_float(logits.dtype(), "cross_entropy", [&](auto type) {
       using T = typename decltype(type)::type;
@@ -152,35 +154,38 @@ void CudaBackend::cross_entropy(const Tensor& logits, const Tensor& targets, flo
             pointer<T>(logits), wanted, pointer<float>(losses), pointer<float>(lse), rows, width);
     });
   launch_check("cross_entropy");
-  mean_loss(losses, targets, ignore, total);
+  mean_loss(losses, targets, class_weights, ignore, total);
 }
 
-void CudaBackend::mean_loss(const Tensor& losses, const Tensor& targets, std::int32_t ignore, const Tensor& total) {
+void CudaBackend::mean_loss(const Tensor& losses, const Tensor& targets, const Tensor& class_weights,
+                            std::int32_t ignore, const Tensor& total) {
   using namespace cuda;
-  mean_loss_kernel<<<1, kMeanThreads, 0, stream()>>>(pointer<float>(losses),
-                                                     Targets{pointer<std::int32_t>(targets), ignore, 0.0f},
-                                                     targets.size(), pointer<float>(total));
+  const Targets wanted = {pointer<std::int32_t>(targets), ignore, 0.0f, pointer<float>(class_weights),
+                          class_weights.defined() ? class_weights.size() : 0};
+  mean_loss_kernel<<<1, kMeanThreads, 0, stream()>>>(pointer<float>(losses), wanted, targets.size(),
+                                                     pointer<float>(total));
   launch_check("mean_loss");
 }
 
 void CudaBackend::cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,
-                                         float smoothing, std::int32_t ignore, const Tensor& lse, const Tensor& total,
-                                         const Grad& dlogits) {
+                                         const Tensor& class_weights, float smoothing, std::int32_t ignore,
+                                         const Tensor& lse, const Tensor& total, const Grad& dlogits) {
   using namespace cuda;
   if (logits.size() == 0 || !dlogits) return;
   with_float(logits.dtype(), "cross_entropy_backward", [&](auto type) {
     using T = typename decltype(type)::type;
     const auto phase = [](const Tensor& x) { return reinterpret_cast<std::uintptr_t>(x.raw()) % 16; };
-    const Backward<T> args = {.dloss = pointer<float>(dloss),
-                              .logits = pointer<T>(logits),
-                              .targets = {pointer<std::int32_t>(targets), ignore, smoothing},
-                              .lse = pointer<float>(lse),
-                              .total = pointer<float>(total),
-                              .dlogits = pointer<T>(dlogits.into),
-                              .rows = logits.rows(),
-                              .width = logits.width(),
-                              .accumulate = dlogits.accumulate,
-                              .same_alignment = phase(logits) == phase(dlogits.into)};
+    const Backward<T> args = {
+        .dloss = pointer<float>(dloss),
+        .logits = pointer<T>(logits),
+        .targets = {pointer<std::int32_t>(targets), ignore, smoothing, pointer<float>(class_weights), logits.width()},
+        .lse = pointer<float>(lse),
+        .total = pointer<float>(total),
+        .dlogits = pointer<T>(dlogits.into),
+        .rows = logits.rows(),
+        .width = logits.width(),
+        .accumulate = dlogits.accumulate,
+        .same_alignment = phase(logits) == phase(dlogits.into)};
     if (args.width <= kWarpWidth)
       cross_entropy_backward_kernel<T, kWarp><<<blocks_for(args.rows, 8), dim3(kWarp, 8), 0, stream()>>>(args);
     else

@@ -55,6 +55,13 @@ struct Targets {
   const std::int32_t* at;
   std::int32_t ignore;
   float smoothing;
+  const float* class_weights = nullptr;  // [width], or none
+  std::int64_t width = 0;
+
+  // How often a row with this target counts.
+  __device__ __forceinline__ float weight(std::int32_t target) const {
+    return class_weights && target >= 0 && target < width ? class_weights[target] : 1.0f;
+  }
 };
 
 // What a row's entries become: d = scale · (e^(x - lse) - floor), less `hit` at the target.

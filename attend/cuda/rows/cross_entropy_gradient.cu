@@ -98,8 +98,8 @@ void CudaBackend::cross_entropy_gradient(const Tensor& logits, const Tensor& tar
              "cudaDeviceGetAttribute");
   if (width <= kWarpWidth || bytes + 1024 > static_cast<std::size_t>(most)) {
     const Tensor unused = like(total);
-    cross_entropy(logits, targets, smoothing, ignore, losses, lse, unused);
-    return cross_entropy_backward({}, logits, targets, smoothing, ignore, lse, total, {logits});
+    cross_entropy(logits, targets, {}, smoothing, ignore, losses, lse, unused);
+    return cross_entropy_backward({}, logits, targets, {}, smoothing, ignore, lse, total, {logits});
   }
   with_float(logits.dtype(), "cross_entropy_gradient", [&](auto type) {
     using T = typename decltype(type)::type;

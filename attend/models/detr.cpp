@@ -1,0 +1,221 @@
+#include "attend/models/detr.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/ops/activation.h"
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/attention.h"
+#include "attend/ops/embedding.h"
+#include "attend/ops/layout.h"
+
+namespace attend::models {
+
+namespace {
+
+constexpr int kBoxLayers = 3;
+
+ResNetConfig backbone_of(const DetrConfig& config) {
+  ResNetConfig backbone = config.backbone;
+  backbone.frozen_norms = config.frozen_norms;
+  return backbone;
+}
+
+nn::FeedForward feed_forward(const DetrConfig& config, std::int64_t hidden, std::string label) {
+  return nn::FeedForward({.width = config.width,
+                          .hidden = hidden,
+                          .activation = hugging_face_activation(config.activation, "detr"),
+                          .label = std::move(label),
+                          .expand_name = "fc1",
+                          .contract_name = "fc2"});
+}
+
+Tensor as_f32(const Tensor& x) { return x.dtype() == DType::f32 ? x : ops::cast(x, DType::f32); }
+
+}  // namespace
+
+void check_config(const DetrConfig& config, std::string_view what) {
+  check_config(config.backbone, what);
+  check_limited(what, "num_queries", config.queries, 1, limits::kMostPositions);
+  check_limited(what, "d_model", config.width, 8, limits::kWidestModel);
+  check(config.width % 4 == 0, "{}: d_model is {}; the sines of heights and widths need a multiple of 4", what,
+        config.width);
+  check_limited(what, "encoder_layers", config.encoder_layers, 1, limits::kMostLayers);
+  check_limited(what, "decoder_layers", config.decoder_layers, 1, limits::kMostLayers);
+  check_limited(what, "encoder_ffn_dim", config.encoder_hidden, 1, limits::kWidestFeedForward);
+  check_limited(what, "decoder_ffn_dim", config.decoder_hidden, 1, limits::kWidestFeedForward);
+  check_heads(what, config.width, config.encoder_heads);
+  check_heads(what, config.width, config.decoder_heads);
+  check_rate(what, "dropout", config.dropout);
+  check_rate(what, "attention_dropout", config.attention_dropout);
+  check_positive(what, "class_cost", config.class_cost);
+  check_positive(what, "bbox_cost", config.box_cost);
+  check_positive(what, "giou_cost", config.giou_cost);
+  check_positive(what, "bbox_loss_coefficient", config.box_loss);
+  check_positive(what, "giou_loss_coefficient", config.giou_loss);
+  check_positive(what, "eos_coefficient", config.no_object);
+  hugging_face_activation(config.activation, what);
+  const ModelSize encoder{.rows = config.queries + config.backbone.hidden_sizes.back(),
+                          .width = config.width,
+                          .layers = config.encoder_layers,
+                          .hidden = config.encoder_hidden};
+  const ModelSize decoder{
+      .width = config.width, .layers = config.decoder_layers, .hidden = config.decoder_hidden, .attentions = 2};
+  check_size(what, encoder.parameters() + decoder.parameters());
+}
+
+DetrConfig detr_config(const Json& json, std::string_view what) {
+  check(json.is_object(), "{}: expected a JSON object", what);
+  const auto type = json.find("model_type");
+  check(type != json.end() && *type == "detr", "{}: 'model_type' must be detr, not {}", what,
+        type == json.end() ? "missing" : type->dump());
+  DetrConfig config;
+  read_known_fields(config, json, what);
+  const auto backbone = json.find("backbone_config");
+  check(backbone != json.end() && backbone->is_object(),
+        "{}: no 'backbone_config'; only DETR on transformers' own ResNet is known (use_timm_backbone false)", what);
+  config.backbone = resnet_config(*backbone, fmt::format("{}: backbone_config", what));
+  config.backbone.labels.clear();
+  require_flag(json, "dilation", false, what);
+  const auto positions = json.find("position_embedding_type");
+  check(positions == json.end() || *positions == "sine", "{}: position_embedding_type is {}; only sine is known", what,
+        positions == json.end() ? "" : positions->dump());
+  config.architecture = architecture_of(json, what);
+  config.labels = labels_of(json, what);
+  check_config(config, what);
+  return config;
+}
+
+Json detr_json(const DetrConfig& config) {
+  Json json = {{"model_type", "detr"}};
+  if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
+  json.update(write_fields(config));
+  json["backbone"] = nullptr, json["use_timm_backbone"] = false, json["dilation"] = false;
+  json["backbone_config"] = resnet_json(config.backbone);
+  json["num_channels"] = config.backbone.channels;
+  json["position_embedding_type"] = "sine", json["is_encoder_decoder"] = true;
+  write_labels(json, config.labels);
+  return json;
+}
+
+DetrAttention::DetrAttention(Config config)
+    : config_(std::move(config)),
+      query_(config_.width, config_.width),
+      key_(config_.width, config_.width),
+      value_(config_.width, config_.width),
+      output_(config_.width, config_.width) {}
+
+Tensor DetrAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                                 const AttentionMask& mask) const {
+  const Tensor mixed =
+      ops::attention(query_(query), key_(key), value_(value),
+                     {.heads = config_.heads, .mask = mask, .dropout = config_.dropout, .label = config_.label});
+  return output_(mixed);
+}
+
+DetrEncoderLayer::DetrEncoderLayer(const DetrConfig& config, std::int64_t index)
+    : attention_({.width = config.width,
+                  .heads = config.encoder_heads,
+                  .dropout = config.attention_dropout,
+                  .label = Detr::attention_label(index)}),
+      feed_forward_(feed_forward(config, config.encoder_hidden, fmt::format("encoder.{}.feed_forward", index))),
+      norm1_(config.width),
+      norm2_(config.width) {}
+
+void DetrEncoderLayer::operator()(nn::Residual& stream, const DetrPlaces& places) const {
+  stream.through(Recompute::layer, [this, places](nn::Residual& x) {
+    const Tensor value = x.value(), placed = ops::add(value, places.positions);
+    x.add(attention_(placed, placed, value, {.key_lengths = places.lengths}), norm1_);
+    x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(y), norm2_); });
+  });
+}
+
+DetrDecoderLayer::DetrDecoderLayer(const DetrConfig& config, std::int64_t index)
+    : attention_({.width = config.width,
+                  .heads = config.decoder_heads,
+                  .dropout = config.attention_dropout,
+                  .label = fmt::format("decoder.{}.attention", index)}),
+      cross_({.width = config.width,
+              .heads = config.decoder_heads,
+              .dropout = config.attention_dropout,
+              .label = Detr::cross_attention_label(index)}),
+      feed_forward_(feed_forward(config, config.decoder_hidden, fmt::format("decoder.{}.feed_forward", index))),
+      norm1_(config.width),
+      norm2_(config.width),
+      norm3_(config.width) {}
+
+void DetrDecoderLayer::operator()(nn::Residual& stream, const Tensor& queries, const DetrMemory& memory) const {
+  stream.through(Recompute::layer, [this, queries, memory](nn::Residual& x) {
+    const Tensor value = x.value(), asking = ops::add(value, queries);
+    x.add(attention_(asking, asking, value, {}), norm1_);
+    x.add(cross_(ops::add(x.value(), queries), memory.placed, memory.states, memory.mask), norm2_);
+    x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(y), norm3_); });
+  });
+}
+
+Detr::Detr(const DetrConfig& config)
+    : config_((check_config(config, "detr"), config)),
+      backbone_(backbone_of(config)),
+      projection_(backbone_.width(), config.width,
+                  {.kernel = {1, 1}, .init = nn::Init::xavier(backbone_.width(), config.width)}),
+      queries_(config.queries, config.width, {nn::Init::normal, 1.0f}, nn::Role::other),
+      norm_(config.width),
+      classifier_(config.width, config.classes()) {
+  for (std::int64_t i = 0; i < config.encoder_layers; ++i) encoder_.emplace_back(config_, i);
+  for (std::int64_t i = 0; i < config.decoder_layers; ++i) decoder_.emplace_back(config_, i);
+  for (int i = 0; i < kBoxLayers; ++i) box_layers_.emplace_back(config.width, i + 1 < kBoxLayers ? config.width : 4);
+}
+
+std::string Detr::attention_label(std::int64_t layer) { return fmt::format("encoder.{}.attention", layer); }
+std::string Detr::cross_attention_label(std::int64_t layer) { return fmt::format("decoder.{}.cross_attention", layer); }
+
+DetrMemory Detr::encode(const Tensor& pixels, const DetrPlaces& places) const {
+  const Tensor grid = projection_(backbone_.grid(pixels));
+  const Shape shape{grid.dim(0), grid.dim(1) * grid.dim(2), config_.width};
+  check(places.positions.shape() == shape, "detr: the grid of pictures {} is {}, but the places are of {}",
+        pixels.shape(), shape, places.positions.shape());
+  const Tensor rows = grid.reshape({-1, config_.width});
+  nn::Residual stream((places.order.defined() ? ops::gather(rows, places.order) : rows).reshape(shape),
+                      {.dropout = config_.dropout});
+  for (const DetrEncoderLayer& layer : encoder_) layer(stream, places);
+  const Tensor states = stream.value();
+  return {states, ops::add(states, places.positions), {.key_lengths = places.lengths}};
+}
+
+std::vector<Tensor> Detr::decode(const DetrMemory& memory) const {
+  const Tensor start = like(memory.states, {memory.states.dim(0), config_.queries, config_.width});
+  start.backend().fill(start, 0);
+  nn::Residual stream(start, {.dropout = config_.dropout});
+  std::vector<Tensor> states;
+  for (const DetrDecoderLayer& layer : decoder_) {
+    layer(stream, queries_.table(), memory);
+    states.push_back(norm_(stream.value()));
+    if (config_.auxiliary_loss) stream = nn::Residual(states.back(), {.dropout = config_.dropout});
+  }
+  if (config_.auxiliary_loss) states.back() = norm_(states.back());
+  return states;
+}
+
+DetrOutput Detr::judge(const Tensor& states) const {
+  Tensor boxes = states;
+  for (const nn::Linear& layer : box_layers_)
+    boxes = layer(boxes, &layer == &box_layers_.back() ? Activation::none : Activation::relu);
+  return {as_f32(classifier_(states)), ops::sigmoid(as_f32(boxes))};
+}
+
+DetrOutput Detr::detect(const Tensor& pixels, const DetrPlaces& places) const {
+  return judge(decode(encode(pixels, places)).back());
+}
+
+DetrOutput Detr::detect_by_layers(const Tensor& pixels, const DetrPlaces& places) const {
+  const std::vector<Tensor> states = decode(encode(pixels, places));
+  const Tensor all = ops::concat(states, 0);
+  return judge(all.reshape({config_.decoder_layers, -1, config_.queries, config_.width}));
+}
+
+}  // namespace attend::models

@@ -1,0 +1,159 @@
+#include "attend/models/resnet.h"
+
+#include "attend/base/error.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/ops/activation.h"
+#include "attend/ops/arithmetic.h"
+#include "attend/ops/pooling.h"
+#include "attend/ops/reduce.h"
+
+namespace attend::models {
+
+namespace {
+
+constexpr std::int64_t kReduction = 4;  // of channels inside of a bottleneck
+
+nn::ConvNorm conv_norm(const ResNetConfig& config, std::int64_t in, std::int64_t out, std::int64_t kernel,
+                       std::int64_t stride) {
+  const std::int64_t around = kernel / 2;
+  return {in,
+          out,
+          {.kernel = {kernel, kernel}, .window = {.stride = {stride, stride}, .padding = {around, around}}},
+          {.frozen = config.frozen_norms}};
+}
+
+Activation activation_of(const ResNetConfig& config) { return hugging_face_activation(config.activation, "resnet"); }
+
+std::vector<std::int64_t> sizes_of(const Json& json, const char* key, const std::vector<std::int64_t>& otherwise,
+                                   std::string_view what) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return otherwise;
+  std::vector<std::int64_t> sizes;
+  check(found->is_array() && !found->empty() && static_cast<std::int64_t>(found->size()) <= limits::kMostLayers,
+        "{}: '{}' must be a list of whole numbers, one a stage, not {}", what, key, found->dump());
+  for (const Json& size : *found) {
+    check(size.is_number_integer(), "{}: '{}' must be a list of whole numbers, not {}", what, key, found->dump());
+    sizes.push_back(size.get<std::int64_t>());
+  }
+  return sizes;
+}
+
+}  // namespace
+
+void check_config(const ResNetConfig& config, std::string_view what) {
+  check_limited(what, "num_channels", config.channels, 1, limits::kMostChannels);
+  check_limited(what, "embedding_size", config.width, 1, limits::kWidestModel);
+  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelPicture);
+  check(!config.depths.empty() && config.depths.size() == config.hidden_sizes.size(),
+        "{}: there are {} depths and {} hidden_sizes; every stage has one of each", what, config.depths.size(),
+        config.hidden_sizes.size());
+  check(config.layer_type == "basic" || config.layer_type == "bottleneck",
+        "{}: layer_type must be basic or bottleneck, not '{}'", what, config.layer_type);
+  check(config.stem == "imagenet" || config.stem == "small", "{}: stem must be imagenet or small, not '{}'", what,
+        config.stem);
+  std::int64_t parameters = 0, in = config.width;
+  for (std::size_t i = 0; i < config.depths.size(); ++i) {
+    check_limited(what, "each of depths", config.depths[i], 1, limits::kMostLayers);
+    check_limited(what, "each of hidden_sizes", config.hidden_sizes[i], config.layer_type == "basic" ? 1 : kReduction,
+                  limits::kWidestModel);
+    const std::int64_t out = config.hidden_sizes[i];
+    parameters += in * out + config.depths[i] * out * out * (config.layer_type == "basic" ? 18 : 2);
+    check_size(what, parameters);
+    in = out;
+  }
+  hugging_face_activation(config.activation, what);
+}
+
+ResNetConfig resnet_config(const Json& json, std::string_view what) {
+  check(json.is_object(), "{}: expected a JSON object", what);
+  const auto type = json.find("model_type");
+  check(type != json.end() && *type == "resnet", "{}: 'model_type' must be resnet, not {}", what,
+        type == json.end() ? "missing" : type->dump());
+  ResNetConfig config;
+  read_known_fields(config, json, what);
+  config.depths = sizes_of(json, "depths", config.depths, what);
+  config.hidden_sizes = sizes_of(json, "hidden_sizes", config.hidden_sizes, what);
+  config.architecture = architecture_of(json, what);
+  config.labels = labels_of(json, what);
+  check_config(config, what);
+  return config;
+}
+
+Json resnet_json(const ResNetConfig& config) {
+  const ResNetConfig usual;
+  Json json = {{"model_type", "resnet"}};
+  if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
+  json.update(write_fields(config));
+  if (config.stem == usual.stem) json.erase("stem");
+  if (config.image_size == usual.image_size) json.erase("image_size");
+  json["depths"] = config.depths, json["hidden_sizes"] = config.hidden_sizes;
+  if (!config.labels.empty()) write_labels(json, config.labels);
+  return json;
+}
+
+ResNetBlock::ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, std::int64_t stride)
+    : activation_(activation_of(config)) {
+  if (in != out || stride != 1) shortcut_ = conv_norm(config, in, out, 1, stride);
+  if (config.layer_type == "basic") {
+    layers_.push_back(conv_norm(config, in, out, 3, stride));
+    layers_.push_back(conv_norm(config, out, out, 3, 1));
+    return;
+  }
+  const std::int64_t inside = out / kReduction;
+  const bool first = config.downsample_in_bottleneck;
+  layers_.push_back(conv_norm(config, in, inside, 1, first ? stride : 1));
+  layers_.push_back(conv_norm(config, inside, inside, 3, first ? 1 : stride));
+  layers_.push_back(conv_norm(config, inside, out, 1, 1));
+}
+
+Tensor ResNetBlock::operator()(const Tensor& x) const {
+  Tensor y = x;
+  for (const nn::ConvNorm& layer : layers_) y = layer(y, &layer == &layers_.back() ? Activation::none : activation_);
+  return ops::activation(ops::add(y, shortcut_ ? (*shortcut_)(x, Activation::none) : x), activation_);
+}
+
+ResNet::ResNet(const ResNetConfig& config)
+    : config_((check_config(config, "resnet"), config)),
+      stem_(conv_norm(config, config.channels, config.width, config.small() ? 3 : 7, config.small() ? 1 : 2)),
+      activation_(activation_of(config)) {
+  std::int64_t in = config.width;
+  for (std::size_t i = 0; i < config.depths.size(); ++i) {
+    ResNetStage& stage = stages_.emplace_back();
+    const std::int64_t stride = i > 0 || config.downsample_in_first_stage ? 2 : 1;
+    for (std::int64_t n = 0; n < config.depths[i]; ++n) {
+      stage.blocks.emplace_back(config_, in, config.hidden_sizes[i], n == 0 ? stride : 1);
+      in = config.hidden_sizes[i];
+    }
+  }
+}
+
+// Every step of two, of a window of any kind, leaves half of the places, rounded up.
+Extent2 ResNet::grid_size(Extent2 pixels) const {
+  std::size_t halvings = (config_.small() ? 0 : 2) + stages_.size() - (config_.downsample_in_first_stage ? 0 : 1);
+  for (; halvings > 0; --halvings) pixels = {(pixels.h + 1) / 2, (pixels.w + 1) / 2};
+  return pixels;
+}
+
+Tensor ResNet::grid(const Tensor& pixels, std::vector<Tensor>* hidden) const {
+  check(pixels.rank() == 4 && pixels.dim(3) == config_.channels, "pictures are {}, but the model reads [B, H, W, {}]",
+        pixels.shape(), config_.channels);
+  Tensor x = stem_(pixels, activation_);
+  if (!config_.small()) x = ops::max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
+  if (hidden) hidden->push_back(x);
+  for (const ResNetStage& stage : stages_) {
+    for (const ResNetBlock& block : stage.blocks) x = block(x);
+    if (hidden) hidden->push_back(x);
+  }
+  return x;
+}
+
+Tensor ResNet::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
+  const Tensor x = grid(pixels, hidden);
+  return x.reshape({x.dim(0), -1, x.width()});
+}
+
+Tensor ResNet::features(const Tensor& states) const { return ops::mean(states, 1); }
+
+}  // namespace attend::models

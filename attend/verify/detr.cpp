@@ -1,0 +1,131 @@
+// DETR on the pixel_values and pixel_mask of a folder under verification; what is to be found is in case.json.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/models/detr_loss.h"
+#include "attend/verify/case.h"
+
+namespace attend::tasks {
+
+namespace {
+
+// The pictures' own sizes: pixel_mask [B, H, W] is 1 from the upper left corner on, and 0 where they are padded.
+std::vector<Extent2> sizes_of(const VerifyCase& verified, const Tensor& pixels) {
+  const std::int64_t B = pixels.dim(0), H = pixels.dim(1), W = pixels.dim(2);
+  if (!verified.expected.find("pixel_mask")) return std::vector<Extent2>(static_cast<std::size_t>(B), Extent2{H, W});
+  const StoredTensor& stored = verified.expected["pixel_mask"];
+  check(stored.shape == Shape({B, H, W}) && !is_float(stored.type),
+        "{}: pixel_mask is {}, but pixel_values are of {} pictures of {} x {}", verified.expected.source(),
+        stored.shape, B, H, W);
+  const std::vector<std::int64_t> mask = verified.expected.ints("pixel_mask");
+  const auto shown = [&](std::int64_t b, std::int64_t h, std::int64_t w) {
+    return mask[static_cast<std::size_t>((b * H + h) * W + w)] != 0;
+  };
+  std::vector<Extent2> sizes;
+  for (std::int64_t b = 0; b < B; ++b) {
+    Extent2 size{0, 0};
+    while (size.h < H && shown(b, size.h, 0)) ++size.h;
+    while (size.w < W && shown(b, 0, size.w)) ++size.w;
+    for (std::int64_t at = 0; at < H * W; ++at)
+      check(shown(b, at / W, at % W) == (at / W < size.h && at % W < size.w),
+            "{}: pixel_mask {} is not a rectangle from the upper left corner on", verified.expected.source(), b);
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+std::vector<models::DetrObjects> objects_of(const VerifyCase& verified, std::int64_t pictures) {
+  const std::string what = (verified.folder / "case.json").string();
+  const auto labels = verified.notes.find("labels");
+  check(labels != verified.notes.end() && labels->is_array() && static_cast<std::int64_t>(labels->size()) == pictures,
+        "{}: 'labels' must list the objects of {} pictures", what, pictures);
+  std::vector<models::DetrObjects> all;
+  for (const Json& picture : *labels) {
+    models::DetrObjects objects;
+    const auto classes = picture.find("class_labels"), boxes = picture.find("boxes");
+    check(picture.is_object() && classes != picture.end() && boxes != picture.end() && classes->is_array() &&
+              boxes->is_array() && classes->size() == boxes->size(),
+          "{}: each of 'labels' has class_labels and as many boxes", what);
+    for (const Json& label : *classes) {
+      check(label.is_number_integer(), "{}: class_labels are numbers, not {}", what, label.dump());
+      objects.labels.push_back(label.get<std::int32_t>());
+    }
+    for (const Json& box : *boxes) {
+      check(box.is_array() && box.size() == 4, "{}: a box is four numbers, not {}", what, box.dump());
+      for (const Json& number : box) {
+        check(number.is_number(), "{}: a box is four numbers, not {}", what, box.dump());
+        objects.boxes.push_back(number.get<float>());
+      }
+    }
+    all.push_back(std::move(objects));
+  }
+  return all;
+}
+
+// What one layer of the decoder alone would lose, under names that end in `ending`.
+void put_layer(VerifyCase& verified, const models::DetrConfig& config, const models::DetrOutput& output,
+               std::span<const models::DetrObjects> objects, const std::string& ending) {
+  models::DetrCriterion criterion(verified.backend, config, 1, output.logits.dim(0));
+  criterion.keep(output);
+  criterion.match(objects);
+  const models::DetrLosses losses = criterion.loss(output);
+  verified.put("loss_dict.loss_ce" + ending, losses.classes);
+  verified.put("loss_dict.loss_bbox" + ending, losses.l1);
+  verified.put("loss_dict.loss_giou" + ending, losses.giou);
+  const std::string cardinality = "loss_dict.cardinality_error" + ending;
+  if (verified.wants(cardinality))
+    verified.produced[cardinality] = {{1}, {static_cast<float>(criterion.cardinality_error())}};
+}
+
+}  // namespace
+
+void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described) {
+  models::Detr model(models::detr_config(described.json, described.path));
+  const models::DetrConfig& config = model.config();
+  nn::Parameters parameters(verified.backend, model.parameters(), verified.parameters);
+  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = std::string(described.entry->prefix)});
+  if (!verified.wants_gradients()) model.fold();
+  const Tensor pixels = verified.pictures();
+  const Extent2 padded{pixels.dim(1), pixels.dim(2)};
+  const models::DetrPlaces places = model.places(verified.backend, verified.dtype, padded, sizes_of(verified, pixels));
+  {
+    view::Collector collector;
+    Pass pass(verified.backend, {.probe = &collector});
+    const models::DetrOutput output = model.detect(pass.input(pixels), places);
+    verified.put("logits", output.logits);
+    verified.put("pred_boxes", output.boxes);
+    for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
+      const std::string name = "cross_attention." + std::to_string(i);
+      verified.put_attention(collector, models::Detr::cross_attention_label(i), name);
+      if (const auto found = verified.produced.find(name); found != verified.produced.end())
+        found->second.floats = models::Detr::by_grid(found->second.floats, places);
+    }
+  }
+  if (!verified.wants("loss") && !verified.wants_gradients()) return;
+  const std::vector<models::DetrObjects> objects = objects_of(verified, pixels.dim(0));
+  Pass pass(verified.backend, {.recording = true});
+  pass.begin({});
+  parameters.start_gradients();
+  const models::DetrOutput output = model.detect_by_layers(pass.input(pixels), places);
+  models::DetrCriterion criterion(verified.backend, config, config.decoder_layers, pixels.dim(0));
+  criterion.keep(output);
+  criterion.match(objects);
+  const Tensor loss = criterion.loss(output).total;
+  verified.put("loss", loss);
+  for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
+    const auto layer = [&](const Tensor& all) {
+      const Tensor one = all.slice_first(i, 1);
+      return one.reshape({one.dim(1), one.dim(2), one.dim(3)});
+    };
+    put_layer(verified, config, {layer(output.logits), layer(output.boxes)}, objects,
+              i + 1 < config.decoder_layers ? "_" + std::to_string(i) : "");
+  }
+  if (!verified.wants_gradients()) return;
+  pass.backward(loss);
+  parameters.finish_gradients();
+  verified.put_gradients(parameters);
+}
+
+}  // namespace attend::tasks

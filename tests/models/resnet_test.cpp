@@ -1,0 +1,168 @@
+// ResNet: folded norms change nothing but speed, and neither does saving what was folded; the small stem; configs of
+// all published depths; hostile configs.
+#include "attend/models/resnet.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "attend/base/error.h"
+#include "attend/base/json.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/checkpoint/safetensors.h"
+#include "attend/ops/layout.h"
+#include "attend/ops/reduce.h"
+#include "tests/tensor/tensors.h"
+
+namespace attend::test {
+namespace {
+
+const std::string kFolder = "tests/fixtures/data/resnet";
+
+// The fixture's model with its weights, and its pictures.
+struct Loaded {
+  models::ResNetClassifier model;
+  nn::Parameters parameters;
+  Tensor pixels;
+
+  explicit Loaded(bool trained = false)
+      : model(models::resnet_config(read_json(kFolder + "/config.json"), "config.json")),
+        parameters(cpu(), model, {.trained = trained, .initialized = false}) {
+    load_hugging_face(TensorFiles::open(kFolder), parameters, {.prefix = "resnet"});
+    const Safetensors expected = Safetensors::open(kFolder + "/expected.safetensors");
+    const Tensor stored = make_tensor(cpu(), expected["pixel_values"].shape, DType::f32);
+    expected.load("pixel_values", stored);
+    pixels = ops::permute(stored, {0, 2, 3, 1});
+  }
+  std::vector<float> logits() {
+    Pass pass(cpu());
+    return download(model.logits(pass.input(pixels)));
+  }
+};
+
+void expect_near(const std::vector<float>& got, const std::vector<float>& want, float tolerance = 1e-4f) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << i;
+}
+
+TEST(ResNet, FoldedNormsAreTheSameFunction) {
+  Loaded one;
+  const std::vector<float> want = Safetensors::open(kFolder + "/expected.safetensors").floats("logits");
+  expect_near(one.logits(), want);
+  one.model.fold();
+  const std::vector<float> folded = one.logits();
+  expect_near(folded, want);
+  one.model.fold();
+  EXPECT_EQ(one.logits(), folded);  // a second time changes nothing
+  // What is left of the norms still says the same, to whoever reads the parameters.
+  models::ResNetClassifier other(one.model.body().config());
+  nn::Parameters parameters(cpu(), other, {.trained = false, .initialized = false});
+  for (std::size_t i = 0; i < parameters.entries().size(); ++i)
+    parameters.write(parameters.entries()[i], one.parameters.read(one.parameters.entries()[i]));
+  Pass pass(cpu());
+  expect_near(download(other.logits(pass.input(one.pixels))), want);
+}
+
+// A pass that records goes by the norms' own statistics, unless they are frozen.
+TEST(ResNet, FrozenNormsKeepTheirStatisticsWhileTheModelLearns) {
+  for (const bool frozen : {false, true}) {
+    models::ResNetConfig config = models::resnet_config(read_json(kFolder + "/config.json"), "config.json");
+    config.frozen_norms = frozen;
+    models::ResNet model(config);
+    nn::Parameters parameters(cpu(), model);
+    const std::vector<float> before = download(parameters.buffers());
+    Pass pass(cpu(), {.recording = true});
+    pass.begin({});
+    parameters.start_gradients();
+    const Tensor pixels = make_tensor(cpu(), {2, 40, 33, 3}, DType::f32);
+    cpu().random(pixels, {.kind = RandomFill::normal});
+    const Tensor features = model.features(model.states(pass.input(pixels)));
+    pass.backward(ops::sum(features.reshape({-1}), 0));
+    parameters.finish_gradients();
+    EXPECT_EQ(download(parameters.buffers()) == before, frozen);
+    float largest = 0;
+    for (float value : download(parameters.gradient())) largest = std::max(largest, std::abs(value));
+    EXPECT_GT(largest, 0);
+  }
+}
+
+TEST(ResNet, TheGridIsAsLargeAsItSays) {
+  for (const char* stem : {"imagenet", "small"})
+    for (const bool first : {false, true}) {
+      models::ResNetConfig config;
+      config.layer_type = "basic", config.depths = {1, 2, 1}, config.hidden_sizes = {8, 8, 16}, config.width = 8;
+      config.stem = stem, config.downsample_in_first_stage = first;
+      models::ResNet model(config);
+      nn::Parameters parameters(cpu(), model, {.trained = false});
+      const Tensor pixels = make_tensor(cpu(), {1, 37, 32, 3}, DType::f32);
+      cpu().fill(pixels, 0.5f);
+      Pass pass(cpu());
+      std::vector<Tensor> hidden;
+      const Tensor grid = model.grid(pass.input(pixels), &hidden);
+      const Extent2 size = model.grid_size({37, 32});
+      EXPECT_EQ(grid.shape(), Shape({1, size.h, size.w, 16}));
+      EXPECT_EQ(hidden.size(), 4u);
+      if (config.small() && !first) {
+        EXPECT_EQ(grid.shape(), Shape({1, 10, 8, 16}));
+      }
+    }
+}
+
+// Table 1 of the paper, and the parameters that torchvision counts.
+TEST(ResNet, HasAsManyParametersAsThePublishedOnes) {
+  struct Published {
+    const char* type;
+    std::vector<std::int64_t> depths;
+    std::int64_t parameters;
+  };
+  const Published kAll[] = {{"basic", {2, 2, 2, 2}, 11689512},
+                            {"basic", {3, 4, 6, 3}, 21797672},
+                            {"bottleneck", {3, 4, 6, 3}, 25557032},
+                            {"bottleneck", {3, 4, 23, 3}, 44549160},
+                            {"bottleneck", {3, 8, 36, 3}, 60192808}};
+  for (const Published& one : kAll) {
+    models::ResNetConfig config;
+    config.layer_type = one.type, config.depths = one.depths;
+    if (config.layer_type == "basic") config.hidden_sizes = {64, 128, 256, 512};
+    config.labels.assign(1000, "label");
+    models::ResNetClassifier model(config);
+    std::int64_t count = 0;
+    for (const nn::Parameters::Entry& entry : model.parameters())
+      if (entry.learned()) count += entry.parameter->shape.size();
+    EXPECT_EQ(count, one.parameters);
+  }
+}
+
+TEST(ResNet, ConfigsComeBackAndOnlyASmallStemIsWritten) {
+  models::ResNetConfig config = models::resnet_config(read_json(kFolder + "/config.json"), "config.json");
+  EXPECT_FALSE(models::resnet_json(config).contains("stem"));
+  config.stem = "small", config.image_size = 32;
+  const Json json = models::resnet_json(config);
+  const models::ResNetConfig read = models::resnet_config(json, "again");
+  EXPECT_TRUE(read.small());
+  EXPECT_EQ(read.image_size, 32);
+  EXPECT_EQ(read.depths, config.depths);
+  EXPECT_EQ(read.hidden_sizes, config.hidden_sizes);
+  EXPECT_EQ(models::resnet_json(read), json);
+}
+
+TEST(ResNet, RefusesConfigsThatAreNone) {
+  const Json good = read_json(kFolder + "/config.json");
+  const std::pair<const char*, Json> kBad[] = {{"depths", Json::array({1, 2})},
+                                               {"depths", Json::array({1, 0, 1, 1})},
+                                               {"depths", "1, 2, 1, 1"},
+                                               {"hidden_sizes", Json::array({8, 16, 24, 1 << 30})},
+                                               {"layer_type", "wide"},
+                                               {"stem", "large"},
+                                               {"embedding_size", 0},
+                                               {"hidden_act", "mish"},
+                                               {"model_type", "vit"}};
+  for (const auto& [key, value] : kBad) {
+    Json json = good;
+    json[key] = value;
+    EXPECT_THROW(models::resnet_config(json, "bad.json"), Error) << key << " " << value.dump();
+  }
+}
+
+}  // namespace
+}  // namespace attend::test
