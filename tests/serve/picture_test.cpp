@@ -14,7 +14,9 @@
 #include "attend/checkpoint/safetensors.h"
 #include "attend/image/encode.h"
 #include "attend/inspect/picture.h"
+#include "attend/inspect/picture_json.h"
 #include "attend/inspect/picture_page.h"
+#include "attend/inspect/run_painter.h"
 #include "attend/inspect/weights.h"
 #include "attend/ops/windows.h"
 #include "attend/serve/api.h"
@@ -182,6 +184,22 @@ TEST_P(LookPictures, LikenessOfPositionsIsTheCosineOfTheirVectors) {
   for (std::size_t i = 0; i < 16; ++i) EXPECT_NEAR(likeness[17 * i], 1, 1e-6);
 }
 
+// A run that learns from pictures shows them as the page shows one.
+TEST_P(LookPictures, ARunPaintsItsExamples) {
+  const tasks::PictureInspection seen = inspector_->inspect(prepared_);
+  train::Example example{.written_text = "right", .text = seen.text, .picture = train::Example::Picture{prepared_}};
+  for (const tasks::Candidate& label : seen.labels) example.picture->labels.emplace_back(label.text, label.probability);
+  for (const tasks::PictureAttention& layer : seen.attention)
+    example.attention.push_back({.label = layer.place.label,
+                                 .shape = {1, layer.place.heads, layer.rows, layer.columns},
+                                 .weights = layer.weights});
+  tasks::RunPainter painter(folder_);
+  const Json painted = painter.paint({example})[0], expected = tasks::picture_json(seen);
+  for (const char* part : {"seen", "text", "attention", "rollout"}) EXPECT_EQ(painted.at(part), expected.at(part));
+  EXPECT_EQ(painted.at("target").at("text"), "right");
+  EXPECT_EQ(painted.at("labels")[0].at("text"), seen.labels[0].text);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, LookPictures, testing::Values("vit", "deit"));
 
 class LookPictureApi : public LookPictures {
@@ -190,7 +208,9 @@ class LookPictureApi : public LookPictures {
   HttpResponse post(const char* path, const std::string& body, const char* type = "application/json") {
     return api_.handle({.method = "POST", .path = path, .host = "localhost", .content_type = type, .body = body});
   }
-  HttpResponse get(const char* path) { return api_.handle({.method = "GET", .path = path, .host = "localhost"}); }
+  HttpResponse get(const char* path) {
+    return api_.handle({.method = "GET", .path = path, .host = "localhost", .content_type = {}, .body = {}});
+  }
   static Json json(const HttpResponse& response) { return parse_json(response.body, "answer"); }
 
   PictureApi pictures_;
@@ -260,7 +280,7 @@ TEST_P(LookPictureApi, RefusesWhatIsNoPictureAndWhatMakesNoSense) {
   refused(post("/api/trace", R"({"picture": "cat", "token": 400})"), 400, "token 400");
 }
 
-TEST_P(LookPictureApi, TheLastFewArekept) {
+TEST_P(LookPictureApi, TheLastFewAreKept) {
   const Json first = json(post("/api/picture", image::encode_png(stripes(40, 40)), "image/png")).at("picture");
   for (int i = 0; i < 16; ++i) post("/api/picture", image::encode_png(stripes(41 + i, 40)), "image/png");
   const HttpResponse gone = post("/api/inspect", Json{{"picture", first}}.dump());

@@ -4,6 +4,9 @@
 import base64
 import json
 import pathlib
+import random
+import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -30,6 +33,10 @@ def png(width, height, colour):
 def shares(text):
     data = base64.b64decode(text)
     return [units / 65535 for units in struct.unpack(f"<{len(data) // 2}H", data)]
+
+
+def packed(values):
+    return base64.b64encode(struct.pack(f"<{len(values)}H", *[round(65535 * value) for value in values])).decode()
 
 
 def near(a, b):
@@ -143,6 +150,57 @@ def test_files(browser, attend, model, folder):
         check(browser.js("document.querySelector('#view').textContent.length") > 20, f"it shows {view}")
 
 
+def test_other_models(browser, folder):
+    """Swin's windows and a model without attention, as exported files with other numbers in them."""
+    page = (folder / "page.html").read_text()
+    found = re.search(r'id="data">(.*?)</script>', page, re.S)
+    data, source = json.loads(found[1]), random.Random(4)
+    data["model"] |= {"positions": "", "unwalked": "windows", "attention": []}
+    data["result"]["rollout"] = {"missing": "Here they see windows."}
+    data["layers"], data["result"]["attention"] = [], []
+    plain = folder / "plain.html"
+    plain.write_text(page[:found.start(1)] + json.dumps(data) + page[found.end(1):])
+    browser.open(plain.as_uri())
+    check("no attention" in text_of(browser, "looked"), "a model without attention says so")
+    for layer, shift in ((0, 0), (1, 3)):
+        place = {"stack": "encoder", "kind": "self", "layer": layer, "heads": 2, "tokens": 0, "queries": [14, 14], "keys": [14, 14],
+                 "window": 7, "shift": shift}
+        data["model"]["attention"].append(place)
+        data["result"]["attention"].append(place | {"heat": packed([1 / 49] * 392)})
+        weights = [source.uniform(0.001, 0.04) for _ in range(4 * 2 * 49 * 49)]
+        data["layers"].append(place | {"rows": 49, "columns": 49, "windows": 4, "weights": packed(weights)})
+    plain.write_text(page[:found.start(1)] + json.dumps(data) + page[found.end(1):])
+    browser.open(plain.as_uri() + "#view=rollout")
+    check("see windows" in text_of(browser, "rollout"), "rollout says why it is left out")
+    browser.open(plain.as_uri() + "#view=windows&layer=1")
+    check(browser.js("document.querySelectorAll('.seen').length") == 2, "windows stand beside those that are shifted")
+    # Row 5, column 5 of the shifted layer: the window of rows and columns 4 to 10.
+    browser.js("""(() => { const canvas = document.querySelector('canvas[aria-label="windows of layer 2"]'), edge = canvas.getBoundingClientRect();
+      canvas.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: edge.left + 4.5 / 14 * edge.width, clientY: edge.top + 4.5 / 14 * edge.height})); })()""")
+    seen = [i for i, weight in enumerate(shown_heat(browser, "windows of layer 2")) if weight > 0]
+    check(seen == [14 * y + x for y in range(3, 10) for x in range(3, 10)], "a place sees its own window")
+
+
+def test_run(browser, attend, model, address, folder):
+    run = shutil.copytree(model, folder / "run")
+    (run / "log.jsonl").write_text("".join(json.dumps({"step": step, "loss": 2 / step, "seconds": step}) + "\n" for step in (1, 2, 4)))
+    examples = [ask(address, "api/inspect", {"picture": name}) | {"source": {"pieces": []}, "target": {"pieces": [], "text": name}}
+                for name in ("cat", "boat")]
+    (run / "look.jsonl").write_text("".join(json.dumps({"step": step, "seconds": step, "examples": order}) + "\n"
+                                            for step, order in ((0, examples[::-1]), (4, examples))))
+    with look(attend, "--run", run) as there:
+        browser.open(there)
+        browser.until("document.getElementById('at')?.textContent === 'step 4'")
+        check(text_of(browser, "sample") == examples[0]["text"], "a run shows its pictures")
+        heat = shares(examples[0]["attention"][3]["heat"])
+        check(near(shown_heat(browser), [sum(heat[k::196]) / 4 for k in range(196)]), "by the light of the last layer")
+        browser.js("const s = document.querySelector('input[type=range]'); s.value = 0; s.dispatchEvent(new Event('input'))")
+        browser.until("document.getElementById('at').textContent === 'step 0'")
+        check(text_of(browser, "sample") == examples[1]["text"], "at every stop of the slider")
+        browser.open(f"{there}#view=picture")
+        check(text_of(browser, "translation") == examples[0]["text"], "beside its model")
+
+
 def main():
     attend, chromium = sys.argv[1], find_chromium()
     if not chromium:
@@ -157,6 +215,8 @@ def main():
             test_input(browser, address, folder)
             test_sizes(browser, address)
             test_files(browser, attend, model, folder)
+            test_other_models(browser, folder)
+            test_run(browser, attend, model, address, folder)
             check(not browser.problems, f"no script failed {browser.problems}")
     return 0
 
