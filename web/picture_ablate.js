@@ -24,7 +24,7 @@ export async function pictureAblateView(plain) {
     return h("div", { class: "plain-picture" }, seen);
   };
   const looked = telling(plain) ? h("div", { class: "card" }, h("h3", {}, `where it looked${plain.rollout.missing ? " (last layer)" : " (rollout)"}: as it is` + (any ? ", then changed" : "")),
-    h("div", { class: "pair" }, lit(plain, before, "as it is"), any ? lit(result, pixels, "changed") : null)) : null;
+    h("div", { class: "sides" }, lit(plain, before, "as it is"), any ? lit(result, pixels, "changed") : null)) : null;
   return h("div", { class: "columns" },
     h("div", { class: "card" }, h("h3", {}, "patches (a click hides one)"), box,
       h("p", { class: "note", style: "margin-top:8px" }, "A hidden patch is painted over, in the colour that is zero to the model; it stays in the attention."),

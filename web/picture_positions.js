@@ -15,7 +15,8 @@ function tiles(table, cosines, onpoint) {
       pen.fillRect(left + b % columns, top + Math.floor(b / columns), 1, 1);
     }
   }
-  const box = h("div", { class: "seen" }, canvas);
+  // Whole pixels for each cell, so that all gaps are alike.
+  const box = h("div", { class: "seen", style: `max-width:${Math.max(1, Math.floor(448 / width)) * width}px` }, canvas);
   box.addEventListener("mousemove", event => {
     const edge = box.getBoundingClientRect(), x = Math.floor((event.clientX - edge.left) / edge.width * columns), y = Math.floor((event.clientY - edge.top) / edge.height * rows);
     if (x >= 0 && x < columns && y >= 0 && y < rows) onpoint(y * columns + x);
