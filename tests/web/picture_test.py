@@ -15,7 +15,7 @@ import urllib.request
 import zlib
 
 from browser import Browser, find_chromium, look
-from look_test import ask, check, click, link, text_of
+from look_test import ask, check, check_sizes, click, link, text_of
 from model_folders import make_vit
 
 VIEWS = ("picture", "rollout", "steps", "positions", "ablate")
@@ -122,19 +122,6 @@ def test_input(browser, address, folder):
     check(True, "what is no picture is refused in words")
 
 
-def test_sizes(browser, address):
-    for width in (390, 1280):
-        for dark in (False, True):
-            browser.size(width, 900, dark)
-            for view in VIEWS:
-                browser.open(f"{address}#view={view}")
-                wider = browser.js("document.documentElement.scrollWidth - innerWidth")
-                if wider > 0:
-                    raise AssertionError(f"{view} is {wider} pixels wider than {width}")
-    print("ok: every view fits 390 and 1280 pixels, light and dark")
-    browser.size(1280, 900)
-
-
 def test_files(browser, attend, model, folder):
     picture, page = folder / "green.png", folder / "page.html"
     picture.write_bytes(png(60, 40, (20, 160, 60)))
@@ -213,7 +200,7 @@ def main():
             test_heads(browser, address)
             test_other_views(browser, address)
             test_input(browser, address, folder)
-            test_sizes(browser, address)
+            check_sizes(browser, address, VIEWS)
             test_files(browser, attend, model, folder)
             test_other_models(browser, folder)
             test_run(browser, attend, model, address, folder)
