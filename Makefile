@@ -39,7 +39,7 @@ clang:
 lint:
 	@JOBS=$(JOBS) tools/check-tidy --all
 
-# For longer than the few seconds a door that `make test` has: make fuzz SECONDS=3600 DOORS="config tokenizer"
+# For longer than the few seconds per door that `make test` has: make fuzz SECONDS=3600 DOORS="config tokenizer"
 fuzz:
 	@JOBS=$(JOBS) tools/fuzz $(SECONDS) $(DOORS)
 

@@ -2,13 +2,12 @@
 //   bert_encoding --write DIR                 random weights of BERT-base (110 M), as a model's folder
 //   bert_encoding --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1] [--length 128]
 //                 [--reps 10] [--states FILE]
-// Prints a JSON object: seconds a repetition, how long loading took, megabytes of weights and the largest memory of the
-// process. --states: those of the last layer, f32 [batch, length, 768], and the ids.
+// Prints a JSON object: seconds per repetition, how long loading took, megabytes of weights and the largest memory of
+// the process. --states: those of the last layer, f32 [batch, length, 768], and the ids.
 #include <fmt/core.h>
 
 #include <filesystem>
 
-#include "attend/backends.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/random.h"
@@ -17,24 +16,17 @@
 #include "attend/models/bert_heads.h"
 #include "bench/support/bench_main.h"
 #include "bench/support/measure.h"
+#include "bench/support/model_options.h"
 
 namespace {
 
 using namespace attend;
 
-struct Options {
-  std::string write, model, device = "cpu", dtype = "f32", weights = "stored", states;
+struct Options : ModelOptions {
+  std::string states;
   std::int64_t batch = 1, length = 128;
-  int threads = 2, reps = 10;
+  int reps = 10;
 };
-
-void write_model(const Options& options) {
-  const auto backend = open_backend("cpu", {.threads = options.threads});
-  models::MaskedLanguageModel model(models::BertConfig{});
-  const nn::Parameters parameters(*backend, model, {.seed = 1, .trained = false});
-  std::filesystem::create_directories(options.write);
-  save_hugging_face(options.write, parameters, model.config());
-}
 
 void save_states(const std::string& file, const Tensor& states, const Tensor& ids,
                  std::span<const std::int64_t> words) {
@@ -46,15 +38,12 @@ void save_states(const std::string& file, const Tensor& states, const Tensor& id
 }
 
 void run(const Options& options) {
-  const auto backend =
-      open_backend(options.device, {.threads = options.threads, .fast_products = options.dtype == "bf16x3"});
+  const auto backend = options.open();
   const std::filesystem::path folder(options.model);
   const auto started = BenchClock::now();
   models::MaskedLanguageModel model(
       models::bert_config(read_json(folder / "config.json"), (folder / "config.json").string()));
-  const nn::ModelFormat format(options.dtype == "bf16" ? DType::bf16 : DType::f32,
-                               nn::weight_form_named(options.weights));
-  nn::Parameters parameters(*backend, model, run_options(folder, format));
+  nn::Parameters parameters(*backend, model, run_options(folder, options.format()));
   load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = "bert"});
   Json report = {{"load", seconds_since(started)}, {"seconds", Json::array()}};
 
@@ -84,15 +73,13 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("BERT over a batch of texts, timed.");
-  app.add_option("--write", options.write, "make this folder with random weights instead");
-  app.add_option("--model", options.model, "a model's folder");
-  app.add_option("--device", options.device, "cpu, cuda or cuda:N");
-  app.add_option("--dtype", options.dtype, "what is computed in, f32, bf16 or bf16x3");
-  app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
-  app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
+  options.add_to(app);
   app.add_option("--batch", options.batch, "texts at once");
   app.add_option("--length", options.length, "tokens of each");
   app.add_option("--reps", options.reps, "timed repetitions");
   app.add_option("--states", options.states, "where the states go, a safetensors file");
-  return bench_main(app, argc, argv, [&] { options.write.empty() ? run(options) : write_model(options); });
+  return bench_main(app, argc, argv, [&] {
+    if (options.write.empty()) return run(options);
+    write_random_model<models::MaskedLanguageModel>(options, models::BertConfig{});
+  });
 }

@@ -1,9 +1,9 @@
 // What this machine's cores can do at best with weights of one form: the roofs that bench/side_by_side.py measures
 // programs by, in the same run.
 //   cpu_roof --weights int8 --megabytes 128 [--threads 2]
-// Prints a JSON object. operations: 2 m n k a second of our best product with 1,024 rows or more; f32 is plain f32, as
-// everyone computes it. bytes: read a second when so many megabytes are only read, over and over, as decoding reads its
-// weights; if they fit into a cache, they come from there for decoding, too.
+// Prints a JSON object. operations: 2 m n k per second of our best product with 1,024 rows or more; f32 is plain f32,
+// as everyone computes it. bytes: read per second when so many megabytes are only read, over and over, as decoding
+// reads its weights; if they fit into a cache, they come from there for decoding, too.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
     bench/cpu_training.py build/bench [--threads 2] [--rounds 3] [--only gpt2 base] [--dtypes f32 bf16x3 bf16]
 
 gpt2: GPT-2 124M, 4 x 64 tokens, AdamW; both start from the same weights, and the losses of the first step are compared. base:
-Transformer base, 16 x (32 + 32) tokens, 32,000 words, dropout, label smoothing, Adam; tokens a second are the target's.
+Transformer base, 16 x (32 + 32) tokens, 32,000 words, dropout, label smoothing, Adam; tokens per second are the target's.
 Gradients are clipped at 1. bf16x3 is f32 by three bf16 products; in bf16 the weights that are updated stay f32. Printed are
 medians, half the spread over the rounds, and how many times faster ours is than torch.
 """

@@ -3,7 +3,7 @@
 //   gpt2_generation --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1] [--prompt 512]
 //                   [--tokens 128] [--reps 3] [--search] [--logits FILE]
 // --write makes a folder with random weights of GPT-2's smallest size (124 M).
-// Prints a JSON object: seconds a repetition for the prompt and for the tokens after it (with --search: for a whole
+// Prints a JSON object: seconds per repetition for the prompt and for the tokens after it (with --search: for a whole
 // greedy search, as `attend generate` does it), the prompts, the tokens of the first, how long loading took, megabytes
 // of weights and the largest memory of the process. --logits: what the first prompt leads to, f32 [V].
 #include <fmt/core.h>
@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
@@ -23,26 +22,19 @@
 #include "attend/nn/causal_decoder.h"
 #include "bench/support/bench_main.h"
 #include "bench/support/measure.h"
+#include "bench/support/model_options.h"
 
 namespace {
 
 using namespace attend;
 
-struct Options {
-  std::string write, model, device = "cpu", dtype = "f32", weights = "stored", logits;
+struct Options : ModelOptions {
+  std::string logits;
   std::int64_t batch = 1, prompt = 512, tokens = 128;
-  int threads = 2, reps = 3;
+  int reps = 3;
   float deviation = 0.02f;
   bool search = false;
 };
-
-void write_model(const Options& options) {
-  const auto backend = open_backend("cpu", {.threads = options.threads});
-  models::GPT2LanguageModel model(models::GPT2Config{.init_deviation = options.deviation});
-  const nn::Parameters parameters(*backend, model, {.seed = 1, .trained = false});
-  std::filesystem::create_directories(options.write);
-  save_hugging_face(options.write, parameters, model.config());
-}
 
 void save_logits(const std::string& file, std::span<const float> logits) {
   SafetensorsWriter writer;
@@ -80,15 +72,12 @@ void run_search(const Options& options, nn::CausalDecoder& decoder, Json& report
 }
 
 void run(const Options& options) {
-  const auto backend =
-      open_backend(options.device, {.threads = options.threads, .fast_products = options.dtype == "bf16x3"});
+  const auto backend = options.open();
   const std::filesystem::path folder(options.model);
   const auto started = BenchClock::now();
   models::GPT2LanguageModel model(
       models::gpt2_config(read_json(folder / "config.json"), (folder / "config.json").string()));
-  const nn::ModelFormat format(options.dtype == "bf16" ? DType::bf16 : DType::f32,
-                               nn::weight_form_named(options.weights));
-  nn::Parameters parameters(*backend, model, run_options(folder, format));
+  nn::Parameters parameters(*backend, model, run_options(folder, options.format()));
   load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   Json report = {{"load", seconds_since(started)}, {"prefill", Json::array()}, {"decode", Json::array()}};
   report["search"] = Json::array();
@@ -123,18 +112,16 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("GPT-2 on a prompt and token by token, timed.");
-  app.add_option("--write", options.write, "make this folder with random weights instead");
+  options.add_to(app);
   app.add_option("--deviation", options.deviation, "of those weights");
-  app.add_option("--model", options.model, "a model's folder");
-  app.add_option("--device", options.device, "cpu, cuda or cuda:N");
-  app.add_option("--dtype", options.dtype, "what is computed in, f32, bf16 or bf16x3");
-  app.add_option("--weights", options.weights, "f32, bf16, int8, plain or stored");
-  app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
   app.add_option("--batch", options.batch, "prompts at once");
   app.add_option("--prompt", options.prompt, "tokens of each prompt");
   app.add_option("--tokens", options.tokens, "tokens after it");
   app.add_option("--reps", options.reps, "timed repetitions");
   app.add_flag("--search", options.search, "time a greedy search as a whole");
   app.add_option("--logits", options.logits, "where the logits after the first prompt go, a safetensors file");
-  return bench_main(app, argc, argv, [&] { options.write.empty() ? run(options) : write_model(options); });
+  return bench_main(app, argc, argv, [&] {
+    if (options.write.empty()) return run(options);
+    write_random_model<models::GPT2LanguageModel>(options, models::GPT2Config{.init_deviation = options.deviation});
+  });
 }

@@ -1,12 +1,15 @@
 // From a JPEG in memory to what a model sees, on one core; bench/pictures.py runs it beside Pillow and torchvision.
 //   pictures PHOTO.jpg SMALL.png [--reps 20] [--dump FILE]
-// Prints a JSON object: under each name the processor's seconds for one picture, a number a repetition.
+// Prints a JSON object: under each name the processor's seconds for one picture, a number per repetition.
 //   decode      the photo's pixels
 //   resize      decoded photo to 224 x 224, bilinear, normalised into planes of floats
 //   evaluate    all of it: decode, shortest edge 256, the middle 224 x 224, normalise
 //   train       decode, a random part resized to 224 x 224, flip, normalise
 //   small       a small picture's pixels shifted, flipped and normalised
 //   augment     the same with RandAugment in between
+//   full        all that training on photos does: decode, a random part resized to 224 x 224, flip, RandAugment, floats
+//               with the channels side by side, erasing (data::PictureMaker)
+//   full_small  the same of a small picture's file: decode, shift, flip, RandAugment, floats, erasing
 // --dump writes the floats of "resize".
 #include <fmt/format.h>
 
@@ -14,6 +17,7 @@
 
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/data/picture_augmentation.h"
 #include "attend/image/augment.h"
 #include "attend/image/crop.h"
 #include "attend/image/decode.h"
@@ -85,6 +89,20 @@ void run(const Options& options) {
     const Image moved = image::random_flip(image::random_shift(small, 4, draws), draws);
     normalise(image::rand_augment(moved, {}, draws), values);
   });
+  const std::string small_file = read_file(options.small);
+  const auto train_on = [&](const std::string& bytes, const data::PictureOptions& how, int times) {
+    const data::PictureMaker maker(how);
+    values.resize(maker.values());
+    return timed(options.reps, times, [&, maker](std::uint32_t i) {
+      image::Draws draws(1, i);
+      maker(image::decode(std::as_bytes(std::span(bytes)), "bench"), draws, values);
+    });
+  };
+  data::PictureOptions how;
+  how.rand_augment_operations = 2, how.erasing = 0.25;
+  seconds["full"] = train_on(file, how, 10);
+  how.image_size = 32, how.crop = "shift";
+  seconds["full_small"] = train_on(small_file, how, 200);
   Json json = Json::object();
   for (const auto& [name, list] : seconds) json[name] = list;
   fmt::print("{}\n", json.dump());

@@ -41,7 +41,7 @@ class WithNumpy:
 
     def __init__(self, photo, small):
         self.data, self.small = photo.read_bytes(), Image.open(small).convert("RGB")
-        self.photo = self.decode()
+        self.photo, self.small_data = self.decode(), small.read_bytes()
 
     def decode(self):
         return Image.open(io.BytesIO(self.data)).convert("RGB")
@@ -77,23 +77,44 @@ class WithNumpy:
         image = image.crop(self.part(*image.size)).resize((224, 224), Image.BILINEAR)
         return self.normalise(self.flip(image))
 
-    def moved(self):
-        padded = ImageOps.expand(self.small, 4)
+    def moved(self, image):
+        padded = ImageOps.expand(image, 4)
         left, top = random.randint(0, 8), random.randint(0, 8)
         return self.flip(padded.crop((left, top, left + 32, top + 32)))
 
     def small_one(self):
-        return self.normalise(self.moved())
+        return self.normalise(self.moved(self.small))
 
     def augment(self):
-        image = self.moved()
+        image = self.moved(self.small)
         for _ in range(2):
             image = random.choice(OPERATIONS)(image)
         return self.normalise(image)
 
+    def erased(self, values):
+        if random.random() < 0.25:
+            height, width = values.shape[1:]
+            h, w = (max(1, round(side * random.uniform(0.15, 0.57))) for side in (height, width))
+            top, left = random.randint(0, height - h), random.randint(0, width - w)
+            values[:, top:top + h, left:left + w] = 0
+        return values
+
+    def augmented(self, image):
+        for _ in range(2):
+            image = random.choice(OPERATIONS)(image)
+        return self.erased(self.normalise(image))
+
+    def full(self):
+        image = self.decode()
+        return self.augmented(self.flip(image.crop(self.part(*image.size)).resize((224, 224), Image.BILINEAR)))
+
+    def full_small(self):
+        return self.augmented(self.moved(Image.open(io.BytesIO(self.small_data)).convert("RGB")))
+
     def run(self, reps):
         works = {"decode": (self.decode, 10), "resize": (self.resize, 10), "evaluate": (self.evaluate, 10),
-                 "train": (self.train, 10), "small": (self.small_one, 200), "augment": (self.augment, 200)}
+                 "train": (self.train, 10), "small": (self.small_one, 200), "augment": (self.augment, 200),
+                 "full": (self.full, 10), "full_small": (self.full_small, 100)}
         return {name: timed(work, reps, times) for name, (work, times) in works.items()}
 
 
@@ -119,11 +140,14 @@ def with_torchvision(photo, small):
 
     torch.set_num_threads(1)
     last = [T.ToTensor(), T.Normalize(MEAN.tolist(), STD.tolist())]
+    augmented = [T.RandAugment(), *last, T.RandomErasing(0.25)]
     shift = [T.RandomCrop(32, padding=4), T.RandomHorizontalFlip()]
     pipelines = {"resize": T.Compose([T.Resize((224, 224)), *last]),
                  "evaluate": T.Compose([T.Resize(256), T.CenterCrop(224), *last]),
                  "train": T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), *last]),
-                 "small": T.Compose([*shift, *last]), "augment": T.Compose([*shift, T.RandAugment(), *last])}
+                 "small": T.Compose([*shift, *last]), "augment": T.Compose([*shift, T.RandAugment(), *last]),
+                 "full": T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), *augmented]),
+                 "full_small": T.Compose([*shift, *augmented])}
 
     class WithTorchvision(WithNumpy):
         name = f"torchvision {torchvision.__version__}"
@@ -142,6 +166,12 @@ def with_torchvision(photo, small):
 
         def augment(self):
             return pipelines["augment"](self.small)
+
+        def full(self):
+            return pipelines["full"](self.decode())
+
+        def full_small(self):
+            return pipelines["full_small"](Image.open(io.BytesIO(self.small_data)).convert("RGB"))
 
     return WithTorchvision(photo, small)
 
@@ -182,13 +212,15 @@ def main():
             for runner in runners:
                 results[runner.name].append(runner.run(5))
     print(f"milliseconds of one core for a picture, medians of {options.rounds} rounds; in brackets: times ours")
-    names = ["decode", "resize", "evaluate", "train", "small", "augment"]
+    names = ["decode", "resize", "evaluate", "train", "small", "augment", "full", "full_small"]
     print(f"{'':26}" + "".join(f"{name:>18}" for name in names))
     middle = {who: {name: statistics.median(statistics.median(round_[name]) for round_ in rounds) for name in names}
               for who, rounds in results.items()}
     for who, times in middle.items():
         cells = (f"{1e3 * times[name]:9.4f} ({times[name] / middle['attend'][name]:5.2f})" for name in names)
         print(f"{who:26}" + "".join(f"{cell:>18}" for cell in cells))
+    print("pictures a second and core: " + "; ".join(
+        f"{who} {1 / times['full']:.0f} of 500 x 375 to 224, {1 / times['full_small']:.0f} of 32 x 32" for who, times in middle.items()))
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def peers_in(form):
 
 
 class Cpu:
-    """The cores: operations and bytes of weights a second at best, in one form of weights."""
+    """The cores: operations and bytes of weights per second at best, in one form of weights."""
     unit = "the largest resident memory"
 
     def __init__(self, options, weights):

@@ -5,7 +5,7 @@
 
 torch: eager, bf16 autocast, every batch resident on the GPU, the model and schedule of the recipe (pre-norm, 3 + 3
 layers, width 256, FFN 1024, 4 heads, dropout, tied embeddings, AdamW, label smoothing 0.1), with the tokenizer that `attend train` learned. Both clocks start when training starts, and both validate on the same pairs
-(nats a token, no smoothing) at the same steps.
+(nats per token, no smoothing) at the same steps.
 """
 import argparse
 import json

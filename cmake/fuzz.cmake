@@ -78,18 +78,18 @@ attend_door(config LINKS fuzz_upper attend_backends
                     attend/catalogue/catalogue.cpp attend/catalogue/marian.cpp:value_of|flag_of|marian_config)
 attend_door(tokenizer LINKS attend_text
             READERS attend/text/steps/added_tokens.cpp attend/text/steps/bert_normalizer.cpp attend/text/models/bpe.cpp
-                    attend/text/steps/decoder.cpp attend/text/files/json_view.h attend/text/steps/length_limits.cpp attend/text/models/model.cpp
+                    attend/text/steps/decoder.cpp attend/text/json_view.h attend/text/steps/length_limits.cpp attend/text/models/model.cpp
                     attend/text/steps/normalizer.cpp attend/text/steps/pattern.cpp attend/text/steps/pattern_compiler.cpp
                     attend/text/steps/post_processor.cpp attend/text/steps/pre_tokenizer.cpp attend/text/steps/precompiled_normalizer.cpp
                     attend/text/steps/split_text.cpp attend/text/steps.cpp attend/text/text_budget.cpp
                     attend/text/tokenizer.cpp attend/text/models/unigram.cpp:JsonView|find_best|tokenize
-                    attend/text/steps/unknown_pieces.cpp attend/text/models/vocabulary.cpp attend/text/models/word_piece.cpp)
+                    attend/text/models/unknown_pieces.cpp attend/text/vocabulary.cpp attend/text/models/word_piece.cpp)
 attend_door(sentencepiece LINKS attend_text
             READERS attend/text/models/sentencepiece_bpe.cpp attend/text/steps/sentencepiece_decoder.cpp
                     attend/text/files/sentencepiece_file.cpp attend/text/steps/sentencepiece_normalizer.cpp attend/text/steps/charsmap.cpp
                     attend/text/models/unigram.cpp:SentencePieceFile)
 attend_door(vocabulary LINKS attend_text
-            READERS attend/text/files/vocabulary_files.cpp attend/text/files/tokenizer_load.cpp attend/text/files/marian.cpp)
+            READERS attend/text/files/vocabulary_files.cpp attend/text/tokenizer_load.cpp attend/text/models/marian.cpp)
 attend_door(labelled LINKS attend_data
             READERS attend/data/conll.cpp attend/data/labelled_text.cpp attend/data/squad.cpp attend/data/table.cpp)
 attend_door(parallel_text LINKS attend_data

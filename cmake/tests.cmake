@@ -1,4 +1,4 @@
-# One gtest binary a folder of tests/ (tests/ops -> build/tests/ops_test), run in the source folder: as one ctest entry,
+# One gtest binary per folder of tests/ (tests/ops -> build/tests/ops_test), run in the source folder: as one ctest entry,
 # since a process that opens a GPU pays for it once, or where that is long as several that share the tests out.
 # The label "threaded" marks what also runs under TSan; the target threaded_tests builds just that.
 if(CMAKE_CROSSCOMPILING)
@@ -25,7 +25,7 @@ set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:atten
 
 # So many entries that none should take more than two minutes on two cores under ASan, and the limit is ten times that for a
 # busy machine. Chosen from the processor time of the Release build (training 19 s, ops 13 s, text 6 s, models 4 s, cpu 3 s).
-set(shards_training 8)
+set(shards_training 10)
 set(shards_models 4)
 set(shards_ops 4)
 set(shards_text 3)

@@ -22,6 +22,7 @@ const Door kDoor = {
       "width": [0, 8, 64, 65], "layers": [0, 1], "heads": [1, 3], "hidden": [0, 64], "block": [0, 1, 256], "dropout": [0, 1, -1],
       "tokens": [0, 4096], "label_smoothing": [0.1, 1], "r_drop": [-1, 5], "regression": [true, false], "label_names": [["a"], []],
       "encoder_layers": [1], "decoder_layers": [1], "mask": [0.15, 0, 1], "source": ["x"], "target": ["x"], "train": ["x"], "valid": ["x"],
+      "layer_decay": [0.8, 0, 1, 2], "parameter_groups": [[{"match": "*.bias", "learning_rate": 0.5, "weight_decay": 0, "frozen": true}], []],
       "header": [true], "threads": [-1, 0, 1000000], "cell": ["gru", "lstm", "x"], "positions": ["learned", "x"]})"};
 
 namespace {

@@ -1,5 +1,5 @@
 // A struct of settings lists its members once, in visit(), and is then read from JSON, written to JSON, and offered as
-// flags (attend/cli/field_flags.h) from that one list:
+// flags (attend/cli/field_flags.h) from that one list. A member may be a list of such structs, which are no flags:
 //
 //   struct Config {
 //     std::int64_t width = 512;
@@ -31,6 +31,11 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 namespace fields {
 
 template <class T>
+concept ListOfSettings = requires(T list) {
+  list.front().visit([](auto&&...) {});
+};
+
+template <class T>
 constexpr const char* kind_of() {
   if constexpr (std::is_same_v<T, bool>)
     return "true or false";
@@ -40,6 +45,10 @@ constexpr const char* kind_of() {
     return "a number";
   else if constexpr (std::is_same_v<T, std::string>)
     return "a string";
+  else if constexpr (std::is_same_v<T, Json>)
+    return "an object";
+  else if constexpr (ListOfSettings<T>)
+    return "a list of JSON objects";
   else
     return "a string or a list of strings";
 }
@@ -56,6 +65,10 @@ bool fits(const Json& json) {
     return json.is_number() && std::abs(json.get<double>()) <= static_cast<double>(std::numeric_limits<T>::max());
   else if constexpr (std::is_same_v<T, std::string>)
     return json.is_string();
+  else if constexpr (std::is_same_v<T, Json>)
+    return json.is_object();
+  else if constexpr (ListOfSettings<T>)
+    return json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& item) { return item.is_object(); });
   else
     return json.is_string() || (json.is_array() && std::all_of(json.begin(), json.end(),
                                                                [](const Json& item) { return item.is_string(); }));
@@ -76,7 +89,17 @@ void read_fields(Settings& settings, const Json& json, std::string_view what) {
     if constexpr (std::is_same_v<T, std::vector<std::string>>) {
       if (found->is_string()) return static_cast<void>(member = {found->template get<std::string>()});
     }
-    member = found->template get<T>();
+    if constexpr (std::is_same_v<T, Json>) {
+      member = *found;
+    } else if constexpr (fields::ListOfSettings<T>) {
+      member.clear();
+      for (const Json& item : *found) {
+        member.emplace_back();
+        read_fields(member.back(), item, fmt::format("{}: {}[{}]", what, name, member.size() - 1));
+      }
+    } else {
+      member = found->template get<T>();
+    }
   });
   for (const auto& item : json.items()) {
     if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
@@ -92,7 +115,11 @@ Json write_fields(Settings settings) {
     // The shortest decimal that reads back as the same float: 0.1, not 0.10000000149.
     if constexpr (std::is_same_v<T, float>)
       json[std::string(name)] = std::stod(fmt::format("{}", member));
-    else
+    else if constexpr (fields::ListOfSettings<T>) {
+      Json list = Json::array();
+      for (const auto& item : member) list.push_back(write_fields(item));
+      json[std::string(name)] = std::move(list);
+    } else
       json[std::string(name)] = member;
   });
   return json;

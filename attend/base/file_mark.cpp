@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/hashing.h"
@@ -61,13 +63,34 @@ std::uint64_t hash_of_file(const std::filesystem::path& path) {
   return hash.value();
 }
 
+namespace {
+
+FileMark mark_of_folder(const std::filesystem::path& folder) {
+  std::vector<std::string> lines;
+  FileMark mark;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    mark.size += entry.file_size();
+    lines.push_back(entry.path().lexically_relative(folder).string() + '\n' + std::to_string(entry.file_size()) + '\n');
+  }
+  std::ranges::sort(lines);
+  ByteHash hash;
+  for (const std::string& line : lines) hash.add(line);
+  mark.hash = hash.value();
+  return mark;
+}
+
+}  // namespace
+
 FileMark whole_mark_of(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) return mark_of_folder(path);
   FileMark mark = mark_of(path);
   mark.hash = hash_of_file(path);
   return mark;
 }
 
 bool is_same_file(const FileMark& marked, const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) return mark_of_folder(path) == marked;
   const FileMark now = mark_of(path);
   return now.size == marked.size && (now.time == marked.time || hash_of_file(path) == marked.hash);
 }

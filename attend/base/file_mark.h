@@ -35,7 +35,7 @@ struct FileMark {
 // Without the hash, which takes reading all of it. Throws Error when there is no such file.
 FileMark mark_of(const std::filesystem::path& path);
 std::uint64_t hash_of_file(const std::filesystem::path& path);
-// With it.
+// With it. Of a folder: of the names and sizes of all files in it, which takes no reading.
 FileMark whole_mark_of(const std::filesystem::path& path);
 // Whether the file is the one that was marked: of the same size, and of the same time or the same bytes.
 bool is_same_file(const FileMark& marked, const std::filesystem::path& path);

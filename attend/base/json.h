@@ -177,7 +177,7 @@ class Json {
   };
   Items items() const;
 
-  // On one line, or on several with so many spaces a level. Bad UTF-8 becomes U+FFFD, numbers that are none null.
+  // On one line, or on several with so many spaces per level. Bad UTF-8 becomes U+FFFD, numbers that are none null.
   std::string dump(int indent = -1) const;
   static Json parse(std::string_view text);
   static bool accept(std::string_view text);  // whether it can be parsed

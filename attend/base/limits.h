@@ -16,7 +16,7 @@ inline constexpr std::size_t kLargestFileRead = std::size_t{2} << 30;  // bytes 
 inline constexpr int kDeepestJson = 64;  // objects and arrays inside one another
 
 // Tokenizers: what the rules of a tokenizer.json may do to a text.
-inline constexpr std::size_t kLongestToken = 1024;   // bytes of a token: looking for one takes so many steps a byte
+inline constexpr std::size_t kLongestToken = 1024;   // bytes of a token: looking for one takes so many steps per byte
 inline constexpr std::size_t kMostTokens = 1 << 24;  // of a vocabulary
 inline constexpr std::size_t kMostSteps = 128;       // normalizers, pre-tokenizers, decoders or post-processors
 inline constexpr std::size_t kTextGrowth = 64;       // times as long as a text may get on its way to the model,
@@ -29,6 +29,9 @@ inline constexpr std::size_t kMostWays = 1 << 24;         // that a pattern keep
 inline constexpr std::uint64_t kPatternSteps = 1000000, kPatternStepsPerByte = 500;  // that patterns take on a text
 inline constexpr std::size_t kLongestFixedPattern = 256;  // bytes of a string that Replace looks for
 inline constexpr std::size_t kMostSpecialTokens = 1024;   // that a template puts around a text
+
+// Pictures to learn from.
+inline constexpr std::int64_t kMostPictures = std::int64_t{1} << 27;  // of a set
 
 // Models: what a config.json may ask for.
 inline constexpr std::int64_t kLargestVocabulary = 1 << 24;             // tokens of a model

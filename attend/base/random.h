@@ -2,7 +2,7 @@
 // Number i of stream s under a seed is a pure function of (seed, s, i): the same for any number of threads and
 // on every device. Dropout recomputes its mask in the backward pass instead of keeping it, so its draws are made as
 // cheap as they can be: 7 rounds instead of 10, the fewest that pass BigCrush (table 2 of the paper), and 16 bits an
-// element, eight elements a block.
+// element, eight elements per block.
 #pragma once
 
 #include <cstdint>

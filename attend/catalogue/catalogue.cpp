@@ -9,11 +9,14 @@
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 #include "attend/catalogue/marian.h"
+#include "attend/catalogue/timm.h"
 #include "attend/checkpoint/model_file.h"
 #include "attend/models/bert.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/models/mvit.h"
 #include "attend/models/rnn_seq2seq.h"
+#include "attend/models/swin.h"
 #include "attend/models/transformer.h"
 #include "attend/models/vit.h"
 
@@ -67,14 +70,15 @@ constexpr Entry marian(std::string_view type) {
 constexpr Head kPictureHeads[] = {{"ForImageClassification", Task::classify_pictures},
                                   {"ForImageClassificationWithTeacher", Task::classify_pictures}};
 
-// Config from json by read, model from config.
+// Config from json by read, model from config. Where the body's names have no prefix, those of the head have one.
 template <class Model, auto read>
-constexpr Entry pictures(std::string_view type) {
+constexpr Entry pictures(std::string_view type, std::string_view head = {}) {
   return {.type = type,
           .family = Family::pictures,
           .body = Task::embed_pictures,
           .heads = kPictureHeads,
-          .prefix = type,
+          .prefix = head.empty() ? type : std::string_view(),
+          .head = head,
           .check = [](const Json& config, std::string_view what) { read(config, what); },
           .make_picture_model = [](const Json& config, std::string_view what) -> std::unique_ptr<models::PictureModel> {
             return std::make_unique<Model>(read(config, what));
@@ -110,6 +114,9 @@ constexpr Entry kEntries[] = {
     own<models::make_rnn>("rnn"),
     pictures<models::ViTClassifier, models::vit_config>("vit"),
     pictures<models::ViTClassifier, models::vit_config>("deit"),
+    pictures<models::ViTClassifier, models::vit_config>("vit_conv"),
+    pictures<models::SwinClassifier, models::swin_config>("swin"),
+    pictures<models::MViTClassifier, models::mvit_config>("mvit", models::MViT::kHead),
 };
 
 // The types of all entries, or of those that do a task.
@@ -147,11 +154,13 @@ const Entry& entry_of(const Json& config, std::string_view what) {
 }
 
 ModelConfig describe(Json config, std::string path) {
+  const bool timm = is_timm(config);
+  if (timm) config = timm_config(config, TensorFiles::open(std::filesystem::path(path).parent_path()), path);
   const Entry& entry = entry_of(config, path);
   entry.check(config, path);
   std::string architecture = models::architecture_of(config, path);
   const Task task = task_of(entry, architecture);
-  return {std::move(path), std::move(config), &entry, std::move(architecture), task};
+  return {std::move(path), std::move(config), &entry, std::move(architecture), task, timm};
 }
 
 ModelConfig read_config(const std::filesystem::path& folder) {
@@ -166,6 +175,12 @@ ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::s
                                                          : "";
   fail("{}: {} is a {} for {}; use attend {}{}", command, folder.string(), model.entry->type, name_of(model.task),
        name_of(model.task), head);
+}
+
+HuggingFaceOptions load_options(const ModelConfig& model, const TensorFiles& files) {
+  HuggingFaceOptions options{.prefix = std::string(model.entry->prefix), .head = std::string(model.entry->head)};
+  if (model.timm) options.spelling = timm_spelling(model.entry->type, files);
+  return options;
 }
 
 std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std::string_view what) {

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "attend/base/json.h"
+#include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/models/picture_model.h"
 #include "attend/models/seq2seq.h"
@@ -64,6 +65,7 @@ struct Entry {
   Task body;                          // what it does without a head, and with any
   std::span<const Head> heads = {};   // what it does with one
   std::string_view prefix = {};       // of the body's names in the file of a model with a head
+  std::string_view head = {};         // of the head's names, where the body's have no prefix
   std::string_view input_major = {};  // matrices with this in their names are stored [in, out], all others [out, in]
   // Throws Error for a config that the model here cannot be.
   void (*check)(const Json& config, std::string_view what);
@@ -87,6 +89,7 @@ struct ModelConfig {
   const Entry* entry;
   std::string architecture;  // "BertForMaskedLM"; empty when the file names none
   Task task;
+  bool timm = false;  // json is what we made of timm's config.json (timm.h), and the tensors have timm's names
 
   bool does(Task wanted) const { return wanted == task || wanted == entry->body; }
 };
@@ -98,6 +101,9 @@ ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::s
 inline ModelConfig read_config(const std::filesystem::path& folder, Task wanted) {
   return read_config(folder, wanted, name_of(wanted));
 }
+
+// How the files of its folder become its parameters: their names there. new_head is up to the caller.
+HuggingFaceOptions load_options(const ModelConfig& model, const TensorFiles& files);
 
 // A model that looks at pictures, from its config.
 std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std::string_view what);

@@ -75,8 +75,15 @@ std::vector<std::string> spellings(const std::string& name, const std::string& p
 
 // Whether a model that has a head, or is without one, may start with this tensor untrained.
 bool may_be_new(const std::string& name, bool headed, const HuggingFaceOptions& options) {
-  const bool head = headed && !name.starts_with(options.prefix + ".");
-  return options.new_head && (head || name.find("pooler.") != std::string::npos);
+  const bool head =
+      options.head.empty() ? headed && !name.starts_with(options.prefix + ".") : name.starts_with(options.head + ".");
+  const bool differs = std::ranges::any_of(options.may_differ, [&](const auto& end) { return name.ends_with(end); });
+  return differs || (options.new_head && (head || name.find("pooler.") != std::string::npos));
+}
+
+Parameters::Entry renamed(Parameters::Entry entry, const HuggingFaceOptions& options) {
+  entry.name = options.spelling(entry.name);
+  return entry;
 }
 
 }  // namespace
@@ -156,13 +163,13 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
   const bool headed = std::any_of(entries.begin(), entries.end(),
                                   [&](const auto& entry) { return entry.name.starts_with(options.prefix + "."); });
   for (const Parameters::Entry& entry : entries) {
-    const std::vector<FilePart> parts = file_parts(entry);
+    const std::vector<FilePart> parts = file_parts(options.spelling ? renamed(entry, options) : entry);
+    const bool may_miss = may_be_new(entry.name, headed, options);
     std::vector<float> values(parts.size() > 1 ? static_cast<std::size_t>(entry.parameter->shape.size()) : 0);
     std::size_t filled = 0;
     for (const FilePart& part : parts) {
       const std::vector<std::string> names = spellings(part.name, options.prefix);
       const auto name = std::find_if(names.begin(), names.end(), [&](const auto& each) { return files.holding(each); });
-      const bool may_miss = may_be_new(part.name, headed, options);
       if (name == names.end() || (may_miss && (*files.holding(*name))[*name].shape != part.shape)) {
         check(may_miss, "{}: no tensor '{}', which the model needs", files.source(), part.name);
         report.missing.push_back(part.name);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,9 +54,15 @@ struct HuggingFaceOptions {
   // "bert": what the names of the model without its head begin with when it has one; a file may have them with or
   // without it.
   std::string prefix = {};
-  // Parameters outside the prefix, and the pooler, keep their first values when the file lacks them, or has them in
-  // another shape: a new head on a pretrained model.
+  // "head.fc": what the names of the head begin with, where the body's begin with nothing they have in common.
+  std::string head = {};
+  // The name that the file has for a parameter, where the model has another; without it, the model's own.
+  std::function<std::string(const std::string& name)> spelling = {};
+  // Parameters of the head (outside the prefix), and the pooler, keep their first values when the file lacks them, or
+  // has them in another shape: a new head on a pretrained model.
   bool new_head = false;
+  // The same for parameters whose names end so, where the file has them in another shape.
+  std::vector<std::string> may_differ = {};
 };
 
 struct LoadReport {

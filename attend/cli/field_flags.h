@@ -17,25 +17,45 @@ struct FieldFlags {
   bool show_defaults = true;  // false where they depend on something else
 };
 
-// A name that is a flag already is left alone, and so is a model's vocabulary, which its tokenizer decides.
+template <class T>
+void add_field_flag(Flags& flags, std::string_view name, const T& value, std::string_view help, Json& given,
+                    const FieldFlags& options) {
+  std::string flag = "--" + std::string(name);
+  std::replace(flag.begin() + 2, flag.end(), '_', '-');
+  if (name == "vocabulary" || flags.has(flag)) return;
+  const auto parsed = std::make_shared<T>(value);
+  if constexpr (std::is_same_v<T, bool>) flag += ",!--no-" + flag.substr(2);
+  Flag added = flags.add(flag, *parsed, std::string(help));
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) added.one_at_a_time();
+  if (!options.show_defaults) added.shown_as("");
+  added.group(options.group).then([&given, key = std::string(name), parsed] {
+    // Floats as they were typed: 0.1, not 0.10000000149.
+    if constexpr (std::is_same_v<T, float>)
+      given[key] = std::stod(fmt::format("{}", *parsed));
+    else
+      given[key] = *parsed;
+  });
+}
+
+// A JSON object, as text.
+inline void add_field_flag(Flags& flags, std::string_view name, const Json&, std::string_view help, Json& given,
+                           const FieldFlags& options) {
+  std::string flag = "--" + std::string(name);
+  std::replace(flag.begin() + 2, flag.end(), '_', '-');
+  if (flags.has(flag)) return;
+  const auto text = std::make_shared<std::string>();
+  flags.add(flag, *text, std::string(help))
+      .shown_as("")
+      .group(options.group)
+      .then([&given, key = std::string(name), flag, text] { given[key] = parse_json(*text, flag); });
+}
+
+// A name that is a flag already is left alone, and so are a model's vocabulary, which its tokenizer decides, and lists
+// of settings, which only files have.
 template <class Settings>
 void add_field_flags(Flags& flags, Settings defaults, Json& given, const FieldFlags& options) {
   defaults.visit([&]<class T>(std::string_view name, T& value, std::string_view help) {
-    std::string flag = "--" + std::string(name);
-    std::replace(flag.begin() + 2, flag.end(), '_', '-');
-    if (name == "vocabulary" || flags.has(flag)) return;
-    const auto parsed = std::make_shared<T>(value);
-    if constexpr (std::is_same_v<T, bool>) flag += ",!--no-" + flag.substr(2);
-    Flag added = flags.add(flag, *parsed, std::string(help));
-    if constexpr (std::is_same_v<T, std::vector<std::string>>) added.one_at_a_time();
-    if (!options.show_defaults) added.shown_as("");
-    added.group(options.group).then([&given, key = std::string(name), parsed] {
-      // Floats as they were typed: 0.1, not 0.10000000149.
-      if constexpr (std::is_same_v<T, float>)
-        given[key] = std::stod(fmt::format("{}", *parsed));
-      else
-        given[key] = *parsed;
-    });
+    if constexpr (!fields::ListOfSettings<T>) add_field_flag(flags, name, value, help, given, options);
   });
 }
 

@@ -89,7 +89,7 @@ std::string to_text(const metrics::Report& report, const ScoreOptions& options) 
   return options.score_only ? fmt::format("{:.{}f}", report.score, digits) : metrics::report_line(report, digits);
 }
 
-// A line for each segment; in JSON, an object a line.
+// A line for each segment; in JSON, an object per line.
 void write_sentences(const TextFile& hypotheses, const std::vector<std::vector<std::string_view>>& references,
                      const ScoreOptions& options, std::ostream& out) {
   check(options.metrics.size() == 1, "score: --sentence-level takes one metric, not {}", options.metrics.size());

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <atomic>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -16,6 +17,7 @@
 #include "attend/base/joined.h"
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
+#include "attend/base/thread.h"
 #include "attend/cli/command.h"
 #include "attend/cli/field_flags.h"
 #include "attend/inspect/run_painter.h"
@@ -27,7 +29,9 @@
 #include "attend/training/head_recipe.h"
 #include "attend/training/language_recipe.h"
 #include "attend/training/masked_recipe.h"
-#include "attend/training/train_translation.h"
+#include "attend/training/picture_recipe.h"
+#include "attend/training/trainings.h"
+#include "attend/training/translation_recipe.h"
 
 namespace attend {
 
@@ -39,7 +43,7 @@ struct EveryTask : tasks::RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "translation (unless told), language-model, masked-lm, classify, tag or answer");
+    v("task", task, "translation (unless told), language-model, masked-lm, classify, tag, answer or classify-images");
     visit_run(v);
   }
 };
@@ -87,6 +91,8 @@ constexpr const char* kTrainExamples = R"(Examples:
   attend train --task classify --from bert --train sts.csv --valid dev.csv --regression --label-column score --out sts
   attend train --task tag --from bert --train eng.train --valid eng.testa --out ner             CoNLL files
   attend train --task answer --from bert --train train-v1.1.json --valid dev-v1.1.json --out squad
+  attend train --task classify-images --train photos/train --valid photos/valid --out vit --epochs 100
+  attend train --task classify-images --from vit-base --train photos --image-size 224 --crop resized --out pets
   attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
@@ -117,60 +123,35 @@ class LiveRun {
       : run_(folder),
         api_({.run = &run_}, {.name = folder.filename().string()}),
         server_({.port = port}, [this](const serve::HttpRequest& request) { return api_.handle(request); }),
-        thread_([this](const std::stop_token& stop) { server_.run([&] { return stop.stop_requested(); }); }) {}
+        thread_(start_thread("attend look", [this] { server_.run([this] { return over_.load(); }); })) {}
+  ~LiveRun() {
+    over_ = true;
+    thread_.join();
+  }
+  LiveRun(const LiveRun&) = delete;
+  LiveRun& operator=(const LiveRun&) = delete;
   int port() const { return server_.port(); }
 
  private:
   serve::RunReader run_;
   serve::Api api_;
   serve::HttpServer server_;
-  std::jthread thread_;  // last: it ends before what it works on
+  std::atomic<bool> over_ = false;
+  std::thread thread_;  // last: it works on what is above
 };
-
-struct Trained {
-  train::TrainingResult result;
-  std::string out;
-};
-
-template <class Recipe, class Train>
-Trained train_recipe(const tasks::RunSettings& run, const Recipe& recipe, Train train,
-                     const tasks::TrainOptions& options) {
-  const auto backend =
-      open_backend(run.device, {.threads = static_cast<int>(run.threads), .fast_products = run.dtype == "bf16x3"});
-  return {train(recipe, *backend, options), run.out};
-}
-
-Trained train_translation(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
-  const tasks::ResolvedRecipe resolved = tasks::resolve_recipe(settings, what);
-  return train_recipe(resolved.recipe, resolved, tasks::train_translation, options);
-}
-
-Trained train_language(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
-  const tasks::LanguageRecipe recipe = tasks::resolve_language_recipe(settings, what);
-  return train_recipe(recipe, recipe, tasks::train_language_model, options);
-}
-
-Trained train_masked(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
-  const tasks::MaskedRecipe recipe = tasks::resolve_masked_recipe(settings, what);
-  return train_recipe(recipe, recipe, tasks::train_masked_model, options);
-}
-
-Trained train_head(const Json& settings, const std::string& what, const tasks::TrainOptions& options) {
-  const tasks::HeadRecipe recipe = tasks::resolve_head_recipe(settings, what);
-  return train_recipe(recipe, recipe, tasks::train_head, options);
-}
 
 // What can be trained, how, and which command uses the model then. The first is what a recipe without a task means.
 struct TrainedTask {
   std::string_view name, use;
-  Trained (*train)(const Json& settings, const std::string& what, const tasks::TrainOptions& options);
+  tasks::Training (*training)(const Json& settings, std::string_view what);
 };
-constexpr TrainedTask kTasks[] = {{"translation", "translate", train_translation},
-                                  {"language-model", "generate", train_language},
-                                  {"masked-lm", "fill", train_masked},
-                                  {"classify", "classify", train_head},
-                                  {"tag", "tag", train_head},
-                                  {"answer", "answer", train_head}};
+constexpr TrainedTask kTasks[] = {{"translation", "translate", tasks::translation_training},
+                                  {"language-model", "generate", tasks::language_training},
+                                  {"masked-lm", "fill", tasks::masked_training},
+                                  {"classify", "classify", tasks::head_training},
+                                  {"tag", "tag", tasks::head_training},
+                                  {"answer", "answer", tasks::head_training},
+                                  {"classify-images", "classify", tasks::picture_training}};
 
 const TrainedTask& task_of(const Json& settings, const std::string& what) {
   const auto found = settings.find("task");
@@ -196,15 +177,19 @@ void run_train(const TrainOptions& options, const Streams& streams) {
     streams.err << fmt::format("attend look: http://127.0.0.1:{}/  while it trains\n", live->port());
   }
   const TrainedTask& task = task_of(settings, what);
-  const auto [result, out] = task.train(settings, what,
-                                        {.resume = options.resume,
-                                         .overwrite = options.overwrite,
-                                         .allow_changes = options.allow_changes,
-                                         .painter = painter ? &*painter : nullptr,
-                                         .messages = streams.err,
-                                         .terminal = streams.err_terminal});
+  const tasks::Training training = task.training(settings, what);
+  const tasks::RunSettings& run = training.settings;
+  const auto backend =
+      open_backend(run.device, {.threads = static_cast<int>(run.threads), .fast_products = run.dtype == "bf16x3"});
+  const train::TrainingResult result = tasks::run_training(training, *backend,
+                                                           {.resume = options.resume,
+                                                            .overwrite = options.overwrite,
+                                                            .allow_changes = options.allow_changes,
+                                                            .painter = painter ? &*painter : nullptr,
+                                                            .messages = streams.err,
+                                                            .terminal = streams.err_terminal});
   if (result.interrupted) {
-    streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, out)
+    streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, run.out)
                 << std::flush;
     throw Interrupted{result.interrupted};
   }
@@ -212,11 +197,11 @@ void run_train(const TrainOptions& options, const Streams& streams) {
       "{} after {} steps and {}: {}. To use it: attend {} --model {}\n",
       result.stopped_early ? "Stopped early" : "Done", result.steps, duration_text(result.seconds),
       result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model",
-      task.use, out);
+      task.use, run.out);
   if (result.activation_bytes > 0)
     streams.out << fmt::format("Activations and gradients of a step took {:.1f} MB.\n",
                                static_cast<double>(result.activation_bytes) / 1e6);
-  if (options.look) streams.out << fmt::format("How it went: attend look --run {}\n", out);
+  if (options.look) streams.out << fmt::format("How it went: attend look --run {}\n", run.out);
 }
 
 }  // namespace
@@ -248,6 +233,7 @@ void add_train_command(Flags& program, const Streams& streams) {
         add_field_flags(flags, tasks::LanguageRecipe{}, options.given, {.group = "--task language-model"});
         add_field_flags(flags, tasks::MaskedRecipe{}, options.given, {.group = "--task masked-lm"});
         add_field_flags(flags, tasks::HeadRecipe{}, options.given, {.group = "--task classify, tag, answer"});
+        add_field_flags(flags, tasks::PictureRecipe{}, options.given, {.group = "--task classify-images"});
       },
       run_train);
 }

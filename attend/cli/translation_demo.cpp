@@ -25,7 +25,7 @@ void show_translation(const tasks::TranslatedLine& line, const std::string& sent
   streams.out << view::draw({words.target, words.source, words.weights}, streams.out_terminal);
 }
 
-// One row a head of the encoder: where the pronoun looks in its own sentence.
+// One row per head of the encoder: where the pronoun looks in its own sentence.
 void show_pronoun(const tasks::Translator& translator, const std::string& sentence, const Streams& streams) {
   std::vector<std::string> rows, columns;
   std::vector<float> weights;

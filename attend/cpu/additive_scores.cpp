@@ -25,7 +25,7 @@ void CpuBackend::additive_scores_backward(const Tensor& dscores, const Tensor& q
                                           const Grad& dq, const Grad& dk, const Grad& dv) {
   const std::int64_t B = q.dim(0), T = q.dim(1), S = k.dim(1), C = q.dim(2);
   const DType dtype = q.dtype();
-  // dk is summed over the queries in f32: in place where it is f32, else beside. dv: a row of sums a sequence.
+  // dk is summed over the queries in f32: in place where it is f32, else beside. dv: a row of sums per sequence.
   const bool beside = dk && dk.into.dtype() != DType::f32;
   float* sums = scratch((beside ? B * S * C : 0) + std::max<std::int64_t>(1, B) * C);
   float* dk_sums = beside ? sums + std::max<std::int64_t>(1, B) * C : dk ? dk.into.data<float>() : nullptr;

@@ -1,4 +1,4 @@
-// Attention forward: one task a head and a stretch of queries. The loops are in rows/attention.cpp.
+// Attention forward: one task per head and stretch of queries. The loops are in rows/attention.cpp.
 #include <cmath>
 #include <limits>
 

@@ -1,8 +1,8 @@
-// Attention backward: one task a head, all its queries and keys; with a bias gradient one task a head and group, which
-// takes the sequences of the group in order. The loops are in rows/attention_backward.cpp.
+// Attention backward: one task per head, all its queries and keys; with a bias gradient one task per head and group,
+// which takes the sequences of the group in order. The loops are in rows/attention_backward.cpp.
 #include "attend/cpu/attention_heads.h"
 #include "attend/cpu/cpu_backend.h"
-#include "attend/cpu/gemm/scratch.h"
+#include "attend/cpu/scratch.h"
 
 namespace attend {
 

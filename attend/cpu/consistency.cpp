@@ -1,4 +1,4 @@
-// The divergence between two predictions (Liang et al. 2021), from logits read once a direction.
+// The divergence between two predictions (Liang et al. 2021), from logits read once per direction.
 #include "attend/cpu/cpu_backend.h"
 #include "attend/cpu/parallel.h"
 

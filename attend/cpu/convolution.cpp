@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "attend/cpu/convolution_sizes.h"
 #include "attend/cpu/cpu_backend.h"
 #include "attend/cpu/depthwise.h"
 #include "attend/cpu/elements.h"
@@ -18,26 +19,11 @@ namespace {
 // Of laid out windows at a time: 8 MB of f32, which a share of the last cache holds.
 constexpr std::int64_t kTileFloats = std::int64_t{1} << 21;
 
-struct Geometry {
-  Convolution window;
-  std::int64_t batch, height, width, channels;  // x
-  std::int64_t results_h, results_w, results;   // y
-  std::int64_t kernel_h, kernel_w;
+struct Geometry : ConvolutionSizes {
   std::int64_t inputs, outputs;  // channels of a group, on both sides
 
   Geometry(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& y)
-      : window(args),
-        batch(x.dim(0)),
-        height(x.dim(1)),
-        width(x.dim(2)),
-        channels(x.dim(3)),
-        results_h(y.dim(1)),
-        results_w(y.dim(2)),
-        results(y.dim(3)),
-        kernel_h(weight.dim(1)),
-        kernel_w(weight.dim(2)),
-        inputs(weight.dim(3)),
-        outputs(y.dim(3) / args.groups) {}
+      : ConvolutionSizes(args, x, weight, y), inputs(weight.dim(3)), outputs(y.dim(3) / args.groups) {}
 
   std::int64_t pixels() const { return batch * results_h * results_w; }
   std::int64_t row() const { return kernel_h * kernel_w * inputs; }  // what one window reads of one group

@@ -95,18 +95,6 @@ void weight_row(const Depthwise& conv, const T* x, const T* dy, std::int64_t row
 
 }  // namespace
 
-Depthwise::Depthwise(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& y)
-    : window(args),
-      batch(x.dim(0)),
-      height(x.dim(1)),
-      width(x.dim(2)),
-      channels(x.dim(3)),
-      results_h(y.dim(1)),
-      results_w(y.dim(2)),
-      results(y.dim(3)),
-      kernel_h(weight.dim(1)),
-      kernel_w(weight.dim(2)) {}
-
 void lay_out_taps(const Depthwise& conv, const Tensor& weight) {
   with_element(weight.dtype(), "convolution", [&](auto element) {
     using T = decltype(element);

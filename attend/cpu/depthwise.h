@@ -4,21 +4,15 @@
 #include <cstdint>
 
 #include "attend/base/thread_pool.h"
-#include "attend/tensor/pictures.h"
-#include "attend/tensor/tensor.h"
+#include "attend/cpu/convolution_sizes.h"
 
 namespace attend::cpu {
 
-// x [B, H, W, C], weight [O, kh, kw, 1], y [B, OH, OW, O], O a multiple of C. taps f32 [kh·kw, O] is where the weight
-// is laid out for vectors of channels.
-struct Depthwise {
-  Convolution window;
-  std::int64_t batch, height, width, channels;  // of x
-  std::int64_t results_h, results_w, results;   // of y
-  std::int64_t kernel_h, kernel_w;
+// weight is [O, kh, kw, 1], O a multiple of C. taps f32 [kh·kw, O] is where it is laid out for vectors of channels.
+struct Depthwise : ConvolutionSizes {
   float* taps = nullptr;
 
-  Depthwise(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& y);
+  using ConvolutionSizes::ConvolutionSizes;
   std::int64_t tap_floats() const { return kernel_h * kernel_w * results; }
   std::int64_t multiplier() const { return results / channels; }
 };

@@ -66,7 +66,7 @@ void gemm(const Gemm& product, ThreadPool& pool);
 
 // The weight of a linear layer, laid out once for this machine's kernels: PyTorch's Linear.weight, [n, k], so that
 // y = x wᵀ. as: f32 (exact, or split into bf16 pieces where the machine gains from it), bf16 (rounded), or
-// i8 (symmetric with one scale an output row; activations are quantised row by row as they come).
+// i8 (symmetric with one scale per output row; activations are quantised row by row as they come).
 class PackedWeights {
  public:
   PackedWeights() = default;

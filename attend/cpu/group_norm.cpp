@@ -1,4 +1,4 @@
-// Group norm (Wu & He 2018) and batch norm (Ioffe & Szegedy 2015): two sums a channel over all places of a picture,
+// Group norm (Wu & He 2018) and batch norm (Ioffe & Szegedy 2015): two sums per channel over all places of a picture,
 // what they make of each group, and one walk over the places. Sums are taken in f32 over a few rows and in f64 over
 // those.
 #include <algorithm>

@@ -22,7 +22,7 @@ struct Lanes {
 };
 
 // Several vectors, each operation on all of them before the next: a chain of dependent sums leaves a processor idle
-// that looks only so far ahead (GELU: 24 cycles a vector alone, 18 of three, on a Neoverse-V1).
+// that looks only so far ahead (GELU: 24 cycles per vector alone, 18 of three, on a Neoverse-V1).
 template <int Width, int Count>
 struct Several {
   using F = typename Lanes<Width>::Float;

@@ -12,7 +12,7 @@ void CpuBackend::random(const Tensor& x, const RandomFill& fill) {
   args.low = fill.low_or_mean;
   args.width = normal ? fill.high_or_deviation : fill.high_or_deviation - fill.low_or_mean;
   args.out = x.raw();
-  // Some ten operations an element; pieces are even, since a pair of words makes a pair of normal numbers.
+  // Some ten operations per element; pieces are even, since a pair of words makes a pair of normal numbers.
   pool().for_range(x.size(), cpu::kPiece / 4,
                    [&](std::int64_t begin, std::int64_t end) { rows_.random[cpu::kind_of(x)](args, begin, end); });
 }

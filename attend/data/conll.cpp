@@ -1,4 +1,4 @@
-// The CoNLL shared tasks' files (Tjong Kim Sang & De Meulder 2003): a word a line with its columns, and an empty line
+// The CoNLL shared tasks' files (Tjong Kim Sang & De Meulder 2003): a word per line with its columns, and an empty line
 // behind every sentence.
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // Texts with what a model shall say about them: a label or a number for a text or a pair, a tag for every word, or an
-// answer inside a text. Read from CSV, TSV, JSON Lines, CoNLL (a word a line) and SQuAD's JSON.
+// answer inside a text. Read from CSV, TSV, JSON Lines, CoNLL (a word per line) and SQuAD's JSON.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace attend::data {
 
 struct MaskingOptions {
   std::int64_t block = 128;                 // tokens, with the two around the text
-  double share = 0.15;                      // of the text's tokens that are hidden, rounded to whole ones a block
+  double share = 0.15;                      // of the text's tokens that are hidden, rounded to whole ones per block
   std::int32_t start = 0, end = 0;          // [CLS] and [SEP]
   std::int32_t mask = 0;                    // [MASK]
   std::vector<std::int32_t> ordinary = {};  // tokens, in order, that may be hidden and that may be put in their place
@@ -31,7 +31,7 @@ class MaskedText {
   // The stream must outlive this; its lines end with options.end.
   MaskedText(const TokenStream& stream, const MaskingOptions& options);
 
-  std::int64_t hidden() const { return hidden_; }  // tokens a block
+  std::int64_t hidden() const { return hidden_; }  // tokens per block
   // Blocks of batch number `batch`. Each begins with a line, or, inside a line longer than a block, at a whole number
   // of blocks.
   MaskedBlocks random(std::int64_t rows, std::uint64_t batch) const;

@@ -11,12 +11,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "attend/data/ignored_label.h"
 #include "attend/data/parallel_cache.h"
 #include "attend/data/permutation.h"
 
 namespace attend::data {
-
-inline constexpr std::int32_t kIgnoredLabel = -100;
 
 struct PairBatchOptions {
   std::int64_t tokens = 4096;   // rows of the target side

@@ -18,7 +18,7 @@ namespace attend::data {
 
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{4} << 20;  // of text a side, in memory at a time
+constexpr std::size_t kBlockBytes = std::size_t{4} << 20;  // of text per side, in memory at a time
 constexpr std::int64_t kLinesAtOnce = 256;                 // what a thread takes
 
 std::string_view as_text(const void* data, std::size_t bytes) { return {static_cast<const char*>(data), bytes}; }

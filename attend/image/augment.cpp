@@ -161,62 +161,94 @@ std::optional<PixelBox> random_erasing(int width, int height, const Erasing& opt
   return std::nullopt;
 }
 
-void erase(std::span<float> values, int width, int height, const PixelBox& box) {
-  check(box.left >= 0 && box.top >= 0 && box.right <= width && box.bottom <= height && box.width() >= 0,
-        "erase: the box {}, {}, {}, {} does not lie in a picture of {} x {}", box.left, box.top, box.right, box.bottom,
-        width, height);
-  const std::size_t row = static_cast<std::size_t>(width), plane = row * static_cast<std::size_t>(height);
-  for (std::size_t p = 0; p + plane <= values.size(); p += plane)
-    for (int y = box.top; y < box.bottom; ++y)
-      std::fill_n(values.data() + p + static_cast<std::size_t>(y) * row + static_cast<std::size_t>(box.left),
-                  box.width(), 0.0f);
-}
-
 namespace {
 
-// change(own, other, size) for every row, where other is the row in front as it was.
+void check_inside(const PixelBox& box, int width, int height, const char* who) {
+  check(box.left >= 0 && box.top >= 0 && box.right <= width && box.bottom <= height && box.width() >= 0 &&
+            box.height() >= 0,
+        "{}: the box {}, {}, {}, {} does not lie in a picture of {} x {}", who, box.left, box.top, box.right,
+        box.bottom, width, height);
+}
+
+// Of pictures of so many values.
+std::size_t channels_of(std::size_t values, int width, int height, const char* who) {
+  const std::size_t pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
+  check(pixels > 0 && values > 0 && values % pixels == 0, "{}: {} values are no picture of {} x {}", who, values, width,
+        height);
+  return values / pixels;
+}
+
+// change(own, other) for every row of the batch, where other is the row in front as it was. Only values [begin, end) of
+// a row are changed.
 template <class Change>
-void with_row_in_front(std::span<float> values, std::int64_t batch, const Change& change) {
-  check(batch > 0 && values.size() % static_cast<std::size_t>(batch) == 0, "a batch of {} does not divide {} values",
-        batch, values.size());
-  const std::size_t size = values.size() / static_cast<std::size_t>(batch);
-  const std::vector<float> last(values.end() - static_cast<std::ptrdiff_t>(size), values.end());
-  for (std::int64_t b = batch - 1; b >= 0; --b) {
-    float* own = values.data() + static_cast<std::size_t>(b) * size;
-    change(own, b > 0 ? own - size : last.data(), size);
+void with_row_in_front(std::span<float> values, std::size_t size, std::size_t begin, std::size_t end,
+                       const Change& change) {
+  const float* after = values.data() + values.size() - size;
+  const std::vector<float> last(after + begin, after + end);
+  for (std::size_t b = values.size() / size; b-- > 0;) {
+    float* own = values.data() + b * size + begin;
+    change(own, b > 0 ? own - size : last.data());
   }
 }
 
-}  // namespace
-
-void mixup(std::span<float> values, std::int64_t batch, double share) {
-  const auto kept = static_cast<float>(share), mixed = static_cast<float>(1 - share);
-  with_row_in_front(values, batch, [&](float* own, const float* other, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) own[i] = kept * own[i] + mixed * other[i];
-  });
-}
-
-double cutmix(std::span<float> values, std::int64_t batch, int width, int height, const PixelBox& box) {
-  check(box.left >= 0 && box.top >= 0 && box.right <= width && box.bottom <= height && box.width() >= 0 &&
-            box.height() >= 0,
-        "cutmix: the box {}, {}, {}, {} does not lie in a picture of {} x {}", box.left, box.top, box.right, box.bottom,
-        width, height);
-  const std::size_t row = static_cast<std::size_t>(width), plane = row * static_cast<std::size_t>(height);
-  with_row_in_front(values, batch, [&](float* own, const float* other, std::size_t size) {
-    for (std::size_t p = 0; p + plane <= size; p += plane)
-      for (int y = box.top; y < box.bottom; ++y) {
-        const std::size_t at = p + static_cast<std::size_t>(y) * row + static_cast<std::size_t>(box.left);
-        std::copy_n(other + at, box.width(), own + at);
-      }
-  });
-  return 1 - static_cast<double>(box.width()) * box.height() / static_cast<double>(plane);
-}
-
+// The box of cutmix that takes about 1 - share of the picture.
 PixelBox cutmix_box(int width, int height, double share, Draws& draws) {
   const int x = draws.below(width), y = draws.below(height);
   const double half = 0.5 * std::sqrt(1 - share);
   const int w = static_cast<int>(half * width), h = static_cast<int>(half * height);
   return {std::max(0, x - w), std::max(0, y - h), std::min(width, x + w), std::min(height, y + h)};
+}
+
+}  // namespace
+
+void erase(std::span<float> values, int width, int height, const PixelBox& box) {
+  check_inside(box, width, height, "erase");
+  const std::size_t channels = channels_of(values.size(), width, height, "erase");
+  for (int y = box.top; y < box.bottom; ++y) {
+    const std::size_t at =
+        static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(box.left);
+    std::fill_n(values.data() + at * channels, static_cast<std::size_t>(box.width()) * channels, 0.0f);
+  }
+}
+
+Mix random_mix(int width, int height, const Mixing& options, Draws& draws) {
+  check(options.mixup >= 0 && options.cutmix >= 0, "mix: the alphas {} and {} are 0 or more", options.mixup,
+        options.cutmix);
+  if (options.mixup == 0 && options.cutmix == 0) return {};
+  const bool both = options.mixup > 0 && options.cutmix > 0;
+  const bool cut = both ? draws.chance(0.5) : options.cutmix > 0;
+  const double share = draws.beta(cut ? options.cutmix : options.mixup);
+  if (!cut) return {.kind = Mix::Kind::mixup, .share = share};
+  const PixelBox box = cutmix_box(width, height, share, draws);
+  const double area = static_cast<double>(box.width()) * box.height() / (static_cast<double>(width) * height);
+  return {.kind = Mix::Kind::cutmix, .share = 1 - area, .box = box};
+}
+
+void apply(const Mix& mix, std::span<float> values, std::int64_t batch, int width, int height, int top, int bottom) {
+  check(batch > 0 && values.size() % static_cast<std::size_t>(batch) == 0,
+        "mix: a batch of {} does not divide {} values", batch, values.size());
+  check(top >= 0 && top <= bottom && bottom <= height, "mix: there are no rows {} to {} in a picture of {} x {}", top,
+        bottom, width, height);
+  const std::size_t size = values.size() / static_cast<std::size_t>(batch);
+  const std::size_t channels = channels_of(size, width, height, "mix");
+  const std::size_t row = static_cast<std::size_t>(width) * channels;
+  if (mix.kind == Mix::Kind::mixup) {
+    const auto kept = static_cast<float>(mix.share), mixed = static_cast<float>(1 - mix.share);
+    for (int y = top; y < bottom; ++y) {  // row by row, so that what is kept of the last one stays in a near cache
+      const std::size_t begin = static_cast<std::size_t>(y) * row;
+      with_row_in_front(values, size, begin, begin + row, [&](float* own, const float* other) {
+        for (std::size_t i = 0; i < row; ++i) own[i] = kept * own[i] + mixed * other[i];
+      });
+    }
+  } else if (mix.kind == Mix::Kind::cutmix) {
+    check_inside(mix.box, width, height, "cutmix");
+    const std::size_t wide = static_cast<std::size_t>(mix.box.width()) * channels;
+    for (int y = std::max(top, mix.box.top); y < std::min(bottom, mix.box.bottom); ++y) {
+      const std::size_t begin = static_cast<std::size_t>(y) * row + static_cast<std::size_t>(mix.box.left) * channels;
+      with_row_in_front(values, size, begin, begin + wide,
+                        [&](float* own, const float* other) { std::copy_n(other, wide, own); });
+    }
+  }
 }
 
 }  // namespace attend::image

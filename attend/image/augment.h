@@ -57,16 +57,25 @@ struct Erasing {
   double probability = 0.5, least_area = 0.02, most_area = 0.33, least_ratio = 0.3, most_ratio = 3.3;
 };
 std::optional<PixelBox> random_erasing(int width, int height, const Erasing& options, Draws& draws);
-// Zero in every plane of values [planes, height, width].
+// Zero in every channel of values [height, width, channels].
 void erase(std::span<float> values, int width, int height, const PixelBox& box);
 
-// A batch [batch, size] mixed with itself, moved on by one. The labels of a row are share of its own and 1 - share of
-// the row in front (of the first: the last).
+// A batch mixed with itself, moved on by one. The labels of a row are share of its own and 1 - share of the row in
+// front (of the first: the last).
 //   mixup (Zhang et al. 2018): value = share * own + (1 - share) * other
 //   cutmix (Yun et al. 2019): a box comes from the other; share is what is left of its own
-void mixup(std::span<float> values, std::int64_t batch, double share);
-double cutmix(std::span<float> values, std::int64_t batch, int width, int height, const PixelBox& box);
-// The box of cutmix that takes about 1 - share of the picture.
-PixelBox cutmix_box(int width, int height, double share, Draws& draws);
+struct Mix {
+  enum class Kind : std::uint8_t { none, mixup, cutmix };
+  Kind kind = Kind::none;
+  double share = 1;
+  PixelBox box = {};  // cutmix's
+};
+// Shares are drawn from Beta(alpha, alpha); an alpha of 0 leaves that kind out. With both, each is as likely.
+struct Mixing {
+  double mixup = 0, cutmix = 0;
+};
+Mix random_mix(int width, int height, const Mixing& options, Draws& draws);
+// Mixes the rows [top, bottom) of the pictures values [batch, height, width, channels]: threads can share the work.
+void apply(const Mix& mix, std::span<float> values, std::int64_t batch, int width, int height, int top, int bottom);
 
 }  // namespace attend::image

@@ -19,7 +19,7 @@
 #include "attend/decode/beam_search.h"
 #include "attend/inspect/anatomy.h"
 #include "attend/nn/parameters.h"
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
 #include "attend/view/trace.h"
 
 namespace attend::tasks {

@@ -42,7 +42,7 @@ struct Instances {
 };
 
 // AP (the mean over the overlaps), AP at 0.50 and at 0.75, AP of small, medium and large objects; AR with 1, 10 and 100
-// detections a picture and category, AR of small, medium and large objects. -1: there is no such object.
+// detections per picture and category, AR of small, medium and large objects. -1: there is no such object.
 inline constexpr int kCocoStats = 12;
 
 struct DetectionScores {

@@ -1,5 +1,5 @@
 // The words to insert, delete and substitute until a hypothesis is its reference, within a band around the diagonal:
-// the distance that TER needs thousands of times a sentence, for hypotheses that differ by one moved block.
+// the distance that TER needs thousands of times per sentence, for hypotheses that differ by one moved block.
 //   rows 0 .. hypothesis words, columns 0 .. reference words; row i is a band of columns [begin, end)
 #pragma once
 

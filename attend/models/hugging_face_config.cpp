@@ -1,5 +1,7 @@
 #include "attend/models/hugging_face_config.h"
 
+#include <algorithm>
+
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
 
@@ -62,6 +64,14 @@ Json square_sizes(const Json& config, std::initializer_list<const char*> keys, s
     square[key] = (*found)[0];
   }
   return square;
+}
+
+void read_numbers(const Json& config, const char* key, std::vector<std::int64_t>& numbers, std::string_view what) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null()) return;
+  check(found->is_array() && std::ranges::all_of(*found, fields::fits<std::int64_t>),
+        "{}: '{}' must be a list of whole numbers, not {}", what, key, found->dump());
+  numbers = found->get<std::vector<std::int64_t>>();
 }
 
 void null_missing_tokens(Json& config) {

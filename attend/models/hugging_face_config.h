@@ -2,6 +2,7 @@
 // activations, and the labels of classifiers.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -40,6 +41,9 @@ void require_flag(const Json& config, const char* key, bool value, std::string_v
 
 // The config with sizes that may be lists, [16, 16], as one number. Throws Error for those that are not square.
 Json square_sizes(const Json& config, std::initializer_list<const char*> keys, std::string_view what);
+
+// A list of whole numbers, one for each stage; absent or null: as it was. Throws Error for anything else.
+void read_numbers(const Json& config, const char* key, std::vector<std::int64_t>& numbers, std::string_view what);
 
 // A token the model has not: written as null.
 inline constexpr std::int64_t kNoToken = -1;

@@ -25,6 +25,9 @@ struct AttentionPlace {
   std::int64_t window = 0, shift = 0;  // Swin: attention inside of windows of window x window, moved by shift
 };
 
+// Of a model that makes its picture smaller and its states wider from one to the next.
+inline constexpr std::int64_t kMostStages = 8;
+
 // Stochastic depth grows from 0 in the first layer to the rate in the last.
 float drop_path_of(float rate, std::int64_t layer, std::int64_t layers);
 nn::Branch drop_path(const nn::Branch& branch, float rate);

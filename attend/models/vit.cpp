@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
@@ -17,6 +20,20 @@ namespace attend::models {
 namespace {
 
 nn::LinearConfig linear(const ViTConfig& config) { return {.init = nn::Init{nn::Init::normal, config.init_deviation}}; }
+
+ViTFamily family_named(const Json& json, std::string_view what) {
+  const auto found = json.find("model_type");
+  for (ViTFamily family : {ViTFamily::vit, ViTFamily::deit, ViTFamily::vit_conv})
+    if (found != json.end() && *found == name_of(family)) return family;
+  fail("{}: 'model_type' must be vit, deit or vit_conv, not {}", what, found == json.end() ? "missing" : found->dump());
+}
+
+// How often the stem halves the picture.
+std::int64_t halvings(const ViTConfig& config) {
+  std::int64_t count = 0;
+  for (std::int64_t size = config.patch_size; size > 1; size /= 2) ++count;
+  return count;
+}
 
 // A token [1, 1, C] in front of every picture: [B, 1, C].
 Tensor repeated(const nn::Parameter& token, const Tensor& patches) {
@@ -56,10 +73,7 @@ void check_config(const ViTConfig& config, std::string_view what) {
 
 ViTConfig vit_config(const Json& json, std::string_view what) {
   check(json.is_object(), "{}: expected a JSON object", what);
-  const auto type = json.find("model_type");
-  check(type != json.end() && (*type == "vit" || *type == "deit"), "{}: 'model_type' must be vit or deit, not {}", what,
-        type == json.end() ? "missing" : type->dump());
-  ViTConfig config{.distilled = *type == "deit"};
+  ViTConfig config{.family = family_named(json, what)};
   read_known_fields(config, square_sizes(json, {"image_size", "patch_size"}, what), what);
   require_flag(json, "qkv_bias", true, what);
   config.architecture = architecture_of(json, what);
@@ -69,7 +83,7 @@ ViTConfig vit_config(const Json& json, std::string_view what) {
 }
 
 Json vit_json(const ViTConfig& config) {
-  Json json = {{"model_type", config.distilled ? "deit" : "vit"}};
+  Json json = {{"model_type", name_of(config.family)}};
   if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
   json.update(write_fields(config));
   json["qkv_bias"] = true;
@@ -106,8 +120,27 @@ void ViTLayer::operator()(nn::Residual& stream) const {
   });
 }
 
+ConvolutionStem::ConvolutionStem(const ViTConfig& config) : projection_(config.width, config.width, linear(config)) {
+  const std::int64_t count = halvings(config);
+  std::int64_t in = config.channels;
+  for (std::int64_t i = 0; i <= count; ++i) {
+    const std::int64_t out = std::max<std::int64_t>(config.width >> (count - i), 1), stride = i == 0 ? 1 : 2;
+    convolutions_.emplace_back(
+        in, out,
+        nn::Conv2dConfig{.kernel = {3, 3}, .window = {.stride = {stride, stride}, .padding = {1, 1}}, .bias = false});
+    norms_.emplace_back(out);
+    in = out;
+  }
+}
+
+Tensor ConvolutionStem::operator()(const Tensor& pixels) const {
+  Tensor x = pixels;
+  for (std::size_t i = 0; i < convolutions_.size(); ++i) x = ops::relu(norms_[i](convolutions_[i](x)));
+  return projection_(x);
+}
+
 ViT::ViT(const ViTConfig& config)
-    : config_((check_config(config, config.distilled ? "deit" : "vit"), config)),
+    : config_((check_config(config, name_of(config.family)), config)),
       class_token_{{1, 1, config.width}, {nn::Init::normal, config.init_deviation}},
       distillation_token_{{1, 1, config.width}, {nn::Init::normal, config.init_deviation}},
       positions_{{1, config.tokens() + config.side() * config.side(), config.width},
@@ -116,6 +149,7 @@ ViT::ViT(const ViTConfig& config)
                {.kernel = {config.patch_size, config.patch_size},
                 .window = {.stride = {config.patch_size, config.patch_size}},
                 .init = nn::Init{nn::Init::normal, config.init_deviation}}),
+      stem_(config_),
       norm_(config.width, config.norm_eps) {
   for (std::int64_t i = 0; i < config.layers; ++i) layers_.emplace_back(config_, i);
 }
@@ -124,10 +158,10 @@ std::string ViT::attention_label(std::int64_t layer) { return fmt::format("layer
 
 Tensor ViT::embed(const Tensor& pixels) const {
   check_pictures(pixels, size(), config_.channels);
-  const Tensor grid = patches_(pixels);  // [B, side, side, width]
+  const Tensor grid = config_.convolutional() ? stem_(pixels) : patches_(pixels);  // [B, side, side, width]
   const Tensor patches = grid.reshape({grid.dim(0), -1, config_.width});
   const Tensor all =
-      config_.distilled
+      config_.distilled()
           ? ops::concat({repeated(class_token_, patches), repeated(distillation_token_, patches), patches}, 1)
           : ops::concat({repeated(class_token_, patches), patches}, 1);
   return ops::dropout(ops::add(all, positions_.value.reshape({all.dim(1), config_.width})), config_.dropout);

@@ -1,7 +1,8 @@
 // "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2020): a picture is cut into patches, each becomes a token by one
 // projection, and a Transformer encoder reads them behind a token of its own, whose last state is the picture's.
 // DeiT (Touvron et al. 2020) is the same with a second such token, which learns from a teacher. Parameters have the
-// names of Hugging Face's files.
+// names of Hugging Face's files. With a convolutional stem (Xiao et al. 2021), ours alone, a few convolutions of 3 x 3
+// make the grid of tokens instead.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,14 @@
 
 namespace attend::models {
 
+enum class ViTFamily : std::uint8_t { vit, deit, vit_conv };
+constexpr const char* name_of(ViTFamily family) {
+  constexpr const char* kNames[] = {"vit", "deit", "vit_conv"};
+  return kNames[static_cast<int>(family)];
+}
+
 struct ViTConfig {
-  bool distilled = false;  // DeiT
+  ViTFamily family = ViTFamily::vit;
   std::int64_t image_size = 224, patch_size = 16, channels = 3;
   std::int64_t width = 768, layers = 12, heads = 12, hidden = 3072;
   std::string activation = "gelu";
@@ -30,9 +37,11 @@ struct ViTConfig {
   std::string architecture = {};  // "ViTForImageClassification"
   std::vector<std::string> labels = {};
 
+  bool distilled() const { return family == ViTFamily::deit; }
+  bool convolutional() const { return family == ViTFamily::vit_conv; }
   bool with_teacher() const { return architecture == "DeiTForImageClassificationWithTeacher"; }
   std::int64_t side() const { return image_size / patch_size; }  // of the grid of patches
-  std::int64_t tokens() const { return distilled ? 2 : 1; }      // in front of the patches
+  std::int64_t tokens() const { return distilled() ? 2 : 1; }    // in front of the patches
 
   // By the keys of config.json.
   template <class Visitor>
@@ -54,7 +63,7 @@ struct ViTConfig {
 };
 
 void check_config(const ViTConfig& config, std::string_view what);
-// From a config.json whose model_type is "vit" or "deit", and back.
+// From a config.json whose model_type is "vit", "deit" or "vit_conv", and back.
 ViTConfig vit_config(const Json& config, std::string_view what);
 Json vit_json(const ViTConfig& config);
 
@@ -73,6 +82,23 @@ class ViTLayer {
   nn::SelfAttention attention_;
   nn::FeedForward feed_forward_;
   float drop_path_;
+};
+
+// Convolution of 3 x 3, batch norm, relu: at the picture's size first, then with a stride of 2 and twice the channels
+// until the grid is that of the patches; then a projection.
+class ConvolutionStem {
+ public:
+  explicit ConvolutionStem(const ViTConfig& config);
+  Tensor operator()(const Tensor& pixels) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("convolutions", convolutions_), v("norms", norms_), v("projection", projection_);
+  }
+
+ private:
+  std::vector<nn::Conv2d> convolutions_;
+  std::vector<nn::BatchNorm> norms_;
+  nn::Linear projection_;
 };
 
 class ViT {
@@ -96,15 +122,20 @@ class ViT {
   template <class Visitor>
   void visit(Visitor&& v) {
     v("embeddings.cls_token", class_token_);
-    if (config_.distilled) v("embeddings.distillation_token", distillation_token_);
-    v("embeddings.position_embeddings", positions_), v("embeddings.patch_embeddings.projection", patches_);
+    if (config_.distilled()) v("embeddings.distillation_token", distillation_token_);
+    v("embeddings.position_embeddings", positions_);
+    if (config_.convolutional())
+      v("embeddings.stem", stem_);
+    else
+      v("embeddings.patch_embeddings.projection", patches_);
     v("encoder.layer", layers_), v("layernorm", norm_);
   }
 
  private:
   ViTConfig config_;
   nn::Parameter class_token_, distillation_token_, positions_;
-  nn::Conv2d patches_;
+  nn::Conv2d patches_;  // one of these
+  ConvolutionStem stem_;
   std::vector<ViTLayer> layers_;
   nn::LayerNorm norm_;
 };
@@ -130,7 +161,7 @@ class ViTClassifier : public PictureModel {
   template <class Visitor>
   void visit(Visitor&& v) {
     const bool teacher = body_.config().with_teacher();
-    v(body_.config().distilled ? "deit" : "vit", body_);
+    v(name_of(body_.config().family), body_);
     v(teacher ? "cls_classifier" : "classifier", head_);
     if (teacher) v("distillation_classifier", teacher_head_);
   }

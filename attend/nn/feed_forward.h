@@ -14,6 +14,7 @@ namespace attend::nn {
 
 struct FeedForwardConfig {
   std::int64_t width, hidden;
+  std::int64_t out = 0;  // width of the result; 0: that of what comes in
   Activation activation = Activation::relu;
   std::string label = {};  // under which a probe sees its parts
   LinearConfig expand = {}, contract = {};
@@ -25,7 +26,7 @@ class FeedForward {
   explicit FeedForward(FeedForwardConfig config)
       : config_(std::move(config)),
         expand_(config_.width, config_.hidden, config_.expand),
-        contract_(config_.hidden, config_.width, config_.contract) {}
+        contract_(config_.hidden, config_.out > 0 ? config_.out : config_.width, config_.contract) {}
   const FeedForwardConfig& config() const { return config_; }
 
   Branch operator()(const SublayerInput& x) const {

@@ -11,7 +11,7 @@ struct NormLinearOptions {
   Activation activation = Activation::none;
   bool input_major = false;  // as in linear()
   // The last D columns of every row do not come back but go to a row of the cache [rows, D], the one that slots
-  // (i32, one a row) names. Not differentiable.
+  // (i32, one per row) names. Not differentiable.
   Tensor cache = {}, slots = {};
 };
 

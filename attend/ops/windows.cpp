@@ -106,7 +106,7 @@ std::vector<float> shifted_window_mask(const ShiftedWindows& args) {
   const auto& [height, width, w, shift, heads] = args;
   check(w > 0 && height % w == 0 && width % w == 0 && shift >= 0 && shift < w && heads > 0,
         "shifted_window_mask: windows of {} shifted by {} in {} x {}", w, shift, height, width);
-  // The picture after the shift is three bands a side: whole windows, what was neighbours, what came round.
+  // The picture after the shift is three bands per side: whole windows, what was neighbours, what came round.
   const auto band = [w = w, shift = shift](std::int64_t at, std::int64_t size) {
     return at < size - w ? 0 : at < size - shift ? 1 : 2;
   };

@@ -43,7 +43,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const { return port_; }
-  // Answers until stop() is true, which is asked ten times a second by every worker.
+  // Answers until stop() is true, which is asked ten times per second by every worker.
   void run(const std::function<bool()>& stop);
 
  private:

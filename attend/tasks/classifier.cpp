@@ -1,5 +1,7 @@
 #include "attend/tasks/classifier.h"
 
+#include "attend/base/ranking.h"
+
 namespace attend::tasks {
 
 Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)

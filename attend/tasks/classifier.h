@@ -35,6 +35,7 @@ class Classifier {
   std::vector<Classified> classify(std::span<const std::string> lines, const ClassifyOptions& options = {}) const;
 
   bool regression() const { return head_->regression(); }
+  const std::vector<std::string>& labels() const { return head_->labels(); }
   const EncoderReader& reader() const { return reader_; }
 
  private:

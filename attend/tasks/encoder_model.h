@@ -50,12 +50,6 @@ struct PackedTexts {
 // Characters [begin, end) of well-formed UTF-8.
 std::string characters_of(std::string_view text, Span span);
 
-// In place, with the largest value taken off first.
-void softmax(std::span<float> values);
-
-// The largest first, equal ones in order; at most count.
-std::vector<std::size_t> largest(std::span<const float> values, std::int64_t count);
-
 // How a model reads texts, whichever it is.
 struct TextSettings {
   std::int64_t vocabulary = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/base/ranking.h"
 #include "attend/ops/embedding.h"
 
 namespace attend::tasks {

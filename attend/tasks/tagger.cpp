@@ -1,5 +1,6 @@
 #include "attend/tasks/tagger.h"
 
+#include "attend/base/ranking.h"
 #include "attend/base/unicode/unicode.h"
 
 namespace attend::tasks {

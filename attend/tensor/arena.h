@@ -3,7 +3,7 @@
 //
 // A plan is a list of events (take n bytes, give back block i). While a step follows its plan, addresses come from the
 // slab; the first event that differs ends that, the rest of the step is served from loose blocks, and the plan is made
-// anew. Plans are kept by key: one a batch shape.
+// anew. Plans are kept by key: one per batch shape.
 #pragma once
 
 #include <cstddef>

@@ -94,7 +94,7 @@ class Pass {
     Recompute recompute = Recompute::none;
   };
   struct Step {
-    std::uint64_t plan = Arena::kNoPlan;  // the arena's plan: one key a batch shape
+    std::uint64_t plan = Arena::kNoPlan;  // the arena's plan: one key per batch shape
     std::uint64_t seed = 0;               // of this step's dropout
   };
 

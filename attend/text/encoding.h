@@ -1,12 +1,12 @@
-// What a text becomes: one entry a token in each list.
+// What a text becomes: one entry per token in each list.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "attend/text/models/vocabulary.h"
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
+#include "attend/text/vocabulary.h"
 
 namespace attend {
 

@@ -1,7 +1,7 @@
 #include "attend/text/steps.h"
 
 #include "attend/base/limits.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

@@ -7,7 +7,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 #include "attend/text/steps.h"
 
 namespace attend {

@@ -7,6 +7,29 @@
 
 namespace attend::train {
 
+namespace {
+
+Tensor copy_of(const Tensor& flat) {
+  Tensor copy = make_tensor(flat.backend(), flat.shape(), DType::f32);
+  flat.backend().scale(flat, 1, {copy});
+  return copy;
+}
+
+void move_towards(const Tensor& average, const Tensor& now, float decay) {
+  if (!average.defined()) return;
+  average.backend().scale(average, decay, {average});
+  average.backend().scale(now, 1 - decay, {average, true});
+}
+
+void exchange(const Tensor& average, const Tensor& now) {
+  if (!average.defined()) return;
+  const Tensor before = copy_of(now);
+  average.backend().scale(average, 1, {now});
+  average.backend().scale(before, 1, {average});
+}
+
+}  // namespace
+
 Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options)
     : parameters_(parameters), options_(options) {
   const Tensor& gradient = parameters.gradient();
@@ -20,10 +43,16 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
   }
   const std::int64_t all = gradient.size();
   const std::int64_t reached = options.decayed == OptimizerOptions::everything ? all : parameters.decayed();
-  runs_ = learning_runs(parameters, options.groups, options.weight_decay > 0 ? reached : 0);
+  runs_ = learning_runs(parameters, options.groups,
+                        {.count = options.weight_decay > 0 ? reached : 0, .rate = options.weight_decay});
   host_rates_.resize(4 * runs_.size());
   rates_ = make_tensor(backend, {static_cast<std::int64_t>(runs_.size()), 4}, DType::f32);
   norm_ = make_tensor(backend, {2}, DType::f32);
+  check(options.ema >= 0 && options.ema < 1,
+        "optimizer: the decay of an average must be at least 0 and below 1, not {}", options.ema);
+  if (options.ema == 0) return;
+  average_ = copy_of(parameters.master());
+  if (parameters.buffers().defined()) average_buffers_ = copy_of(parameters.buffers());
 }
 
 void Optimizer::set_rate(float rate, std::int64_t step) {
@@ -43,6 +72,15 @@ void Optimizer::update() {
   gradient.backend().gradient_norm(gradient, options_.clip_norm, norm_);
   for (std::size_t i = 0; i < runs_.size(); ++i)
     update_part(runs_[i], rates_.slice_first(static_cast<std::int64_t>(i), 1).reshape({4}));
+  move_towards(average_, parameters_.master(), options_.ema);
+  move_towards(average_buffers_, parameters_.buffers(), options_.ema);
+}
+
+void Optimizer::exchange_average() {
+  if (!average_.defined()) return;
+  exchange(average_, parameters_.master());
+  exchange(average_buffers_, parameters_.buffers());
+  parameters_.master_changed();
 }
 
 void Optimizer::update_part(const LearningRun& run, const Tensor& rate) {
@@ -52,7 +90,7 @@ void Optimizer::update_part(const LearningRun& run, const Tensor& rate) {
                                .gradient = part(parameters_.gradient()),
                                .rate = rate,
                                .norm = norm_,
-                               .weight_decay = run.decayed ? options_.weight_decay : 0};
+                               .weight_decay = run.weight_decay};
   Backend& backend = rate.backend();
   if (options_.kind == OptimizerOptions::adamw)
     backend.adamw(args, options_.beta1, options_.beta2, options_.eps, part(first_), part(second_));

@@ -20,7 +20,8 @@ struct OptimizerOptions {
   enum Decayed : std::uint8_t { matrices, everything } decayed = matrices;  // what the decay reaches
   float momentum = 0;                                                       // sgd
   float clip_norm = 0;                                                      // 0: never
-  std::vector<ParameterGroup> groups = {};                                  // those that learn otherwise than the rest
+  float ema = 0;  // decay of a moving average of the weights (Polyak & Juditsky 1992); 0: there is none
+  std::vector<ParameterGroup> groups = {};  // those that learn otherwise than the rest
 };
 
 class Optimizer {
@@ -34,9 +35,13 @@ class Optimizer {
 
   // f32 [2] on the device: the gradient norm of the last update and the scale it was clipped by.
   const Tensor& norm() const { return norm_; }
-  // What an exact resume must restore: the moments.
+  // Puts the average of the weights, and of what is not learned, in their place; done again, they are back.
+  void exchange_average();
+  // What an exact resume must restore: the moments, and the averages; undefined where there are none.
   const Tensor& first_moment() const { return first_; }
   const Tensor& second_moment() const { return second_; }
+  const Tensor& average() const { return average_; }
+  const Tensor& average_buffers() const { return average_buffers_; }
 
  private:
   void update_part(const LearningRun& run, const Tensor& rate);
@@ -45,6 +50,7 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<LearningRun> runs_;
   Tensor first_, second_, norm_;
+  Tensor average_, average_buffers_;
   Tensor rates_;  // f32 [runs, 4]
   std::vector<float> host_rates_;
 };

@@ -13,24 +13,30 @@
 namespace attend::train {
 
 struct ParameterGroup {
-  std::string pattern;               // of names; * stands for anything: "bert.encoder.layer.0.*", "*.bias"
-  float rate = 1;                    // times the learning rate
-  std::optional<bool> decayed = {};  // unless told: as the optimiser's options say
-  bool frozen = false;               // no gradient and no update
+  std::string pattern;                     // of names; * stands for anything: "bert.encoder.layer.0.*", "*.bias"
+  float rate = 1;                          // times the learning rate
+  std::optional<float> weight_decay = {};  // unless told: as the optimiser's options say
+  bool frozen = false;                     // no gradient and no update
 };
 
 // Part of the flat buffers whose parameters all learn in the same way.
 struct LearningRun {
   std::int64_t begin = 0, count = 0;
-  float rate = 1;
-  bool decayed = false;
+  float rate = 1, weight_decay = 0;
+};
+
+// What decays unless a group says otherwise: so much of the flat buffers, from the start, by this.
+struct WeightDecay {
+  std::int64_t count = 0;
+  float rate = 0;
 };
 
 // All that learns, in order; what is frozen is left out, and from now on has no gradient. The first group whose pattern
-// fits a name decides. decayed: how much of the buffers, from the start, decays unless a group says otherwise. Throws
-// Error for a group that is nobody's, and for a rate that is not at least 0.
+// fits a name decides. Throws Error for a group that is nobody's, and for a rate or a decay that is not at least 0.
 std::vector<LearningRun> learning_runs(nn::Parameters& parameters, const std::vector<ParameterGroup>& groups,
-                                       std::int64_t decayed);
+                                       const WeightDecay& decay);
+// That group; end() when there is none.
+std::vector<ParameterGroup>::const_iterator group_of(const std::vector<ParameterGroup>& groups, std::string_view name);
 
 bool fits_pattern(std::string_view name, std::string_view pattern);
 

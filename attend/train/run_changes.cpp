@@ -18,9 +18,10 @@ namespace attend::train {
 namespace {
 
 // docs/reliability.md lists them, too.
-constexpr std::string_view kMayChange[] = {"steps",     "epochs",         "schedule",   "learning_rate", "warmup",
-                                           "clip_norm", "log_every",      "save_every", "patience",      "device",
-                                           "threads",   "validate_every", "recompute",  "out",           "test"};
+constexpr std::string_view kMayChange[] = {"steps",       "epochs",           "schedule",   "learning_rate", "warmup",
+                                           "clip_norm",   "log_every",        "save_every", "patience",      "device",
+                                           "threads",     "validate_every",   "recompute",  "out",           "test",
+                                           "layer_decay", "parameter_groups", "workers",    "cache_bytes"};
 
 Json to_json(const DataFile& file) {
   const FileMark mark = whole_mark_of(file.path);
@@ -41,6 +42,7 @@ void check_data(const std::vector<DataFile>& data) {
     struct stat status {};
     const bool there = ::stat(file.path.c_str(), &status) == 0 && ::access(file.path.c_str(), R_OK) == 0;
     check(there, "training: cannot open '{}' ({}): {}", file.path, file.key, std::generic_category().message(errno));
+    if (file.may_be_folder && S_ISDIR(status.st_mode)) continue;
     check(!S_ISDIR(status.st_mode), "training: '{}' ({}) is a folder, not a file", file.path, file.key);
     check(S_ISREG(status.st_mode),
           "training: '{}' ({}) is a pipe or a device; a text is read more than once, so save it as a file first",

@@ -11,9 +11,11 @@ namespace attend::train {
 // A file that a run reads; key is the setting that names it.
 struct DataFile {
   std::string key, path;
+  bool may_be_folder = false;
 };
 
-// Throws Error for a file that is missing, empty, a folder, or a pipe, which cannot be read twice.
+// Throws Error for a file that is missing, empty, a folder where there may be none, or a pipe, which cannot be read
+// twice.
 void check_data(const std::vector<DataFile>& data);
 
 // Sizes, times and hashes by key, for the manifest.

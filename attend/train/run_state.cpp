@@ -20,6 +20,8 @@ void for_each_buffer(std::span<const Learning> all, Fn fn) {
     add("first_moment", one.optimizer.first_moment());
     add("units8", one.parameters.units8());
     add("second_moment", one.optimizer.second_moment());
+    add("average", one.optimizer.average());
+    add("average_buffers", one.optimizer.average_buffers());
   }
 }
 

@@ -218,6 +218,7 @@ class Run {
 
   void validate() {
     log_losses();
+    exchange_averages();
     const Validation now = task_.validate();
     Json line = {{"step", state_.step}, {"validation", now.json}, {"seconds", elapsed()}};
     log_->add(line);
@@ -236,6 +237,7 @@ class Run {
                     [&](const FileWriter& write) { produce_weights(write, parameters_, SavedWeights::masters); });
       state_.checkpoints.push_back(state_.step);
     }
+    exchange_averages();
     std::vector<std::int64_t> dropped;
     while (static_cast<std::int64_t>(state_.checkpoints.size()) > options_.average) {
       dropped.push_back(state_.checkpoints.front());
@@ -246,6 +248,11 @@ class Run {
     for (std::int64_t step : dropped) folder_.remove(checkpoint_name(step));
     result_.stopped_early = options_.patience > 0 && state_.validations_since_best >= options_.patience;
     logged_at_ = steady_clock::now();  // validation is not training time
+  }
+
+  // What is judged and kept is the average, where there is one; done again, training goes on.
+  void exchange_averages() {
+    for (const auto& optimizer : optimizers_) optimizer->exchange_average();
   }
 
   void take_snapshot() {

@@ -90,7 +90,7 @@ struct TrainerOptions {
   std::int64_t steps = 1000;
   std::int64_t accumulate = 1;  // batches a step
   std::uint64_t seed = 1;
-  std::function<float(std::int64_t step)> rate;
+  std::function<float(std::int64_t step)> rate = {};
   OptimizerOptions optimizer = {};
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t patience = 0;  // validations without a better score before stopping; 0: never

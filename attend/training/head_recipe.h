@@ -61,6 +61,4 @@ HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what);
 // The recipe with those decided.
 HeadRecipe for_texts(HeadRecipe recipe, std::int64_t texts);
 
-train::TrainingResult train_head(const HeadRecipe& recipe, Backend& backend, const TrainOptions& options);
-
 }  // namespace attend::tasks

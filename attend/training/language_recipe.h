@@ -48,6 +48,4 @@ LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view wh
 
 models::GPT2Config model_config(const LanguageRecipe& recipe, std::int64_t vocabulary, std::int64_t end);
 
-train::TrainingResult train_language_model(const LanguageRecipe& recipe, Backend& backend, const TrainOptions& options);
-
 }  // namespace attend::tasks

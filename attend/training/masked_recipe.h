@@ -53,6 +53,4 @@ struct MaskedRecipe : RunSettings {
 
 MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what);
 
-train::TrainingResult train_masked_model(const MaskedRecipe& recipe, Backend& backend, const TrainOptions& options);
-
 }  // namespace attend::tasks

@@ -8,19 +8,6 @@
 
 namespace attend::tasks {
 
-namespace {
-
-std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std::int64_t width) {
-  const train::InverseSquareRoot paper{.warmup = settings.warmup, .width = width, .peak = settings.learning_rate};
-  if (settings.schedule == "inverse-square-root") return paper;
-  const float peak = paper(std::max<std::int64_t>(settings.warmup, 1));
-  if (settings.schedule == "linear")
-    return train::Linear{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
-  return train::Cosine{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
-}
-
-}  // namespace
-
 void check_one_of(std::string_view what, const char* key, const std::string& value,
                   std::initializer_list<const char*> known) {
   std::string names;
@@ -42,6 +29,9 @@ void check_settings(const RunSettings& settings, std::string_view what) {
   for (const auto& [key, value] : positive) check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
   check(settings.learning_rate >= 0 && settings.clip_norm >= 0 && settings.weight_decay >= 0 && settings.warmup >= 0,
         "{}: learning_rate, warmup, clip_norm and weight_decay cannot be negative", what);
+  check(settings.layer_decay > 0 && settings.layer_decay <= 1,
+        "{}: 'layer_decay' must be above 0 and at most 1, not {}", what, settings.layer_decay);
+  check_groups(settings.parameter_groups, what);
 }
 
 Recompute recompute_named(std::string_view name) {
@@ -57,35 +47,30 @@ nn::ParametersOptions parameters_options(const RunSettings& settings, const Back
           .products8 = named == "fp8"};
 }
 
-train::RunRequest run_request(const RunSettings& settings, const Json& recipe, std::vector<train::DataFile> data,
-                              const TrainOptions& options) {
-  return {.out = settings.out,
-          .resume = options.resume,
-          .overwrite = options.overwrite,
-          .allow_changes = options.allow_changes,
-          .settings = recipe,
-          .data = std::move(data)};
+std::function<float(std::int64_t)> schedule_of(const RunSettings& settings, std::int64_t width) {
+  const train::InverseSquareRoot paper{.warmup = settings.warmup, .width = width, .peak = settings.learning_rate};
+  if (settings.schedule == "inverse-square-root") return paper;
+  const float peak = paper(std::max<std::int64_t>(settings.warmup, 1));
+  if (settings.schedule == "linear")
+    return train::Linear{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
+  return train::Cosine{.warmup = settings.warmup, .steps = settings.steps, .peak = peak};
 }
 
-std::vector<train::DataFile> data_files(const std::string& key, const std::vector<std::string>& paths) {
-  std::vector<train::DataFile> files;
-  for (const std::string& path : paths)
-    if (!path.empty()) files.push_back({key, path});
-  return files;
+train::OptimizerOptions optimizer_options(const RunSettings& settings) {
+  return {.beta1 = settings.beta1,
+          .beta2 = settings.beta2,
+          .eps = settings.epsilon,
+          .weight_decay = settings.weight_decay,
+          .clip_norm = settings.clip_norm,
+          .ema = settings.ema};
 }
 
-train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, train::RunFolder& folder,
+train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFolder& folder,
                                       const TrainOptions& options) {
   return {.folder = &folder,
           .steps = settings.steps,
           .accumulate = settings.accumulate,
           .seed = settings.seed,
-          .rate = schedule_of(settings, width),
-          .optimizer = {.beta1 = settings.beta1,
-                        .beta2 = settings.beta2,
-                        .eps = settings.epsilon,
-                        .weight_decay = settings.weight_decay,
-                        .clip_norm = settings.clip_norm},
           .log_every = settings.log_every,
           .validate_every = settings.validate_every,
           .save_every = settings.save_every,

@@ -7,10 +7,12 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attend/base/terminal.h"
 #include "attend/tensor/backend.h"
 #include "attend/train/trainer.h"
+#include "attend/training/group_settings.h"
 
 namespace attend::tasks {
 
@@ -22,7 +24,9 @@ struct RunSettings {
   float learning_rate = 0;
   std::int64_t warmup = 4000;
   float clip_norm = 1, weight_decay = 0;
-  float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f;
+  float layer_decay = 1;
+  std::vector<GroupSettings> parameter_groups;
+  float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f, ema = 0;
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t patience = 0, average = 5;
   std::uint64_t seed = 1;
@@ -39,7 +43,10 @@ struct RunSettings {
     v("warmup", warmup, "steps of rising learning rate");
     v("clip_norm", clip_norm, "largest norm of the gradient; 0: any");
     v("weight_decay", weight_decay, "of matrices (AdamW)");
+    v("layer_decay", layer_decay, "learning rate of a layer, times that of the one above it; 1: the same for all");
+    v("parameter_groups", parameter_groups, "parameters that learn otherwise than the rest, or not at all");
     v("beta1", beta1, "of Adam"), v("beta2", beta2, "of Adam"), v("epsilon", epsilon, "of Adam");
+    v("ema", ema, "decay of a moving average of the weights, which is validated and saved in their place; 0: none");
     v("log_every", log_every, "steps between lines of the log");
     v("validate_every", validate_every, "steps between validations");
     v("save_every", save_every, "steps between saved states");
@@ -75,15 +82,10 @@ struct TrainOptions {
   Terminal terminal = {};
 };
 
-// What a run asks of its folder (train::RunFolder). recipe: all settings, as they will be saved; data: the files they
-// name.
-train::RunRequest run_request(const RunSettings& settings, const Json& recipe, std::vector<train::DataFile> data,
-                              const TrainOptions& options);
-// The files of a setting that may name several.
-std::vector<train::DataFile> data_files(const std::string& key, const std::vector<std::string>& paths);
-
-// width: of the model, for the paper's learning rate.
-train::TrainerOptions trainer_options(const RunSettings& settings, std::int64_t width, train::RunFolder& folder,
+// What the trainer asks for. width: of the model, for the paper's learning rate.
+std::function<float(std::int64_t step)> schedule_of(const RunSettings& settings, std::int64_t width);
+train::OptimizerOptions optimizer_options(const RunSettings& settings);
+train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFolder& folder,
                                       const TrainOptions& options);
 
 }  // namespace attend::tasks

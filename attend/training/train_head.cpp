@@ -17,12 +17,11 @@
 #include "attend/training/head_recipe.h"
 #include "attend/training/head_task.h"
 #include "attend/training/start_folder.h"
+#include "attend/training/trainings.h"
 
 namespace attend::tasks {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 TargetKind kind_of(const HeadRecipe& recipe) {
   if (recipe.task == "tag") return TargetKind::tags;
@@ -30,7 +29,7 @@ TargetKind kind_of(const HeadRecipe& recipe) {
   return recipe.regression ? TargetKind::number : TargetKind::label;
 }
 
-data::LabelledFile read_texts(const HeadRecipe& recipe, const std::string& path, const TrainOptions& options) {
+data::LabelledFile read_texts(const HeadRecipe& recipe, const std::string& path, std::ostream& messages) {
   const TargetKind kind = kind_of(recipe);
   const auto labelling = kind == TargetKind::tags   ? data::Labelling::words
                          : kind == TargetKind::span ? data::Labelling::answers
@@ -41,8 +40,8 @@ data::LabelledFile read_texts(const HeadRecipe& recipe, const std::string& path,
                                                        .text_column = recipe.text_column,
                                                        .pair_column = recipe.pair_column,
                                                        .label_column = recipe.label_column});
-  options.messages << fmt::format("{}: {} texts{}{}\n", path, with_commas(static_cast<std::int64_t>(file.texts.size())),
-                                  file.bad.count() > 0 ? "; " : "", file.bad.text());
+  messages << fmt::format("{}: {} texts{}{}\n", path, with_commas(static_cast<std::int64_t>(file.texts.size())),
+                          file.bad.count() > 0 ? "; " : "", file.bad.text());
   return file;
 }
 
@@ -68,76 +67,109 @@ std::vector<std::string> labels_for(const HeadRecipe& recipe, const data::Labell
 }
 
 EncodedTexts encode(const EncoderReader& reader, const data::LabelledFile& file, TargetKind kind,
-                    const std::vector<std::string>& labels, const TrainOptions& options) {
+                    const std::vector<std::string>& labels, std::ostream& messages) {
   EncodedTexts encoded = encode_texts(reader, file, kind, labels);
   if (encoded.cut > 0)
-    options.messages << fmt::format("{}: {} texts are longer than {} tokens and were cut\n", file.path,
-                                    with_commas(encoded.cut), reader.longest());
+    messages << fmt::format("{}: {} texts are longer than {} tokens and were cut\n", file.path,
+                            with_commas(encoded.cut), reader.longest());
   return encoded;
 }
 
+class HeadTrainee : public Trainee {
+ public:
+  HeadTrainee(const HeadRecipe& given, const RunContext& run)
+      : given_(given),
+        run_(run),
+        kind_(kind_of(given)),
+        start_(catalogue::read_config(run.from)),
+        training_file_(read_texts(given, given.train, run.options.messages)),
+        validation_file_(read_texts(given, given.valid, run.options.messages)) {
+    if (!given.test.empty()) test_file_ = read_texts(given, given.test, run.options.messages);
+    labels_ = labels_for(given, training_file_, start_);
+    head_ =
+        make_head(start_, kind_,
+                  NewHead{.labels = given.label_names.empty() ? labels_ : given.label_names, .dropout = given.dropout});
+    Json config = head_->config();
+    config["dtype"] = run.dtype == DType::bf16 ? "bfloat16" : "float32";
+    if (!run.folder.resumed()) copy_tokenizer(run.from, run.folder.prepared());
+    stage_json(run.folder, "config.json", config);  // before the tokenizer is opened, which may look there
+    reader_.emplace(run.folder.prepared(), "training", head_->texts());
+    reader_->limit(given.max_length);
+    training_ = encoded(training_file_), validation_ = encoded(validation_file_);
+    if (test_file_) test_ = encoded(*test_file_);
+  }
+
+  TraineeFacts facts() override {
+    const HeadRecipe recipe = for_texts(given_, static_cast<std::int64_t>(training_.examples.size()));
+    return {.name = std::string(start_.entry->type),
+            .width = head_->width(),
+            .parts = {{head_->parameters()}},
+            .settings = recipe,
+            .recipe = write_fields(recipe),
+            .more = fmt::format(", {} steps", recipe.steps)};
+  }
+
+  void start(const std::vector<nn::Parameters*>& weights) override {
+    if (!run_.folder.resumed()) {
+      const LoadReport report = load_hugging_face(TensorFiles::open(run_.from), *weights[0],
+                                                  {.prefix = std::string(start_.entry->prefix), .new_head = true});
+      run_.options.messages << fmt::format(
+          "from {}{}\n", run_.from.string(),
+          report.missing.empty() ? "" : fmt::format("; new: {}", joined(report.missing, ", ")));
+    }
+    if (!labels_.empty() && !given_.regression)
+      run_.options.messages << fmt::format("{} labels: {}\n", labels_.size(), joined(head_->labels(), ", "));
+  }
+
+  std::unique_ptr<train::Task> task() override {
+    return std::make_unique<HeadTask>(
+        HeadTask::Parts{.head = *head_,
+                        .reader = *reader_,
+                        .backend = run_.backend,
+                        .kind = kind_,
+                        .training = training_.examples,
+                        .validation = validation_.examples,
+                        .validation_texts = validation_file_.texts},
+        HeadTaskOptions{.batch = given_.batch, .seed = given_.seed, .select_by_loss = given_.select == "loss"});
+  }
+
+  void finish(train::Task& task) override {
+    if (!test_file_) return;
+    const train::Validation tested = dynamic_cast<HeadTask&>(task).judge(test_.examples, test_file_->texts);
+    run_.options.messages << fmt::format("{}: {}\n", test_file_->path, tested.text);
+    run_.folder.write("test.json", [&](const FileWriter& write) { write(tested.json.dump(2) + "\n"); });
+  }
+
+ private:
+  EncodedTexts encoded(const data::LabelledFile& file) const {
+    return encode(*reader_, file, kind_, labels_, run_.options.messages);
+  }
+
+  const HeadRecipe given_;
+  const RunContext run_;
+  const TargetKind kind_;
+  const catalogue::ModelConfig start_;
+  const data::LabelledFile training_file_, validation_file_;
+  std::optional<data::LabelledFile> test_file_;
+  std::vector<std::string> labels_;
+  std::unique_ptr<Head> head_;
+  std::optional<EncoderReader> reader_;
+  EncodedTexts training_, validation_, test_;
+};
+
 }  // namespace
 
-train::TrainingResult train_head(const HeadRecipe& given, Backend& backend, const TrainOptions& options) {
-  check(!given.train.empty() && !given.valid.empty() && !given.out.empty() && !given.from.empty(),
+Training head_training(const Json& settings, std::string_view what) {
+  const HeadRecipe recipe = resolve_head_recipe(settings, what);
+  check(!recipe.train.empty() && !recipe.valid.empty() && !recipe.out.empty() && !recipe.from.empty(),
         "training: 'from', 'train', 'valid' and 'out' are needed");
-  const fs::path from = options.resume ? fs::path(given.out) : start_folder(given.from, given.out);
-  std::vector<train::DataFile> data = {{"train", given.train}, {"valid", given.valid}};
-  if (!given.test.empty()) data.push_back({"test", given.test});
-  train::RunFolder folder(run_request(given, write_fields(given), std::move(data), options));
-  const TargetKind kind = kind_of(given);
-  const catalogue::ModelConfig start = catalogue::read_config(from);
-  const data::LabelledFile training_file = read_texts(given, given.train, options),
-                           validation_file = read_texts(given, given.valid, options);
-  const std::optional<data::LabelledFile> test_file =
-      given.test.empty() ? std::nullopt : std::optional(read_texts(given, given.test, options));
-  const std::vector<std::string> labels = labels_for(given, training_file, start);
-
-  const std::unique_ptr<Head> head = make_head(
-      start, kind, NewHead{.labels = given.label_names.empty() ? labels : given.label_names, .dropout = given.dropout});
-  const nn::ParametersOptions computed = parameters_options(given, backend);
-  const DType dtype = computed.dtype;
-  Json config = head->config();
-  config["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
-  if (!folder.resumed()) copy_tokenizer(from, folder.prepared());
-  folder.stage("config.json", config.dump(2) + "\n");
-  EncoderReader reader(folder.prepared(), "training", head->texts());
-  reader.limit(given.max_length);
-  const EncodedTexts training = encode(reader, training_file, kind, labels, options),
-                     validation = encode(reader, validation_file, kind, labels, options),
-                     test = test_file ? encode(reader, *test_file, kind, labels, options) : EncodedTexts{};
-  const HeadRecipe recipe = for_texts(given, static_cast<std::int64_t>(training.examples.size()));
-  folder.stage("recipe.json", write_fields(recipe).dump(2) + "\n");
-
-  nn::Parameters parameters(backend, head->parameters(), computed);
-  if (!options.resume) {
-    const LoadReport report = load_hugging_face(TensorFiles::open(from), parameters,
-                                                {.prefix = std::string(start.entry->prefix), .new_head = true});
-    options.messages << fmt::format(
-        "from {}{}\n", from.string(),
-        report.missing.empty() ? "" : fmt::format("; new: {}", joined(report.missing, ", ")));
-  }
-  if (!labels.empty() && !recipe.regression)
-    options.messages << fmt::format("{} labels: {}\n", labels.size(), joined(head->labels(), ", "));
-  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}, {} steps\n", start.entry->type,
-                                  static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name(),
-                                  recipe.steps);
-  HeadTask task({.head = *head,
-                 .reader = reader,
-                 .backend = backend,
-                 .kind = kind,
-                 .training = training.examples,
-                 .validation = validation.examples,
-                 .validation_texts = validation_file.texts},
-                {.batch = recipe.batch, .seed = recipe.seed, .select_by_loss = recipe.select == "loss"});
-  const train::TrainingResult result =
-      train::train(task, parameters, trainer_options(recipe, head->width(), folder, options));
-  if (test_file && !result.interrupted) {
-    const train::Validation tested = task.judge(test.examples, test_file->texts);
-    options.messages << fmt::format("{}: {}\n", test_file->path, tested.text);
-    folder.write("test.json", [&](const FileWriter& write) { write(tested.json.dump(2) + "\n"); });
-  }
-  return result;
+  std::vector<train::DataFile> files = {{"train", recipe.train}, {"valid", recipe.valid}};
+  if (!recipe.test.empty()) files.push_back({"test", recipe.test});
+  return {.settings = recipe,
+          .recipe = write_fields(recipe),
+          .files = std::move(files),
+          .from = recipe.from,
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<HeadTrainee>(recipe, run); }};
 }
 
 }  // namespace attend::tasks

@@ -1,18 +1,17 @@
 // From text files to a BERT or RoBERTa folder that attend fill, fine-tuning and Hugging Face's transformers read.
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <iterator>
 #include <ostream>
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
-#include "attend/base/files.h"
 #include "attend/base/progress.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/training/masked_recipe.h"
 #include "attend/training/masked_task.h"
 #include "attend/training/start_folder.h"
+#include "attend/training/text_files.h"
+#include "attend/training/trainings.h"
 
 namespace attend::tasks {
 
@@ -25,17 +24,27 @@ BertFamily family_of(const MaskedRecipe& recipe) {
   return recipe.model == "roberta" ? BertFamily::roberta : BertFamily::bert;
 }
 
-void prepare_tokenizer(const MaskedRecipe& recipe, const train::RunFolder& folder, const TrainOptions& options) {
-  if (folder.resumed()) return;
-  const fs::path out = folder.prepared();
+void stage_tokenizer(const MaskedRecipe& recipe, const RunContext& run) {
+  const fs::path out = run.folder.prepared();
   if (!recipe.tokenizer.empty()) return copy_tokenizer(recipe.tokenizer, out);
-  if (!recipe.from.empty()) return copy_tokenizer(start_folder(recipe.from, recipe.out), out);
+  if (!run.from.empty()) return copy_tokenizer(run.from, out);
   learn_tokenizer({.family = family_of(recipe),
                    .texts = recipe.text,
                    .vocabulary_size = recipe.vocabulary_size,
                    .max_length = recipe.max_length,
                    .threads = static_cast<int>(recipe.threads)},
-                  out, options);
+                  out, run.options);
+}
+
+Tokenizer prepare_tokenizer(const MaskedRecipe& recipe, const RunContext& run) {
+  if (!run.folder.resumed()) stage_tokenizer(recipe, run);
+  return Tokenizer::load(run.folder.prepared());
+}
+
+SpecialTokens special_with_mask(const Tokenizer& tokenizer, const std::string& what) {
+  const SpecialTokens special = special_tokens(tokenizer, what);
+  check(special.mask >= 0, "{}: the tokenizer has neither [MASK] nor <mask>", what);
+  return special;
 }
 
 models::BertConfig new_config(const MaskedRecipe& recipe, const Tokenizer& tokenizer) {
@@ -59,9 +68,8 @@ models::BertConfig new_config(const MaskedRecipe& recipe, const Tokenizer& token
           .pad = special.pad};
 }
 
-models::BertConfig config_of(const MaskedRecipe& recipe, const Tokenizer& tokenizer, const TrainOptions& options) {
-  if (!options.resume && recipe.from.empty()) return new_config(recipe, tokenizer);
-  const fs::path path = (options.resume ? fs::path(recipe.out) : start_folder(recipe.from, recipe.out)) / "config.json";
+models::BertConfig started_config(const MaskedRecipe& recipe, const Tokenizer& tokenizer, const fs::path& folder) {
+  const fs::path path = folder / "config.json";
   models::BertConfig config = models::bert_config(read_json(path), path.string());
   config.labels.clear(), config.regression = false;
   config.dropout = config.attention_dropout = recipe.dropout;
@@ -70,60 +78,83 @@ models::BertConfig config_of(const MaskedRecipe& recipe, const Tokenizer& tokeni
   return config;
 }
 
-}  // namespace
-
-train::TrainingResult train_masked_model(const MaskedRecipe& recipe, Backend& backend, const TrainOptions& options) {
-  check(!recipe.text.empty() && !recipe.valid_text.empty() && !recipe.out.empty(),
-        "training: 'text', 'valid_text' and 'out' are needed");
-  if (!recipe.from.empty()) start_folder(recipe.from, recipe.out);
-  std::vector<train::DataFile> data = data_files("text", recipe.text);
-  std::ranges::copy(data_files("valid_text", recipe.valid_text), std::back_inserter(data));
-  train::RunFolder folder(run_request(recipe, write_fields(recipe), std::move(data), options));
-  prepare_tokenizer(recipe, folder, options);
-  const Tokenizer tokenizer = Tokenizer::load(folder.prepared());
-  const SpecialTokens special = special_tokens(tokenizer, recipe.out);
-  check(special.mask >= 0, "{}: the tokenizer has neither [MASK] nor <mask>", recipe.out);
-  models::MaskedLanguageModel model(config_of(recipe, tokenizer, options));
-  const models::BertConfig& config = model.body().config();
+models::BertConfig config_of(const MaskedRecipe& recipe, const Tokenizer& tokenizer, const fs::path& from) {
+  const models::BertConfig config =
+      from.empty() ? new_config(recipe, tokenizer) : started_config(recipe, tokenizer, from);
   const std::int64_t first = config.family == BertFamily::roberta ? config.pad + 1 : 0;
   check(recipe.block <= config.max_length - first, "training: 'block' is {}, but the model reads {} tokens",
         recipe.block, config.max_length - first);
+  return config;
+}
 
-  const auto token_stream = [&](const std::vector<std::string>& texts, const char* name) {
-    const auto [found, made] = folder.derived(name);
-    return data::TokenStream::open_or_build({.texts = texts,
-                                             .tokenizer = tokenizer_file(folder.prepared()),
-                                             .cache = found,
-                                             .rebuilt = made,
-                                             .line_end = special.end});
-  };
-  const auto training = token_stream(recipe.text, "train.tokens"),
-             validation = token_stream(recipe.valid_text, "valid.tokens");
-  options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n",
-                                  with_commas(training.size()), with_commas(validation.size()));
-  const data::MaskingOptions masking{.block = recipe.block,
-                                     .share = static_cast<double>(recipe.masked),
-                                     .start = special.start,
-                                     .end = special.end,
-                                     .mask = special.mask,
-                                     .ordinary = ordinary_tokens(tokenizer),
-                                     .seed = recipe.seed};
-  const data::MaskedText training_blocks(training, masking), validation_blocks(validation, masking);
+data::MaskingOptions masking_of(const MaskedRecipe& recipe, const Tokenizer& tokenizer, const SpecialTokens& special) {
+  return {.block = recipe.block,
+          .share = static_cast<double>(recipe.masked),
+          .start = special.start,
+          .end = special.end,
+          .mask = special.mask,
+          .ordinary = ordinary_tokens(tokenizer),
+          .seed = recipe.seed};
+}
 
-  const nn::ParametersOptions computed = parameters_options(recipe, backend);
-  const DType dtype = computed.dtype;
-  nn::Parameters parameters(backend, model, computed);
-  if (!recipe.from.empty() && !options.resume)
-    load_hugging_face(TensorFiles::open(start_folder(recipe.from, recipe.out)), parameters,
-                      {.prefix = models::name_of(config.family), .new_head = true});
-  Json json = model.config();
-  json["dtype"] = dtype == DType::bf16 ? "bfloat16" : "float32";
-  folder.stage("config.json", json.dump(2) + "\n");
-  folder.stage("recipe.json", write_fields(recipe).dump(2) + "\n");
-  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}\n", models::name_of(config.family),
-                                  static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
-  MaskedTask task(model, backend, training_blocks, validation_blocks, masking, recipe.batch, tokenizer);
-  return train::train(task, parameters, trainer_options(recipe, config.width, folder, options));
+class MaskedTrainee : public Trainee {
+ public:
+  MaskedTrainee(MaskedRecipe recipe, const RunContext& run)
+      : recipe_(std::move(recipe)),
+        run_(run),
+        tokenizer_(prepare_tokenizer(recipe_, run)),
+        special_(special_with_mask(tokenizer_, recipe_.out)),
+        model_(config_of(recipe_, tokenizer_, run.from)),
+        training_(token_stream(run.folder, recipe_.text, "train.tokens", special_.end)),
+        validation_(token_stream(run.folder, recipe_.valid_text, "valid.tokens", special_.end)),
+        masking_(masking_of(recipe_, tokenizer_, special_)),
+        training_blocks_(training_, masking_),
+        validation_blocks_(validation_, masking_) {
+    run.options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n",
+                                        with_commas(training_.size()), with_commas(validation_.size()));
+    Json config = model_.config();
+    config["dtype"] = run.dtype == DType::bf16 ? "bfloat16" : "float32";
+    stage_json(run.folder, "config.json", config);
+  }
+
+  TraineeFacts facts() override {
+    const models::BertConfig& config = model_.body().config();
+    return {.name = models::name_of(config.family),
+            .width = config.width,
+            .parts = {{nn::Parameters::list(model_)}},
+            .settings = recipe_,
+            .recipe = write_fields(recipe_)};
+  }
+  void start(const std::vector<nn::Parameters*>& weights) override {
+    if (run_.from.empty() || run_.folder.resumed()) return;
+    load_hugging_face(TensorFiles::open(run_.from), *weights[0],
+                      {.prefix = models::name_of(model_.body().config().family), .new_head = true});
+  }
+  std::unique_ptr<train::Task> task() override {
+    return std::make_unique<MaskedTask>(model_, run_.backend, training_blocks_, validation_blocks_, masking_,
+                                        recipe_.batch, tokenizer_);
+  }
+
+ private:
+  const MaskedRecipe recipe_;
+  const RunContext run_;
+  const Tokenizer tokenizer_;
+  const SpecialTokens special_;
+  models::MaskedLanguageModel model_;
+  const data::TokenStream training_, validation_;
+  const data::MaskingOptions masking_;
+  const data::MaskedText training_blocks_, validation_blocks_;
+};
+
+}  // namespace
+
+Training masked_training(const Json& settings, std::string_view what) {
+  const MaskedRecipe recipe = resolve_masked_recipe(settings, what);
+  return {.settings = recipe,
+          .recipe = write_fields(recipe),
+          .files = text_files(recipe.text, recipe.valid_text, recipe.out),
+          .from = recipe.from,
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<MaskedTrainee>(recipe, run); }};
 }
 
 }  // namespace attend::tasks

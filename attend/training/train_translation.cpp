@@ -1,26 +1,26 @@
-#include "attend/training/train_translation.h"
-
+// From two text files to a model folder that translates: learns the tokens, prepares the pairs, trains.
+//   config.json  model.safetensors  tokenizer.json  recipe.json    what a model is
+//   state.safetensors  checkpoints/  log.jsonl  *.pairs             what resuming needs
 #include <fmt/core.h>
 
 #include <memory>
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/progress.h"
 #include "attend/text/learn/bpe_trainer.h"
 #include "attend/text/text_reader.h"
 #include "attend/training/start_folder.h"
+#include "attend/training/trainings.h"
+#include "attend/training/translation_recipe.h"
 #include "attend/training/translation_task.h"
 
 namespace attend::tasks {
 
 namespace {
 
-// Learns the joint vocabulary of both sides, or copies the one the recipe names.
-void prepare_tokenizer(const TranslationRecipe& recipe, train::RunFolder& folder, const TrainOptions& options) {
-  if (folder.resumed()) return;
-  if (!recipe.tokenizer.empty()) return folder.stage("tokenizer.json", given_tokenizer(recipe.tokenizer));
+// The joint vocabulary of both sides.
+std::string learn_tokens(const TranslationRecipe& recipe, const TrainOptions& options) {
   Progress progress(options.messages,
                     {.label = "learning tokens", .total = recipe.vocabulary_size, .terminal = options.terminal});
   BpeTrainer trainer({.vocabulary_size = static_cast<std::size_t>(recipe.vocabulary_size),
@@ -32,19 +32,26 @@ void prepare_tokenizer(const TranslationRecipe& recipe, train::RunFolder& folder
   const TrainedBpe trained = trainer.train();
   progress.update(static_cast<std::int64_t>(trained.tokens.size()));
   progress.finish();
-  folder.stage("tokenizer.json", to_tokenizer_json(trained));
+  return to_tokenizer_json(trained);
 }
 
-data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const train::RunFolder& folder,
-                                   const TrainOptions& options, const char* name, std::int64_t max_length) {
+Tokenizer prepare_tokenizer(const TranslationRecipe& recipe, const RunContext& run) {
+  if (!run.folder.resumed())
+    run.folder.stage("tokenizer.json",
+                     recipe.tokenizer.empty() ? learn_tokens(recipe, run.options) : given_tokenizer(recipe.tokenizer));
+  return Tokenizer::load(run.folder.prepared() / "tokenizer.json");
+}
+
+data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const RunContext& run, const char* name,
+                                   std::int64_t max_length) {
   const bool training = std::string_view(name) == "train";
-  const auto [found, made] = folder.derived(fmt::format("{}.pairs", name));
-  Progress progress(options.messages,
-                    {.label = fmt::format("encoding {}", name), .total = 100, .terminal = options.terminal});
+  const auto [found, made] = run.folder.derived(fmt::format("{}.pairs", name));
+  Progress progress(run.options.messages,
+                    {.label = fmt::format("encoding {}", name), .total = 100, .terminal = run.options.terminal});
   data::ParallelCorpus corpus = data::ParallelCorpus::open_or_build(
       {.source = training ? recipe.source : recipe.valid_source,
        .target = training ? recipe.target : recipe.valid_target,
-       .tokenizer = folder.prepared() / "tokenizer.json",
+       .tokenizer = run.folder.prepared() / "tokenizer.json",
        .cache = found,
        .rebuilt = made},
       {.max_length = max_length - 1,
@@ -69,49 +76,65 @@ std::vector<std::string> first_lines(const std::string& path, std::int64_t count
   return lines;
 }
 
+class TranslationTrainee : public Trainee {
+ public:
+  TranslationTrainee(const ResolvedRecipe& resolved, const RunContext& run)
+      : resolved_(resolved),
+        run_(run),
+        tokenizer_(prepare_tokenizer(recipe(), run)),
+        // Rows of the table come in eights: GPU products like that.
+        model_(make_model(resolved_, (tokenizer_.id_limit() + 7) / 8 * 8)),
+        training_(prepare_pairs(recipe(), run, "train", model_->max_length())),
+        validation_(prepare_pairs(recipe(), run, "valid", model_->max_length())),
+        sample_{first_lines(recipe().valid_source, recipe().bleu_sentences),
+                first_lines(recipe().valid_target, recipe().bleu_sentences)} {
+    stage_json(run.folder, "config.json", model_->config());
+  }
+
+  TraineeFacts facts() override {
+    return {.name = recipe().model,
+            .width = resolved_.model["width"].get<std::int64_t>(),
+            .parts = {{model_->parameters()}},
+            .settings = recipe(),
+            .recipe = to_json(resolved_)};
+  }
+  void start(const std::vector<nn::Parameters*>&) override { model_->place(run_.backend, run_.dtype); }
+  std::unique_ptr<train::Task> task() override {
+    return std::make_unique<TranslationTask>(
+        TranslationTask::Parts{*model_, tokenizer_, run_.backend, training_, validation_, sample_},
+        TranslationTaskOptions{.tokens = recipe().tokens,
+                               .seed = recipe().seed,
+                               .label_smoothing = recipe().label_smoothing,
+                               .r_drop = recipe().r_drop,
+                               .select_by_bleu = recipe().select == "bleu"});
+  }
+
+ private:
+  const TranslationRecipe& recipe() const { return resolved_.recipe; }
+
+  const ResolvedRecipe resolved_;
+  const RunContext run_;
+  const Tokenizer tokenizer_;
+  const std::unique_ptr<models::Seq2Seq> model_;
+  const data::ParallelCorpus training_, validation_;
+  const ValidationText sample_;
+};
+
 }  // namespace
 
-train::TrainingResult train_translation(const ResolvedRecipe& resolved, Backend& backend, const TrainOptions& options) {
+Training translation_training(const Json& settings, std::string_view what) {
+  const ResolvedRecipe resolved = resolve_recipe(settings, what);
   const TranslationRecipe& recipe = resolved.recipe;
-  for (const auto& [key, value] : {std::pair<const char*, const std::string&>{"source", recipe.source},
-                                   {"target", recipe.target},
-                                   {"valid_source", recipe.valid_source},
-                                   {"valid_target", recipe.valid_target},
-                                   {"out", recipe.out}})
-    check(!value.empty(), "training: '{}' is missing", key);
-  train::RunFolder folder(run_request(recipe, to_json(resolved),
-                                      {{"source", recipe.source},
-                                       {"target", recipe.target},
-                                       {"valid_source", recipe.valid_source},
-                                       {"valid_target", recipe.valid_target}},
-                                      options));
-  prepare_tokenizer(recipe, folder, options);
-  const Tokenizer tokenizer = Tokenizer::load(folder.prepared() / "tokenizer.json");
-
-  // Rows of the table come in eights: GPU products like that.
-  const std::int64_t vocabulary = (tokenizer.id_limit() + 7) / 8 * 8;
-  const std::unique_ptr<models::Seq2Seq> model = make_model(resolved, vocabulary);
-  const data::ParallelCorpus training = prepare_pairs(recipe, folder, options, "train", model->max_length());
-  const data::ParallelCorpus validation = prepare_pairs(recipe, folder, options, "valid", model->max_length());
-  const nn::ParametersOptions computed = parameters_options(recipe, backend);
-  const DType dtype = computed.dtype;
-  nn::Parameters parameters(backend, model->parameters(), computed);
-  model->place(backend, dtype);
-  folder.stage("config.json", model->config().dump(2) + "\n");
-  folder.stage("recipe.json", to_json(resolved).dump(2) + "\n");
-  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}\n", recipe.model,
-                                  static_cast<double>(parameters.count()) / 1e6, name_of(dtype), backend.name());
-
-  const ValidationText sample{first_lines(recipe.valid_source, recipe.bleu_sentences),
-                              first_lines(recipe.valid_target, recipe.bleu_sentences)};
-  TranslationTask task({*model, tokenizer, backend, training, validation, sample},
-                       {.tokens = recipe.tokens,
-                        .seed = recipe.seed,
-                        .label_smoothing = recipe.label_smoothing,
-                        .r_drop = recipe.r_drop,
-                        .select_by_bleu = recipe.select == "bleu"});
-  return train::train(task, parameters,
-                      trainer_options(recipe, resolved.model["width"].get<std::int64_t>(), folder, options));
+  const std::vector<train::DataFile> files = {{"source", recipe.source},
+                                              {"target", recipe.target},
+                                              {"valid_source", recipe.valid_source},
+                                              {"valid_target", recipe.valid_target}};
+  for (const train::DataFile& file : files) check(!file.path.empty(), "training: '{}' is missing", file.key);
+  check(!recipe.out.empty(), "training: 'out' is missing");
+  return {
+      .settings = recipe, .recipe = to_json(resolved), .files = files, .prepare = [resolved](const RunContext& run) {
+        return std::make_unique<TranslationTrainee>(resolved, run);
+      }};
 }
 
 }  // namespace attend::tasks

@@ -18,6 +18,23 @@ namespace {
 
 Json read_if_there(const std::filesystem::path& path) { return path_exists(path) ? read_json(path) : Json::object(); }
 
+// config.json; or what case.json says of a model whose library writes no such file, by the name of its kind.
+constexpr std::string_view kWithoutConfig[][3] = {
+    {"timm MultiScaleVit (MViTv2)", "mvit", "MViTForImageClassification"}};
+
+Json config_of(const std::filesystem::path& folder) {
+  if (path_exists(folder / "config.json")) return read_json(folder / "config.json");
+  const Json notes = read_if_there(folder / "case.json");
+  if (notes.is_object() && notes.contains("kind") && notes["config"].is_object())
+    for (const auto& [kind, type, architecture] : kWithoutConfig)
+      if (notes["kind"] == kind) {
+        Json config = notes["config"];
+        config["model_type"] = type, config["architectures"] = Json::array({architecture});
+        return config;
+      }
+  fail("verify: {} is not a model's folder: it has no config.json", folder.string());
+}
+
 constexpr std::int64_t kMostBeams = 128;  // every text is kept so often
 
 // "greedy" -> one beam; "beam4" and "beam4_lp06" -> four. False for names of other things.
@@ -67,11 +84,16 @@ VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::Mo
                  .trained = format.weights == nn::WeightForm::plain,
                  .initialized = false,
                  .weights = format.weights},
-      config(read_json(folder / "config.json")),
+      config(config_of(folder)),
       generation(read_if_there(folder / "generation_config.json")),
       notes(read_if_there(folder / "case.json")),
       expected(Safetensors::open((folder / "expected.safetensors").string())) {
   TensorFiles::open(folder).bound(parameters);
+}
+
+std::string VerifyCase::config_name() const {
+  const std::filesystem::path file = folder / "config.json";
+  return (path_exists(file) ? file : folder / "case.json").string();
 }
 
 bool VerifyCase::left_out(std::string_view name) const {

@@ -34,7 +34,7 @@ class VerifyCase {
   // What only a model that can be trained answers, where this one cannot.
   bool left_out(std::string_view name) const;
   bool wants_gradients() const;
-  std::string config_name() const { return (folder / "config.json").string(); }
+  std::string config_name() const;  // of the file that config is from
 
   // An input on the device: f32 from any float type, i32 from any integer type.
   Tensor input(const std::string& name) const;
@@ -75,7 +75,7 @@ class VerifyCase {
   Backend& backend;
   DType dtype;
   nn::ParametersOptions parameters;
-  Json config, generation, notes;  // config.json, generation_config.json and case.json; the last two may be empty
+  Json config, generation, notes;  // config.json (or what case.json says instead), generation_config.json, case.json
   Safetensors expected;
   std::map<std::string, ProducedTensor> produced;
 };

@@ -10,9 +10,10 @@ namespace attend::tasks {
 void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& described) {
   const auto model = catalogue::make_picture_model(described.json, described.path);
   nn::Parameters parameters(verified.backend, model->parameters(), verified.parameters);
-  load_hugging_face(
-      TensorFiles::open(verified.folder), parameters,
-      {.prefix = std::string(described.entry->prefix), .new_head = described.task == catalogue::Task::embed_pictures});
+  const TensorFiles files = TensorFiles::open(verified.folder);
+  HuggingFaceOptions options = catalogue::load_options(described, files);
+  options.new_head = described.task == catalogue::Task::embed_pictures;
+  load_hugging_face(files, parameters, options);
   const Tensor pixels = verified.pictures();
   {
     view::Collector collector;

@@ -3,7 +3,7 @@
 //   onnxruntime_run encode MODEL.onnx THREADS REPS ROWS STATES [KEY=VALUE..] < ids [ROWS, ..]
 //   onnxruntime_run generate MODEL.onnx THREADS REPS TOKENS - [KEY=VALUE..] < prompt
 // STATES: where the encoder's go, plain f32. KEY=VALUE: entries of the session's configuration. Prints a JSON object:
-// seconds a repetition, the largest memory of the process, and what was generated (greedily) from which logits.
+// seconds per repetition, the largest memory of the process, and what was generated (greedily) from which logits.
 #include <onnxruntime_cxx_api.h>
 
 #include <algorithm>

@@ -113,11 +113,12 @@ TEST(Catalogue, UnknownTypesNameThoseThereAre) {
   const auto message = [](const Json& config) {
     return message_of([&] { catalogue::describe(config, "folder/config.json"); });
   };
-  EXPECT_EQ(message({{"model_type", "swin"}}), "folder/config.json: model_type 'swin' is not known; " + kAllTypes);
+  const std::string unknown = message({{"model_type", "elmo"}});
+  EXPECT_TRUE(unknown.starts_with("folder/config.json: model_type 'elmo' is not known; " + kAllTypes)) << unknown;
   for (const Json& config : {Json::object(), Json::array(), Json("bert")})
     EXPECT_NE(message(config).find("folder/config.json: no 'model_type'"), std::string::npos) << message(config);
   EXPECT_NE(message({{"model_type", 3}}).find("model_type '3' is not known"), std::string::npos);
-  EXPECT_EQ(catalogue::find({{"model_type", "swin"}}), nullptr);
+  EXPECT_EQ(catalogue::find({{"model_type", "elmo"}}), nullptr);
 }
 
 TEST(Catalogue, ConfigsAreChecked) {
@@ -155,7 +156,7 @@ TEST(Catalogue, TheWrongCommandNamesTheRightOne) {
 TEST(Catalogue, InfoSaysWhatAFolderIsFor) {
   EXPECT_EQ(Json::parse(run_attend({"info", "models/bert-sst2", "--json"}).out)["use"], "attend classify");
   const ChangedFolder folder(kData + "bert_base");
-  folder.set("model_type", "swin");
+  folder.set("model_type", "elmo");
   const Outcome outcome = run_attend({"info", folder.path()});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find(kAllTypes), std::string::npos) << outcome.out;

@@ -1,5 +1,5 @@
 // The CPU matrix product against loops in double: every instruction set of this machine, odd sizes, all
-// transpositions, every part of the epilogue, batches, thread counts, and weights packed as f32, bf16 and int8.
+// transpositions, every part of the epilogue, batches, thread counts. Weights packed at load: packed_gemm_test.cpp.
 #include "attend/cpu/gemm.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +15,8 @@
 #include "attend/base/random.h"
 #include "attend/cpu/features.h"
 #include "attend/cpu/gemm/blocked.h"
+#include "tests/cpu/gemm_buffer.h"
+#include "tests/ops/activate.h"
 
 namespace attend::cpu {
 namespace {
@@ -22,62 +24,7 @@ namespace {
 using detail::Kernel;
 using detail::KernelSet;
 using detail::Operand;
-
-// A matrix in a buffer of its own with a stride, one element off alignment, guarded by a known value all around.
-struct Buffer {
-  std::int64_t rows, cols, stride;
-  DType dtype;
-  std::vector<float> values;     // rows x stride, rounded to dtype
-  std::vector<std::byte> bytes;  // what the product sees
-
-  Buffer(std::int64_t rows, std::int64_t cols, DType dtype, std::uint32_t stream, std::int64_t pad = 3)
-      : rows(rows), cols(cols), stride(cols + pad), dtype(dtype) {
-    values.resize(static_cast<std::size_t>(rows * stride + 1));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const float x = to_unit(random_word(7, stream, i)) * 2 - 1;
-      values[i] = dtype == DType::bf16 ? static_cast<float>(Bf16(x)) : x;
-    }
-    bytes.resize(values.size() * bytes_of(dtype));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Bf16 half(values[i]);
-      std::memcpy(bytes.data() + i * bytes_of(dtype),
-                  dtype == DType::bf16 ? static_cast<const void*>(&half) : &values[i], bytes_of(dtype));
-    }
-  }
-  void* data() { return bytes.data() + bytes_of(dtype); }  // element 0 is one past the start
-  double at(std::int64_t i, std::int64_t j) const { return values[static_cast<std::size_t>(i * stride + j + 1)]; }
-  double now(std::int64_t i, std::int64_t j) const {
-    const std::byte* p = bytes.data() + static_cast<std::size_t>(i * stride + j + 1) * bytes_of(dtype);
-    if (dtype == DType::bf16) {
-      Bf16 half;
-      std::memcpy(&half, p, 2);
-      return half;
-    }
-    float x;
-    std::memcpy(&x, p, 4);
-    return x;
-  }
-};
-
-double reference_activation(Activation activation, double x) {
-  switch (activation) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x > 0 ? x : 0;
-    case Activation::gelu:
-      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::gelu_tanh:
-      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::silu:
-      return x / (1 + std::exp(-x));
-    case Activation::tanh:
-      return std::tanh(x);
-    case Activation::sigmoid:
-      return 1 / (1 + std::exp(-x));
-  }
-  return x;
-}
+using test::Buffer;
 
 // The kernels of each instruction set that this machine has, capped one after the other.
 std::vector<std::pair<std::string, KernelSet>> all_sets() {
@@ -153,7 +100,7 @@ void check_case(const Kernel& kernel, const Case& c, double tolerance, ThreadPoo
       if (c.pre) {
         ASSERT_NEAR(pre.now(i, j), value, bound + std::abs(value) * half) << i << ", " << j;
       }
-      const double expected = reference_activation(c.activation, value) + (c.accumulate ? out.at(i, j) : 0);
+      const double expected = test::activate(value, c.activation) + (c.accumulate ? out.at(i, j) : 0);
       ASSERT_NEAR(out.now(i, j), expected, 1.2 * bound + std::abs(expected) * half) << i << ", " << j;
     }
 }
@@ -416,123 +363,6 @@ TEST(Gemm, RefusesWhatDoesNotFit) {
   EXPECT_THROW(gemm(g, pool), Error);
   g.a = {x, DType::bf16, 4};
   EXPECT_THROW(gemm(g, pool), Error);
-}
-
-// f32 error from the size of the products; bf16 from rounding both sides to 8 bits; int8 from both scales.
-TEST(PackedGemm, AgainstLoops) {
-  ThreadPool one(1), three(3);
-  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
-           {1, 40, 70}, {3, 33, 64}, {8, 100, 300}, {17, 65, 129}, {70, 50, 1500}, {7, 150, 0}})
-    for (const DType as : {DType::f32, DType::bf16, DType::i8})
-      for (int variant = 0; variant < 4; ++variant) {
-        const bool transposed = (variant & 1) != 0;
-        const Precision precision = (variant & 2) != 0 ? Precision::exact : Precision::split;
-        SCOPED_TRACE(fmt::format("{} x {} x {} as {} variant {}", m, n, k, name_of(as), variant));
-        Buffer a(m, k, variant == 3 ? DType::bf16 : DType::f32, 1), bias(1, n, DType::f32, 5, 0);
-        Buffer w(transposed ? k : n, transposed ? n : k, variant == 2 ? DType::bf16 : DType::f32, 2);
-        Buffer c1(m, n, DType::f32, 3), c3(m, n, DType::f32, 3);
-        const PackedWeights weights =
-            PackedWeights::pack({w.data(), w.dtype, w.stride, transposed}, n, k, as, precision, three);
-        PackedGemm g{.m = m, .a = a.data(), .a_dtype = a.dtype, .a_stride = a.stride, .weights = &weights, .out = {}};
-        g.out.c_stride = c1.stride, g.out.bias = bias.data(), g.out.activation = Activation::relu;
-        g.out.c = c1.data();
-        gemm_packed(g, one);
-        g.out.c = c3.data();
-        gemm_packed(g, three);
-        ASSERT_EQ(std::memcmp(c1.bytes.data(), c3.bytes.data(), c1.bytes.size()), 0);
-        for (std::int64_t i = 0; i < m; ++i)
-          for (std::int64_t j = 0; j < n; ++j) {
-            double sum = bias.at(0, j), size = 0, square_a = 0, square_w = 0, most_a = 0, most_w = 0;
-            for (std::int64_t x = 0; x < k; ++x) {
-              const double u = a.at(i, x), v = transposed ? w.at(x, j) : w.at(j, x);
-              sum += u * v, size += std::abs(u * v), square_a += u * u, square_w += v * v;
-              most_a = std::max(most_a, std::abs(u)), most_w = std::max(most_w, std::abs(v));
-            }
-            // int8: rounding errors of half a step on either side, independent: six standard deviations.
-            const double step_a = most_a / 127, step_w = most_w / 127;
-            const double int8 =
-                6 / std::sqrt(12.0) * std::sqrt(step_a * step_a * square_w + step_w * step_w * square_a);
-            const double bound =
-                as == DType::f32 ? 6e-6 * size
-                : as == DType::bf16
-                    ? 6.0 / 512 * std::sqrt(square_a * square_w / std::max(1.0, static_cast<double>(k))) * 1.5
-                    : int8;
-            ASSERT_NEAR(c1.now(i, j), std::max(0.0, sum), bound + 1e-5) << i << ", " << j;
-          }
-      }
-}
-
-// A row's result does not depend on the rows beside it: bit by bit, for every kernel of this machine, few rows (panels
-// in streams), several tiles of rows, K in slices, edges on all sides.
-TEST(PackedGemm, RowsDoNotDependOnEachOther) {
-  ThreadPool two(2), three(3);
-  const std::int64_t most = 37;
-  for (const auto& [n, k] :
-       std::vector<std::array<std::int64_t, 2>>{{1, 1}, {17, 3}, {200, 130}, {333, 1100}, {130, 4200}})
-    for (const DType as : {DType::f32, DType::bf16, DType::i8})
-      for (const Precision precision : {Precision::exact, Precision::split}) {
-        SCOPED_TRACE(fmt::format("{} x {} as {}", n, k, name_of(as)));
-        Buffer a(most, k, DType::f32, 1), w(n, k, DType::f32, 2), all(most, n, DType::f32, 3);
-        const PackedWeights weights = PackedWeights::pack({w.data(), w.dtype, w.stride}, n, k, as, precision, two);
-        PackedGemm g{
-            .m = most, .a = a.data(), .a_dtype = a.dtype, .a_stride = a.stride, .weights = &weights, .out = {}};
-        g.out.c_stride = all.stride, g.out.c = all.data();
-        gemm_packed(g, three);
-        for (const std::int64_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 28, 33}) {
-          Buffer some(most, n, DType::f32, 3);
-          g.m = m, g.out.c = some.data();
-          gemm_packed(g, two);
-          for (std::int64_t i = 0; i < m; ++i)
-            for (std::int64_t j = 0; j < n; ++j)
-              ASSERT_EQ(some.now(i, j), all.now(i, j)) << m << ": " << i << ", " << j;
-        }
-      }
-}
-
-// What is packed can be read again, row by row: exactly as f32, rounded as bf16, to half a step as int8.
-TEST(PackedGemm, RowsCanBeRead) {
-  for (const auto& [n, k] : std::vector<std::array<std::int64_t, 2>>{{1, 1}, {40, 7}, {65, 100}, {33, 129}})
-    for (const DType as : {DType::f32, DType::bf16, DType::i8})
-      for (const Precision precision : {Precision::exact, Precision::split}) {
-        Buffer w(n, k, DType::f32, 2);
-        const PackedWeights weights = PackedWeights::pack({w.data(), w.dtype, w.stride}, n, k, as, precision);
-        std::vector<float> row(static_cast<std::size_t>(k));
-        for (std::int64_t i = 0; i < n; ++i) {
-          weights.read_row(i, row.data());
-          double most = 0;
-          for (std::int64_t j = 0; j < k; ++j) most = std::max(most, std::abs(w.at(i, j)));
-          for (std::int64_t j = 0; j < k; ++j) {
-            const double value = w.at(i, j);
-            const double bound = as == DType::i8                 ? most / 127 * 0.501
-                                 : as == DType::bf16             ? std::abs(value) / 256
-                                 : precision == Precision::split ? std::abs(value) / 65536
-                                                                 : 0;
-            ASSERT_NEAR(row[static_cast<std::size_t>(j)], value, bound) << name_of(as) << " " << i << ", " << j;
-          }
-        }
-      }
-}
-
-// int8 exactly: weights and activations that are already whole numbers of steps.
-TEST(PackedGemm, Int8IsExactOnWholeNumbers) {
-  ThreadPool pool(2);
-  const std::int64_t m = 21, n = 75, k = 190;
-  std::vector<float> a(m * k), w(n * k), c(m * n);
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(random_word(1, 1, i) % 255) - 127;
-  for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(random_word(1, 2, i) % 255) - 127;
-  for (std::int64_t i = 0; i < m; ++i) a[static_cast<std::size_t>(i * k)] = 127;
-  for (std::int64_t i = 0; i < n; ++i) w[static_cast<std::size_t>(i * k)] = -127;
-  const PackedWeights weights = PackedWeights::pack({w.data(), DType::f32, k}, n, k, DType::i8);
-  PackedGemm g{.m = m, .a = a.data(), .a_dtype = DType::f32, .a_stride = k, .weights = &weights, .out = {}};
-  g.out.c = c.data(), g.out.c_stride = n;
-  gemm_packed(g, pool);
-  for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < n; ++j) {
-      double sum = 0;
-      for (std::int64_t x = 0; x < k; ++x)
-        sum += static_cast<double>(a[static_cast<std::size_t>(i * k + x)]) * w[static_cast<std::size_t>(j * k + x)];
-      ASSERT_NEAR(c[static_cast<std::size_t>(i * n + j)], sum, 1e-6 * std::abs(sum) + 0.5) << i << ", " << j;
-    }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Batches of pairs, against plain loops: every pair once an epoch, the layout, the budgets, the filling, and resuming.
+// Batches of pairs, against plain loops: every pair once per epoch, the layout, the budgets, the filling, and resuming.
 #include "attend/data/pair_batches.h"
 
 #include <gtest/gtest.h>

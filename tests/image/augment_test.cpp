@@ -149,6 +149,8 @@ TEST(Augment, Erasing) {
     std::vector<float> values(3 * 32 * 32, 1.0f);
     image::erase(values, 32, 32, *box);
     EXPECT_EQ(std::count(values.begin(), values.end(), 0.0f), 3 * box->width() * box->height());
+    EXPECT_EQ(values[static_cast<std::size_t>(3 * (32 * box->top + box->left))], 0.0f);
+    EXPECT_EQ(values[static_cast<std::size_t>(3 * (32 * (box->bottom - 1) + box->right) - 1)], 0.0f);
     const double share = box->width() * box->height() / 1024.0;
     EXPECT_GT(share, 0.01);
     EXPECT_LT(share, 0.36);
@@ -159,18 +161,47 @@ TEST(Augment, Erasing) {
 }
 
 TEST(Augment, BatchesAreMixedWithTheRowInFront) {
+  using image::Mix;
   std::vector<float> values = {1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4};
   std::vector<float> mixed = values;
-  image::mixup(mixed, 3, 0.75);
+  image::apply({.kind = Mix::Kind::mixup, .share = 0.75}, mixed, 3, 2, 2, 0, 2);
   EXPECT_EQ(mixed, (std::vector<float>{1.75, 1.75, 1.75, 1.75, 1.75, 1.75, 1.75, 1.75, 3.5, 3.5, 3.5, 3.5}));
-  EXPECT_DOUBLE_EQ(image::cutmix(values, 3, 2, 2, {1, 0, 2, 1}), 0.75);
-  EXPECT_EQ(values, (std::vector<float>{1, 4, 1, 1, 2, 1, 2, 2, 4, 2, 4, 4}));
-  EXPECT_THROW(image::mixup(values, 5, 0.5), Error);
-  Draws draws(1, 0);
-  for (int i = 0; i < 100; ++i) {
-    const PixelBox box = image::cutmix_box(20, 10, 0.5, draws);
-    EXPECT_TRUE(box.left >= 0 && box.top >= 0 && box.right <= 20 && box.bottom <= 10 && box.width() <= 14);
+  const Mix cut{.kind = Mix::Kind::cutmix, .share = 0.75, .box = {1, 0, 2, 1}};
+  mixed = values;
+  image::apply(cut, mixed, 3, 2, 2, 1, 2);  // rows that the box is not in
+  EXPECT_EQ(mixed, values);
+  image::apply(cut, mixed, 3, 2, 2, 0, 1);
+  EXPECT_EQ(mixed, (std::vector<float>{1, 4, 1, 1, 2, 1, 2, 2, 4, 2, 4, 4}));
+  mixed = {1, 2, 3, 4, 5, 6, 7, 8};  // two pictures of 2 x 1 with two channels
+  image::apply(cut, mixed, 2, 2, 1, 0, 1);
+  EXPECT_EQ(mixed, (std::vector<float>{1, 2, 7, 8, 5, 6, 3, 4}));
+  EXPECT_THROW(image::apply(cut, values, 5, 2, 2, 0, 2), Error);
+  EXPECT_THROW(image::apply(cut, values, 3, 2, 2, 0, 3), Error);
+  EXPECT_THROW(image::apply({.kind = Mix::Kind::cutmix, .box = {0, 0, 3, 1}}, values, 3, 2, 2, 0, 2), Error);
+}
+
+TEST(Augment, MixesHaveTheSharesOfTheirBoxes) {
+  using image::Mix;
+  int cut = 0;
+  double mean = 0;
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    Draws draws(1, i);
+    const Mix mix = image::random_mix(20, 10, {.mixup = 0.8, .cutmix = 1}, draws);
+    ASSERT_TRUE(mix.share >= 0 && mix.share <= 1);
+    if (mix.kind == Mix::Kind::mixup) mean += mix.share;
+    if (mix.kind != Mix::Kind::cutmix) continue;
+    ++cut;
+    const PixelBox& box = mix.box;
+    ASSERT_TRUE(box.left >= 0 && box.top >= 0 && box.right <= 20 && box.bottom <= 10);
+    EXPECT_NEAR(mix.share, 1 - box.width() * box.height() / 200.0, 1e-12);
   }
+  EXPECT_NEAR(cut, 500, 60);
+  EXPECT_NEAR(mean / (1000 - cut), 0.5, 0.05);
+  Draws draws(1, 0);
+  EXPECT_EQ(image::random_mix(4, 4, {}, draws).kind, Mix::Kind::none);
+  EXPECT_EQ(image::random_mix(4, 4, {.mixup = 1}, draws).kind, Mix::Kind::mixup);
+  EXPECT_EQ(image::random_mix(4, 4, {.cutmix = 1}, draws).kind, Mix::Kind::cutmix);
+  EXPECT_THROW(image::random_mix(4, 4, {.mixup = -1}, draws), Error);
 }
 
 TEST(Augment, RefusesWhatMakesNoSense) {

@@ -154,7 +154,7 @@ TEST_P(RnnModel, LogitsAndWeightsAreThoseOfPlainLoops) {
   }
 }
 
-// Two hypotheses a source; after two steps they change places and the source in the middle leaves.
+// Two hypotheses per source; after two steps they change places and the source in the middle leaves.
 TEST_P(RnnModel, StepByStepGivesWhatTeacherForcingGives) {
   RnnSeq2Seq model(config_);
   const nn::Parameters parameters = weights(model, {.trained = false});

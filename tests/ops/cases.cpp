@@ -87,24 +87,4 @@ double dropout_factor(float rate, std::uint32_t stream, std::int64_t i) {
   return kept ? dropout_scale(rate) : 0;
 }
 
-double activate(double x, Activation kind) {
-  switch (kind) {
-    case Activation::none:
-      return x;
-    case Activation::relu:
-      return x > 0 ? x : 0;
-    case Activation::gelu:
-      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::gelu_tanh:
-      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::silu:
-      return x / (1 + std::exp(-x));
-    case Activation::tanh:
-      return std::tanh(x);
-    case Activation::sigmoid:
-      return 1 / (1 + std::exp(-x));
-  }
-  fail("cases: an unknown activation");
-}
-
 }  // namespace attend::test

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "attend/base/dtype.h"
-#include "attend/tensor/activation.h"
 #include "attend/tensor/tensor.h"
+#include "tests/ops/activate.h"
 #include "tests/ops/array.h"
 
 namespace attend::test {
@@ -70,9 +70,6 @@ const std::vector<Case>& bench_cases();
 // The seed of every pass the tests make, and what dropout multiplies element i of a stream by under it.
 inline constexpr std::uint64_t kSeed = 0x5eed0123456789abULL;
 double dropout_factor(float rate, std::uint32_t stream, std::int64_t i);
-
-// The scalar function behind each Activation.
-double activate(double x, Activation kind);
 
 void add_linear_cases(std::vector<Case>& cases);
 void add_projection_cases(std::vector<Case>& cases);

@@ -134,6 +134,14 @@ void add_conv_cases(std::vector<Case>& cases) {
   cases.push_back(conv_case({2, 3, 4, 33}, {35, 3, 3, 33}, {.padding = {1, 1}}, true));
   cases.push_back(conv_case({0, 4, 4, 2}, {3, 3, 3, 2}, {.padding = {1, 1}}, true));
 
+  // Channels in multiples of eight, and colours: tiles of the tensor cores.
+  cases.push_back(conv_case({2, 6, 5, 16}, {24, 3, 3, 16}, {.padding = {1, 1}}, true));
+  cases.push_back(conv_case({1, 9, 8, 72}, {8, 3, 3, 72}, {.stride = {2, 2}, .padding = {1, 1}}, true));
+  cases.push_back(conv_case({2, 5, 6, 32}, {16, 3, 3, 16}, {.padding = {1, 1}, .groups = 2}, true));
+  cases.push_back(conv_case({3, 8, 8, 8}, {72, 1, 1, 8}, {.stride = {2, 2}}, false));
+  cases.push_back(conv_case({1, 7, 7, 8}, {8, 3, 3, 8}, {.padding = {2, 2}, .dilation = {2, 2}}, false));
+  cases.push_back(conv_case({2, 9, 9, 3}, {16, 7, 7, 3}, {.stride = {2, 2}, .padding = {3, 3}}, true));
+
   const Convolution same{.padding = {1, 1}, .groups = 5};
   for (bool bias : {false, true}) cases.push_back(conv_case({2, 5, 6, 5}, {5, 3, 3, 1}, same, bias));
   cases.push_back(conv_case({2, 6, 5, 3}, {3, 5, 5, 1}, {.stride = {2, 2}, .padding = {2, 2}, .groups = 3}, false));

@@ -1,4 +1,4 @@
-// The devices the tests run on, opened once a process.
+// The devices the tests run on, opened once per process.
 #pragma once
 
 #include <gtest/gtest.h>

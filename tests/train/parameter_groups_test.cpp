@@ -10,6 +10,7 @@
 #include "attend/nn/layers.h"
 #include "attend/nn/parameters.h"
 #include "attend/ops/reduce.h"
+#include "attend/train/layer_decay.h"
 #include "attend/train/optimizer.h"
 #include "tests/tensor/tensors.h"
 
@@ -81,11 +82,16 @@ TEST_P(Groups, WithoutThemMatricesDecay) {
 }
 
 TEST_P(Groups, HaveTheirOwnRateAndDecayOrStandStill) {
-  expect_learns({{.pattern = "first.*", .rate = 0.25f, .decayed = false}, {.pattern = "*.bias", .decayed = true}},
+  expect_learns({{.pattern = "first.*", .rate = 0.25f, .weight_decay = 0.0f},
+                 {.pattern = "*.bias", .weight_decay = static_cast<float>(kDecay)}},
                 {{"first.weight", {0.25, 0}},
                  {"first.bias", {0.25, 0}},
                  {"second.weight", {1, kDecay}},
                  {"second.bias", {1, kDecay}}});
+  expect_learns({{.pattern = "*.bias", .weight_decay = 0.5f}}, {{"first.weight", {1, kDecay}},
+                                                                {"first.bias", {1, 0.5}},
+                                                                {"second.weight", {1, kDecay}},
+                                                                {"second.bias", {1, 0.5}}});
   expect_learns(
       {{.pattern = "first.weight", .frozen = true}, {.pattern = "*bias", .rate = 3}},
       {{"first.weight", {0, 0}}, {"first.bias", {3, 0}}, {"second.weight", {1, kDecay}}, {"second.bias", {3, 0}}});
@@ -115,9 +121,46 @@ TEST_P(Groups, FrozenOnesHaveNoGradient) {
 TEST_P(Groups, ThatFitNobodyAreErrors) {
   Two model;
   nn::Parameters parameters(backend(), model, {});
-  for (const train::ParameterGroup& bad :
-       {train::ParameterGroup{.pattern = "third.*"}, {.pattern = "first.*", .rate = -1}, {.pattern = ""}})
+  for (const train::ParameterGroup& bad : {train::ParameterGroup{.pattern = "third.*"},
+                                           {.pattern = "first.*", .rate = -1},
+                                           {.pattern = "first.*", .weight_decay = -1.0f},
+                                           {.pattern = ""}})
     EXPECT_THROW(train::Optimizer(parameters, options_with({bad})), Error);
+}
+
+// Two stacks of three and two layers, with embeddings below and a head above.
+struct Stacks {
+  nn::Parameter table{{8, 4}, {}, nn::Role::table}, norm{{4}, {}}, head{{4}, {}};
+  std::vector<nn::Linear> encoder{3, nn::Linear(4, 4)}, decoder{2, nn::Linear(4, 4)};
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("words", table), v("embeddings.norm", norm), v("head.weight", head);
+    v("encoder.layer", encoder), v("decoder.layer", decoder);
+  }
+};
+
+TEST(LayerDecay, LowerLayersLearnMoreSlowly) {
+  Stacks model;
+  const std::vector<train::ParameterGroup> groups = train::with_layer_decay(
+      nn::Parameters::list(model),
+      {{.pattern = "*.bias", .rate = 2, .weight_decay = 0.0f}, {.pattern = "head.*", .frozen = true}}, 0.5f);
+  std::map<std::string, train::ParameterGroup> by_name;
+  for (const train::ParameterGroup& group : groups) by_name[group.pattern] = group;
+  EXPECT_EQ(by_name.size(), groups.size());
+  for (const auto& [name, rate] : std::map<std::string, float>{{"words", 0.125f},
+                                                               {"embeddings.norm", 0.125f},
+                                                               {"encoder.layer.0.weight", 0.25f},
+                                                               {"encoder.layer.1.weight", 0.5f},
+                                                               {"encoder.layer.2.weight", 1},
+                                                               {"encoder.layer.1.bias", 1},
+                                                               {"decoder.layer.0.weight", 0.5f},
+                                                               {"decoder.layer.1.weight", 1},
+                                                               {"head.weight", 1}})
+    EXPECT_EQ(by_name.at(name).rate, rate) << name;
+  EXPECT_EQ(by_name.at("decoder.layer.0.bias").weight_decay, 0.0f);
+  EXPECT_TRUE(by_name.at("head.weight").frozen);
+  Two flat;
+  EXPECT_THROW(train::with_layer_decay(nn::Parameters::list(flat), {}, 0.5f), Error);
 }
 
 TEST(Patterns, MatchWholeNames) {

@@ -150,7 +150,7 @@ TEST_P(Trainer, TheHostIsAskedInEveryStep) {
   EXPECT_NEAR(download(task.x.at.value)[0], x, 1e-4);
 }
 
-// min over x of (x - y - 1)², min over y of (x + y)², y twice a step: each sees what the other has just done.
+// min over x of (x - y - 1)², min over y of (x + y)², y twice per step: each sees what the other has just done.
 class Game : public Pulled {
  public:
   explicit Game(Backend& backend) : Pulled(backend, false) {}

@@ -21,6 +21,7 @@
 #include "tests/training/folder_bytes.h"
 #include "tests/training/toy_corpus.h"
 #include "tests/training/toy_labels.h"
+#include "tests/training/toy_pictures.h"
 
 namespace attend::test {
 namespace {
@@ -79,6 +80,7 @@ class Resume : public testing::TestWithParam<const char*> {
     folder_ = scratch_folder("attend_resume");
     write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
     write_toy_labels(folder_, 60);
+    write_toy_pictures(folder_ / "pictures");
     if (std::string(GetParam()) != "classify") return;
     std::vector<std::string> args = toy_masked_training(folder_, folder_ / "start");
     args.insert(args.end(), {"--steps", "2"});
@@ -89,6 +91,10 @@ class Resume : public testing::TestWithParam<const char*> {
   std::vector<std::string> toy_run(const std::string& model, const std::string& out) const {
     if (model == "language-model") return toy_language_training(folder_, folder_ / out);
     if (model == "masked-lm") return toy_masked_training(folder_, folder_ / out);
+    if (model == "classify-images")
+      return toy_picture_training(
+          folder_ / "pictures", folder_ / out,
+          {"--model", "vit_conv", "--ema", "0.9", "--mixup", "0.4", "--flip", "--drop-path", "0.1", "--workers", "2"});
     if (model == "classify") return toy_head_training(folder_, model, ".tsv", folder_ / "start", folder_ / out);
     return toy_training(folder_, folder_ / out, model);
   }
@@ -136,7 +142,8 @@ TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Resume,
-                         testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify"),
+                         testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify",
+                                         "classify-images"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

@@ -68,7 +68,7 @@ TEST_F(TrainCommand, LearnsAToyLanguageAndTranslatesIt) {
 }
 
 TEST_F(TrainCommand, GradientAccumulationIsOneLargerBatch) {
-  // Two half batches a step, without dropout, follow the same path as whole ones to rounding: the same pairs, only
+  // Two half batches per step, without dropout, follow the same path as whole ones to rounding: the same pairs, only
   // weighted by half batch instead of by token, so the losses stay close and the runs converge alike.
   ASSERT_EQ(run_attend(toy({"--steps", "40", "--accumulate", "2", "--log-every", "40", "--dropout", "0"})).code, 0);
   const double accumulated = logged("loss").back()["loss"].get<double>();
@@ -171,7 +171,7 @@ TEST_F(TrainCommand, LearnsToWrite) {
   args.insert(args.end(), {"--steps", "300", "--validate-every", "100", "--dropout", "0"});
   const Outcome trained = run_attend(args);
   ASSERT_EQ(trained.code, 0) << trained.err;
-  // Eight words of three to five letters, drawn evenly: about 0.6 nats a character once the words are known.
+  // Eight words of three to five letters, drawn evenly: about 0.6 nats per character once the words are known.
   EXPECT_LT(logged("validation").back()["validation"]["loss"].get<double>(), 0.9);
   const Outcome written =
       run_attend({"generate", "--model", (folder_ / "model").string(), "--greedy", "--max-tokens", "8", "one two thr"});

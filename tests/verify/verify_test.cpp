@@ -35,7 +35,8 @@ TEST_P(VerifiedFolder, Passes) {
 INSTANTIATE_TEST_SUITE_P(Fixtures, VerifiedFolder,
                          testing::Values("gpt2", "gpt2_training", "bert_base", "bert_masked_lm", "bert_classify",
                                          "bert_tag", "bert_qa", "bert_pretraining", "roberta_masked_lm",
-                                         "roberta_classify", "distilbert_classify", "marian", "vit", "deit"),
+                                         "roberta_classify", "distilbert_classify", "marian", "vit", "deit", "swin",
+                                         "mvit"),
                          [](const auto& test) { return std::string(test.param); });
 
 class Verify : public testing::Test {
@@ -105,7 +106,7 @@ TEST_F(Verify, ANameThatNobodyProducesIsReported) {
 
 TEST_F(Verify, UnknownModelsAndMissingFilesAreNamed) {
   copy("bert_classify", "config.json", [](std::string& config) {
-    config.replace(config.find("\"model_type\": \"bert\""), 20, "\"model_type\": \"swin\"");
+    config.replace(config.find("\"model_type\": \"bert\""), 20, "\"model_type\": \"elmo\"");
   });
   EXPECT_EQ(run(), 1);
   EXPECT_NE(err_.str().find("known are bert, roberta, distilbert, gpt2, marian"), std::string::npos) << err_.str();

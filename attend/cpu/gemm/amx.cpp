@@ -23,7 +23,7 @@ namespace attend::cpu::detail {
 namespace {
 
 constexpr int kRows = 32, kColumns = 32;
-constexpr int kFetch = 4;                      // lines a step: eight steps of 32 rows bring in what one takes of B
+constexpr int kFetch = 4;                      // lines per step: eight steps of 32 rows bring in what one takes of B
 constexpr std::int64_t kStream = 2048;         // how far ahead a stream of B is fetched, in bytes
 constexpr std::int64_t kPitch = kColumns * 4;  // a row of a tile of B
 

@@ -1,5 +1,5 @@
 // Few rows by four panels packed for AMX, with AVX-512: tile loads keep fewer lines on their way from memory than
-// vector loads do (12 against 18 GB/s a thread). Results are those of the tiles, bit by bit: whole numbers are exact,
+// vector loads do (12 against 18 GB/s per thread). Results are those of the tiles, bit by bit: whole numbers are exact,
 // and for bf16 the sums are taken in the order of TDPBF16PS, even and odd k apart over 32 of them, then both to the
 // rest. A is packed in tiles, [k / depth][16 rows][64 bytes].
 #pragma once

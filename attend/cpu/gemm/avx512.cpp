@@ -88,7 +88,7 @@ ATTEND_AVX512_INLINE void unit_step(typename Step::Acc (&acc)[Rows][Vectors], Wa
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
     const std::byte* from = w.at(r);
-    // Two rows in three broadcast inside the multiply-add, the third on its own, to stay below two loads a cycle:
+    // Two rows in three broadcast inside the multiply-add, the third on its own, to stay below two loads per cycle:
     // 14 x 2 products take 26 loads and 37 slots in 14 cycles.
     if constexpr (Step::kInner && Rows > 4) {
       if (r % 3 != 0) {
@@ -219,7 +219,7 @@ ATTEND_AVX512_INLINE void dot_step(__m512 (&acc)[Rows][Columns], const std::byte
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r) {
     __m512i x = kMasked ? _mm512_maskz_loadu_epi16(mask, a + r * a_row) : _mm512_loadu_si512(a + r * a_row);
-    asm("" : "+v"(x));  // loaded once: g++ would put the load into each multiply-add, three a row
+    asm("" : "+v"(x));  // loaded once: g++ would put the load into each multiply-add, three per row
 #pragma GCC unroll 4
     for (int c = 0; c < Columns; ++c) acc[r][c] = Step::step(acc[r][c], x, w[c]);
   }

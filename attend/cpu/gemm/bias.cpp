@@ -3,10 +3,10 @@
 
 #include <cstring>
 
-#include "attend/cpu/gemm/scratch.h"
 #include "attend/cpu/lanes.h"
 #include "attend/cpu/parallel.h"
 #include "attend/cpu/recording.h"
+#include "attend/cpu/scratch.h"
 
 namespace attend::cpu::detail {
 

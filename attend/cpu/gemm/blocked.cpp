@@ -11,8 +11,8 @@
 
 #include "attend/base/error.h"
 #include "attend/cpu/gemm/plan.h"
-#include "attend/cpu/gemm/scratch.h"
 #include "attend/cpu/recording.h"
+#include "attend/cpu/scratch.h"
 
 namespace attend::cpu::detail {
 

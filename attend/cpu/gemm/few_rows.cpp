@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "attend/cpu/gemm/blocked.h"
-#include "attend/cpu/gemm/scratch.h"
+#include "attend/cpu/scratch.h"
 
 namespace attend::cpu::detail {
 

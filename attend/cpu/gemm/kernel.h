@@ -106,7 +106,7 @@ struct Kernel {
   int row_multiple = 1;  // a panel of A has a multiple of this many rows, at most mr
   int a_unit = 1, b_unit = 1;
   int k_step = 1;
-  double speed = 16;  // multiply-adds a cycle, about
+  double speed = 16;  // multiply-adds per cycle, about
   // Blocks: kc of k at a time, mc rows of A (mc x kc stays in L2), nc columns where tiles wait for the next kc.
   std::int64_t kc = 384, mc = 240, nc = 512;
   std::int64_t ahead = 4096;             // bytes: where a stream of packed panels is fetched to

@@ -28,7 +28,7 @@ void multiply_f32(const TileProduct& t) {
   kByRows[t.rows - 1](t);
 }
 
-// The width of the panel is in the step of A: 16 bytes a pair of rows and plane.
+// The width of the panel is in the step of A: 16 bytes per pair of rows and plane.
 template <class Step>
 void multiply_by_pairs(const TileProduct& t) {
   if (t.panels > 1) return multiply_pairs_in_streams<Step>(t);

@@ -1,4 +1,4 @@
-// arm64: f32 or bf16 to int8, symmetric, one scale a row, as quantise.h says; sixteen numbers at a time.
+// arm64: f32 or bf16 to int8, symmetric, one scale per row, as quantise.h says; sixteen numbers at a time.
 #pragma once
 
 #if defined(__aarch64__)

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attend/cpu/gemm/scratch.h"
+#include "attend/cpu/scratch.h"
 
 namespace attend::cpu::detail {
 

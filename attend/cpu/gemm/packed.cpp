@@ -7,8 +7,8 @@
 #include "attend/cpu/gemm.h"
 #include "attend/cpu/gemm/bias.h"
 #include "attend/cpu/gemm/blocked.h"
-#include "attend/cpu/gemm/scratch.h"
 #include "attend/cpu/recording.h"
+#include "attend/cpu/scratch.h"
 
 namespace attend::cpu {
 

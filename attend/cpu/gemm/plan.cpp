@@ -1,6 +1,6 @@
 // A small model of a task's time decides: multiply-adds at the kernel's speed, one cycle for each element packed, less
 // for each element read back from the shared cache, and a start. Near-square blocks win where threads are many: with 16
-// threads and 512 rows, tasks of 28 rows (as halving the rows gives) would read B at 4.6 bytes a cycle, blocks of
+// threads and 512 rows, tasks of 28 rows (as halving the rows gives) would read B at 4.6 bytes per cycle, blocks of
 // 256 x 384 at 0.5.
 #include "attend/cpu/gemm/plan.h"
 
@@ -12,8 +12,8 @@ namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-constexpr double kPack = 1.0, kRead = 0.2;  // cycles an element
-constexpr double kStart = 3000;             // cycles a task
+constexpr double kPack = 1.0, kRead = 0.2;  // cycles per element
+constexpr double kStart = 3000;             // cycles per task
 constexpr double kTail = 0.25;              // of a task: what threads wait for the slowest
 
 struct Timed {

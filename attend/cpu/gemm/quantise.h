@@ -1,4 +1,4 @@
-// f32 or bf16 to int8, symmetric, one scale a row: q = round(x / scale), scale = max|x| / 127. Written once with GCC
+// f32 or bf16 to int8, symmetric, one scale per row: q = round(x / scale), scale = max|x| / 127. Written once with GCC
 // vectors; each instruction set inlines it at its own width.
 #pragma once
 

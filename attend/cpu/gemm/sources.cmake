@@ -1,7 +1,7 @@
 # Sources of the CPU matrix product, relative to the source root. No per-file flags: each function carries its target.
 set(ATTEND_CPU_GEMM_SOURCES
     attend/cpu/features.cpp
-    attend/cpu/gemm.cpp
+    attend/cpu/gemm/gemm.cpp
     attend/cpu/gemm/amx.cpp
     attend/cpu/gemm/avx2.cpp
     attend/cpu/gemm/avx512.cpp

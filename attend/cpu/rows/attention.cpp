@@ -11,7 +11,7 @@ ATTEND_INLINE void fetch(const E* row, std::int64_t width) {
   for (std::int64_t i = 0; i < width; i += 64 / static_cast<std::int64_t>(sizeof(E))) __builtin_prefetch(row + i);
 }
 // Keys ahead. Rows whose strides share a large power of two fall on few sets of the first cache: 32 ahead of 6 KB each
-// threw one another out before they were read (GPT-2 in int8 after 512 tokens, two Neoverse-V1 cores: 242 a second
+// threw one another out before they were read (GPT-2 in int8 after 512 tokens, two Neoverse-V1 cores: 242 per second
 // against 259).
 constexpr std::int64_t kAhead = 8;
 

@@ -1,7 +1,7 @@
 // The gradient of attention on the matrix unit: rows/attention_backward.cpp with every tile transposed, keys down and
 // queries across, because then no tile has to be turned between the products:
 //   sᵀ = k qᵀ   dpᵀ = v dyᵀ   dv += pᵀ dy   dk += dsᵀ q   dqᵀ += kᵀ dsᵀ
-// The queries of a head are packed once, both ways; the keys of a block once a block.
+// The queries of a head are packed once, both ways; the keys of a block once per block.
 #include "attend/cpu/rows/amx.h"
 #include "attend/cpu/rows/table.h"
 

@@ -136,7 +136,7 @@ ATTEND_INLINE Circle circle(Vec turn) {
   return {(Vec)((IntVec)sine ^ ((k & 2) << 30)), (Vec)((IntVec)cosine ^ (((k + 1) & 2) << 30))};
 }
 
-// One number through a vector function, for what happens once a row.
+// One number through a vector function, for what happens once per row.
 ATTEND_INLINE float exponential(float x) { return exponential(splat(x))[0]; }
 ATTEND_INLINE float logarithm(float x) { return x - x == 0 ? logarithm(splat(x))[0] : x; }  // infinity, NaN stay
 

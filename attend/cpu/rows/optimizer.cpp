@@ -4,7 +4,7 @@
 
 namespace attend::cpu::ATTEND_ROWS {
 
-// Four sums a lane, then over the lanes in double: a call takes some ten thousand numbers.
+// Four sums per lane, then over the lanes in double: a call takes some ten thousand numbers.
 double sum_of_squares_row(const float* x, std::int64_t n) {
   Vec sum[4] = {};
   std::int64_t i = 0;

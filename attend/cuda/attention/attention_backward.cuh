@@ -3,7 +3,7 @@
 #pragma once
 
 #include "attend/cuda/attention/attention_mask.cuh"
-#include "attend/cuda/attention/attention_mma.cuh"
+#include "attend/cuda/warp_products.cuh"
 
 namespace attend::cuda {
 
@@ -97,7 +97,7 @@ __device__ __forceinline__ void store_operand(const std::uint32_t (&a)[K][4], un
   }
 }
 
-// Accumulators in memory in the order of the registers, 16 bytes a lane for each 8 columns: private to the thread, so
+// Accumulators in memory in the order of the registers, 16 bytes per lane for each 8 columns: private to the thread, so
 // the order does not matter to anyone else, and a warp reads whole lines.
 inline constexpr int kFragmentStride = 128;  // floats from 8 columns to the next
 

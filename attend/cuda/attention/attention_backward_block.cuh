@@ -3,7 +3,7 @@
 
 #include "attend/cuda/attention/attention_backward.cuh"
 #include "attend/cuda/attention/attention_backward_sums.cuh"
-#include "attend/cuda/attention/attention_wgmma.cuh"
+#include "attend/cuda/group_products.cuh"
 
 // Constants of a configuration that its kernel does not read are no mistake.
 #pragma nv_diag_suppress 177
@@ -16,11 +16,11 @@ struct BackwardConfig {
   static constexpr int kWidth = kWidth_, kQueries = kQueries_, kKeys = kKeys_;
   static constexpr int kChunk = kChunk_;  // tiles of queries whose dq is in shared memory; 0: in scratch, all
   static constexpr int kWarps = 8, kThreads = 256;
-  [[maybe_unused]] static constexpr int kKeyWarps = kKeys / 16;  // 16 keys a warp
+  [[maybe_unused]] static constexpr int kKeyWarps = kKeys / 16;  // 16 keys per warp
   [[maybe_unused]] static constexpr int kColumnWarps =
       kWarps / kKeyWarps;  // which share dk's and dv's columns among them
   [[maybe_unused]] static constexpr int kColumns = kWidth / kColumnWarps;
-  static constexpr int kRowWarps = kQueries / 16;  // for dq: 16 queries a warp, and the columns shared
+  static constexpr int kRowWarps = kQueries / 16;  // for dq: 16 queries per warp, and the columns shared
   static constexpr int kQueryColumns = kWidth * kRowWarps / kWarps;
   [[maybe_unused]] static constexpr bool kKeepKeys = kWidth <= 64;  // k and v stay in registers too
   // dk and dv leave through the tiles of scores, while the next keys arrive; else through those of k and v.

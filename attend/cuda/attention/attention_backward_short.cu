@@ -1,10 +1,10 @@
 // Attention backward for short sequences, at most kSide queries and keys: a block does one head at once, without loops.
 // Sentences of 20 to 60 words come in thousands of such heads; in the tiles of attention_backward.cu, one block of 227
-// KB a multiprocessor, most of the work was on rows that are not there and nothing hid the way to memory and back
+// KB per multiprocessor, most of the work was on rows that are not there and nothing hid the way to memory and back
 // (B 800, H 8, T 32, D 64 with dropout: 0.52 ms). Here many blocks share a multiprocessor and hide each other's waits.
 //
-// As there, scores are transposed, 16 keys a warp, so that dv and dk take weights and score gradients from registers;
-// dS goes through shared memory for dq, 16 queries a warp.
+// As there, scores are transposed, 16 keys per warp, so that dv and dk take weights and score gradients from registers;
+// dS goes through shared memory for dq, 16 queries per warp.
 #include "attend/cuda/attention/attention_backward.cuh"
 #include "attend/cuda/element.cuh"
 
@@ -23,7 +23,7 @@ struct ShortConfig {
   static constexpr int kSharedBytes = kStatsAt + 2 * kSide * 4;
 };
 
-// Of each query the log-sum-exp in base 2 and the row sum of dy ∘ y (see attention_statistics.cu), two threads a row.
+// Of each query the log-sum-exp in base 2 and the row sum of dy ∘ y (see attention_statistics.cu), two threads per row.
 // Rows that are not there get weights of zero.
 template <class Config>
 __device__ __forceinline__ void prepare_rows(const AttentionParams& p, const __nv_bfloat16* dy_all,

@@ -1,8 +1,8 @@
 // The column sums of dq, dk and dv over one sequence, for the bias of the projection that made q, k and v: taken from
-// the block's registers as the tiles leave, a few instructions a tile, where another kernel would read it all again.
+// the block's registers as the tiles leave, a few instructions per tile, where another kernel would read it all again.
 #pragma once
 
-#include "attend/cuda/attention/attention_mma.cuh"
+#include "attend/cuda/warp_products.cuh"
 
 namespace attend::cuda {
 

@@ -1,5 +1,5 @@
 // Attention of a few queries over many keys, as in decoding: nothing to multiply by tiles, so the keys are read once
-// with all threads of a block, D/8 lanes a key and four keys in flight each, and the partial softmaxes are joined at
+// with all threads of a block, D/8 lanes per key and four keys in flight each, and the partial softmaxes are joined at
 // the end. One block for each query of a head: 512 threads hold 256 keys of width 64 at a time.
 #include "attend/cuda/attention/attention_mask.cuh"
 #include "attend/cuda/early_launch.cuh"

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kExactThreads) attention_exact(const Attention
   }
 }
 
-// One thread a weight: for looking at, not for speed.
+// One thread per weight: for looking at, not for speed.
 template <class T>
 __global__ void attention_weights(const AttentionParams p, float* weights) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

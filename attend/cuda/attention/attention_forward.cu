@@ -1,22 +1,11 @@
 // Flash attention forward on the tensor cores (Dao 2023, section 3.1): a block owns kQueries queries of one head and
 // walks the keys from the last tile it sees to the first. Each warp keeps 16 queries: scores, softmax and sums stay in
 // its registers; the next tile of keys and values arrives in the other half of shared memory meanwhile.
-#include "attend/cuda/attention/attention_softmax.cuh"
+#include "attend/cuda/attention/attention_forward.cuh"
 #include "attend/cuda/capability.h"
 
 namespace attend::cuda {
 namespace {
-
-template <int kWidth_, int kWarps_, int kKeys_, int kBlocks_>
-struct ForwardConfig {
-  static constexpr int kWidth = kWidth_;                           // D, padded
-  static constexpr int kWarps = kWarps_, kThreads = 32 * kWarps_;  // one warp for 16 queries
-  static constexpr int kQueries = 16 * kWarps, kKeys = kKeys_;
-  static constexpr int kBlocks = kBlocks_;  // of this kernel on a multiprocessor, for the register limit
-  using QueryTile = SharedTile<kQueries, kWidth>;
-  using KeyTile = SharedTile<kKeys, kWidth>;
-  static constexpr int kSharedBytes = QueryTile::kBytes + 4 * KeyTile::kBytes;
-};
 
 template <class Config, bool kExtras>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_forward(const AttentionParams p) {
@@ -27,18 +16,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
   constexpr std::uint32_t kKeysAt = QueryTile::kBytes, kStage = 2 * KeyTile::kBytes;
   const int lane = threadIdx.x & 31, warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
 
-  const int query_blocks = ceil_div(p.queries, Config::kQueries);
-  const int head = blockIdx.x / query_blocks, b = head / p.heads, h = head % p.heads;
-  const int first = (query_blocks - 1 - static_cast<int>(blockIdx.x) % query_blocks) * Config::kQueries;
-  const AttentionSpan span = span_of(p, b);
-  if (first >= span.queries) return;
-  const int queries = min(Config::kQueries, span.queries - first);
-  const int seen = key_limit(span, first + queries - 1);  // by the last query
-  const int tiles = seen > 0 ? ceil_div(seen, Config::kKeys) : 0;
-  const auto* k = static_cast<const __nv_bfloat16*>(p.k) + span.key_row * p.k_stride + h * p.width;
-  const auto* v = static_cast<const __nv_bfloat16*>(p.v) + span.key_row * p.v_stride + h * p.width;
-
-  const TileCopier<KeyTile, Config::kThreads> copy_keys(k, p.k_stride, p.width), copy_values(v, p.v_stride, p.width);
+  const ForwardBlock<Config> block(p);
+  if (block.queries <= 0) return;
+  const auto [b, h, first, queries, tiles, span, q_rows, k_rows, v_rows] = block;
+  const TileCopier<KeyTile, Config::kThreads> copy_keys(k_rows, p.k_stride, p.width),
+      copy_values(v_rows, p.v_stride, p.width);
   const auto load_keys = [&](int n, int stage) {
     const std::uint32_t to = base + kKeysAt + stage * kStage;
     const int row = n * Config::kKeys, valid = span.visible - row;
@@ -52,7 +34,6 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
   clear(o);
   RowState rows;
   if (tiles > 0) {
-    const auto* q_rows = static_cast<const __nv_bfloat16*>(p.q) + span.query_row * p.q_stride + h * p.width;
     TileCopier<QueryTile, Config::kThreads>(q_rows, p.q_stride, p.width)(base, first, queries);
     load_keys(tiles - 1, 0);
     copy_async_wait();
@@ -96,20 +77,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
 
   float factors[2];
   finish_rows(rows, step_factor, dropout.scale, p, span, h, query, factors);
-  const std::int64_t y_stride = static_cast<std::int64_t>(p.heads) * p.width;
-  const RowWindow window{.data = static_cast<__nv_bfloat16*>(p.y) + (span.query_row + first) * y_stride + h * p.width,
-                         .stride = y_stride,
-                         .rows = queries,
-                         .width = p.width};
-  store_rows<QueryTile>(o, factors, shared, 16 * warp, 0, window);
-}
-
-template <class Config, bool kExtras>
-void launch(const AttentionParams& p, cudaStream_t stream) {
-  const auto kernel = attention_forward<Config, kExtras>;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
-  const int blocks = ceil_div(p.queries, Config::kQueries) * p.heads * p.batch;
-  kernel<<<blocks, Config::kThreads, Config::kSharedBytes, stream>>>(p);
+  store_rows<QueryTile>(o, factors, shared, 16 * warp, 0, block.window(p));
 }
 
 // Without extras the scale is folded into the exponent, which needs the maximum of the unscaled scores: scale > 0.
@@ -117,7 +85,7 @@ bool has_extras(const AttentionParams& p) { return p.bias || p.dropout_rate > 0 
 
 template <class Config>
 void launch_config(const AttentionParams& p, cudaStream_t stream) {
-  has_extras(p) ? launch<Config, true>(p, stream) : launch<Config, false>(p, stream);
+  launch_forward<Config>(has_extras(p) ? attention_forward<Config, true> : attention_forward<Config, false>, p, stream);
 }
 
 bool is_short(const AttentionParams& p) { return p.queries <= 32 && p.keys <= 32 && p.width <= 64; }

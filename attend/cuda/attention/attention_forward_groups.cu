@@ -1,27 +1,21 @@
 // Flash attention forward by warpgroups (Hopper): as in attention_forward.cu, with the products of two tiles under way
 // at once (Shah et al. 2024, section 3.2): while the scores of tile n become weights, the tensor cores multiply the
 // weights of tile n + 1 with its values.
-#include "attend/cuda/attention/attention_softmax.cuh"
-#include "attend/cuda/attention/attention_wgmma.cuh"
+#include "attend/cuda/attention/attention_forward.cuh"
+#include "attend/cuda/group_products.cuh"
 
 namespace attend::cuda {
 namespace {
 
-template <int kWidth_, int kWarps_, int kKeys_, int kBlocks_>
-struct ForwardConfig {
-  using Products = GroupProducts;
-  static constexpr int kWidth = kWidth_;                           // D, padded
-  static constexpr int kWarps = kWarps_, kThreads = 32 * kWarps_;  // one warp for 16 queries
-  static constexpr int kQueries = 16 * kWarps, kKeys = kKeys_;
-  static constexpr int kBlocks = kBlocks_;  // of this kernel on a multiprocessor, for the register limit
-  using QueryTile = SharedTile<kQueries, kWidth>;
-  using KeyTile = SharedTile<kKeys, kWidth>;
-  static constexpr int kSharedBytes = QueryTile::kBytes + 4 * KeyTile::kBytes + 1024;  // + room to align
+// As GroupProducts read them, tiles begin at multiples of 1024 bytes.
+template <int kWidth, int kWarps, int kKeys, int kBlocks>
+struct GroupConfig : ForwardConfig<kWidth, kWarps, kKeys, kBlocks> {
+  static constexpr int kSharedBytes = ForwardConfig<kWidth, kWarps, kKeys, kBlocks>::kSharedBytes + 1024;
 };
 
 template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_forward_groups(const AttentionParams p) {
-  using Products = typename Config::Products;
+  using Products = GroupProducts;
   using KeyTile = typename Config::KeyTile;
   using QueryTile = typename Config::QueryTile;
   if constexpr (kHasWgmma) {
@@ -31,18 +25,11 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     const std::uint32_t k_tiles = base + QueryTile::kBytes, v_tiles = k_tiles + 2 * KeyTile::kBytes;  // two of each
     const int lane = threadIdx.x & 31, warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
 
-    const int query_blocks = ceil_div(p.queries, Config::kQueries);
-    const int head = blockIdx.x / query_blocks, b = head / p.heads, h = head % p.heads;
-    const int first = (query_blocks - 1 - static_cast<int>(blockIdx.x) % query_blocks) * Config::kQueries;
-    const AttentionSpan span = span_of(p, b);
-    if (first >= span.queries) return;
-    const int queries = min(Config::kQueries, span.queries - first);
-    const int seen = key_limit(span, first + queries - 1);  // by the last query
-    const int tiles = seen > 0 ? ceil_div(seen, Config::kKeys) : 0;
-    const auto* k = static_cast<const __nv_bfloat16*>(p.k) + span.key_row * p.k_stride + h * p.width;
-    const auto* v = static_cast<const __nv_bfloat16*>(p.v) + span.key_row * p.v_stride + h * p.width;
-
-    const TileCopier<KeyTile, Config::kThreads> copy_keys(k, p.k_stride, p.width), copy_values(v, p.v_stride, p.width);
+    const ForwardBlock<Config> block(p);
+    if (block.queries <= 0) return;
+    const auto [b, h, first, queries, tiles, span, q_rows, k_rows, v_rows] = block;
+    const TileCopier<KeyTile, Config::kThreads> copy_keys(k_rows, p.k_stride, p.width),
+        copy_values(v_rows, p.v_stride, p.width);
     const auto load_keys = [&](int n) {
       copy_keys(k_tiles + (n & 1) * KeyTile::kBytes, n * Config::kKeys, span.visible - n * Config::kKeys);
     };
@@ -55,7 +42,6 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     clear(o);
     RowState rows;
     if (tiles > 0) {
-      const auto* q_rows = static_cast<const __nv_bfloat16*>(p.q) + span.query_row * p.q_stride + h * p.width;
       TileCopier<QueryTile, Config::kThreads>(q_rows, p.q_stride, p.width)(base, first, queries);
       load_keys(tiles - 1);
       copy_async_commit();
@@ -124,29 +110,21 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
 
     float factors[2];
     finish_rows(rows, factor, 1.0f, p, span, h, query, factors);
-    const std::int64_t y_stride = static_cast<std::int64_t>(p.heads) * p.width;
-    const RowWindow window{.data = static_cast<__nv_bfloat16*>(p.y) + (span.query_row + first) * y_stride + h * p.width,
-                           .stride = y_stride,
-                           .rows = queries,
-                           .width = p.width};
-    store_rows<QueryTile>(o, factors, shared, 16 * warp, 0, window);
+    store_rows<QueryTile>(o, factors, shared, 16 * warp, 0, block.window(p));
   }
 }
 
 template <class Config>
 void launch(const AttentionParams& p, cudaStream_t stream) {
-  const auto kernel = attention_forward_groups<Config>;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
-  const int blocks = ceil_div(p.queries, Config::kQueries) * p.heads * p.batch;
-  kernel<<<blocks, Config::kThreads, Config::kSharedBytes, stream>>>(p);
+  launch_forward<Config>(attention_forward_groups<Config>, p, stream);
 }
 
 template <int kWidth, int kKeys, int kBlocks>
 void launch_width(const AttentionParams& p, cudaStream_t stream) {
   if (p.queries <= 64)
-    launch<ForwardConfig<kWidth, 4, kKeys, 2 * kBlocks>>(p, stream);
+    launch<GroupConfig<kWidth, 4, kKeys, 2 * kBlocks>>(p, stream);
   else
-    launch<ForwardConfig<kWidth, 8, kKeys, kBlocks>>(p, stream);
+    launch<GroupConfig<kWidth, 8, kKeys, kBlocks>>(p, stream);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ bool aligned(const void* data, std::int64_t stride) {
 
 bool empty(const AttentionParams& p) { return p.batch == 0 || p.heads == 0 || p.width == 0; }
 
-// Up to this many queries a head, keys are read once by whole blocks instead of multiplied by tiles.
+// Up to this many queries per head, keys are read once by whole blocks instead of multiplied by tiles.
 constexpr int kDecodeQueries = 4;
 
 // The backward pass goes to the tensor cores.

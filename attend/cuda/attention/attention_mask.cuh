@@ -115,7 +115,7 @@ struct WeightDropout {
 
   // Which of a thread's fragment of a tile of scores are kept, bit 4j + e for c[j][e]: rows t (e 0, 1) and t + 8, and
   // of keys s + 8j + 0..7 the two of this lane. The four lanes that share the rows hold one block of draws in each row
-  // and j. Each draws one of the four blocks of two j, and they swap: N / 2 draws a lane.
+  // and j. Each draws one of the four blocks of two j, and they swap: N / 2 draws per lane.
   template <int N>
   __device__ __forceinline__ std::uint32_t keeps_rows(int t, int s) const {
     static_assert(N % 2 == 0 && N <= 8);

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "attend/cuda/attention/attention_mask.cuh"
-#include "attend/cuda/attention/attention_mma.cuh"
+#include "attend/cuda/warp_products.cuh"
 
 namespace attend::cuda {
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// kLanes lanes a row, kWide elements each at a time, kRows rows at once to have enough loads under way.
+// kLanes lanes per row, kWide elements each at a time, kRows rows at once to have enough loads under way.
 constexpr int kLanes = 8, kRows = 4;
 
 template <class T, int kWide>

@@ -1,4 +1,5 @@
-// Convolutions as implicit products: blocks of 64 x 64 results whose operands are gathered from the picture tile by
+// Convolutions as implicit products, of any type and shape (convolution_tiles.cu has those that are asked for most):
+// blocks of 64 x 64 results whose operands are gathered from the picture tile by
 // tile, so that the windows are never laid out in memory. f32 is multiplied exactly, bf16 by the matrix units (WMMA);
 // sums are f32. The gradient of the weight sums over all pixels: chunks of them, added up in order, so that it is the
 // same every time.
@@ -14,7 +15,7 @@ namespace cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTile = 64;   // results a side
+constexpr int kTile = 64;   // results per side
 constexpr int kDepth = 16;  // of the inner axis at a time
 constexpr int kPad = 8;     // keeps WMMA's rows 16 bytes apart from the same banks
 
@@ -125,7 +126,7 @@ __device__ __forceinline__ void gather(const Product& product, const Sizes& size
   }
 }
 
-// f32: four by four results a thread.
+// f32: four by four results per thread.
 template <class Product>
 __global__ void __launch_bounds__(kThreads) exact_kernel(Product product) {
   __shared__ float a[kTile][kDepth + kPad], b[kDepth][kTile + kPad];
@@ -231,6 +232,8 @@ void CudaBackend::convolution(const Convolution& args, const Tensor& x, const Te
   if (!y || y.into.size() == 0) return;
   const Conv c(args, x, weight, y.into);
   if (is_depthwise(args, weight)) return depthwise(*this, c, x, weight, bias, y);
+  if (tiles_fit(c, x, weight, y.into)) return convolution_tiles(*this, c, x, weight, bias, y);
+  if (padded_tiles_fit(c, x, y.into)) return convolution_padded_tiles(*this, c, x, weight, bias, y);
   with_float(x.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
     const Forward<T> product{c, pointer<T>(x), pointer<T>(weight), pointer<T>(bias), pointer<T>(y.into), y.accumulate};
@@ -243,6 +246,7 @@ void CudaBackend::convolution_input(const Convolution& args, const Tensor& dy, c
   if (!dx || dx.into.size() == 0) return;
   const Conv c(args, dx.into, weight, dy);
   if (is_depthwise(args, weight)) return depthwise_input(*this, c, dy, weight, dx);
+  if (tiles_fit(c, dy, weight, dx.into)) return convolution_input_tiles(*this, c, dy, weight, dx);
   with_float(dy.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
     launch<T>(*this, Input<T>{c, pointer<T>(dy), pointer<T>(weight), pointer<T>(dx.into), dx.accumulate}, c.places(),
@@ -259,6 +263,7 @@ void CudaBackend::convolution_weight(const Convolution& args, const Tensor& x, c
   }
   const Conv c(args, x, dweight.into, dy);
   if (is_depthwise(args, dweight.into)) return depthwise_weight(*this, c, x, dy, dweight);
+  if (tiles_fit(c, x, {}, dy)) return convolution_weight_tiles(*this, c, x, dy, dweight);
   // As many chunks as fill the device once over, of at least some hundred pixels, within 256 MB of partial sums.
   const std::int64_t size = dweight.into.size(),
                      tiles = divide_up(c.outputs, kTile) * divide_up(c.row(), kTile) * c.groups;

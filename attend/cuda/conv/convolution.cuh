@@ -38,6 +38,19 @@ __device__ __forceinline__ const T* place_of(const Conv& c, const T* x, int b, i
   return x + ((static_cast<std::int64_t>(b) * c.height + h) * c.width + w) * c.channels;
 }
 
+// By tiles on the tensor cores (convolution_tiles.cu): bf16 with channels in multiples of eight, or, forward, with
+// fewer than eight, which are filled up.
+bool tiles_fit(const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& y);
+bool padded_tiles_fit(const Conv& c, const Tensor& x, const Tensor& y);
+void convolution_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                       const Grad& y);
+void convolution_padded_tiles(CudaBackend& backend, Conv c, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                              const Grad& y);
+void convolution_input_tiles(CudaBackend& backend, const Conv& c, const Tensor& dy, const Tensor& weight,
+                             const Grad& dx);
+void convolution_weight_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& dy,
+                              const Grad& dweight);
+
 // Each group has one input channel: tap by tap, without a product.
 void depthwise(const CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& bias,
                const Grad& y);

@@ -1,4 +1,4 @@
-// Depthwise convolutions: a thread a result, neighbours on neighbouring channels, so that reads are whole lines.
+// Depthwise convolutions: a thread per result, neighbours on neighbouring channels, so that reads are whole lines.
 #include <algorithm>
 
 #include "attend/cuda/conv/convolution.cuh"

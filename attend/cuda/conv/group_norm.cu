@@ -47,7 +47,7 @@ __global__ void statistics_sums(Norm<T> norm, float* sums) {
   to[0] = first, to[norm.channels] = second;
 }
 
-// A thread a group of a picture, in f64: there are few of them.
+// A thread per group of a picture, in f64: there are few of them.
 template <class T>
 __global__ void statistics_finish(Norm<T> norm, const float* sums, float* mean, float* rstd, Running running) {
   const std::int64_t i = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;

@@ -1,4 +1,4 @@
-// Pooling: a thread a result, and on the way back a thread a place, which asks every window that read it.
+// Pooling: a thread per result, and on the way back a thread per place, which asks every window that read it.
 #include "attend/cuda/launch.cuh"
 
 namespace attend {

@@ -1,4 +1,4 @@
-// Resizing pictures: a thread a result, and on the way back a thread a place, which asks every result near it.
+// Resizing pictures: a thread per result, and on the way back a thread per place, which asks every result near it.
 #include "attend/cuda/launch.cuh"
 
 namespace attend {

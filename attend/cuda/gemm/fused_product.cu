@@ -6,10 +6,10 @@
 // copies: two blocks on the same columns share what they read of b.
 #include "attend/cuda/gemm/fused_product.cuh"
 
-#include "attend/cuda/attention/attention_wgmma.cuh"
 #include "attend/cuda/capability.h"
 #include "attend/cuda/gemm/bulk_copy.cuh"
 #include "attend/cuda/gemm/tensor_map.h"
+#include "attend/cuda/group_products.cuh"
 #include "attend/cuda/launch.cuh"
 #include "attend/cuda/rows/activation.cuh"
 #include "attend/cuda/rows/block.cuh"
@@ -53,7 +53,7 @@ struct Problem {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 constexpr int kPanels = kColumns / 64 * 2;
-// Of the 65,536 registers: the accumulators alone are 192 a thread.
+// Of the 65,536 registers: the accumulators alone are 192 per thread.
 constexpr int kCopierRegisters = 40, kProductRegisters = 232;
 
 // c [64, 192] (+)= A B, both in shared memory.

@@ -36,7 +36,7 @@ GemmCache::GemmCache(const std::string& device_name) {
   read(path_, entries_);
 }
 
-// A line an entry: the key, then the algorithm's words in hexadecimal.
+// A line per entry: the key, then the algorithm's words in hexadecimal.
 void GemmCache::read(const std::string& path, Entries& entries) {
   std::ifstream in(path);
   std::string line;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
 constexpr int kCandidates = 16;  // it knows eight at most, so far
 constexpr std::size_t kFinalists = 8, kPlans = 8192;
-// From as many multiply-adds on, variants of the candidates run, too: some 400, half a second, once a machine.
+// From as many multiply-adds on, variants of the candidates run, too: some 400, half a second, once per machine.
 constexpr std::int64_t kWorthVariants = std::int64_t{1} << 32;
 // Milliseconds: of each candidate's trial; of the finalists' warm-up and each one's share of a round (an even number).
 constexpr float kTrial = 0.5f, kWarmUp = 10, kRound = 2;

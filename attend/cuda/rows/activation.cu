@@ -28,8 +28,8 @@ __global__ void activation_kernel(const T* x, T* y, std::int64_t size, Activatio
   store(y + i, values);
 }
 
-// A block takes 32 packs of columns and a chunk of rows: dx for all of them, and one partial sum a column. Each of its
-// 8 warps takes every 8th row; x may be null when kind is none, dx and partial when nobody wants them.
+// A block takes 32 packs of columns and a chunk of rows: dx for all of them, and one partial sum per column. Each of
+// its 8 warps takes every 8th row; x may be null when kind is none, dx and partial when nobody wants them.
 template <class T>
 struct Backward {
   const T* dy;
@@ -37,7 +37,7 @@ struct Backward {
   T* dx;
   float* partial;
   std::int64_t rows;
-  int width, chunk;  // rows a chunk
+  int width, chunk;  // rows per chunk
   Activation kind;
   bool accumulate;
 };

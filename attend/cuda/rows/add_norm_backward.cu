@@ -82,7 +82,7 @@ __device__ __forceinline__ void put_gradients(const Backward<typename Layout::T>
   if (args.dx) put(args.dx + at, d, args.add_dx);
 }
 
-// Some 20 warps a multiprocessor, each with four rows on their way, keep the memory busy.
+// Some 20 warps per multiprocessor, each with four rows on their way, keep the memory busy.
 template <class Layout>
 inline constexpr int kBlocksEach = Layout::kThreads >= 20 * kWarp ? 1 : 20 * kWarp / Layout::kThreads;
 

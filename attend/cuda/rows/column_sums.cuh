@@ -1,4 +1,4 @@
-// The second half of a sum over rows: kernels leave one partial sum a chunk of rows in scratch memory, and this adds
+// The second half of a sum over rows: kernels leave one partial sum per chunk of rows in scratch memory, and this adds
 // the chunks in order. The number of chunks depends on the size alone, so the result is the same every time.
 #pragma once
 

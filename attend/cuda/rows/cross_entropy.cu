@@ -13,7 +13,7 @@ constexpr int kBlock = 512;
 // The backward pass may write over what it reads, so loads cannot run ahead of stores: it needs all the threads a
 // multiprocessor can hold, with 32 registers each (3.20 ms against 3.76 at 65,536 x 50,304 with 512 and 52).
 constexpr int kBackwardBlock = 1024;
-// blockDim = (Threads, rows a block).
+// blockDim = (Threads, rows per block).
 template <class T, int Threads>
 __global__ void __launch_bounds__(Threads == kWarp ? 256 : Threads)
     cross_entropy_kernel(const T* logits, Targets targets, float* losses, float* lse, std::int64_t rows,

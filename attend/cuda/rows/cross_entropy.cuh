@@ -69,7 +69,7 @@ struct RowGradient {
   __device__ __forceinline__ void at(Index c, float (&x)[N]) const {
 #pragma unroll
     for (int j = 0; j < N; ++j) x[j] = smooth(x[j]);
-    if (target < c || target >= c + N) return;  // but once a row
+    if (target < c || target >= c + N) return;  // but once per row
 #pragma unroll
     for (int j = 0; j < N; ++j)
       if (c + j == target) x[j] -= hit;

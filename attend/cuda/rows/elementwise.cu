@@ -14,7 +14,7 @@ struct Product {
   __device__ float operator()(float a, float b) const { return a * b; }
 };
 
-// N elements a thread; repeat, the length of b, is a multiple of N, or all of a.
+// N elements per thread; repeat, the length of b, is a multiple of N, or all of a.
 template <class T, int N, class Function>
 __global__ void binary_kernel(const T* a, const T* b, T* y, std::int64_t size, std::int64_t repeat, bool accumulate) {
   const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x) * N;

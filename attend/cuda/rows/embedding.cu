@@ -20,7 +20,7 @@ struct Lookup {
   float scale;
 };
 
-// N elements of one row a thread.
+// N elements of one row per thread.
 template <class T, int N>
 __global__ void embedding_kernel(Lookup<T> args) {
   const int packs = args.width / N;

@@ -12,7 +12,7 @@ namespace cuda {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kChunk = 32;  // sorted ids a block
+constexpr int kChunk = 32;  // sorted ids per block
 
 // An id outside the table sorts behind all others, and is skipped later.
 __global__ void prepare_kernel(const std::int32_t* ids, std::int64_t count, std::uint32_t entries, std::uint32_t* keys,
@@ -174,7 +174,7 @@ void CudaBackend::embedding_backward(const Tensor& dy, const Tensor& ids, float 
                                .entries = static_cast<std::uint32_t>(entries),
                                .width = static_cast<int>(width),
                                .scale = scale};
-      // Four columns a thread: 16 bytes of the f32 sums.
+      // Four columns per thread: 16 bytes of the f32 sums.
       if (width % 4 == 0 && aligned16(dy) && aligned16(table.into))
         sum_runs<T, G, 4>(*this, args);
       else

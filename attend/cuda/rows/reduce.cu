@@ -16,7 +16,7 @@ struct Extents {
   std::int64_t outer, length, width;  // A, N, C
 };
 
-// P elements of the last axis a thread, all of N.
+// P elements of the last axis per thread, all of N.
 template <class T, class Y, int P>
 __global__ void sum_kernel(const T* x, Y* y, Extents extents, float scale, bool accumulate) {
   const std::int64_t packs = extents.width / P;
@@ -40,7 +40,7 @@ __global__ void sum_kernel(const T* x, Y* y, Extents extents, float scale, bool 
   store(y, sum);
 }
 
-// Sums over the last axis (C is 1): a warp a row. Threads that took a row each would read a whole line for every
+// Sums over the last axis (C is 1): a warp per row. Threads that took a row each would read a whole line for every
 // element.
 template <class T, class Y, int P>
 __global__ void sum_rows_kernel(const T* x, Y* y, Extents extents, float scale, bool accumulate) {

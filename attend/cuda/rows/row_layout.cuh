@@ -1,4 +1,4 @@
-// How the norms spread a row over threads: Warps warps hold one row in registers, Packs packs of 16 bytes a lane.
+// How the norms spread a row over threads: Warps warps hold one row in registers, Packs packs of 16 bytes per lane.
 #pragma once
 
 #include "attend/cuda/element.cuh"
@@ -21,7 +21,7 @@ struct RowLayout {
   __device__ static int column(int p) { return (p * kLanes + lane()) * kElements; }
 
   // Both sums over the row, given to all its lanes. Rows of several warps meet in shared memory, in turn in one of two
-  // places, so that one barrier a call is enough.
+  // places, so that one barrier per call is enough.
   struct Meeting {
     float2 at[2][kThreads / kWarp];
   };
@@ -40,7 +40,7 @@ struct RowLayout {
 };
 
 // Calls body with a layout that holds rows of `width` elements; false when they are too wide or not whole packs.
-// Few warps a row: nothing to wait for, good where a row is all that has to be kept (forward).
+// Few warps per row: nothing to wait for, good where a row is all that has to be kept (forward).
 template <class T, class Body>
 bool with_narrow_layout(std::int64_t width, Body&& body) {
   if (width % kPack<T> != 0) return false;

@@ -11,7 +11,7 @@ struct Extents {
   std::int64_t rows, width, x_stride, y_stride;
 };
 
-// N elements a thread. A whole number of packs fits into a row, or there is only one row and a tail.
+// N elements per thread. A whole number of packs fits into a row, or there is only one row and a tail.
 template <class X, class Y, int N>
 __global__ void scale_kernel(const X* x, Y* y, Extents extents, float alpha, bool accumulate) {
   const std::int64_t packs = (extents.width + N - 1) / N;

@@ -9,7 +9,7 @@ namespace {
 constexpr int kBlock = 256;
 constexpr std::int64_t kWarpWidth = 1024;
 
-// blockDim = (Threads, rows a block).
+// blockDim = (Threads, rows per block).
 template <class T, int Threads>
 __global__ void softmax_kernel(const T* x, const std::int32_t* lengths, std::int64_t rows_per_length, T* y,
                                std::int64_t rows, std::int64_t width) {

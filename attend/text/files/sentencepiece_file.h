@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/text/models/vocabulary.h"
+#include "attend/text/vocabulary.h"
 
 namespace attend {
 

@@ -13,7 +13,7 @@
 #include "attend/base/lines.h"
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

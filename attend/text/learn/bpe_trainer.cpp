@@ -5,7 +5,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/models/pair_merger.h"
+#include "attend/text/learn/pair_merger.h"
 #include "attend/text/steps/byte_level.h"
 #include "attend/text/text_reader.h"
 

@@ -19,7 +19,7 @@
 
 #include "attend/base/thread_pool.h"
 #include "attend/text/learn/word_counts.h"
-#include "attend/text/models/vocabulary.h"
+#include "attend/text/vocabulary.h"
 
 namespace attend {
 

@@ -65,7 +65,7 @@ class WordCounter {
 
   ThreadPool& pool_;
   WordCountOptions options_;
-  std::vector<Counts> counts_;  // one a thread
+  std::vector<Counts> counts_;  // one per thread
   std::uint64_t lines_ = 0, invalid_lines_ = 0;
 };
 

@@ -1,6 +1,6 @@
 #include "attend/text/models/model.h"
 
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 #include "attend/text/models/bpe.h"
 #include "attend/text/models/unigram.h"
 #include "attend/text/models/word_piece.h"

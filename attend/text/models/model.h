@@ -1,11 +1,11 @@
-// The third step of a tokenizer: a word becomes tokens. One class a type of tokenizer.json's "model".
+// The third step of a tokenizer: a word becomes tokens. One class per type of tokenizer.json's "model".
 #pragma once
 
 #include <memory>
 #include <string_view>
 #include <vector>
 
-#include "attend/text/models/vocabulary.h"
+#include "attend/text/vocabulary.h"
 
 namespace attend {
 

@@ -1,3 +1,5 @@
+#include "attend/text/models/sentencepiece_bpe.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 #include "attend/base/hashing.h"
 #include "attend/base/json.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/sentencepiece.h"
 
 namespace attend {
 

@@ -6,8 +6,8 @@
 
 #include "attend/base/hashing.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
 #include "attend/text/files/sentencepiece_file.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

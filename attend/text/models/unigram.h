@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "attend/text/models/byte_trie.h"
+#include "attend/text/byte_trie.h"
 #include "attend/text/models/model.h"
+#include "attend/text/models/unknown_pieces.h"
 #include "attend/text/models/word_cache.h"
-#include "attend/text/steps/unknown_pieces.h"
 
 namespace attend {
 

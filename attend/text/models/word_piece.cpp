@@ -2,7 +2,7 @@
 
 #include "attend/base/hashing.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

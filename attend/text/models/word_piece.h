@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "attend/text/models/byte_trie.h"
+#include "attend/text/byte_trie.h"
 #include "attend/text/models/model.h"
 #include "attend/text/models/word_cache.h"
 

@@ -4,7 +4,7 @@
 
 #include "attend/base/limits.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 
@@ -22,7 +22,7 @@ std::size_t last_character(std::string_view text) {
   return at;
 }
 
-// Looking for a token takes at most so many steps a byte.
+// Looking for a token takes at most so many steps per byte.
 void check_length(const JsonView& item, std::string_view text) {
   if (text.size() > limits::kLongestToken)
     item.complain("is longer than {} bytes (kLongestToken in attend/base/limits.h)", limits::kLongestToken);

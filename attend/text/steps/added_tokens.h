@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "attend/text/models/byte_trie.h"
-#include "attend/text/models/vocabulary.h"
+#include "attend/text/byte_trie.h"
+#include "attend/text/vocabulary.h"
 
 namespace attend {
 

@@ -5,7 +5,7 @@
 
 #include "attend/base/unicode/category_tables.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 #include "attend/text/steps/unicode_normalization.h"
 
 namespace attend {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
+#include "attend/text/json_view.h"
 #include "attend/text/steps/byte_level.h"
 #include "attend/text/steps/pattern.h"
 #include "attend/text/text_budget.h"

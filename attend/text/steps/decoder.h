@@ -1,4 +1,4 @@
-// The way back: tokens become text. One class a type of tokenizer.json's "decoder".
+// The way back: tokens become text. One class per type of tokenizer.json's "decoder".
 #pragma once
 
 #include <memory>

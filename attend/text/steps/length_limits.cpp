@@ -5,7 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

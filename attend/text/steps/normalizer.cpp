@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 #include "attend/text/steps/bert_normalizer.h"
 #include "attend/text/steps/byte_level.h"
 #include "attend/text/steps/pattern.h"

@@ -1,11 +1,11 @@
-// The first step of a tokenizer: text is brought into one form before it is cut into words. One class a type of
+// The first step of a tokenizer: text is brought into one form before it is cut into words. One class per type of
 // tokenizer.json's "normalizer".
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
 
 namespace attend {
 

@@ -7,7 +7,7 @@
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
 #include "attend/text/steps/pattern.h"
 
 namespace attend {

@@ -6,7 +6,7 @@
 
 #include "attend/base/limits.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 #include "attend/text/steps/byte_level.h"
 
 namespace attend {

@@ -1,5 +1,5 @@
 // The fourth step of a tokenizer: what is put around the tokens of one text or of two ([CLS] a [SEP] b [SEP]), and
-// how offsets are trimmed. One class a type of tokenizer.json's "post_processor".
+// how offsets are trimmed. One class per type of tokenizer.json's "post_processor".
 #pragma once
 
 #include <memory>

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 #include "attend/text/steps/gpt2_words.h"
 #include "attend/text/steps/pattern.h"
 
@@ -258,7 +258,7 @@ class BertPreTokenizer : public PreTokenizer {
   }
 };
 
-// So many characters a word.
+// So many characters per word.
 class FixedLength : public PreTokenizer {
  public:
   explicit FixedLength(const JsonView& json) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/json_view.h"
+#include "attend/text/json_view.h"
 
 namespace attend {
 

@@ -1,8 +1,9 @@
+#include "attend/text/steps/sentencepiece_decoder.h"
+
 #include <algorithm>
 #include <optional>
 
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/sentencepiece.h"
 
 namespace attend {
 

@@ -1,7 +1,8 @@
+#include "attend/text/steps/sentencepiece_normalizer.h"
+
 #include <algorithm>
 
 #include "attend/base/unicode/unicode.h"
-#include "attend/text/files/sentencepiece.h"
 
 namespace attend {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/text/steps/aligned_text.h"
+#include "attend/text/aligned_text.h"
 
 namespace attend {
 

@@ -1,0 +1,226 @@
+#include "attend/data/picture_batches.h"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "attend/base/error.h"
+#include "attend/base/random.h"
+
+namespace attend::data {
+
+namespace {
+
+enum PictureStream : std::uint32_t { kOrder = 0x6f726472, kAugment = 0x6175676d, kMix = 0x6d697865 };
+
+constexpr std::int64_t kMostAhead = 8;                         // batches,
+constexpr std::int64_t kBytesAhead = std::int64_t{1} << 30;    // and their bytes, but at least two
+constexpr std::int64_t kLargestBatch = std::int64_t{1} << 33;  // values
+
+std::uint64_t seed_of(std::uint64_t seed, PictureStream stream, std::uint64_t number) {
+  const Random4 random = philox(seed, stream, number);
+  return std::uint64_t{random.word[1]} << 32 | random.word[0];
+}
+
+std::size_t depth_of(std::size_t values) {
+  const auto bytes = static_cast<std::int64_t>(std::max<std::size_t>(values * sizeof(float), 1));
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(kBytesAhead / bytes, 2, kMostAhead));
+}
+
+void check_batch(std::int64_t batch, std::int64_t values) {
+  check(batch >= 1 && batch <= kLargestBatch / std::max<std::int64_t>(values, 1),
+        "pictures: a batch of {} with {} values each is not possible: at least 1 picture and at most {} values", batch,
+        values, kLargestBatch);
+}
+
+void check_items(const std::vector<std::int64_t>& items, std::int64_t count) {
+  check(!items.empty(), "pictures: there are none");
+  for (const std::int64_t item : items)
+    check(item >= 0 && item < count, "pictures: there is no number {} among {}", item, count);
+}
+
+// work(i) for the rows of a batch. Of several that throw the first counts, whichever thread was faster.
+template <class Work>
+auto guarded(std::vector<std::exception_ptr>& errors, Work&& work) {
+  return [&errors, work = std::forward<Work>(work)](std::int64_t i) {
+    try {
+      work(i);
+    } catch (...) {
+      errors[static_cast<std::size_t>(i)] = std::current_exception();
+    }
+  };
+}
+
+void rethrow_first(const std::vector<std::exception_ptr>& errors) {
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace
+
+std::vector<float> PictureBuffers::take(std::size_t values) {
+  std::vector<float> buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      buffer = std::move(spare_.back());
+      spare_.pop_back();
+    }
+  }
+  buffer.resize(values);
+  return buffer;
+}
+
+void PictureBuffers::give_back(std::vector<float>&& values) {
+  const std::lock_guard lock(mutex_);
+  if (spare_.size() < static_cast<std::size_t>(kMostAhead)) spare_.push_back(std::move(values));
+}
+
+PictureBatches::PictureBatches(PictureReader& reader, std::vector<std::int64_t> items, const PictureOptions& options,
+                               const PictureBatchOptions& batches)
+    : reader_(reader),
+      items_(std::move(items)),
+      options_(options),
+      batches_(batches),
+      maker_(options),
+      pool_(static_cast<int>(options.workers)) {
+  check_items(items_, reader.pictures().size());
+  check_batch(batches.batch, static_cast<std::int64_t>(maker_.values()));
+}
+
+double PictureBatches::epochs() const {
+  return static_cast<double>(position_) * static_cast<double>(batches_.batch) / static_cast<double>(items_.size());
+}
+
+void PictureBatches::seek(std::uint64_t position) {
+  check(position <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / batches_.batch) - 1,
+        "pictures: there is no batch {}", position);
+  ahead_.reset();
+  position_ = position;
+}
+
+HostPictureBatch PictureBatches::next() {
+  if (!ahead_) {
+    const auto make_next = [this, number = position_]() mutable -> Ahead::Entry {
+      HostPictureBatch batch = make(number);
+      return {std::move(batch), ++number};
+    };
+    ahead_ = std::make_unique<Ahead>(make_next, depth_of(static_cast<std::size_t>(batches_.batch) * maker_.values()));
+  }
+  Ahead::Entry entry = ahead_->next();
+  position_ = entry.after;
+  return std::move(entry.item);
+}
+
+std::vector<PictureBatches::Row> PictureBatches::plan(std::uint64_t number) {
+  const std::uint64_t count = items_.size(), batch = static_cast<std::uint64_t>(batches_.batch);
+  std::vector<Row> rows;
+  for (std::uint64_t place = number * batch; place < (number + 1) * batch; ++place) {
+    const std::uint64_t epoch = place / count;
+    if (!order_ || order_->first != epoch)
+      order_.emplace(epoch, Permutation(count, seed_of(batches_.seed, kOrder, epoch)));
+    rows.push_back({.epoch = epoch, .item = static_cast<std::size_t>(order_->second(place % count))});
+  }
+  return rows;
+}
+
+std::int32_t PictureBatches::make_row(const Row& row, std::span<float> values) const {
+  const auto number = static_cast<std::uint32_t>(items_[row.item]);
+  image::Draws draws(seed_of(batches_.seed, kAugment, row.epoch), number);
+  for (std::size_t i = 0; i < items_.size(); ++i) {  // the next one takes the place of one that cannot be read
+    const std::int64_t item = items_[(row.item + i) % items_.size()];
+    const std::shared_ptr<const image::Image> picture = reader_.read(item);
+    if (!picture) continue;
+    maker_(*picture, draws, values);
+    return reader_.pictures().label(item);
+  }
+  const std::vector<std::string> broken = reader_.broken();
+  fail("none of the {} pictures can be read; the first of them: {}", items_.size(), broken.empty() ? "" : broken[0]);
+}
+
+HostPictureBatch PictureBatches::make(std::uint64_t number) {
+  const std::vector<Row> rows = plan(number);
+  const std::size_t count = rows.size(), one = maker_.values();
+  const int size = static_cast<int>(options_.image_size);
+  HostPictureBatch batch{.values = buffers_.take(count * one), .labels = std::vector<std::int32_t>(count)};
+  batch.pictures = batches_.batch;
+  image::Draws draws(seed_of(batches_.seed, kMix, number), 0);
+  const image::Mix mix = image::random_mix(size, size, {.mixup = options_.mixup, .cutmix = options_.cutmix}, draws);
+
+  std::vector<std::exception_ptr> errors(count);
+  const auto make_one = guarded(errors, [&](std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    batch.labels[at] = make_row(rows[at], std::span(batch.values).subspan(at * one, one));
+  });
+  const auto mix_row = [&](std::int64_t y) {
+    image::apply(mix, batch.values, batches_.batch, size, size, static_cast<int>(y), static_cast<int>(y) + 1);
+  };
+  pool_.run({ThreadPool::each(batches_.batch, make_one),
+             ThreadPool::each(mix.kind == image::Mix::Kind::none ? 0 : options_.image_size, mix_row)});
+  rethrow_first(errors);
+
+  batch.other_labels = batch.labels;
+  if (mix.kind == image::Mix::Kind::none) return batch;
+  std::ranges::rotate(batch.other_labels, batch.other_labels.end() - 1);  // that of the row in front
+  batch.share = static_cast<float>(mix.share);
+  return batch;
+}
+
+ValidationPictures::ValidationPictures(PictureReader& reader, std::vector<std::int64_t> items,
+                                       const image::PreprocessorConfig& preprocessor, const ValidationOptions& options)
+    : reader_(reader),
+      items_(std::move(items)),
+      preprocessor_(preprocessor),
+      normalization_(preprocessor.rescale, preprocessor.mean, preprocessor.std),
+      options_(options),
+      size_(preprocessor.crop ? *preprocessor.crop : preprocessor.resize.size),
+      pool_(static_cast<int>(options.workers)) {
+  check(preprocessor.crop || preprocessor.resize.kind == image::SizeRule::Kind::exact,
+        "validation: the preprocessor makes pictures of different sizes, and a batch takes one");
+  check_items(items_, reader.pictures().size());
+  check_batch(options.batch, std::int64_t{3} * size_.width * size_.height);
+}
+
+std::int64_t ValidationPictures::batches() const {
+  return (static_cast<std::int64_t>(items_.size()) + options_.batch - 1) / options_.batch;
+}
+
+HostPictureBatch ValidationPictures::make(std::int64_t number) {
+  const auto count = static_cast<std::size_t>(options_.batch);
+  const std::size_t one =
+      std::size_t{3} * static_cast<std::size_t>(size_.width) * static_cast<std::size_t>(size_.height);
+  const std::size_t first = static_cast<std::size_t>(number) * count, filled = std::min(count, items_.size() - first);
+  HostPictureBatch batch{.values = std::vector<float>(count * one),
+                         .labels = std::vector<std::int32_t>(count, kIgnoredLabel)};
+  std::vector<std::exception_ptr> errors(count);
+  const auto make_one = guarded(errors, [&](std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    const std::int64_t item = items_[first + at];
+    const std::shared_ptr<const image::Image> picture = reader_.read(item);
+    if (!picture) return;
+    image::to_floats(preprocessor_.prepare(*picture), normalization_, batch.values.data() + at * one);
+    batch.labels[at] = reader_.pictures().label(item);
+  });
+  pool_.run({ThreadPool::each(static_cast<std::int64_t>(filled), make_one)});
+  rethrow_first(errors);
+  batch.other_labels = batch.labels;
+  batch.pictures = static_cast<std::int64_t>(count) - std::ranges::count(batch.labels, kIgnoredLabel);
+  return batch;
+}
+
+void ValidationPictures::for_each(const std::function<void(const HostPictureBatch& batch)>& use) {
+  using Ahead = Prefetch<HostPictureBatch, std::int64_t>;
+  const std::int64_t count = batches();
+  const auto make_next = [&, number = std::int64_t{0}]() mutable -> Ahead::Entry {
+    if (number >= count) return {{}, number};  // nobody asks for these
+    HostPictureBatch batch = make(number);
+    return {std::move(batch), ++number};
+  };
+  const std::int64_t values = options_.batch * 3 * size_.width * size_.height;
+  Ahead ahead(make_next, depth_of(static_cast<std::size_t>(values)));
+  for (std::int64_t i = 0; i < count; ++i) use(ahead.next().item);
+}
+
+}  // namespace attend::data

@@ -1,0 +1,185 @@
+// "MViTv2: Improved Multiscale Vision Transformers for Classification and Detection" (Li et al. 2022): queries, keys
+// and values are pooled over the picture before they meet, so that a stage can begin with fewer places and more width;
+// what attention adds to its scores for the way from a query to a key is the query times a vector for the rows between
+// them plus one for the columns. Parameters have the names of timm's files (MultiScaleVit).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/models/picture_model.h"
+#include "attend/nn/convolution.h"
+#include "attend/nn/feed_forward.h"
+#include "attend/nn/fixed_table.h"
+#include "attend/nn/layers.h"
+#include "attend/nn/residual.h"
+
+namespace attend::models {
+
+struct MViTConfig {
+  std::int64_t image_size = 224, channels = 3;
+  std::int64_t patch_kernel = 7, patch_stride = 4, patch_padding = 3, pool_kernel = 3;
+  std::vector<std::int64_t> depths = {2, 3, 16, 3}, widths = {96, 192, 384, 768}, heads = {1, 2, 4, 8};
+  std::vector<std::int64_t> query_strides = {1, 2, 2, 2};  // of a stage's first layer
+  // Of keys and values in the first stage; from there on the strides of the queries divide it.
+  std::int64_t key_stride = 4;
+  float feed_forward = 4;
+  bool expand_attention = true;  // a stage's width begins with its first attention, else with its last feed-forward
+  bool residual_pooling = true;  // attention adds the pooled queries to what it mixes
+  float drop_path = 0, norm_eps = 1e-6f, init_deviation = 0.02f;
+
+  std::string architecture = {};  // "MViTForImageClassification", our own name
+  std::vector<std::string> labels = {};
+
+  std::int64_t stages() const { return static_cast<std::int64_t>(depths.size()); }
+  std::int64_t layers() const;
+
+  // By the keys of config.json, which are timm's names of these settings. depths, embed_dim, num_heads, stride_q and
+  // stride_kv_adaptive are lists besides.
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("image_size", image_size, "height and width of the pictures");
+    v("in_chans", channels, "of the pictures");
+    v("patch_kernel", patch_kernel, "height and width of what becomes one place");
+    v("patch_stride", patch_stride, "from one place to the next; divides the picture's size");
+    v("patch_padding", patch_padding, "around the picture");
+    v("kernel_qkv", pool_kernel, "height and width of what is pooled");
+    v("mlp_ratio", feed_forward, "width inside the feed-forward layers, as a multiple of the layer's");
+    v("expand_attn", expand_attention, "whether a stage's width begins with attention");
+    v("residual_pooling", residual_pooling, "whether attention adds the pooled queries");
+    v("drop_path_rate", drop_path, "stochastic depth: how often the last layer is left out, the others less");
+    v("norm_eps", norm_eps, "added to variances");
+    v("initializer_range", init_deviation, "deviation of the weights a new model starts from");
+  }
+};
+
+void check_config(const MViTConfig& config, std::string_view what);
+// From a config.json whose model_type is "mvit", and back.
+MViTConfig mvit_config(const Json& config, std::string_view what);
+Json mvit_json(const MViTConfig& config);
+
+// One layer of it all: sides of its grids, widths, strides.
+struct MViTLayerShape {
+  std::string label;  // "stage.1.layer.0"
+  std::int64_t in, attention, out, heads;
+  std::int64_t side, query_stride, key_stride;  // of the grid that comes in
+  float drop_path;
+
+  std::int64_t queries() const { return side / query_stride; }  // a side of their grid
+  std::int64_t keys() const { return side / key_stride; }
+};
+std::vector<std::vector<MViTLayerShape>> mvit_layers(const MViTConfig& config);
+
+// Queries, keys or values of all heads, [B, side · side, H·D] -> [B, (side / stride)², H·D]: a convolution of each
+// channel, whose weight the heads share, and a norm of each head.
+class MViTPooling {
+ public:
+  MViTPooling(const MViTConfig& config, const MViTLayerShape& shape, std::int64_t stride);
+  Tensor operator()(const Tensor& x) const;
+
+  nn::Parameter weight;  // [D, kernel, kernel, 1]
+  nn::LayerNorm norm;
+
+ private:
+  std::int64_t side_, stride_;
+  nn::FixedTable<std::int32_t> channels_;  // 0 .. D - 1 for each head
+};
+
+class MViTAttention {
+ public:
+  MViTAttention(const MViTConfig& config, const MViTLayerShape& shape);
+  // x [B, side · side, in] -> [B, queries², attention]
+  Tensor operator()(const Tensor& x) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("qkv", qkv_), v("proj", output_);
+    v("pool_q.weight", query_.weight), v("norm_q", query_.norm);
+    v("pool_k.weight", key_.weight), v("norm_k", key_.norm);
+    v("pool_v.weight", value_.weight), v("norm_v", value_.norm);
+    v("rel_pos_h", down_), v("rel_pos_w", across_);
+  }
+
+ private:
+  // What is added to the scores, [B, heads, queries², keys²].
+  Tensor distance_bias(const Tensor& q) const;
+
+  MViTLayerShape shape_;
+  bool residual_pooling_;
+  nn::Linear qkv_, output_;
+  MViTPooling query_, key_, value_;
+  nn::Parameter down_, across_;             // [distances, D]
+  nn::FixedTable<std::int32_t> distances_;  // [queries · keys]: the row of those tables for a pair of rows, or columns
+  nn::FixedTable<float> spread_;            // [keys · keys, 2 · keys]: which row and which column a key is in
+};
+
+// x + attention(norm(x)), then x + feed_forward(norm(x)); where queries are fewer, or the width changes, x is pooled,
+// and the norm projected in its place.
+class MViTLayer {
+ public:
+  MViTLayer(const MViTConfig& config, const MViTLayerShape& shape);
+  void operator()(nn::Residual& stream) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("norm1", norm1_), v("attn", attention_), v("norm2", norm2_), v("mlp", feed_forward_);
+    if (wider_attention_) v("shortcut_proj_attn", *wider_attention_);
+    if (wider_feed_forward_) v("shortcut_proj_mlp", *wider_feed_forward_);
+  }
+
+ private:
+  Tensor pooled(const Tensor& x) const;
+
+  MViTLayerShape shape_;
+  nn::LayerNorm norm1_, norm2_;
+  MViTAttention attention_;
+  nn::FeedForward feed_forward_;
+  std::optional<nn::Linear> wider_attention_, wider_feed_forward_;
+};
+
+class MViTStage {
+ public:
+  MViTStage(const MViTConfig& config, const std::vector<MViTLayerShape>& layers);
+  void operator()(nn::Residual& stream) const;
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("blocks", layers_);
+  }
+
+ private:
+  std::vector<MViTLayer> layers_;
+};
+
+class MViT {
+ public:
+  using Config = MViTConfig;
+  static constexpr std::string_view kPrefix = "", kHead = "head.fc";
+  explicit MViT(const MViTConfig& config);
+  const MViTConfig& config() const { return config_; }
+  Json json() const { return mvit_json(config_); }
+  Extent2 size() const { return {config_.image_size, config_.image_size}; }
+  std::int64_t width() const { return config_.widths.back(); }
+
+  // After the last norm, [B, places, width]. hidden gets the patches and what each stage makes of them.
+  Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
+  // The mean of the places, [B, width].
+  Tensor features(const Tensor& states) const;
+  std::vector<AttentionPlace> attention_places() const;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("patch_embed.proj", patches_), v("stages", stages_), v("norm", norm_);
+  }
+
+ private:
+  MViTConfig config_;
+  nn::Conv2d patches_;
+  std::vector<MViTStage> stages_;
+  nn::LayerNorm norm_;
+};
+
+using MViTClassifier = PictureClassifier<MViT>;
+
+}  // namespace attend::models

@@ -1,0 +1,117 @@
+// Which tokenizer a file or a folder holds.
+
+#include "attend/base/error.h"
+
+#include <memory>
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/base/paths.h"
+#include "attend/text/files/vocabulary_files.h"
+#include "attend/text/json_view.h"
+#include "attend/text/models/marian.h"
+#include "attend/text/models/sentencepiece_bpe.h"
+#include "attend/text/models/unigram.h"
+#include "attend/text/steps/sentencepiece_decoder.h"
+#include "attend/text/steps/sentencepiece_normalizer.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct VocabularyAndMerges {
+  const char *vocabulary, *merges;
+};
+constexpr VocabularyAndMerges kGpt2Names[] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
+constexpr const char* kSentencePieceNames[] = {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model"};
+
+std::unique_ptr<Model> sentencepiece_model(const SentencePieceFile& file, const std::string& what) {
+  try {
+    if (file.algorithm == SentencePieceFile::Algorithm::bpe) return std::make_unique<SentencePieceBpe>(file, what);
+    return std::make_unique<Unigram>(file);
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (message.starts_with(what)) throw;
+    fail("{}: {}", what, message);
+  }
+}
+
+}  // namespace
+
+Tokenizer Tokenizer::parse_sentencepiece(std::string_view bytes, const std::string& what) {
+  const SentencePieceFile file = attend::parse_sentencepiece(bytes, what);
+  Tokenizer tokenizer;
+  tokenizer.normalizer_ = std::make_unique<SentencePieceNormalizer>(file, what);
+  tokenizer.model_ = sentencepiece_model(file, what);
+  tokenizer.decoder_ = std::make_unique<SentencePieceDecoder>(file);
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::load_marian(const fs::path& folder) {
+  for (const char* name : {"target.spm", "vocab.json"})
+    check(path_exists(folder / name), "{}: has source.spm but no {}", folder.string(), name);
+  Tokenizer tokenizer = parse_sentencepiece(read_file(folder / "source.spm"), (folder / "source.spm").string());
+  const std::string target = (folder / "target.spm").string(), vocabulary = (folder / "vocab.json").string();
+  const Json ids = parse_json(read_file(vocabulary), vocabulary);
+  Vocabulary tokens = read_vocabulary(JsonView(ids, vocabulary));
+  Json added = Json::array();
+  for (const char* token : kMarianSpecialTokens) {
+    check(tokens.find(token).has_value(), "{}: has no token {}", vocabulary, token);
+    added.push_back({{"content", token}, {"id", *tokens.find(token)}, {"special", true}});
+  }
+  // >>fra<< in front of a text asks for a language.
+  for (const auto& [token, id] : ids.items())
+    if (token.starts_with(">>") && token.ends_with("<<"))
+      added.push_back({{"content", token}, {"id", id}, {"normalized", false}});
+  const TokenId end = *tokens.find("</s>");
+  const Json post = {
+      {"type", "TemplateProcessing"},
+      {"single", {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, {{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}}}},
+      {"pair",
+       {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+        {{"Sequence", {{"id", "B"}, {"type_id", 0}}}},
+        {{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}}}},
+      {"special_tokens", {{"</s>", {{"ids", {end}}, {"tokens", {"</s>"}}}}}}};
+  tokenizer.model_ = std::make_unique<MarianModel>(std::move(tokenizer.model_), std::move(tokens));
+  tokenizer.post_processor_ = make_post_processor(JsonView(post, vocabulary));
+  tokenizer.decoder_ = std::make_unique<MarianDecoder>(
+      std::make_unique<SentencePieceDecoder>(attend::parse_sentencepiece(read_file(target), target)));
+  tokenizer.add_tokens(JsonView(added, vocabulary));
+  tokenizer.find_surroundings();
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::load(const fs::path& path) {
+  const auto from_json = [](const Json& json, const fs::path& file) {
+    return Tokenizer(JsonView(json, file.string()));
+  };
+  if (is_folder(path)) {
+    if (path_exists(path / "tokenizer.json")) return load(path / "tokenizer.json");
+    for (const auto& [vocabulary, merges] : kGpt2Names)
+      if (path_exists(path / vocabulary) && path_exists(path / merges)) return load(path / vocabulary);
+    if (path_exists(path / "vocab.txt")) return load(path / "vocab.txt");
+    if (path_exists(path / "source.spm")) return load_marian(path);
+    for (const char* name : kSentencePieceNames)
+      if (path_exists(path / name)) return load(path / name);
+    fail(
+        "{}: has no tokenizer: neither tokenizer.json, vocab.json with merges.txt, encoder.json with vocab.bpe, "
+        "vocab.txt, source.spm with target.spm and vocab.json, spiece.model, sentencepiece.bpe.model nor "
+        "tokenizer.model",
+        path.string());
+  }
+  const std::string name = path.filename().string();
+  const fs::path folder = path.parent_path();
+  for (const auto& [vocabulary, merges] : kGpt2Names) {
+    if (name != vocabulary && name != merges) continue;
+    if (name == "vocab.json" && !path_exists(folder / merges) && path_exists(folder / "source.spm"))
+      return load_marian(folder);
+    return from_json(read_gpt2_files(folder / vocabulary, folder / merges), path);
+  }
+  if (name.ends_with(".txt")) return from_json(read_bert_vocabulary(path), path);
+  if (name.ends_with(".model") || name.ends_with(".spm")) return parse_sentencepiece(read_file(path), path.string());
+  return parse(read_file(path), path.string());
+}
+
+}  // namespace attend

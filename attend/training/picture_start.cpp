@@ -1,0 +1,67 @@
+#include "attend/training/picture_start.h"
+
+#include <cmath>
+
+#include "attend/base/error.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/ops/resize.h"
+
+namespace attend::tasks {
+
+namespace {
+
+constexpr std::string_view kPositions = "position_embeddings";
+
+std::int64_t root_of(std::int64_t places) { return std::llround(std::sqrt(static_cast<double>(places))); }
+
+// [1, tokens + from², C] -> [1, tokens + to², C]: the tokens in front stay as they are.
+std::vector<float> stretched(const std::vector<float>& table, const Shape& from, const Shape& to, Backend& backend) {
+  const std::int64_t width = from[2];
+  std::int64_t tokens = 0;  // the class token, and DeiT's second one
+  while (tokens < 3 && root_of(from[1] - tokens) * root_of(from[1] - tokens) != from[1] - tokens) ++tokens;
+  const std::int64_t before = root_of(from[1] - tokens), after = root_of(to[1] - tokens);
+  check(tokens < 3 && after * after == to[1] - tokens, "positions {} cannot become {}", from, to);
+  const Tensor grid = make_tensor(backend, {1, before, before, width}, DType::f32);
+  const auto front = static_cast<std::size_t>(tokens * width);
+  upload(grid, std::span(table).subspan(front));
+  const std::vector<float> resized = download(ops::resize(grid, {after, after}, {.mode = ResizeMode::bicubic}));
+  std::vector<float> result(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(front));
+  result.insert(result.end(), resized.begin(), resized.end());
+  return result;
+}
+
+}  // namespace
+
+Json picture_start_json(const catalogue::ModelConfig& start, const PictureRecipe& recipe,
+                        const std::vector<std::string>& labels) {
+  check(start.entry->family == catalogue::Family::pictures, "{}: a {} does not look at pictures", start.path,
+        start.entry->type);
+  Json json = catalogue::make_picture_model(start.json, start.path)->config();
+  json["image_size"] = recipe.pictures.image_size;
+  if (recipe.drop_path > 0) json["drop_path_rate"] = recipe.drop_path;
+  json.update(recipe.config);
+  models::write_labels(json, labels);
+  return json;
+}
+
+LoadReport load_picture_start(const std::filesystem::path& folder, nn::Parameters& parameters) {
+  const catalogue::ModelConfig start = catalogue::read_config(folder);
+  const TensorFiles files = TensorFiles::open(folder);
+  LoadReport report = load_hugging_face(
+      files, parameters,
+      {.prefix = std::string(start.entry->prefix), .new_head = true, .may_differ = {std::string(kPositions)}});
+  std::erase_if(report.missing, [&](const std::string& name) {
+    if (!name.ends_with(kPositions)) return false;
+    for (const nn::Parameters::Entry& entry : parameters.entries()) {
+      const Safetensors* file = entry.name == name ? files.holding(name) : nullptr;
+      if (!file) continue;
+      parameters.write(entry, stretched(file->floats(name), (*file)[name].shape, entry.parameter->shape,
+                                        parameters.value().backend()));
+      return true;
+    }
+    return false;
+  });
+  return report;
+}
+
+}  // namespace attend::tasks

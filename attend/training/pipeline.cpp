@@ -1,0 +1,79 @@
+#include "attend/training/pipeline.h"
+
+#include <fmt/core.h>
+
+#include <ostream>
+
+#include "attend/training/start_folder.h"
+
+namespace attend::tasks {
+
+namespace {
+
+std::vector<std::unique_ptr<nn::Parameters>> make_weights(const std::vector<TrainedPart>& parts, Backend& backend,
+                                                          const nn::ParametersOptions& options) {
+  std::vector<std::unique_ptr<nn::Parameters>> weights;
+  for (const TrainedPart& part : parts)
+    weights.push_back(std::make_unique<nn::Parameters>(backend, part.parameters, options));
+  return weights;
+}
+
+std::vector<train::Learner> learners_of(const TraineeFacts& facts, const std::vector<nn::Parameters*>& weights) {
+  const RunSettings& settings = facts.settings;
+  const auto rate = schedule_of(settings, facts.width);
+  const auto groups = groups_of(settings.parameter_groups, settings.layer_decay, weights);
+  std::vector<train::Learner> learners;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const TrainedPart& part = facts.parts[i];
+    train::OptimizerOptions optimizer = optimizer_options(settings);
+    optimizer.groups = groups[i];
+    learners.push_back({.parameters = weights[i],
+                        .optimizer = std::move(optimizer),
+                        .rate = [rate, times = part.rate](std::int64_t step) { return times * rate(step); },
+                        .turns = part.turns,
+                        .name = part.name});
+  }
+  return learners;
+}
+
+}  // namespace
+
+train::TrainingResult run_training(const Training& training, Backend& backend, const TrainOptions& options) {
+  const RunSettings& settings = training.settings;
+  const bool starts_from = !options.resume && !training.from.empty();
+  const std::filesystem::path from = options.resume ? std::filesystem::path(settings.out)
+                                     : starts_from  ? start_folder(training.from, settings.out)
+                                                    : std::filesystem::path();
+  train::RunFolder folder({.out = settings.out,
+                           .resume = options.resume,
+                           .overwrite = options.overwrite,
+                           .allow_changes = options.allow_changes,
+                           .settings = training.recipe,
+                           .data = training.files});
+  const nn::ParametersOptions computed = parameters_options(settings, backend);
+  const std::unique_ptr<Trainee> trainee = training.prepare(
+      {.folder = folder, .backend = backend, .dtype = computed.dtype, .from = from, .options = options});
+  const TraineeFacts facts = trainee->facts();
+
+  const auto weights = make_weights(facts.parts, backend, computed);
+  std::vector<nn::Parameters*> parts;
+  std::int64_t count = 0;
+  for (const auto& part : weights) parts.push_back(part.get()), count += part->count();
+  trainee->start(parts);
+  stage_json(folder, "recipe.json", facts.recipe);
+  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}{}\n", facts.name,
+                                  static_cast<double>(count) / 1e6, name_of(computed.dtype), backend.name(),
+                                  facts.more);
+
+  const std::unique_ptr<train::Task> task = trainee->task();
+  train::TrainingResult result =
+      train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options));
+  if (!result.interrupted) trainee->finish(*task);
+  return result;
+}
+
+void stage_json(train::RunFolder& folder, const std::string& name, const Json& json) {
+  folder.stage(name, json.dump(2) + "\n");
+}
+
+}  // namespace attend::tasks

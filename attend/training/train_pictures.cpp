@@ -1,0 +1,135 @@
+// From labelled pictures to a model folder that attend classify and Hugging Face's transformers read.
+#include <fmt/core.h>
+
+#include <optional>
+#include <ostream>
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/base/joined.h"
+#include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/data/labelled_pictures.h"
+#include "attend/models/hugging_face_config.h"
+#include "attend/training/picture_recipe.h"
+#include "attend/training/picture_start.h"
+#include "attend/training/picture_task.h"
+#include "attend/training/trainings.h"
+
+namespace attend::tasks {
+
+namespace {
+
+std::vector<std::int64_t> all_of(const data::LabelledPictures& pictures) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(pictures.size()));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
+  return numbers;
+}
+
+// A list of pictures with what reads them.
+struct Pictures {
+  Pictures(const std::string& path, const data::LabelledPicturesOptions& options, const data::PictureOptions& how)
+      : list(path, options), reader(list, how.reading()) {}
+  data::LabelledPictures list;
+  data::PictureReader reader;
+};
+
+class PictureTrainee : public Trainee {
+ public:
+  PictureTrainee(const PictureRecipe& given, const RunContext& run)
+      : given_(given), run_(run), training_(given.train, {}, given.pictures) {
+    const std::vector<std::string>& labels = training_.list.classes();
+    check(labels.size() >= 2, "{}: all pictures have the same label, '{}'", given.train,
+          labels.empty() ? "" : labels.front());
+    const data::LabelledPicturesOptions same{.classes = labels, .unseen = true};
+    split_ = given.valid.empty()
+                 ? data::split_pictures(training_.list.size(), static_cast<double>(given.valid_share), given.seed)
+                 : data::PictureSplit{all_of(training_.list), {}};
+    if (!given.valid.empty()) validation_.emplace(given.valid, same, given.pictures);
+    if (!given.test.empty()) test_.emplace(given.test, same, given.pictures);
+    const Json config = run.from.empty() ? picture_model_json(given, labels)
+                                         : picture_start_json(catalogue::read_config(run.from), given, labels);
+    model_ = catalogue::make_picture_model(config, given.out + "/config.json");
+    stage_json(run.folder, "config.json", model_->config());
+    stage_json(run.folder, "preprocessor_config.json", preprocessor_json(given.pictures));
+    run.options.messages << fmt::format("{} pictures of {} labels to learn from, {} to validate on\n",
+                                        split_.train.size(), labels.size(), valid_items().size());
+    for (const auto* pictures : {&training_, validation_ ? &*validation_ : nullptr})
+      if (pictures && !pictures->list.left_out().empty()) run.options.messages << pictures->list.left_out() << '\n';
+  }
+
+  TraineeFacts facts() override {
+    const PictureRecipe recipe = for_pictures(given_, static_cast<std::int64_t>(split_.train.size()));
+    return {.name = model_->config().value("model_type", "model"),
+            .width = given_.width,
+            .parts = {{model_->parameters()}},
+            .settings = recipe,
+            .recipe = write_fields(recipe),
+            .more = fmt::format(", {} steps", recipe.steps)};
+  }
+
+  void start(const std::vector<nn::Parameters*>& weights) override {
+    if (run_.folder.resumed() || run_.from.empty()) return;
+    const LoadReport report = load_picture_start(run_.from, *weights[0]);
+    run_.options.messages << fmt::format(
+        "from {}{}\n", run_.from.string(),
+        report.missing.empty() ? "" : fmt::format("; new: {}", joined(report.missing, ", ")));
+  }
+
+  std::unique_ptr<train::Task> task() override {
+    const data::ValidationOptions once{.batch = given_.batch, .workers = given_.pictures.workers};
+    batches_.emplace(training_.reader, split_.train, given_.pictures,
+                     data::PictureBatchOptions{.batch = given_.batch, .seed = given_.seed});
+    const image::PreprocessorConfig seen = given_.pictures.evaluation();
+    valid_.emplace(validation_ ? validation_->reader : training_.reader, valid_items(), seen, once);
+    if (test_) tested_.emplace(test_->reader, all_of(test_->list), seen, once);
+    return std::make_unique<PictureTask>(
+        PictureTask::Parts{.model = *model_,
+                           .backend = run_.backend,
+                           .dtype = run_.dtype,
+                           .training = *batches_,
+                           .validation = *valid_,
+                           .batch = given_.batch},
+        PictureTaskOptions{.label_smoothing = given_.label_smoothing,
+                           .mixed = given_.pictures.mixup > 0 || given_.pictures.cutmix > 0,
+                           .select_by_loss = given_.select == "loss"});
+  }
+
+  void finish(train::Task& task) override {
+    for (const std::string& broken : training_.reader.broken())
+      run_.options.messages << fmt::format("left out: {}\n", broken);
+    if (!tested_) return;
+    const train::Validation verdict = dynamic_cast<PictureTask&>(task).judge(*tested_);
+    run_.options.messages << fmt::format("{}: {}\n", given_.test, verdict.text);
+    run_.folder.write("test.json", [&](const FileWriter& write) { write(verdict.json.dump(2) + "\n"); });
+  }
+
+ private:
+  std::vector<std::int64_t> valid_items() const { return validation_ ? all_of(validation_->list) : split_.valid; }
+
+  const PictureRecipe given_;
+  const RunContext run_;
+  Pictures training_;
+  std::optional<Pictures> validation_, test_;
+  data::PictureSplit split_;
+  std::unique_ptr<models::PictureModel> model_;
+  std::optional<data::PictureBatches> batches_;
+  std::optional<data::ValidationPictures> valid_, tested_;
+};
+
+}  // namespace
+
+Training picture_training(const Json& settings, std::string_view what) {
+  const PictureRecipe recipe = resolve_picture_recipe(settings, what);
+  check(!recipe.train.empty() && !recipe.out.empty(), "training: 'train' and 'out' are needed");
+  std::vector<train::DataFile> files = {{"train", recipe.train, true}};
+  if (!recipe.valid.empty()) files.push_back({"valid", recipe.valid, true});
+  if (!recipe.test.empty()) files.push_back({"test", recipe.test, true});
+  return {.settings = recipe,
+          .recipe = write_fields(recipe),
+          .files = std::move(files),
+          .from = recipe.from,
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<PictureTrainee>(recipe, run); }};
+}
+
+}  // namespace attend::tasks

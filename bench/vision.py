@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""ViT-B/16, Swin-T and ResNet-50 on 224 x 224 pictures: ours beside transformers with torch.compile, and beside ONNX Runtime
+on a CPU; random weights, interleaved, medians of one run.
+
+    bench/vision.py build/bench/vision [--models vit-b16 swin-t resnet-50] [--rounds 3] [--reps 20]      # one GPU, bf16
+    bench/vision.py build/bench/vision --cpu --threads 2 [--forms f32 bf16 int8]                         # batch 1
+
+torch's forward is the faster one of bf16 weights and of autocast, its training step autocast with fused AdamW. ONNX Runtime
+gets the same model exported by torch, as f32, and int8 by its own dynamic quantisation; it has no bf16 for CPUs, so our bf16
+stands beside its f32.
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+
+import torch
+import torch.nn.functional as F
+
+MODELS = ("vit-b16", "swin-t", "resnet-50")
+
+
+def make(name):
+    from transformers import (ResNetConfig, ResNetForImageClassification, SwinConfig, SwinForImageClassification, ViTConfig,
+                              ViTForImageClassification)
+    return {"vit-b16": lambda: ViTForImageClassification(ViTConfig(num_labels=1000)),
+            "swin-t": lambda: SwinForImageClassification(SwinConfig(num_labels=1000)),
+            "resnet-50": lambda: ResNetForImageClassification(ResNetConfig(num_labels=1000))}[name]()
+
+
+def ours(program, *words):
+    """Milliseconds of every repetition."""
+    out = subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout.split("\n")
+    return [float(line) for line in out if line and line[0].isdigit()]
+
+
+def timed(step, reps):
+    for _ in range(5):
+        step()
+    times = []
+    for _ in range(reps):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        times.append(1e3 * (time.perf_counter() - start))
+    return times
+
+
+class Torch:
+    """One model and batch, compiled once, timed in every round."""
+
+    def __init__(self, name, batch, training):
+        channels_last = torch.channels_last if name == "resnet-50" else torch.contiguous_format
+        x = torch.randn(batch, 3, 224, 224, device="cuda").to(memory_format=channels_last)
+        model = make(name).cuda().to(memory_format=channels_last)
+        self.steps = []
+        if training:
+            model.train()
+            optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+            ready, labels = torch.compile(model), torch.randint(0, 1000, (batch,), device="cuda")
+
+            def step():
+                with torch.autocast("cuda", torch.bfloat16):
+                    logits = ready(pixel_values=x).logits
+                F.cross_entropy(logits.float(), labels).backward()
+                optimiser.step()
+                optimiser.zero_grad(set_to_none=True)
+            self.steps.append(step)
+            return
+        mixed = torch.compile(model.eval())
+        half, x_half = torch.compile(make(name).cuda().bfloat16().to(memory_format=channels_last).eval()), x.bfloat16()
+
+        def autocast():
+            with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
+                mixed(pixel_values=x)
+
+        def pure():
+            with torch.no_grad():
+                half(pixel_values=x_half)
+        self.steps += [autocast, pure]
+
+    def run(self, reps):
+        return min((timed(step, reps) for step in self.steps), key=statistics.median)
+
+
+def gpu(options):
+    torch.set_float32_matmul_precision("high")
+    print(f"{'work':34}{'ours ms':>10}{'torch ms':>10}{'ratio':>8}{'ours/s':>10}{'torch/s':>10}")
+    for name in options.models:
+        for batch, training in ((1, False), (256, False), (256, True)):
+            torch.cuda.reset_peak_memory_stats()
+            peer = None if options.no_torch else Torch(name, batch, training)
+            mine, theirs = [], []
+            for _ in range(options.rounds):
+                mine += ours(options.program, "--model", name, "--batch", str(batch), "--reps", str(options.reps),
+                             *(["--train"] if training else []))
+                theirs += peer.run(options.reps) if peer else [float("nan")]
+            a, b = statistics.median(mine), statistics.median(theirs)
+            what = f"{name} {'training step' if training else 'forward'}, batch {batch}"
+            print(f"{what:34}{a:10.3f}{b:10.3f}{b / a:8.2f}{1e3 * batch / a:10.0f}{1e3 * batch / b:10.0f}"
+                  f"   torch's peak {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB", flush=True)
+            del peer
+
+
+def onnx_sessions(name, threads, folder):
+    import onnxruntime
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    class Logits(torch.nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+
+        def forward(self, x):
+            return self.model(pixel_values=x).logits
+    path, small = os.path.join(folder, name + ".onnx"), os.path.join(folder, name + "-int8.onnx")
+    torch.onnx.export(Logits(make(name).eval()), (torch.randn(1, 3, 224, 224),), path, input_names=["x"], opset_version=18,
+                      dynamo=False)
+    quantize_dynamic(path, small, weight_type=QuantType.QInt8)
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    return {form: onnxruntime.InferenceSession(file, settings, providers=["CPUExecutionProvider"])
+            for form, file in (("f32", path), ("int8", small))}
+
+
+def cpu(options):
+    print(f"{'work':34}{'ours ms':>10}{'ORT ms':>10}{'ratio':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.models:
+            sessions = onnx_sessions(name, options.threads, folder)
+            x = {"x": torch.randn(1, 3, 224, 224).numpy()}
+            for form in options.forms:
+                session, mine, theirs = sessions["int8" if form == "int8" else "f32"], [], []
+                for _ in range(options.rounds):
+                    mine += ours(options.program, "--model", name, "--device", "cpu", "--dtype", "f32", "--weights", form,
+                                 "--threads", str(options.threads), "--reps", str(options.reps))
+                    for rep in range(options.reps + 2):
+                        start = time.perf_counter()
+                        session.run(None, x)
+                        if rep >= 2:
+                            theirs.append(1e3 * (time.perf_counter() - start))
+                a, b = statistics.median(mine), statistics.median(theirs)
+                print(f"{name + ' batch 1, ' + form:34}{a:10.2f}{b:10.2f}{b / a:8.2f}", flush=True)
+
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("program")
+parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
+parser.add_argument("--cpu", action="store_true")
+parser.add_argument("--forms", nargs="+", default=["f32", "bf16", "int8"], choices=["f32", "bf16", "int8"])
+parser.add_argument("--threads", type=int, default=2)
+parser.add_argument("--rounds", type=int, default=3)
+parser.add_argument("--reps", type=int, default=20)
+parser.add_argument("--no-torch", action="store_true", help="ours alone")
+arguments = parser.parse_args()
+(cpu if arguments.cpu else gpu)(arguments)
