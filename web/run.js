@@ -36,12 +36,12 @@ const points = key => run.log.filter(line => Number.isFinite(line[key])).map(lin
 function charts() {
   const end = Math.max(run.steps, reached(), 1), mark = picture() && state.at >= 0 ? picture().step : -1;
   const valid = key => run.log.filter(line => line.validation && !line.averaged && Number.isFinite(line.validation[key])).map(line => [line.step, line.validation[key]]);
-  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss");
+  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "pictures");  // how many were judged is no score
   const list = [
     ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
     ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key, lines: [{ name: "validation", points: valid(key), dots: true }] }]),
     ["learning-rate", { title: "learning rate", lines: [{ name: "now", points: points("learning_rate") }] }],
-    ["throughput", { title: "tokens per second", lines: [{ name: "now", points: points("tokens_per_second") }] }],
+    ...["tokens", "pictures"].map(items => ["throughput", { title: `${items} per second`, lines: [{ name: "now", points: points(`${items}_per_second`) }] }]),
   ].filter(([, options]) => options.lines[0].points.length);
   return h("div", { class: "charts" }, ...list.map(([name, options]) => h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })))));
 }

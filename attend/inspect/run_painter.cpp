@@ -6,6 +6,7 @@
 #include "attend/base/base64.h"
 #include "attend/base/error.h"
 #include "attend/catalogue/catalogue.h"
+#include "attend/image/encode.h"
 #include "attend/inspect/picture_json.h"
 
 namespace attend::tasks {
@@ -43,6 +44,8 @@ const train::Example::Attention& seen_in(const train::Example& example, const st
   return *seen;
 }
 
+constexpr std::size_t kMostPlainBytes = std::size_t{3} * 96 * 96;
+
 // As the page's own picture, with what the label should be.
 Json painted_picture(const train::Example& example, const std::vector<models::AttentionPlace>& places) {
   PictureInspection inspection{.seen = example.picture->seen, .text = example.text};
@@ -54,6 +57,9 @@ Json painted_picture(const train::Example& example, const std::vector<models::At
   }
   inspection.rollout = rollout_of(inspection.attention);
   Json json = picture_json(inspection);
+  // A line for each of fifty moments: a picture of 224 x 224 takes a tenth of the room as JPEG.
+  if (inspection.seen.pixels.size() > kMostPlainBytes)
+    json["seen"] = "data:image/jpeg;base64," + base64(image::encode_jpeg(inspection.seen, {.quality = 85}));
   json.update({{"source", side(example.read, example.read_text)}, {"target", side({}, example.written_text)}});
   return json;
 }
