@@ -4,10 +4,10 @@ import { figure, h, shown } from "look/draw";
 import { matrixPicture } from "look/pictures";
 
 // In the address: heads "decoder cross 0 1=0.5;..", layers "encoder 1;..", masked "2;3".
-const list = text => text ? text.split(";") : [];
+export const list = text => text ? text.split(";") : [];
 const heads = () => new Map(list(state.heads).map(item => item.split("=")).map(([name, scale]) => [name, Number(scale)]));
 
-function ablation() {
+export function ablation() {
   const result = {};
   if (state.heads) result.heads = [...heads()].map(([name, scale]) => {
     const [stack, kind, layer, head] = name.split(" ");
@@ -19,7 +19,7 @@ function ablation() {
   return result;
 }
 
-function toggled(text, item) {
+export function toggled(text, item) {
   const items = list(text);
   return (items.includes(item) ? items.filter(i => i !== item) : [...items, item]).join(";");
 }
@@ -34,7 +34,7 @@ function headButton(a, i) {
   } }, scale === 1 || scale === 0 ? `${i + 1}` : `${i + 1} ×${scale}`);
 }
 
-function switches() {
+export function switches() {
   const rows = model.attention.map(a => h("tr", {}, h("td", { class: "quiet" }, `${titleOf(a)} ${a.layer + 1}`),
     h("td", {}, h("div", { class: "tokens" }, ...Array.from({ length: a.heads }, (_, i) => headButton(a, i))))));
   const layers = [...new Set(model.attention.map(a => `${a.stack} ${a.layer}`))], stacks = new Set(model.attention.map(a => a.stack));

@@ -1,5 +1,5 @@
 // The frame: sentence, tabs, keys, theme. Each view is a function (result) -> element.
-import { exported, inspect, model, onChange, readAddress, set, state } from "look/state";
+import { exported, inspect, model, onChange, readAddress, set, state, subject } from "look/state";
 import { h } from "look/draw";
 import { mapView } from "look/map";
 import { headsView } from "look/heads";
@@ -8,11 +8,26 @@ import { positionsView } from "look/positions";
 import { answeredText, generateView, percent, taggedText } from "look/generate";
 import { ablateView } from "look/ablate";
 import { runView } from "look/run";
+import { pictureView } from "look/picture_view";
+import { rolloutView } from "look/picture_rollout";
+import { windowsView } from "look/picture_windows";
+import { pictureStepsView } from "look/picture_steps";
+import { picturePositionsView } from "look/picture_positions";
+import { pictureAblateView } from "look/picture_ablate";
+import { pictureInput } from "look/picture_input";
 
-const alone = model.kind === "run";
+const alone = model.kind === "run", pictures = model.kind === "picture";
 const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
   classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], answering: ["Answer", "Answer"], encoder: [null, "Read"] }[model.kind] || [];
-const views = {
+const looks = {
+  ...(model.run ? { run: ["Training", runView] } : {}), picture: ["Picture", pictureView],
+  ...(model.attention.length ? { rollout: ["Rollout", rolloutView] } : {}),
+  ...(model.attention.some(a => a.window) ? { windows: ["Windows", windowsView] } : {}),
+  ...(model.unwalked === "" ? { steps: ["Step by step", pictureStepsView] } : {}),
+  ...(model.positions ? { positions: ["Positions", picturePositionsView] } : {}),
+  ablate: ["Ablate", pictureAblateView],
+};
+const views = pictures ? looks : {
   ...(model.run ? { run: ["Training", runView] } : {}),
   ...(alone ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
   ...(model.layers ? { steps: ["Step by step", stepsView] } : {}),
@@ -47,7 +62,9 @@ function showTab() {
   tabs[open]?.removeAttribute("aria-current");
   const tab = tabs[open = state.view];
   tab.setAttribute("aria-current", "page");
-  $("form").hidden = $("translation").hidden = open === "run";  // its inputs are those it was recorded with
+  $("form").hidden = pictures || open === "run";
+  $("pictures").hidden = !pictures || open === "run";
+  $("translation").hidden = open === "run";  // its inputs are those it was recorded with
   $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
 }
 
@@ -59,16 +76,19 @@ async function draw() {
   showTab();
   if ($("text") !== document.activeElement && $("text").value !== state.text) $("text").value = state.text;
   try {
-    const result = alone ? null : await inspect({ text: state.text });
+    const result = alone ? null : await inspect(subject());
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
+    input?.show();
     if (result && result !== answered) $("translation").replaceChildren(...answer(answered = result));
     if ($("view").firstChild !== view) $("view").replaceChildren(view);
     const title = `${result ? result.text || state.text : model.name} · attend look`;
     if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
   } catch (error) {
-    if (mine === turn) fail(error);
+    if (mine !== turn) return;
+    fail(error);
+    if (pictures && !exported && !model.samples.includes(state.picture)) set({ picture: model.samples[0], masked: "" });  // the server has forgotten it
   }
 }
 // However many keys were pressed since, once a frame.
@@ -81,16 +101,16 @@ function key(event) {
   if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
   const names = Object.keys(views), side = { ArrowLeft: -1, ArrowRight: 1 }[event.key] || 0;
   if (event.key >= "1" && event.key <= String(names.length)) return set({ view: names[event.key - 1] });
-  if (event.key === "/") { event.preventDefault(); return $("text").focus(); }
+  if (event.key === "/") { event.preventDefault(); return $(pictures ? "choose" : "text")?.focus(); }
   if (state.view === "generate" && side) { event.preventDefault(); return set({ step: Math.max(0, state.step + side) }); }
   const here = model.attention.filter(a => a.stack === state.stack && a.kind === state.kind);
-  if (!here.length || !["heads", "steps", "map"].includes(state.view)) return;
+  if (!here.length || !["heads", "steps", "map", "picture", "windows"].includes(state.view)) return;
   const up = { ArrowUp: 1, ArrowDown: -1 }[event.key] || 0, token = { "[": -1, "]": 1 }[event.key];
   if (side || up) {
     event.preventDefault();
     set({ layer: Math.max(0, Math.min(here.length - 1, state.layer + up)),
-          head: Math.max(state.view === "heads" ? -1 : 0, Math.min(here[0].heads - 1, state.head + side)) });
-  } else if (token) set(state.view === "heads" ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
+          head: Math.max(state.view === "steps" || state.view === "map" ? 0 : -1, Math.min(Math.max(...here.map(a => a.heads)) - 1, state.head + side)) });
+  } else if (token) set(state.view === "picture" ? { query: Math.max(-1, state.query + token) } : state.view === "heads" ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
 }
 
 function theme(name) {
@@ -108,6 +128,8 @@ $("form").addEventListener("submit", event => {
   event.preventDefault();
   set({ text: $("text").value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
 });
+const input = pictures ? pictureInput(fail) : null;
+if (input) $("pictures").replaceChildren(input.node);
 if (exported) { $("text").readOnly = true; $("go").hidden = true; }
 addEventListener("keydown", key);
 function start() {

@@ -4,6 +4,7 @@ import { ask, labels, matrix, model, remember, state, titleOf } from "look/state
 import { choice, figure, h, paint, saves, short, thumbnailsPicture } from "look/draw";
 import { matrixPicture } from "look/pictures";
 import { chart } from "look/charts";
+import { pictureSnapshot } from "look/picture_view";
 
 const run = { log: [], look: [], steps: 0 };
 
@@ -35,12 +36,12 @@ const points = key => run.log.filter(line => Number.isFinite(line[key])).map(lin
 function charts() {
   const end = Math.max(run.steps, reached(), 1), mark = picture() && state.at >= 0 ? picture().step : -1;
   const valid = key => run.log.filter(line => line.validation && !line.averaged && Number.isFinite(line.validation[key])).map(line => [line.step, line.validation[key]]);
-  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss");
+  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "pictures");  // how many were judged is no score
   const list = [
     ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
     ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key, lines: [{ name: "validation", points: valid(key), dots: true }] }]),
     ["learning-rate", { title: "learning rate", lines: [{ name: "now", points: points("learning_rate") }] }],
-    ["throughput", { title: "tokens per second", lines: [{ name: "now", points: points("tokens_per_second") }] }],
+    ...["tokens", "pictures"].map(items => ["throughput", { title: `${items} per second`, lines: [{ name: "now", points: points(`${items}_per_second`) }] }]),
   ].filter(([, options]) => options.lines[0].points.length);
   return h("div", { class: "charts" }, ...list.map(([name, options]) => h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })))));
 }
@@ -52,12 +53,8 @@ function status() {
   return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time}.`;
 }
 
-// What depends on the slider alone is redrawn alone: playing is 60 frames per second.
-function pictures() {
-  const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
-  const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];
-  const thumbs = [], large = h("div"), words = h("div"), title = h("h3");
-  const pick = changes => { remember(changes); build(); };
+// A slider over the snapshots that can play them: show() draws the one at state.at.
+function stepper(box, show) {
   const slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "step", style: "flex:1; min-width:200px", oninput: event => { stop(); remember({ at: Number(event.target.value) }); show(); } });
   const label = h("span", { class: "quiet", id: "at" });
   let timer = 0;
@@ -76,6 +73,37 @@ function pictures() {
     };
     timer = requestAnimationFrame(frame);
   } }, "▶ play");
+  return { node: h("div", { class: "controls" }, button, slider, label), update() {
+    const last = run.look.length - 1;
+    slider.max = last, slider.value = state.at < 0 ? last : Math.min(state.at, last);
+    label.textContent = `step ${picture().step}`;
+  } };
+}
+
+// Of a model that looks at pictures: the picture as its attention lights it, and its labels.
+function picturesOfPictures() {
+  const box = h("div"), body = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
+  let turn = 0;
+  const show = async () => {
+    const mine = ++turn, node = await pictureSnapshot(one(), changes => { remember(changes); show(); });
+    if (mine !== turn) return;
+    steps.update();
+    body.replaceChildren(node);
+  };
+  const steps = stepper(box, show), names = picture().examples.map((example, i) => [i, whole(example.target) || `picture ${i + 1}`]);
+  const which = choice("example", names, Math.min(state.example, names.length - 1), example => { remember({ example }); which.show(example); show(); });
+  box.append(steps.node, h("div", { class: "controls" }, which), body);
+  show();
+  return { box, show };
+}
+
+// What depends on the slider alone is redrawn alone: playing is 60 frames per second.
+function pictures() {
+  if (picture().examples[0]?.seen) return picturesOfPictures();
+  const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
+  const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];
+  const thumbs = [], large = h("div"), words = h("div"), title = h("h3");
+  const pick = changes => { remember(changes); build(); };
   const drawLarge = () => {
     const place = here(), head = Math.min(state.head, place.heads - 1);
     title.textContent = titleOf(place) + (places().length > 1 ? `, layer ${place.layer + 1}, ` + (head < 0 ? "all heads averaged" : `head ${head + 1}`) : "");
@@ -85,9 +113,8 @@ function pictures() {
     large.replaceChildren(figure("attention", large.picture));
   };
   const show = () => {
-    const now = picture(), last = run.look.length - 1, at = state.at < 0 ? last : Math.min(state.at, last);
-    slider.max = last, slider.value = at;
-    label.textContent = `step ${now.step}`;
+    const now = picture();
+    steps.update();
     for (const { canvas, index, head } of thumbs) paint(canvas, matrix(unpack(places()[index]), head));
     drawLarge();
     const example = one(), goesOn = !example.attention.some(a => a.kind === "cross" || a.stack === "encoder");
@@ -95,6 +122,7 @@ function pictures() {
       h("h3", {}, `says at step ${now.step}`), h("p", {}, h("mark", { id: "sample" }, example.text || "—")),
       ...(whole(example.target) ? [h("h3", {}, goesOn ? "goes on in the text with" : "should say"), h("p", {}, whole(example.target))] : []));
   };
+  const steps = stepper(box, show);
   function build() {
     thumbs.length = 0;
     const rows = places().length < 2 ? [] : places().map((place, index) => h("div", { class: "kind" }, h("div", { class: "quiet" }, `${titleOf(place)} ${place.layer + 1}`),
@@ -104,7 +132,7 @@ function pictures() {
         return h("button", { title: name, "aria-label": name, onclick: () => { remember({ stack: place.stack, kind: place.kind, layer: place.layer, head }); show(); } }, canvas);
       }))));
     const examples = picture().examples.map((example, i) => [i, short(whole(example.source), 28)]);
-    box.replaceChildren(h("div", { class: "controls" }, button, slider, label), h("div", { class: "controls" }, choice("example", examples, Math.min(state.example, examples.length - 1), example => pick({ example }))),
+    box.replaceChildren(steps.node, h("div", { class: "controls" }, choice("example", examples, Math.min(state.example, examples.length - 1), example => pick({ example }))),
       h("div", { class: "columns" }, h("div", { class: "card" }, words, title, large), !rows.length ? null :
         h("div", { class: "card" }, h("h3", {}, "every head; click one"), ...rows, saves("heads", () => thumbnailsPicture(thumbs.map(t => [t.name, t.canvas]), Math.max(...places().map(a => a.heads)))))));
     show();

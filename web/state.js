@@ -13,12 +13,13 @@ export async function ask(path, body) {
   return answer;
 }
 
-// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, or run alone.
+// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, picture, or run alone.
 export const model = exported ? exported.model : await ask("/api/model");
 const last = model.attention[model.attention.length - 1];
 
 const defaults = {
-  view: model.run ? "run" : "map", text: exported ? exported.text : model.example || "",
+  view: model.run ? "run" : model.kind === "picture" ? "picture" : "map", text: exported ? exported.text || "" : model.example || "",
+  picture: exported ? exported.picture || "" : model.samples ? model.samples[0] : "", query: -1,  // and who looks: a place of it, or its class token
   stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
   compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0,
 };
@@ -38,7 +39,7 @@ export function readAddress() {
 function address() {
   const words = new URLSearchParams({ model: model.name });
   for (const name in defaults)
-    if (state[name] !== defaults[name] || name === "view" || name === "text") words.set(name, state[name]);
+    if (state[name] !== defaults[name] || name === "view" || name === (model.kind === "picture" ? "picture" : "text")) words.set(name, state[name]);
   return "#" + words;
 }
 
@@ -68,7 +69,7 @@ const kept = new Map(), letters = model.kind === "language-model" && model.vocab
 export function inspect(request) {
   if (letters) request = { tokens: 32, ...request };
   if (exported) {
-    const plain = !request.prefix && !request.ablation && request.text === exported.text;
+    const plain = !request.prefix && !request.ablation && request.text === exported.text && request.picture === exported.picture;
     if (plain) return Promise.resolve(exported.result);
     if (exported.unordered && request.text === exported.text && JSON.stringify(request.ablation) === '{"positions":false}')
       return Promise.resolve(exported.unordered);
@@ -82,6 +83,23 @@ export function inspect(request) {
     kept.set(key, answer);
   }
   return kept.get(key);
+}
+
+// What the views are about.
+export const subject = () => model.kind === "picture" ? { picture: state.picture } : { text: state.text };
+
+// All of one layer's attention over a picture; the newest few are kept.
+const layers = new Map();
+export function attention(request) {
+  if (exported) return exported.layers[request.layer] ? Promise.resolve(exported.layers[request.layer]) : Promise.reject(new Error("This file does not carry whole layers: start `attend look`."));
+  const key = JSON.stringify(request);
+  if (!layers.has(key)) {
+    if (layers.size > 24) layers.clear();
+    const answer = ask("/api/attention", request);
+    answer.catch(() => layers.delete(key));
+    layers.set(key, answer);
+  }
+  return layers.get(key);
 }
 
 export function trace(where) {

@@ -13,12 +13,14 @@ function values(step) {
   }));
   if (step.rows.length) return h("div", { class: "rows" }, ...step.rows.flatMap((piece, i) =>
     [h("span", {}, short(piece)), strip(step.values.slice(i * step.shape[1], (i + 1) * step.shape[1]), step.shape[1], most), h("span")]));
-  return h("div", {}, strip(step.values, step.shape[0], most),
-    h("code", {}, "[" + step.values.slice(0, 6).map(x => x.toFixed(3)).join(", ") + (step.values.length > 6 ? ", …]" : "]")));
+  return vectorOf(step, most);
 }
 
+export const vectorOf = (step, most) => h("div", {}, strip(step.values, step.shape[0], most),
+  h("code", {}, "[" + step.values.slice(0, 6).map(x => x.toFixed(3)).join(", ") + (step.values.length > 6 ? ", …]" : "]")));
+
 // The whole walk as one picture, for saving.
-function walkPicture(walk) {
+export function walkPicture(walk) {
   const width = 900, left = 250, parts = [];
   let y = 34;
   const cells = (values, columns, most, top, high) => values.slice(0, columns).forEach((x, i) => parts.push(h("rect", { x: left + i * (width - left - 90) / columns, y: top, width: (width - left - 90) / columns + 0.3, height: high, fill: signedColor(x, most) })));
@@ -36,6 +38,12 @@ function walkPicture(walk) {
   return h("svg", { viewBox: `0 0 ${width} ${y}`, width, height: y, "font-size": 13 }, h("text", { x: 16, y: 20, "font-size": 15 }, `“${shown(walk.queries[walk.token])}”, head ${walk.head + 1} of ${walk.heads}`), ...parts);
 }
 
+// values(step) draws its numbers.
+export const walkCard = (walk, values) => h("div", { class: "card" }, ...walk.steps.map(step => h("section", { class: "step", "data-step": step.name },
+  h("div", {}, h("h2", {}, step.name), h("div", { class: "formula" }, step.formula),
+    h("code", {}, `[${step.shape.join(" × ")}]`), h("code", {}, `${step.file}:${step.line}`)),
+  h("div", { class: "vector" }, values(step), h("div", { class: "quiet" }, step.note)))));
+
 export async function stepsView(result) {
   const now = place(), head = Math.max(0, Math.min(state.head, now.heads - 1));
   const rows = labels(result, { stack: now.stack, kind: "self" }).rows;
@@ -46,9 +54,5 @@ export async function stepsView(result) {
     h("button", { class: i === token ? "on" : "", onclick: () => set({ token: i }) }, shown(piece))))))];
   return h("div", {}, exported ? null : h("div", { class: "controls" }, ...placeControls(now, { average: false }).nodes), ...tokens,
     h("p", { class: "note" }, `How “${shown(walk.queries[walk.token])}” passes head ${walk.head + 1} of ${walk.heads}. Blue is below zero, orange above; each strip has its own scale.`),
-    h("div", { class: "card" }, ...walk.steps.map(step => h("section", { class: "step", "data-step": step.name },
-      h("div", {}, h("h2", {}, step.name), h("div", { class: "formula" }, step.formula),
-        h("code", {}, `[${step.shape.join(" × ")}]`), h("code", {}, `${step.file}:${step.line}`)),
-      h("div", { class: "vector" }, values(step), h("div", { class: "quiet" }, step.note))))),
-    saves("steps", () => walkPicture(walk)));
+    walkCard(walk, values), saves("steps", () => walkPicture(walk)));
 }

@@ -2,15 +2,20 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <ostream>
 
+#include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/cli/picture_input.h"
+#include "attend/inspect/picture.h"
+#include "attend/inspect/picture_page.h"
 #include "attend/tasks/classifier.h"
 #include "attend/tasks/picture_encoder.h"
+#include "attend/view/terminal_picture.h"
 
 namespace attend {
 
@@ -19,6 +24,7 @@ namespace {
 struct ClassifyCommand {
   EncoderFlags model;
   tasks::ClassifyOptions classify;
+  bool show_attention = false;
 };
 
 constexpr const char* kClassifyExamples = R"(Examples:
@@ -26,6 +32,7 @@ constexpr const char* kClassifyExamples = R"(Examples:
   attend classify --model mnli --top-k 0 --json pairs.tsv                   all labels of each pair
   attend classify --model vit-base cat.jpg photos/                          file, label, probability
   attend classify --model models/vit-cifar10 --top-k 5 --json photos/
+  attend classify --model vit-base cat.jpg --show-attention                 and the picture, where it was looked at
 A line with a tab in it is a pair of texts. With --top-k above 1, labels and probabilities alternate, likeliest first.
 A model that answers a number instead of labels prints that.)";
 
@@ -49,6 +56,30 @@ std::string text_of(const tasks::Classified& result, bool number) {
   return text;
 }
 
+// Each picture with where the model looked in it, one after another.
+void show_classified_pictures(const ClassifyCommand& options, const Streams& streams) {
+  check(!options.model.json, "classify: --show-attention draws for a person; leave --json out");
+  const auto backend = options.model.open();
+  tasks::PictureInspector inspector(options.model.model, *backend, options.model.type());
+  const auto all = static_cast<std::size_t>(inspector.card().labels),
+             asked = static_cast<std::size_t>(options.classify.top_k);
+  check(all > 0, "classify: the model in {} has no labels", options.model.model);
+  const PictureInput input{
+      .arguments = options.model.files, .batch = 1, .command = "classify", .prepare = [&](const image::Image& picture) {
+        return inspector.prepare(picture);
+      }};
+  for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
+    const tasks::PictureInspection seen =
+        inspector.inspect(batch.pictures[0], {.candidates = asked == 0 ? all : std::min(asked, all)});
+    tasks::Classified labels;
+    for (const tasks::Candidate& label : seen.labels) labels.labels.push_back({label.text, label.probability});
+    const tasks::TellingHeat telling = tasks::telling_heat(seen);
+    streams.out << printable(batch.files[0]) << '\t' << text_of(labels, false) << '\n'
+                << view::draw(seen.seen, telling.heat(), streams.out_terminal)
+                << (telling.title.empty() ? "this model has no attention" : telling.title) << "\n\n";
+  });
+}
+
 void run_classify_pictures(const ClassifyCommand& options, const Streams& streams) {
   const auto backend = options.model.open();
   const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::classify_pictures, *backend,
@@ -68,8 +99,10 @@ void run_classify_pictures(const ClassifyCommand& options, const Streams& stream
 }
 
 void run_classify(const ClassifyCommand& options, const Streams& streams) {
-  if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::pictures)
-    return run_classify_pictures(options, streams);
+  if (tasks::looks_at_pictures(options.model.model))
+    return options.show_attention ? show_classified_pictures(options, streams)
+                                  : run_classify_pictures(options, streams);
+  check(!options.show_attention, "classify: --show-attention is for models that look at pictures; see attend look");
   const auto backend = options.model.open();
   const tasks::Classifier classifier(options.model.model, *backend, options.model.format());
   for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
@@ -94,6 +127,7 @@ void add_classify_command(Flags& program, const Streams& streams) {
         add_encoder_flags(flags, options.model, "classifier");
         add_line_flags(flags, options.model);
         flags.add("--top-k", options.classify.top_k, "how many labels; 0: all");
+        flags.add("--show-attention", options.show_attention, "pictures, and where the model looked in them");
       },
       run_classify);
 }

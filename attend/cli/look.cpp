@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -11,10 +12,14 @@
 #include "attend/base/interrupt.h"
 #include "attend/base/paths.h"
 #include "attend/cli/command.h"
+#include "attend/image/decode.h"
 #include "attend/inspect/inspect.h"
+#include "attend/inspect/picture.h"
+#include "attend/inspect/picture_page.h"
 #include "attend/serve/api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
+#include "attend/serve/picture_api.h"
 #include "attend/serve/run_reader.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/heads_picture.h"
@@ -30,6 +35,8 @@ constexpr const char* kLookExamples = R"(Examples:
   attend look --run runs/en-de                               a training run: its curves, and how attention took shape
   attend look --text "I am a student." --export student.html one file for a slide or an e-mail
   attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
+  attend look --model vit-base                               a model that looks at pictures; drop yours on the page
+  attend look --model vit-base --picture cat.jpg --png heads.png
 Ctrl-C ends the server. It is reachable from this machine only, unless --host says otherwise.)";
 
 // The attention between what was read and written, or the last layer's, large; and every head small.
@@ -55,19 +62,73 @@ void list_look_flags(Flags& flags, LookOptions& options) {
   flags.add("--run", options.run, "a training run's folder: how it went, and the model it made");
   flags.add("--port", options.port, "of the server; 0 is any free one");
   flags.add("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in");
-  const Flag text = flags.add("--text", options.text, "a sentence, for --export, --svg and --png");
-  flags.add("--export", options.export_file, "writes the page with that sentence as one .html file").needs(text);
-  flags.add("--svg", options.svg_file, "writes its attention, every head, as one picture").needs(text);
-  flags.add("--png", options.png_file, "the same as pixels").needs(text);
+  flags.add("--text", options.text, "a sentence, for --export, --svg and --png");
+  flags.add("--picture", options.picture, "the same for a model that looks at pictures: a .jpg, .png or .webp");
+  flags.add("--export", options.export_file, "writes the page with that sentence or picture as one .html file");
+  flags.add("--svg", options.svg_file, "writes its attention, every head, as one picture");
+  flags.add("--png", options.png_file, "the same as pixels");
   add_device_flags(flags, options.device);
+}
+
+bool writes_files(const LookOptions& options) {
+  return !options.export_file.empty() || !options.svg_file.empty() || !options.png_file.empty();
+}
+
+void check_options(const LookOptions& options) {
+  const bool given = !options.text.empty() || !options.picture.empty();
+  check(!given || writes_files(options), "look: --{} is for --export, --svg and --png",
+        options.text.empty() ? "picture" : "text");
+  check(given || !writes_files(options),
+        "look: --export, --svg and --png need --text, or --picture with a model of pictures");
+  check(options.text.empty() || options.picture.empty(), "look: --text and --picture go with different models");
+  check(options.run.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
+}
+
+void write_picture(const LookOptions& options, const std::function<view::Picture()>& draw) {
+  if (options.svg_file.empty() && options.png_file.empty()) return;
+  const view::Picture picture = draw();
+  if (!options.svg_file.empty()) write_file(options.svg_file, view::to_svg(picture));
+  if (!options.png_file.empty()) write_file(options.png_file, view::to_png(picture));
+}
+
+// A model, or nothing yet, with all that shows it.
+struct Looked {
+  std::unique_ptr<tasks::Inspector> text;
+  std::unique_ptr<tasks::PictureInspector> pictures;
+  std::unique_ptr<serve::PictureApi> picture_api;
+
+  Looked(const std::filesystem::path& folder, Backend& backend, DType dtype) {
+    if (tasks::looks_at_pictures(folder)) {
+      pictures = std::make_unique<tasks::PictureInspector>(folder, backend, dtype);
+      picture_api = std::make_unique<serve::PictureApi>(*pictures);
+    } else {
+      text = tasks::open_inspector(folder, backend, dtype);
+    }
+  }
+  Looked() = default;
+};
+
+void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
+  if (looked.text) {
+    check(!options.text.empty(), "look: this model reads text: give --text, not --picture");
+    if (!options.export_file.empty()) write_file(options.export_file, serve::exported_page(api, options.text));
+    return write_picture(options, [&] { return picture_of(options.text, *looked.text); });
+  }
+  check(!options.picture.empty(), "look: this model looks at pictures: give --picture, not --text");
+  const image::Image picture = image::read_image(options.picture);
+  const std::string name = std::filesystem::path(options.picture).filename().string();
+  if (!options.export_file.empty()) {
+    const std::string kept = looked.picture_api->keep(read_file(options.picture)).at("picture").text();
+    write_file(options.export_file, serve::exported_picture(api, *looked.picture_api, kept));
+  }
+  write_picture(options,
+                [&] { return tasks::picture_page(looked.pictures->inspect(looked.pictures->prepare(picture)), name); });
 }
 
 }  // namespace
 
 void run_look(const LookOptions& options, const Streams& streams) {
-  const bool writes = !options.export_file.empty() || !options.svg_file.empty() || !options.png_file.empty();
-  check(options.text.empty() || writes, "look: --text is for --export, --svg and --png");
-  check(options.run.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
+  check_options(options);
   std::filesystem::path folder = options.run;
   std::optional<serve::RunReader> run;
   if (options.run.empty()) {
@@ -77,22 +138,20 @@ void run_look(const LookOptions& options, const Streams& streams) {
     run.emplace(folder);
   }
   const auto backend = options.device.open();
-  std::unique_ptr<tasks::Inspector> inspector;
+  Looked looked;
   if (!run || path_exists(folder / "model.safetensors"))  // a young run has none yet
-    inspector = tasks::open_inspector(folder, *backend, options.device.type());
-  check(inspector || !writes, "look: {} has no model yet", folder.string());
+    looked = Looked(folder, *backend, options.device.type());
+  check(looked.text || looked.pictures || !writes_files(options), "look: {} has no model yet", folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
   const bool local = options.host == "localhost" || options.host.starts_with("127.");
-  serve::Api api({.inspector = inspector.get(), .run = run ? &*run : nullptr},
+  serve::Api api({.inspector = looked.text.get(), .pictures = looked.picture_api.get(), .run = run ? &*run : nullptr},
                  {.name = folder.filename().string(), .only_local_names = local});
-  if (!options.export_file.empty()) write_file(options.export_file, serve::exported_page(api, options.text));
-  if (!options.svg_file.empty()) write_file(options.svg_file, view::to_svg(picture_of(options.text, *inspector)));
-  if (!options.png_file.empty()) write_file(options.png_file, view::to_png(picture_of(options.text, *inspector)));
-  if (writes) return;
+  if (writes_files(options)) return write_files(options, looked, api);
 
   InterruptGuard interrupt;
-  serve::HttpServer server({.host = options.host, .port = options.port},
-                           [&](const serve::HttpRequest& request) { return api.handle(request); });
+  serve::HttpServer server(
+      {.host = options.host, .port = options.port, .max_picture = looked.pictures ? serve::PictureApi::kMostBytes : 0},
+      [&](const serve::HttpRequest& request) { return api.handle(request); });
   streams.out << fmt::format("attend look: http://{}:{}/  (Ctrl-C ends it)\n", options.host, server.port())
               << std::flush;
   server.run([&] { return interrupt.requested(); });

@@ -1,4 +1,5 @@
-// attend look: a page on which a person sees the attention of a model happen; or a file of one sentence.
+// attend look: a page on which a person sees the attention of a model happen; or a file of one sentence or one
+// picture.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ struct LookOptions {
   std::string run;    // a training run's folder, its curves and pictures beside its model
   std::string host = "127.0.0.1";
   int port = 8080;
-  std::string text;                // of the files below
+  std::string text, picture;       // of the files below
   std::string export_file;         // the page with its data in one file
   std::string svg_file, png_file;  // the attention as one picture
   DeviceFlags device = {};

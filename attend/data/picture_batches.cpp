@@ -210,6 +210,16 @@ HostPictureBatch ValidationPictures::make(std::int64_t number) {
   return batch;
 }
 
+std::vector<ValidationPictures::Shown> ValidationPictures::some(std::size_t count) {
+  std::vector<Shown> shown;
+  for (std::size_t i = 0; i < std::min(count, items_.size()); ++i) {
+    const std::int64_t item = items_[i * items_.size() / count];
+    if (const std::shared_ptr<const image::Image> picture = reader_.read(item))
+      shown.push_back({preprocessor_.prepare(*picture), reader_.pictures().label(item)});
+  }
+  return shown;
+}
+
 void ValidationPictures::for_each(const std::function<void(const HostPictureBatch& batch)>& use) {
   using Ahead = Prefetch<HostPictureBatch, std::int64_t>;
   const std::int64_t count = batches();

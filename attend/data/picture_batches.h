@@ -111,6 +111,14 @@ class ValidationPictures {
   // broken ones, are zeros with kIgnoredLabel, so that every batch has the same shape.
   void for_each(const std::function<void(const HostPictureBatch& batch)>& use);
 
+  // Up to so many, evenly from all of them, as pixels the model sees; broken ones are left out.
+  struct Shown {
+    image::Image prepared;
+    std::int32_t label = 0;
+  };
+  std::vector<Shown> some(std::size_t count);
+  const image::Normalization& normalization() const { return normalization_; }
+
  private:
   HostPictureBatch make(std::int64_t number);
 

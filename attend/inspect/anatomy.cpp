@@ -106,4 +106,35 @@ Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix) 
   return anatomy;
 }
 
+Anatomy anatomy_of(std::span<const models::AttentionPlace> places, std::span<const nn::Parameters::Entry> entries) {
+  Anatomy anatomy{.family = "vit", .pre_norm = true, .activation = Activation::gelu};
+  // In the order of visit(), which is that of the layers.
+  constexpr std::string_view kWeight = ".weight";
+  std::vector<std::string> outputs, contracts;
+  for (const nn::Parameters::Entry& entry : entries) {
+    const std::string_view name = entry.name;
+    if (!name.ends_with(kWeight)) continue;
+    const std::string path(name.substr(0, name.size() - kWeight.size()));
+    if (path.ends_with(".attention.output.dense") || path.ends_with(".attn.proj")) {
+      outputs.push_back(path), anatomy.width = entry.parameter->shape[0];
+    } else if (path.ends_with(".output.dense") || path.ends_with(".mlp.fc2")) {
+      contracts.push_back(path);
+    }
+  }
+  const bool known = outputs.size() == places.size() && contracts.size() == places.size();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto layer = static_cast<std::int64_t>(i);
+    const std::string& label = places[i].label;
+    anatomy.attention.push_back({.place = {"encoder", "self", layer},
+                                 .heads = places[i].heads,
+                                 .label = label,
+                                 .output = known ? outputs[i] : ""});
+    constexpr std::string_view kEnding = "attention";
+    if (known && label.ends_with(kEnding))
+      anatomy.feed_forward.push_back(
+          {"encoder", layer, label.substr(0, label.size() - kEnding.size()) + "feed_forward", contracts[i]});
+  }
+  return anatomy;
+}
+
 }  // namespace attend::tasks

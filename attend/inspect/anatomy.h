@@ -4,13 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "attend/base/json.h"
 #include "attend/models/bert.h"
 #include "attend/models/gpt2.h"
+#include "attend/models/picture_model.h"
 #include "attend/models/seq2seq.h"
+#include "attend/nn/parameters.h"
 #include "attend/tensor/activation.h"
 
 namespace attend::tasks {
@@ -38,7 +41,8 @@ struct Anatomy {
 
   std::vector<Attention> attention = {};  // encoder, decoder self, cross; by layer
   std::vector<FeedForward> feed_forward = {};
-  std::string family = {};  // "transformer", "gpt2", "bert", "rnn": whose lines of code compute it (source_lines.h)
+  std::string family =
+      {};  // "transformer", "gpt2", "bert", "vit", "rnn": whose lines of code compute it (source_lines.h)
   std::int64_t width = 0;
   bool pre_norm = false, input_major = false;  // input_major: weights are [in, out]
   Activation activation = Activation::relu;
@@ -54,6 +58,9 @@ Anatomy anatomy_of(const models::Seq2Seq& model);
 // prefix: under which name the parameters of the model are, "transformer" or nothing.
 Anatomy anatomy_of(const models::GPT2Config& config, const std::string& prefix);
 Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix);
+// A model that looks at pictures: an attention for each of its places, all of one stack. Where their last projections
+// are is told by the names of Hugging Face's and timm's files; a model with other names has attention alone.
+Anatomy anatomy_of(std::span<const models::AttentionPlace> places, std::span<const nn::Parameters::Entry> entries);
 
 // Of the model that a config.json describes, which messages call `what`; parameters under no prefix.
 Anatomy anatomy_of(const Json& config, const std::string& what);

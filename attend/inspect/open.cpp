@@ -28,6 +28,10 @@ std::unique_ptr<Inspector> open_translation(const std::filesystem::path& folder,
   return std::make_unique<TranslationInspector>(load_translator(folder, backend, dtype), backend);
 }
 
+std::unique_ptr<Inspector> open_no_text(const std::filesystem::path& folder, Backend&, DType) {
+  fail("look: the model in {} looks at pictures, not at text", folder.string());
+}
+
 Look look_at(const catalogue::Entry& entry) {
   switch (entry.family) {
     case catalogue::Family::bert:
@@ -44,6 +48,10 @@ Look look_at(const catalogue::Entry& entry) {
                 return anatomy_of(*catalogue::make_seq2seq(config, what));
               }};
     case catalogue::Family::pictures:
+      return {open_no_text, [](const Json& config, const std::string& what) {
+                const auto model = catalogue::make_picture_model(config, what);
+                return anatomy_of(model->attention_places(), model->parameters());
+              }};
     case catalogue::Family::detr:
       break;
   }

@@ -5,6 +5,9 @@
 
 #include "attend/base/base64.h"
 #include "attend/base/error.h"
+#include "attend/catalogue/catalogue.h"
+#include "attend/image/encode.h"
+#include "attend/inspect/picture_json.h"
 
 namespace attend::tasks {
 
@@ -35,7 +38,39 @@ Json side(const std::vector<std::string>& tokens, const std::string& text) {
   return json;
 }
 
+const train::Example::Attention& seen_in(const train::Example& example, const std::string& label) {
+  const auto seen = std::ranges::find(example.attention, label, &train::Example::Attention::label);
+  check(seen != example.attention.end(), "look: the model has no attention '{}'", label);
+  return *seen;
+}
+
+constexpr std::size_t kMostPlainBytes = std::size_t{3} * 96 * 96;
+
+// As the page's own picture, with what the label should be.
+Json painted_picture(const train::Example& example, const std::vector<models::AttentionPlace>& places) {
+  PictureInspection inspection{.seen = example.picture->seen, .text = example.text};
+  for (const auto& [label, probability] : example.picture->labels)
+    inspection.labels.push_back({static_cast<std::int32_t>(inspection.labels.size()), label, probability});
+  for (const models::AttentionPlace& place : places) {
+    const train::Example::Attention& seen = seen_in(example, place.label);
+    inspection.attention.emplace_back(place, view::AttentionWeights{seen.shape, seen.weights});
+  }
+  inspection.rollout = rollout_of(inspection.attention);
+  Json json = picture_json(inspection);
+  // A line for each of fifty moments: a picture of 224 x 224 takes a tenth of the room as JPEG.
+  if (inspection.seen.pixels.size() > kMostPlainBytes)
+    json["seen"] = "data:image/jpeg;base64," + base64(image::encode_jpeg(inspection.seen, {.quality = 85}));
+  json.update({{"source", side(example.read, example.read_text)}, {"target", side({}, example.written_text)}});
+  return json;
+}
+
 }  // namespace
+
+const std::vector<models::AttentionPlace>& RunPainter::places() {
+  const std::string file = (folder_ / "config.json").string();
+  if (!places_) places_ = catalogue::make_picture_model(read_json(file), file)->attention_places();
+  return *places_;
+}
 
 const Anatomy& RunPainter::anatomy() {
   if (!anatomy_) anatomy_ = anatomy_of(read_json(folder_ / "config.json"), (folder_ / "config.json").string());
@@ -51,12 +86,13 @@ train::ExampleLimits RunPainter::limits() {
 Json RunPainter::paint(const std::vector<train::Example>& examples) {
   Json list = Json::array();
   for (const train::Example& example : examples) {
-    Json attention = Json::array();
-    for (const Anatomy::Attention& place : anatomy().attention) {
-      const auto seen = std::ranges::find(example.attention, place.label, &train::Example::Attention::label);
-      check(seen != example.attention.end(), "look: the model has no attention '{}'", place.label);
-      attention.push_back(packed(place, *seen, example));
+    if (example.picture) {
+      list.push_back(painted_picture(example, places()));
+      continue;
     }
+    Json attention = Json::array();
+    for (const Anatomy::Attention& place : anatomy().attention)
+      attention.push_back(packed(place, seen_in(example, place.label), example));
     list.push_back({{"source", side(example.read, example.read_text)},
                     {"target", side(example.written, example.written_text)},
                     {"text", example.text},

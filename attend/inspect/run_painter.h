@@ -1,11 +1,14 @@
 // What a run shows of itself, in the form of an inspection (docs/look.md): a line of look.jsonl for each moment.
-// Weights are packed: [heads, rows, columns] of bytes, 255 for 1, in base64.
+// Weights are packed: [heads, rows, columns] of bytes, 255 for 1, in base64. Of a picture it is what picture_json.h
+// writes.
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "attend/inspect/anatomy.h"
+#include "attend/models/picture_model.h"
 #include "attend/train/example.h"
 
 namespace attend::tasks {
@@ -20,9 +23,11 @@ class RunPainter : public train::Painter {
 
  private:
   const Anatomy& anatomy();
+  const std::vector<models::AttentionPlace>& places();  // of a model that looks at pictures
 
   std::filesystem::path folder_;
   std::optional<Anatomy> anatomy_;
+  std::optional<std::vector<models::AttentionPlace>> places_;
 };
 
 }  // namespace attend::tasks

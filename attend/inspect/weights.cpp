@@ -43,7 +43,8 @@ void WeightEdits::scale_head(const Anatomy& anatomy, const Ablation::Head& head)
   const std::string name = attention.output + ".weight";
   const nn::Parameters::Entry& entry = find_entry(parameters_, name);
   std::vector<float> values = take(entry);
-  const std::int64_t columns = entry.parameter->shape[1], size = anatomy.width / attention.heads;
+  const std::int64_t columns = entry.parameter->shape[1];
+  const std::int64_t size = entry.parameter->shape[anatomy.input_major ? 0 : 1] / attention.heads;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     const std::int64_t input = anatomy.input_major ? at / columns : at % columns;
@@ -56,8 +57,8 @@ void WeightEdits::rearrange(const std::string& table, std::span<const std::int64
   const nn::Parameters::Entry& entry = find_entry(parameters_, table);
   const std::vector<float> before = take(entry);
   std::vector<float> values = before;
-  const auto width = static_cast<std::size_t>(entry.parameter->shape[1]);
-  for (std::size_t i = 0; i < rows.size() && static_cast<std::int64_t>(i) < entry.parameter->shape[0]; ++i)
+  const auto width = static_cast<std::size_t>(entry.parameter->shape[-1]);
+  for (std::size_t i = 0; i < rows.size() && (i + 1) * width <= values.size(); ++i)
     std::copy_n(before.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rows[i]) * width), width,
                 values.begin() + static_cast<std::ptrdiff_t>(i * width));
   parameters_.write(entry, values);

@@ -10,78 +10,12 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/serve/inspection_json.h"
+#include "attend/serve/request.h"
 #include "attend/serve/web_files.h"
 
 namespace attend::serve {
 
 namespace {
-
-HttpResponse refused(int status, const std::string& why) {
-  return {.status = status, .body = dumped(Json{{"error", why}})};
-}
-
-// ---- Reading requests. Every value has the type it should have, or the request is refused.
-
-const Json* field(const Json& object, const char* name) {
-  check(object.is_object(), "the request must be an object");
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-std::int64_t whole(const Json& object, const char* name, std::int64_t otherwise) {
-  const Json* value = field(object, name);
-  if (!value) return otherwise;
-  check(value->is_number_integer() && value->get<double>() > -1e9 && value->get<double>() < 1e9,
-        "'{}' must be a whole number", name);
-  return value->get<std::int64_t>();
-}
-
-std::string word(const Json& object, const char* name, const char* otherwise) {
-  const Json* value = field(object, name);
-  if (!value) return otherwise;
-  check(value->is_string(), "'{}' must be a string", name);
-  return value->get<std::string>();
-}
-
-std::vector<std::int32_t> ids(const Json& list, const char* name) {
-  check(list.is_array() && list.size() <= 4096, "'{}' must be a list of ids", name);
-  std::vector<std::int32_t> result;
-  for (const Json& value : list) {
-    check(value.is_number_integer() && value.get<double>() >= 0 && value.get<double>() < 1e9,
-          "'{}' must be a list of ids", name);
-    result.push_back(value.get<std::int32_t>());
-  }
-  return result;
-}
-
-const Json& items(const Json& object, const char* name) {
-  static const Json kNone = Json::array();
-  const Json* value = field(object, name);
-  if (!value) return kNone;
-  check(value->is_array() && value->size() <= 256, "'{}' must be a list", name);
-  return *value;
-}
-
-tasks::AttentionPlace read_place(const Json& object) {
-  return {word(object, "stack", "decoder"), word(object, "kind", "cross"), whole(object, "layer", 0)};
-}
-
-tasks::Ablation read_ablation(const Json& object) {
-  tasks::Ablation result;
-  for (const Json& head : items(object, "heads")) {
-    const Json* scale = field(head, "scale");
-    check(!scale || scale->is_number(), "'scale' must be a number");
-    result.heads.push_back({read_place(head), whole(head, "head", 0), scale ? scale->get<float>() : 0.0f});
-  }
-  for (const Json& layer : items(object, "layers"))
-    result.layers.push_back({word(layer, "stack", "encoder"), whole(layer, "layer", 0)});
-  for (const std::int32_t token : ids(items(object, "masked"), "masked")) result.masked.push_back(token);
-  if (const Json* positions = field(object, "positions")) {
-    check(positions->is_boolean(), "'positions' must be true or false");
-    result.positions = positions->get<bool>();
-  }
-  return result;
-}
 
 std::string read_text(const Json& request, const ApiOptions& options) {
   std::string text = word(request, "text", "");
@@ -105,6 +39,10 @@ tasks::Inspector& Api::inspector() const {
 
 Json Api::model() const {
   Json json = {{"name", options_.name}, {"run", parts_.run != nullptr}};
+  if (parts_.pictures) {
+    json.update(parts_.pictures->model());
+    return json;
+  }
   if (!parts_.inspector) {
     json.update({{"kind", "run"}, {"attention", Json::array()}});
     return json;
@@ -128,7 +66,13 @@ Json Api::model() const {
   return json;
 }
 
+PictureApi& Api::pictures() const {
+  check(parts_.pictures != nullptr, "the model here does not look at pictures");
+  return *parts_.pictures;
+}
+
 std::string Api::inspect(const Json& request) {
+  if (parts_.pictures) return dumped(pictures().inspect(request));
   const std::string text = read_text(request, options_);
   tasks::InspectOptions options{.beams = whole(request, "beams", 4), .tokens = whole(request, "tokens", 12)};
   if (const Json* ablation = field(request, "ablation")) options.ablation = read_ablation(*ablation);
@@ -137,6 +81,7 @@ std::string Api::inspect(const Json& request) {
 }
 
 Json Api::trace(const Json& request) {
+  if (parts_.pictures) return pictures().trace(request);
   return view::to_json(inspector().trace({.text = read_text(request, options_),
                                           .target = ids(items(request, "target"), "target"),
                                           .place = read_place(request),
@@ -145,6 +90,7 @@ Json Api::trace(const Json& request) {
 }
 
 Json Api::positions() const {
+  if (parts_.pictures) return pictures().positions();
   const tasks::PositionTable table = inspector().positions(kPositionRows);
   Json rows = Json::array();
   for (std::size_t i = 0; i < table.values.size(); i += table.width) {
@@ -163,13 +109,21 @@ Json Api::run(const Json& request) {
 
 HttpResponse Api::ask(const HttpRequest& request) {
   if (request.method != "POST") return refused(405, "ask with POST");
-  if (!std::string_view(request.content_type).starts_with("application/json"))
-    return refused(415, "the body must be application/json");
+  const bool upload = request.path == "/api/picture";
+  const std::string_view type = request.content_type;
+  if (upload && !is_picture_type(type))
+    return refused(415, "the body must be a picture: image/png, image/jpeg or image/webp");
+  if (!upload && !type.starts_with("application/json")) return refused(415, "the body must be application/json");
   try {
+    if (upload) {
+      const std::lock_guard lock(model_);
+      return {.body = dumped(pictures().keep(request.body))};
+    }
     const Json body = parse_json(request.body, "request");
     const std::lock_guard lock(model_);
     if (request.path == "/api/run") return {.body = dumped(run(body))};
     if (request.path == "/api/trace") return {.body = dumped(trace(body))};
+    if (request.path == "/api/attention") return {.body = dumped(pictures().attention(body))};
     if (request.path == "/api/positions") return {.body = dumped(positions())};
     return {.body = inspect(body)};
   } catch (const Error& error) {
@@ -181,11 +135,15 @@ HttpResponse Api::handle(const HttpRequest& request) {
   if (options_.only_local_names && !local_name(request.host))
     return refused(403, "this server answers only to 127.0.0.1 and localhost");
   const std::string& path = request.path;
-  for (const char* question : {"/api/inspect", "/api/trace", "/api/positions", "/api/run"})
+  for (const char* question :
+       {"/api/inspect", "/api/trace", "/api/positions", "/api/attention", "/api/picture", "/api/run"})
     if (path == question) return ask(request);
   if (request.method != "GET" && request.method != "HEAD") return refused(405, "ask with GET");
   if (path == "/api/model") return {.body = dumped(model())};
   const WebFile* file = find_web_file(path == "/" ? "index.html" : std::string_view(path).substr(path.empty() ? 0 : 1));
+  if (!file && parts_.pictures && path.starts_with("/samples/"))
+    if (const std::string png = PictureApi::sample_png(path.substr(std::string_view("/samples/").size())); !png.empty())
+      return {.type = "image/png", .body = png};
   if (!file) return refused(404, "there is no such page");
   return {.type = std::string(file->type), .body = std::string(file->content)};
 }

@@ -31,6 +31,26 @@ std::string script_json(const Json& json) {
   return result;
 }
 
+// The page around this.
+std::string page_with(const Json& data) {
+  std::string page(find_web_file("index.html")->content);
+  Json imports = Json::object();
+  for (const WebFile& file : web_files())
+    if (file.name.ends_with(".js"))
+      imports["look/" + std::string(file.name.substr(0, file.name.size() - 3))] =
+          "data:text/javascript;base64," + base64(file.content);
+  const std::size_t map = page.find("<script type=\"importmap\">"), end = page.find("</script>", map);
+  check(map != std::string::npos && end != std::string::npos, "export: the page has no import map");
+  page.replace(map, end - map,
+               fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n<script type=\"importmap\">{}",
+                           script_json(data), script_json({{"imports", imports}})));
+  replace(page, "<link rel=\"stylesheet\" href=\"style.css\">",
+          fmt::format("<style>{}</style>", find_web_file("style.css")->content));
+  return page;
+}
+
+constexpr std::int64_t kMostExportedWeights = 1'500'000;  // 4 MB of text
+
 }  // namespace
 
 std::string exported_page(Api& api, const std::string& text) {
@@ -49,20 +69,29 @@ std::string exported_page(Api& api, const std::string& text) {
                         {"token", 0}};
     data["trace"] = {{"where", where}, {"steps", api.trace(where)}};
   }
-  std::string page(find_web_file("index.html")->content);
-  Json imports = Json::object();
-  for (const WebFile& file : web_files())
-    if (file.name.ends_with(".js"))
-      imports["look/" + std::string(file.name.substr(0, file.name.size() - 3))] =
-          "data:text/javascript;base64," + base64(file.content);
-  const std::size_t map = page.find("<script type=\"importmap\">"), end = page.find("</script>", map);
-  check(map != std::string::npos && end != std::string::npos, "export: the page has no import map");
-  page.replace(map, end - map,
-               fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n<script type=\"importmap\">{}",
-                           script_json(data), script_json({{"imports", imports}})));
-  replace(page, "<link rel=\"stylesheet\" href=\"style.css\">",
-          fmt::format("<style>{}</style>", find_web_file("style.css")->content));
-  return page;
+  return page_with(data);
+}
+
+std::string exported_picture(Api& api, PictureApi& pictures, const std::string& name) {
+  const Json model = api.model(), where = {{"picture", name}};
+  Json data = {{"model", model}, {"picture", name}, {"result", pictures.inspect(where)}, {"layers", Json::array()}};
+  std::int64_t weights = 0;
+  for (const Json& place : model.at("attention")) {
+    const std::int64_t heads = place.at("heads").get<std::int64_t>(), tokens = place.at("tokens").get<std::int64_t>();
+    const auto count = [&](const char* side) {
+      return tokens + place.at(side)[0].get<std::int64_t>() * place.at(side)[1].get<std::int64_t>();
+    };
+    const std::int64_t window = place.at("window").get<std::int64_t>();
+    weights += heads * count("queries") * (window > 0 ? window * window : count("keys"));
+  }
+  for (std::size_t i = 0; i < model.at("attention").size() && weights <= kMostExportedWeights; ++i)
+    data["layers"].push_back(pictures.attention({{"picture", name}, {"layer", i}}));
+  if (!model.at("positions").text().empty()) data["positions"] = pictures.positions();
+  if (model.at("unwalked").text().empty()) {
+    const Json walk = {{"picture", name}, {"layer", model.at("attention").size() - 1}, {"head", 0}, {"token", 0}};
+    data["trace"] = {{"where", walk}, {"steps", pictures.trace(walk)}};
+  }
+  return page_with(data);
 }
 
 }  // namespace attend::serve

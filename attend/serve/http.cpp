@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 
 namespace attend::serve {
 
@@ -54,10 +55,6 @@ const char* reason_of(int status) {
     default:
       return "Internal Server Error";
   }
-}
-
-HttpResponse refused(int status, const char* why) {
-  return {.status = status, .body = fmt::format("{{\"error\": \"{}\"}}", why)};
 }
 
 // A socket of a client, closed at the end, with one deadline for all that is read and one for all that is written.
@@ -162,7 +159,8 @@ std::optional<HttpResponse> receive(Connection& connection, const HttpOptions& o
   } else if (request.method == "POST") {
     return refused(411, "a body needs a Content-Length");
   }
-  if (length > options.max_body) return refused(413, "the body is too large");
+  const std::size_t most = request.content_type.starts_with("image/") ? options.max_picture : options.max_body;
+  if (length > most) return refused(413, fmt::format("the body has {} bytes, at most {} are taken", length, most));
   request.body = text.substr(end + 4);
   while (request.body.size() < length)
     if (!connection.read(request.body)) return refused(408, "the body did not arrive");
@@ -190,6 +188,10 @@ int listen_on(const std::string& host, int port) {
 }
 
 }  // namespace
+
+HttpResponse refused(int status, const std::string& why) {
+  return {.status = status, .body = Json{{"error", why}}.dump()};
+}
 
 HttpServer::HttpServer(HttpOptions options, Handler handler)
     : options_(std::move(options)), handler_(std::move(handler)) {

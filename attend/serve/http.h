@@ -21,10 +21,14 @@ struct HttpResponse {
   std::string body = {};
 };
 
+// {"error": why}
+HttpResponse refused(int status, const std::string& why);
+
 struct HttpOptions {
   std::string host = "127.0.0.1";  // an IPv4 address, or localhost
   int port = 0;                    // 0: any free one
   std::size_t max_body = 64 << 10, max_head = 16 << 10;
+  std::size_t max_picture = 0;               // bytes of a body of type image/..
   int workers = 4;                           // requests answered at once; others wait in the system's queue
   std::chrono::milliseconds patience{5000};  // for a request to arrive, and for an answer to leave
 };

@@ -27,6 +27,7 @@ class PictureEncoder {
   const models::PictureModel& model() const { return *model_; }
   const image::Preprocessor& preprocessor() const { return preprocessor_; }
   const nn::Parameters& parameters() const { return parameters_; }
+  nn::Parameters& parameters() { return parameters_; }
 
   // Resized and cropped as the model reads them.
   image::Image prepare(const image::Image& picture) const;

@@ -3,16 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/image/image.h"
 #include "attend/tensor/shape.h"
 
 namespace attend::train {
 
 struct Example {
-  std::vector<std::string> read, written = {};  // tokens, as people read them
+  std::vector<std::string> read = {}, written = {};  // tokens, as people read them
   std::string read_text = {}, written_text = {};
   std::string text = {};  // what the model says
   // Every attention in it, under the name that a probe sees: [1, heads, rows, columns], of which the first ones count.
@@ -23,6 +26,13 @@ struct Example {
   };
   std::vector<Attention> attention = {};
   std::int64_t rows = 0, columns = 0;  // how many count; 0: all
+  // Of a model that looks at pictures, instead of tokens: what it saw and its likeliest labels. `text` is the label it
+  // gives, `written_text` the one it should; attention is over the whole picture.
+  struct Picture {
+    image::Image seen;
+    std::vector<std::pair<std::string, float>> labels = {};
+  };
+  std::optional<Picture> picture = {};
 };
 
 // How many inputs are shown, and how long: fewer and shorter ones of a model with many heads, whose pictures are many.

@@ -10,6 +10,7 @@
 #include "attend/metrics/classification.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/softmax.h"
+#include "attend/training/training_examples.h"
 
 namespace attend::tasks {
 
@@ -97,6 +98,15 @@ train::Validation PictureTask::judge(data::ValidationPictures& pictures) const {
           .score = options_.select_by_loss ? -verdict.loss : verdict.top1,
           .text = fmt::format("validation loss {:.4f}, accuracy {:.2f} %", verdict.loss, 100 * verdict.top1),
           .json = verdict.json()};
+}
+
+std::vector<train::Example> PictureTask::examples(const train::ExampleLimits& limits) {
+  if (!shown_) shown_ = parts_.validation.some(limits.count);
+  std::vector<train::Example> examples;
+  for (const data::ValidationPictures::Shown& shown : *shown_)
+    examples.push_back(picture_example({parts_.model, parts_.backend, parts_.dtype, parts_.validation.normalization()},
+                                       shown.prepared, shown.label));
+  return examples;
 }
 
 }  // namespace attend::tasks

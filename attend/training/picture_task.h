@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "attend/data/picture_batches.h"
@@ -58,10 +59,13 @@ class PictureTask : public train::Task {
   void seek(const Json& position) override;
   train::Validation validate() override { return judge(parts_.validation); }
   train::Validation judge(data::ValidationPictures& pictures) const;
+  // Pictures of the validation set.
+  std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
   Parts parts_;
   PictureTaskOptions options_;
+  std::optional<std::vector<data::ValidationPictures::Shown>> shown_;  // read once
   Tensor pixels_, labels_, others_, share_, rest_;  // of the batch; f32 [1] each, how much labels and others count
 };
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <span>
 
+#include "attend/base/ranking.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/decode/beam_search.h"
 #include "attend/nn/causal_decoder.h"
 #include "attend/nn/sequences.h"
+#include "attend/ops/arithmetic.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/reduce.h"
 #include "attend/tasks/token_strings.h"
@@ -124,6 +126,27 @@ train::Example text_example(const models::GPT2LanguageModel& model, const Tokeni
           .written = {middle, tokens.end()},
           .text = replace_invalid_utf8(tokenizer.decode(greedy.tokens)),
           .attention = attention_in(collector)};
+}
+
+train::Example picture_example(const PictureExample& parts, const image::Image& prepared, std::int32_t label) {
+  constexpr std::int64_t kShownLabels = 5;
+  std::vector<float> values(prepared.pixels.size());
+  image::to_floats(prepared, parts.normalization, values.data());
+  const Tensor pixels = make_tensor(parts.backend, {1, prepared.height, prepared.width, 3}, DType::f32);
+  upload(pixels, values);
+  view::Collector collector;
+  Pass pass(parts.backend, {.probe = &collector});
+  const Tensor read = pass.input(parts.dtype == DType::f32 ? pixels : ops::cast(pixels, parts.dtype));
+  std::vector<float> scores = download(parts.model.logits(read));
+  softmax(scores);
+  const std::vector<std::string>& names = parts.model.labels();
+  train::Example example{.written_text = label < 0 ? "" : names.at(static_cast<std::size_t>(label)),
+                         .attention = attention_in(collector),
+                         .picture = train::Example::Picture{prepared}};
+  for (const std::size_t best : largest(scores, kShownLabels))
+    example.picture->labels.emplace_back(names[best], scores[best]);
+  example.text = example.picture->labels.front().first;
+  return example;
 }
 
 }  // namespace attend::tasks

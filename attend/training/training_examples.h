@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "attend/image/preprocessor.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"
+#include "attend/models/picture_model.h"
 #include "attend/models/seq2seq.h"
 #include "attend/text/tokenizer.h"
 #include "attend/train/example.h"
@@ -43,5 +45,14 @@ std::string token_name(const Tokenizer& tokenizer, std::int32_t id);
 // A text with the attention in it, and how the model goes on from its first half.
 train::Example text_example(const models::GPT2LanguageModel& model, const Tokenizer& tokenizer, Backend& backend,
                             const std::vector<std::int32_t>& ids);
+
+// A picture with the attention over it, its likeliest labels, and the right one.
+struct PictureExample {
+  const models::PictureModel& model;
+  Backend& backend;
+  DType dtype;  // what the model computes in
+  const image::Normalization& normalization;
+};
+train::Example picture_example(const PictureExample& parts, const image::Image& prepared, std::int32_t label);
 
 }  // namespace attend::tasks

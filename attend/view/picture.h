@@ -1,9 +1,11 @@
-// A picture of rectangles and words: laid out once, written as SVG or as PNG.
+// A picture of pixels, rectangles and words: laid out once, written as SVG or as PNG.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "attend/image/image.h"
 
 namespace attend::view {
 
@@ -28,8 +30,13 @@ struct Picture {
     bool bold = false;
     double angle = 0;  // degrees, clockwise, around x and y
   };
+  struct Pixels {
+    double x = 0, y = 0, width = 0, height = 0;
+    image::Image image = {};
+  };
   double width = 0, height = 0;
-  std::vector<Rect> rects = {};  // drawn in order, then the texts
+  std::vector<Pixels> pixels = {};  // drawn first, each pixel a block
+  std::vector<Rect> rects = {};     // drawn in order, then the texts
   std::vector<Text> texts = {};
 };
 

@@ -24,6 +24,15 @@ class Canvas {
 
   const image::Image& image() const { return image_; }
 
+  void copy(const Picture::Pixels& one) {
+    const int x0 = pixel(one.x), x1 = pixel(one.x + one.width), y0 = pixel(one.y), y1 = pixel(one.y + one.height);
+    for (int y = std::max(0, y0); y < std::min(height_, y1); ++y)
+      for (int x = std::max(0, x0); x < std::min(width_, x1); ++x)
+        std::copy_n(one.image.row((y - y0) * one.image.height / (y1 - y0)) +
+                        static_cast<std::ptrdiff_t>(3) * ((x - x0) * one.image.width / (x1 - x0)),
+                    3, image_.row(y) + 3 * x);
+  }
+
   // Edges lie on whole pixels, so that neighbours of one colour have no seam between them.
   void fill(const Picture::Rect& rect) {
     const int x0 = pixel(rect.x), x1 = pixel(rect.x + rect.width), y0 = pixel(rect.y), y1 = pixel(rect.y + rect.height);
@@ -89,6 +98,7 @@ std::string to_png(const Picture& picture, double scale) {
       picture.width * scale >= 1 && picture.height * scale >= 1 && picture.width * scale * picture.height * scale < 2e8,
       "png: a picture of {:.0f} x {:.0f} is too large", picture.width * scale, picture.height * scale);
   Canvas canvas(picture.width, picture.height, scale);
+  for (const Picture::Pixels& one : picture.pixels) canvas.copy(one);
   for (const Picture::Rect& rect : picture.rects) canvas.fill(rect);
   for (const Picture::Text& text : picture.texts) canvas.write(text);
   return image::encode_png(canvas.image());

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "attend/base/base64.h"
+#include "attend/image/encode.h"
 #include "attend/view/attention_svg.h"
 #include "attend/view/picture.h"
 
@@ -17,6 +19,11 @@ std::string to_svg(const Picture& picture) {
   const auto hex = [](const Color& color) {
     return fmt::format("#{:02x}{:02x}{:02x}", color.red, color.green, color.blue);
   };
+  for (const Picture::Pixels& one : picture.pixels)
+    fmt::format_to(out,
+                   "<image x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" preserveAspectRatio=\"none\" "
+                   "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>\n",
+                   one.x, one.y, one.width, one.height, base64(image::encode_png(one.image)));
   for (const Picture::Rect& rect : picture.rects) {
     fmt::format_to(out, "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" ", rect.x, rect.y,
                    rect.width, rect.height);

@@ -267,6 +267,34 @@ TEST_F(PictureModelCommands, ABrokenPictureIsNamedAndTheOthersAreRead) {
   EXPECT_NE(result.out.find("2.png"), std::string::npos) << result.out;
 }
 
+TEST_F(PictureModelCommands, LookWritesAPictureOfEveryHead) {
+  const std::string picture = pictures() + "/0.png", png = (folder_ / "a.png").string();
+  const std::string svg = (folder_ / "a.svg").string(), page = (folder_ / "a.html").string();
+  const Outcome result = test::run_attend(
+      {"look", "--model", model(), "--picture", picture, "--png", png, "--svg", svg, "--export", page});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(read_file(png).substr(1, 3), "PNG");
+  for (const char* part : {"0.png", "LABEL_", "attention rollout", "layer 3", "head 3"})
+    EXPECT_NE(read_file(svg).find(part), std::string::npos) << part;
+  EXPECT_NE(read_file(page).find("look/picture_view"), std::string::npos);
+  expect_error(test::run_attend({"look", "--model", model(), "--text", "a", "--png", png}), {"--picture"});
+  expect_error(test::run_attend({"look", "--model", model(), "--picture", picture}), {"--export"});
+  expect_error(test::run_attend({"look", "--model", model(), "--png", png}), {"--picture"});
+  expect_error(test::run_attend({"look", "--picture", picture, "--png", png}), {"--text"});
+  expect_error(test::run_attend({"look", "--model", model(), "--picture", model() + "/config.json", "--png", png}),
+               {"config.json"});
+}
+
+TEST_F(PictureModelCommands, ClassifyDrawsWhereItLooked) {
+  const Outcome result = test::run_attend({"classify", "--model", model(), "--show-attention", pictures()});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out.find('\x1b'), std::string::npos);  // no terminal: plain characters
+  EXPECT_NE(result.out.find("0.png\tLABEL_"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("attention rollout\n"), std::string::npos) << result.out;
+  expect_error(test::run_attend({"classify", "--model", model(), "--show-attention", "--json", pictures()}),
+               {"--json"});
+}
+
 TEST_F(PictureModelCommands, Int8KeepsTheLabelsOfConvolutionsToo) {
   const std::string small = (folder_ / "int8").string();
   ASSERT_EQ(test::run_attend({"convert", model(), "--dtype", "int8", "--out", small}).code, 0);

@@ -274,6 +274,35 @@ TEST(LookRnn, ShowsItsAlignment) {
   EXPECT_NE(exported_page(api, "I am").find("decoder"), std::string::npos);
 }
 
+TEST_F(Look, AModelOfTextTakesNoPictures) {
+  const int port = server_.port();
+  EXPECT_EQ(post(port, "/api/picture", "x", "image/png").status, 413);
+  const HttpResponse past = api_.handle(
+      {.method = "POST", .path = "/api/picture", .host = "localhost", .content_type = "image/png", .body = "x"});
+  EXPECT_EQ(past.status, 400);
+  EXPECT_NE(past.body.find("does not look at pictures"), std::string::npos) << past.body;
+  EXPECT_EQ(post(port, "/api/attention", "{}").status, 400);
+  EXPECT_EQ(get(port, "/samples/cat").status, 404);
+}
+
+TEST(LookServer, TakesPicturesUpToALimitOfTheirOwn) {
+  std::atomic<bool> stop{false};
+  HttpServer server({.max_body = 100, .max_picture = 1000}, [](const HttpRequest& request) {
+    return HttpResponse{.body = fmt::format("{}", request.body.size())};
+  });
+  std::jthread thread([&] { server.run([&] { return stop.load(); }); });
+  EXPECT_EQ(post(server.port(), "/", std::string(1000, 'x'), "image/png").body, "1000");
+  const Answer larger = post(server.port(), "/", std::string(1001, 'x'), "image/png");
+  EXPECT_EQ(larger.status, 413);
+  EXPECT_NE(larger.json().at("error").text().find("1001 bytes, at most 1000"), std::string::npos) << larger.body;
+  EXPECT_EQ(post(server.port(), "/", std::string(101, 'x')).status, 413);
+  // One that only says it is vast is refused before it comes.
+  const Answer vast =
+      send_raw(server.port(), "POST / HTTP/1.1\r\nContent-Type: image/png\r\nContent-Length: 99999999999\r\n\r\nx");
+  EXPECT_EQ(vast.status, 413);
+  stop = true;
+}
+
 TEST(LookServer, SaysWhenAPortIsTaken) {
   const auto nothing = [](const HttpRequest&) { return HttpResponse{}; };
   const HttpServer first({}, nothing);

@@ -21,6 +21,7 @@
 #include "tests/training/folder_bytes.h"
 #include "tests/training/toy_corpus.h"
 #include "tests/training/toy_labels.h"
+#include "tests/training/toy_pictures.h"
 
 namespace attend::test {
 namespace {
@@ -39,6 +40,7 @@ class TrainLook : public testing::TestWithParam<const char*> {
     folder_ = scratch_folder("attend_train_look");
     write_toy_corpus(folder_, {.pairs = 300, .seed = 3});
     write_toy_labels(folder_, 60);
+    if (GetParam() == std::string("classify-images")) write_toy_pictures(folder_);
     if (GetParam() != std::string("classify")) return;
     std::vector<std::string> args = toy_masked_training(folder_, folder_ / "start");
     args.insert(args.end(), {"--steps", "2"});
@@ -52,6 +54,7 @@ class TrainLook : public testing::TestWithParam<const char*> {
     if (GetParam() == std::string("masked-lm")) args = toy_masked_training(folder_, folder_ / out);
     if (GetParam() == std::string("classify"))
       args = toy_head_training(folder_, "classify", ".tsv", folder_ / "start", folder_ / out);
+    if (GetParam() == std::string("classify-images")) args = toy_picture_training(folder_, folder_ / out);
     args.insert(args.end(), more.begin(), more.end());
     args.insert(args.end(), {"--validate-every", "10", "--log-every", "5", "--average", "1", "--schedule",
                              "inverse-square-root", "--warmup", "5"});
@@ -87,6 +90,12 @@ TEST_P(TrainLook, ChangesNothingAndSurvivesAResume) {
   ASSERT_EQ(first.size(), 3u);
   EXPECT_EQ(first[0]["source"], last[0]["source"]);
   const Json &before = first[0]["attention"].back(), &after = last[0]["attention"].back();
+  if (GetParam() == std::string("classify-images")) {
+    EXPECT_EQ(first[0]["seen"], last[0]["seen"]);
+    EXPECT_NE(before["heat"], after["heat"]);
+    EXPECT_EQ(first[0]["labels"].size(), 4u);
+    return;
+  }
   EXPECT_NE(before["packed"], after["packed"]);
   EXPECT_EQ(before["rows"], after["rows"]);
   const auto cells =
@@ -164,7 +173,8 @@ TEST(TrainLookHeads, SayWhatTheirCommandsSay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, TrainLook,
-                         testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify"),
+                         testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify",
+                                         "classify-images"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

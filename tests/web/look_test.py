@@ -227,17 +227,21 @@ def test_run(browser, attend, folder):
         check(browser.js("document.querySelectorAll('[data-head]').length") == 1, "its model, an RNN, has one attention")
 
 
-def test_sizes(browser, address):
+def check_sizes(browser, address, views):
     for width in (390, 1280):
         for dark in (False, True):
             browser.size(width, 900, dark)
-            for view in ("map", "heads", "steps", "positions", "generate", "ablate"):
+            for view in views:
                 browser.open(f"{address}#view={view}")
                 wider = browser.js("document.documentElement.scrollWidth - innerWidth")
                 if wider > 0:
                     raise AssertionError(f"{view} is {wider} pixels wider than {width}")
     print("ok: every view fits 390 and 1280 pixels, light and dark")
     browser.size(1280, 900)
+
+
+def test_sizes(browser, address):
+    check_sizes(browser, address, ("map", "heads", "steps", "positions", "generate", "ablate"))
     # Both ways of saving, as files the browser would download.
     saved = browser.js("""(async () => {
       const made = [], make = URL.createObjectURL;

@@ -1,6 +1,8 @@
-"""Small model folders with random weights, as Hugging Face lays them out: GPT-2 and BERT's family for tests of the page."""
+"""Small model folders with random weights, as Hugging Face lays them out: GPT-2, BERT's family and ViT for tests of the
+page."""
 import array
 import json
+import math
 import pathlib
 import random
 import shutil
@@ -11,15 +13,18 @@ TOKENIZERS = ROOT / "tests/fixtures/data/text"
 
 
 def write_safetensors(path, shapes, seed):
-    """shapes: name -> (shape, centre, deviation)."""
+    """shapes: name -> (shape, centre, deviation), or (shape, the numbers themselves)."""
     source, header, data = random.Random(seed), {}, array.array("f")
-    for name, (shape, centre, deviation) in shapes.items():
+    for name, (shape, centre, *deviation) in shapes.items():
         count = 1
         for side in shape:
             count *= side
         begin = 4 * len(data)
-        spread, draw = 2 * 3 ** 0.5 * deviation, source.random  # uniform: five times as fast as normal
-        data.extend([centre + spread * (draw() - 0.5) for _ in range(count)])
+        if deviation:
+            spread, draw = 2 * 3 ** 0.5 * deviation[0], source.random  # uniform: five times as fast as normal
+            data.extend([centre + spread * (draw() - 0.5) for _ in range(count)])
+        else:
+            data.extend(centre)
         header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [begin, 4 * len(data)]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
@@ -89,4 +94,51 @@ def make_bert(folder, kind="bert", head="MaskedLM", width=32, layers=3, heads=4)
         shapes |= linear("qa_outputs", 2, width) if head == "QuestionAnswering" else linear("classifier", 3, width)
     (folder / "config.json").write_text(json.dumps(config))
     write_safetensors(folder / "model.safetensors", shapes, 2)
+    return folder
+
+
+def make_vit(folder, size=224, patch=16, layers=4, heads=4, width=64):
+    """Not quite random, so that pictures of it can be read: the first 16 dimensions hold a patch's colour, the last 32 its
+    place; odd heads look for a like colour, even ones for a near place; the class token asks for orange."""
+    folder.mkdir(parents=True)
+    side, hidden, source = size // patch, 2 * width, random.Random(5)
+    labels = ["bird", "boat", "house", "shapes", "cat", "tree"]
+    config = {"model_type": "vit", "architectures": ["ViTForImageClassification"], "image_size": size, "patch_size": patch,
+              "num_channels": 3, "hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads,
+              "intermediate_size": hidden, "hidden_act": "gelu", "layer_norm_eps": 1e-6, "qkv_bias": True,
+              "id2label": {str(i): label for i, label in enumerate(labels)}}
+    colours = [[source.gauss(0, 1) for _ in range(3)] for _ in range(16)]
+    projection = [2 * colours[row][c] / patch ** 2 if row < 16 else 0.0
+                  for row in range(width) for c in range(3) for _ in range(patch ** 2)]
+    orange = [2 * sum(w * x for w, x in zip(colour, (0.68, 0.11, -0.45))) for colour in colours]
+    table = [0.0] * width  # of the class token
+    for y in range(side):
+        for x in range(side):
+            waves = [wave(2.2 * at / side * (1 + k)) for at in (y, x) for k in range(8) for wave in (math.sin, math.cos)]
+            table += [0.0] * (width - 32) + [1.4 * one for one in waves]
+    shapes = {"vit.embeddings.cls_token": ((1, 1, width), orange + [0.0] * (width - 16)),
+              "vit.embeddings.position_embeddings": ((1, side * side + 1, width), table),
+              "vit.embeddings.patch_embeddings.projection.weight": ((width, 3, patch, patch), projection),
+              "vit.embeddings.patch_embeddings.projection.bias": ((width,), 0, 0.01)}
+    for i in range(layers):
+        name, each = f"vit.encoder.layer.{i}", width // heads
+        shapes |= norm(f"{name}.layernorm_before", width) | norm(f"{name}.layernorm_after", width)
+        asked = [0.0] * (width * width)
+        for row in range(width):
+            head, at = divmod(row, each)
+            read = at if head % 2 == 0 else width - 32 + (at + 16 * (head // 2)) % 32
+            asked[row * width + read] = 1.0 + 0.25 * i
+        for part in ("query", "key"):
+            shapes |= {f"{name}.attention.attention.{part}.weight": ((width, width), asked),
+                       f"{name}.attention.attention.{part}.bias": ((width,), 0, 0.02)}
+        shapes |= linear(f"{name}.attention.attention.value", width, width)
+        for part, outputs, inputs in (("attention.output", width, width), ("output", width, hidden)):
+            shapes |= {f"{name}.{part}.dense.weight": ((outputs, inputs), 0, 0.35 / inputs ** 0.5),
+                       f"{name}.{part}.dense.bias": ((outputs,), 0, 0.02)}
+        shapes |= linear(f"{name}.intermediate.dense", hidden, width)
+    shapes |= norm("vit.layernorm", width) | linear("classifier", len(labels), width)
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "preprocessor_config.json").write_text(json.dumps(
+        {"image_processor_type": "ViTImageProcessor", "size": {"height": size, "width": size}}))
+    write_safetensors(folder / "model.safetensors", shapes, 3)
     return folder

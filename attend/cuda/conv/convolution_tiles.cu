@@ -307,6 +307,7 @@ struct WeightTiles {
                       c.row(),
                       c.outputs,
                       c.row(),
+                      Activation::none,
                       false};
     rows.store<CTile>(sums, at, 0, 0);
   }

@@ -1,0 +1,109 @@
+#include "attend/view/picture_heat.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attend/base/error.h"
+#include "attend/view/text_width.h"
+
+namespace attend::view {
+
+namespace {
+
+constexpr double kHeatMargin = 18, kLarge = 260, kThumb = 84, kThumbGap = 10, kRowLabel = 86, kBar = 170;
+constexpr Color kHeatQuiet = {102, 102, 102}, kHeatLine = {153, 153, 153}, kHeatInk = {46, 106, 165};
+constexpr double kHeatDark[] = {10, 40, 88};
+constexpr std::size_t kLongestBarName = 24, kLongestHeatTitle = 84, kMostLabels = 6;
+
+float largest_of(const Heat& heat) {
+  check(heat.weights.size() == heat.rows * heat.columns && !heat.weights.empty(), "heat: {} weights for {} x {} places",
+        heat.weights.size(), heat.rows, heat.columns);
+  return std::max(1e-12f, *std::max_element(heat.weights.begin(), heat.weights.end()));
+}
+
+void add_square(Picture& page, double x, double y, double side, const image::Image& pixels) {
+  page.pixels.push_back({x, y, side, side, pixels});
+  page.rects.push_back({.x = x, .y = y, .width = side, .height = side, .color = kHeatLine, .outline = true});
+}
+
+void add_labels(Picture& page, const PictureHeads& from, double x, double y) {
+  for (std::size_t i = 0; i < std::min(kMostLabels, from.labels.size()); ++i) {
+    const auto& [name, probability] = from.labels[i];
+    const double line = y + 38 * static_cast<double>(i);
+    page.texts.push_back({.x = x, .y = line + 12, .text = shortened(printable(name), kLongestBarName)});
+    page.texts.push_back({.x = x + kBar,
+                          .y = line + 12,
+                          .text = fmt::format("{:.3f}", probability),
+                          .anchor = Picture::Anchor::end,
+                          .color = kHeatQuiet});
+    page.rects.push_back({x, line + 17, std::max(1.0, kBar * static_cast<double>(probability)), 7, kHeatInk});
+  }
+}
+
+}  // namespace
+
+image::Image lit(const image::Image& picture, const Heat& heat) {
+  const float most = largest_of(heat);
+  image::Image result = picture;
+  for (int y = 0; y < picture.height; ++y)
+    for (int x = 0; x < picture.width; ++x) {
+      const std::size_t row = static_cast<std::size_t>(y) * heat.rows / static_cast<std::size_t>(picture.height);
+      const std::size_t column = static_cast<std::size_t>(x) * heat.columns / static_cast<std::size_t>(picture.width);
+      const double share = static_cast<double>(heat.weights[row * heat.columns + column] / most);
+      for (int c = 0; c < 3; ++c) {
+        std::uint8_t& value = result.row(y)[3 * x + c];
+        value = static_cast<std::uint8_t>(std::lround(value * (0.12 + 0.88 * std::max(0.0, share))));
+      }
+    }
+  return result;
+}
+
+image::Image heat_pixels(const Heat& heat) {
+  const float most = largest_of(heat);
+  image::Image result(static_cast<int>(heat.columns), static_cast<int>(heat.rows));
+  for (std::size_t i = 0; i < heat.weights.size(); ++i) {
+    const double share = std::pow(std::clamp(static_cast<double>(heat.weights[i] / most), 0.0, 1.0), 0.7);
+    for (std::size_t c = 0; c < 3; ++c)
+      result.pixels[3 * i + c] = static_cast<std::uint8_t>(std::lround(255 + (kHeatDark[c] - 255) * share));
+  }
+  return result;
+}
+
+Picture picture_heads(const PictureHeads& from) {
+  Picture page;
+  const std::string title = shortened(printable(from.title), kLongestHeatTitle);
+  page.texts.push_back({.x = kHeatMargin, .y = 32, .text = title, .size = 16, .bold = true});
+  double y = 66, x = kHeatMargin;
+  page.texts.push_back({.x = x, .y = y - 8, .text = "what the model sees", .color = kHeatQuiet});
+  add_square(page, x, y, kLarge, from.picture);
+  x += kLarge + 20;
+  if (!from.large.weights.empty()) {
+    page.texts.push_back({.x = x, .y = y - 8, .text = from.large_title, .color = kHeatQuiet});
+    add_square(page, x, y, kLarge, lit(from.picture, from.large));
+    x += kLarge + 20;
+  }
+  add_labels(page, from, x + 4, y);
+  page.width = std::max(x + kBar + 2 * kHeatMargin, 2 * kHeatMargin + 9.2 * static_cast<double>(columns_of(title)));
+  y += kLarge + 46;
+  std::size_t heads = 0;
+  for (const PictureHeads::Row& row : from.rows) heads = std::max(heads, row.heads.size());
+  for (std::size_t h = 0; h < heads; ++h)
+    page.texts.push_back({.x = kRowLabel + static_cast<double>(h) * (kThumb + kThumbGap) + kThumb / 2,
+                          .y = y - 8,
+                          .text = fmt::format("head {}", h + 1),
+                          .anchor = Picture::Anchor::middle,
+                          .color = kHeatQuiet});
+  for (const PictureHeads::Row& row : from.rows) {
+    page.texts.push_back({.x = kHeatMargin, .y = y + kThumb / 2, .text = row.label});
+    for (std::size_t h = 0; h < row.heads.size(); ++h)
+      add_square(page, kRowLabel + static_cast<double>(h) * (kThumb + kThumbGap), y, kThumb, heat_pixels(row.heads[h]));
+    y += kThumb + kThumbGap;
+  }
+  page.width = std::max(page.width, kRowLabel + static_cast<double>(heads) * (kThumb + kThumbGap) + kHeatMargin);
+  page.height = y + kHeatMargin - (from.rows.empty() ? 30 : kThumbGap);
+  return page;
+}
+
+}  // namespace attend::view

@@ -1,0 +1,41 @@
+// Heat over a picture: the picture where it is looked at, dark where it is not; and a page of all heads.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attend/image/image.h"
+#include "attend/view/picture.h"
+
+namespace attend::view {
+
+// Weights over a grid of places, row by row.
+struct Heat {
+  std::size_t rows = 0, columns = 0;
+  std::span<const float> weights;
+};
+
+// The picture, the brighter the more weight a place has of the largest (as figure 6 of Dosovitskiy et al. 2020).
+image::Image lit(const image::Image& picture, const Heat& heat);
+// The heat alone, a pixel a place, from white to dark blue.
+image::Image heat_pixels(const Heat& heat);
+
+struct PictureHeads {
+  image::Image picture;  // as the model saw it
+  std::string title = {};
+  std::vector<std::pair<std::string, float>> labels = {};  // with their probabilities
+  std::string large_title = {};                            // of the heat that is drawn large
+  Heat large = {};                                         // none when it has no weights
+  struct Row {
+    std::string label;
+    std::vector<Heat> heads;
+  };
+  std::vector<Row> rows = {};
+};
+// Each square has a scale of its own. Throws Error when sizes do not fit.
+Picture picture_heads(const PictureHeads& page);
+
+}  // namespace attend::view
