@@ -21,9 +21,11 @@ PictureEncoder::PictureEncoder(const std::filesystem::path& folder, const catalo
       parameters_(backend, model_->parameters(), run_options(folder, format)) {
   check(model_->channels() == 3, "{}: the model reads pictures of {} channels; only colours (3) are known", config.path,
         model_->channels());
-  load_hugging_face(
-      TensorFiles::open(folder), parameters_,
-      {.prefix = std::string(config.entry->prefix), .new_head = config.task == catalogue::Task::embed_pictures});
+  const TensorFiles files = TensorFiles::open(folder);
+  HuggingFaceOptions options = catalogue::load_options(config, files);
+  options.new_head = config.task == catalogue::Task::embed_pictures;
+  load_hugging_face(files, parameters_, options);
+  model_->fold();
 }
 
 image::Image PictureEncoder::prepare(const image::Image& picture) const {

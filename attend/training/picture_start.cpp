@@ -1,5 +1,6 @@
 #include "attend/training/picture_start.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attend/base/error.h"
@@ -10,7 +11,12 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::string_view kPositions = "position_embeddings";
+// What tables of positions are called by transformers and by timm.
+constexpr const char* kPositions[] = {"position_embeddings", "pos_embed"};
+
+bool is_positions(const std::string& name) {
+  return std::ranges::any_of(kPositions, [&](const char* end) { return name.ends_with(end); });
+}
 
 std::int64_t root_of(std::int64_t places) { return std::llround(std::sqrt(static_cast<double>(places))); }
 
@@ -47,19 +53,18 @@ Json picture_start_json(const catalogue::ModelConfig& start, const PictureRecipe
 LoadReport load_picture_start(const std::filesystem::path& folder, nn::Parameters& parameters) {
   const catalogue::ModelConfig start = catalogue::read_config(folder);
   const TensorFiles files = TensorFiles::open(folder);
-  LoadReport report = load_hugging_face(
-      files, parameters,
-      {.prefix = std::string(start.entry->prefix), .new_head = true, .may_differ = {std::string(kPositions)}});
+  HuggingFaceOptions options = catalogue::load_options(start, files);
+  options.new_head = true;
+  options.may_differ.assign(std::begin(kPositions), std::end(kPositions));
+  LoadReport report = load_hugging_face(files, parameters, options);
   std::erase_if(report.missing, [&](const std::string& name) {
-    if (!name.ends_with(kPositions)) return false;
-    for (const nn::Parameters::Entry& entry : parameters.entries()) {
-      const Safetensors* file = entry.name == name ? files.holding(name) : nullptr;
-      if (!file) continue;
-      parameters.write(entry, stretched(file->floats(name), (*file)[name].shape, entry.parameter->shape,
-                                        parameters.value().backend()));
-      return true;
-    }
-    return false;
+    const Safetensors* file = is_positions(name) ? files.holding(name) : nullptr;
+    if (!file) return false;
+    for (const nn::Parameters::Entry& entry : parameters.entries())
+      if ((options.spelling ? options.spelling(entry.name) : entry.name) == name)
+        parameters.write(entry, stretched(file->floats(name), (*file)[name].shape, entry.parameter->shape,
+                                          parameters.value().backend()));
+    return true;
   });
   return report;
 }

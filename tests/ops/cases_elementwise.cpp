@@ -1,8 +1,9 @@
-// Activations, dropout, add, multiply, scale, cast.
+// Activations, dropout, stochastic depth, add, multiply, scale, cast.
 #include <fmt/core.h>
 
 #include "attend/ops/activation.h"
 #include "attend/ops/arithmetic.h"
+#include "attend/ops/drop_path.h"
 #include "attend/ops/layout.h"
 #include "tests/ops/cases.h"
 
@@ -46,6 +47,19 @@ Case dropout_case(const Shape& x, float rate) {
           },
       .streams = 1,
   };
+}
+
+// What is drawn for an item of the batch counts for all of it.
+Case drop_path_case(const Shape& x, float rate) {
+  Case one = dropout_case(x, rate);
+  one.name = named("drop_path", {x});
+  one.run = [rate](std::span<const Tensor> in) { return Tensors{ops::drop_path(in[0], rate)}; };
+  one.reference = [rate, each = x.size() / x[0]](std::span<const Array> in) {
+    Array y = in[0];
+    for (std::int64_t i = 0; i < y.size(); ++i) y[i] *= dropout_factor(rate, 0, i / each);
+    return Arrays{y};
+  };
+  return one;
 }
 
 // b has a's shape or an ending of it.
@@ -153,6 +167,8 @@ void add_elementwise_cases(std::vector<Case>& cases) {
   cases.push_back(dropout_case({67, 33}, 0.1f));
   cases.push_back(dropout_case({1}, 0.9f));
   cases.push_back(dropout_case({0, 4}, 0.5f));
+  cases.push_back(drop_path_case({9, 4, 16}, 0.4f));
+  cases.push_back(drop_path_case({7, 3, 5}, 0.5f));
   for (bool product : {false, true}) {
     cases.push_back(pair_case(product, {3, 17}, {3, 17}));
     cases.push_back(pair_case(product, {3, 17}, {17}));
