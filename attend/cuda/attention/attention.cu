@@ -1,4 +1,6 @@
 // Attention on the page of kernels: from tensors to the launchers of attention.cuh.
+#include <algorithm>
+
 #include "attend/cuda/attention/attention.cuh"
 #include "attend/cuda/cuda_backend.h"
 #include "attend/cuda/cuda_check.h"
@@ -45,6 +47,16 @@ cuda::AttentionGradient gradient_of(const Grad& grad) {
   return {.data = grad.into.raw(), .stride = grad.into.row_stride(), .accumulate = grad.accumulate};
 }
 
+// A bias that many sequences share is a long sum for few blocks: it is cut up until the device is full, within 64 MB.
+int bias_chunks(const cuda::AttentionParams& p, std::int64_t size) {
+  constexpr std::int64_t kBlocks = 8 * 132, kMost = 1 << 24, kTile = 64;
+  if (size == 0 || p.batch == 0) return 1;
+  const std::int64_t tiles = cuda::divide_up(p.queries, kTile) * cuda::divide_up(p.keys, kTile);
+  const std::int64_t wanted = cuda::divide_up(kBlocks, std::int64_t{p.groups} * p.heads * tiles);
+  const std::int64_t most = std::min<std::int64_t>(p.batch / p.groups, kMost / size);
+  return static_cast<int>(std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(most, 1)));
+}
+
 }  // namespace
 
 void CudaBackend::attention(const Attention& args, const Tensor& y, const Tensor& lse) {
@@ -64,12 +76,25 @@ bool CudaBackend::attention_backward(const Attention& args, const Tensor& y, con
   const bool summed = sums && cuda::attention_backward_leaves_sums(p, g);
   const std::int64_t width = args.q.width();
   const std::size_t own = cuda::round_up_256(cuda::attention_backward_scratch(p));
-  const std::size_t partials = summed ? sizeof(float) * static_cast<std::size_t>(p.batch * 3 * width) : 0;
-  auto* memory = static_cast<unsigned char*>(scratch(own + partials));
+  const std::size_t partials =
+      cuda::round_up_256(summed ? sizeof(float) * static_cast<std::size_t>(p.batch * 3 * width) : 0);
+  const std::int64_t bias_size = dbias ? dbias.into.size() : 0;
+  g.bias_chunks = dbias ? bias_chunks(p, bias_size) : 1;
+  const std::size_t bias_partials =
+      g.bias_chunks > 1 ? sizeof(float) * static_cast<std::size_t>(g.bias_chunks * bias_size) : 0;
+  auto* memory = static_cast<unsigned char*>(scratch(own + partials + bias_partials));
   g.scratch = memory;
+  if (g.bias_chunks > 1) g.dbias = {memory + own + partials, 0, false}, g.dbias_bf16 = false;
   if (summed) g.sums = reinterpret_cast<float*>(memory + own);
   cuda::launch_attention_backward(p, g, on);
   launch_check("attention_backward");
+  if (g.bias_chunks > 1)
+    cuda::sum_partials(*this,
+                       {.data = static_cast<const float*>(g.dbias.data),
+                        .chunks = g.bias_chunks,
+                        .width = bias_size,
+                        .stride = bias_size},
+                       dbias);
   if (summed)
     cuda::sum_partials(*this, {.data = g.sums, .chunks = p.batch, .width = width, .stride = 3 * width}, sums.dq,
                        sums.dk, sums.dv);

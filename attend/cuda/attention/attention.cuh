@@ -49,6 +49,7 @@ struct AttentionBackwardParams {
   const void* dy = nullptr;  // [query_rows, H·D]
   AttentionGradient dq, dk, dv, dbias;
   bool dbias_bf16 = false;
+  int bias_chunks = 1;      // more: dbias is f32 [chunks, G, H, T, S], each a sum over part of those that share a bias
   float* sums = nullptr;    // [B, 3, H·D]: dq, dk and dv summed over each sequence; attention_backward_leaves_sums()
   void* scratch = nullptr;  // attention_backward_scratch() bytes, 16-byte aligned
 };

@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kExactThreads)
   store_gradient<T>(dq, p.scale, g.dq, span.query_row + t, h * p.width, queries, p.width);
 }
 
-// Group and head in blockIdx.x, a tile of [T, S] in y and z.
+// Chunk, group and head in blockIdx.x, a tile of [T, S] in y and z.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kExactThreads)
     exact_backward_bias(const AttentionParams p, const AttentionBackwardParams g, const float* stats) {
@@ -138,9 +138,12 @@ __global__ void __launch_bounds__(kExactThreads)
   constexpr int kSide = Layout<kWidth>::kSide, kM = kSide / 16;
   extern __shared__ float shared[];
   const Tiles<T, kWidth> tiles(shared);
-  const int group = blockIdx.x / p.heads, h = blockIdx.x % p.heads, key = blockIdx.y * kSide, t = blockIdx.z * kSide;
+  const int place = blockIdx.x / p.heads, h = blockIdx.x % p.heads, key = blockIdx.y * kSide, t = blockIdx.z * kSide;
+  const int group = place % p.groups, chunk = place / p.groups;
+  const int sharing = p.batch / p.groups, each = ceil_div(sharing, g.bias_chunks);
   float sum[kM][kM] = {};
-  for (int b = group; b < p.batch; b += p.groups) {
+  for (int i = chunk * each; i < min(sharing, (chunk + 1) * each); ++i) {
+    const int b = group + i * p.groups;
     const AttentionSpan span = span_of(p, b);
     __syncthreads();
     tiles.load_queries(p, g.dy, span, h, t);
@@ -155,7 +158,7 @@ __global__ void __launch_bounds__(kExactThreads)
   }
   AttentionGradient to = g.dbias;
   to.stride = p.keys;
-  const std::int64_t row = (static_cast<std::int64_t>(group) * p.heads + h) * p.queries + t;
+  const std::int64_t row = (static_cast<std::int64_t>(place) * p.heads + h) * p.queries + t;
   if (g.dbias_bf16)
     store_gradient<bf16>(sum, 1.0f, to, row, key, p.queries - t, p.keys - key);
   else
@@ -186,7 +189,7 @@ void launch_bias(const AttentionParams& p, const AttentionBackwardParams& g, con
     using L = Layout<W::value>;
     const auto kernel = exact_backward_bias<T, W::value>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, L::kBytes);
-    const dim3 blocks(p.groups * p.heads, ceil_div(p.keys, L::kSide), ceil_div(p.queries, L::kSide));
+    const dim3 blocks(g.bias_chunks * p.groups * p.heads, ceil_div(p.keys, L::kSide), ceil_div(p.queries, L::kSide));
     kernel<<<blocks, kExactThreads, L::kBytes, stream>>>(p, g, stats);
   });
 }
