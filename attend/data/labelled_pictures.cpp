@@ -247,7 +247,14 @@ void LabelledPictures::read_records(const std::vector<fs::path>& files) {
   classes_ = names.empty() ? numbers_below(records_[0].classes) : names;
 }
 
+// Files that number their classes (MNIST's) mean the names in their order.
 void LabelledPictures::adopt(const std::vector<std::string>& classes, const std::string& path) {
+  bool numbered = classes_.size() <= classes.size() && std::ranges::find(classes, "0") == classes.end();
+  for (std::size_t i = 0; i < classes_.size(); ++i) numbered = numbered && classes_[i] == std::to_string(i);
+  if (numbered) {
+    classes_ = classes;
+    return;
+  }
   std::map<std::string_view, std::int32_t> known;
   for (const std::string& name : classes) known.emplace(name, static_cast<std::int32_t>(known.size()));
   std::vector<std::int32_t> numbers;

@@ -18,6 +18,7 @@ struct PictureRecipe : RunSettings {
   std::string model = "vit", from;
   Json config = Json::object();
   std::string train, valid, test;
+  std::vector<std::string> label_names;
   float valid_share = 0.1f;
   std::int64_t patch_size = 4, width = 192, layers = 6, heads = 3, hidden = 0;
   float dropout = 0, drop_path = 0, label_smoothing = 0.1f;
@@ -40,6 +41,7 @@ struct PictureRecipe : RunSettings {
     v("valid", valid, "the same to validate on; without, --valid-share of the others is held out");
     v("valid_share", valid_share, "of the pictures, held out where there is no --valid");
     v("test", test, "the same to judge the finished model on; test.json in --out has the result");
+    v("label_names", label_names, "what to call the labels, in their order; several times");
     v("model", model, "classify-images: vit, vit_conv (with a convolutional stem), swin, mvit or resnet");
     v("config", config, "classify-images: keys of the model's config.json, as an object: '{\"depths\": [2, 2, 6, 2]}'");
     v("from", from, "a model folder to go on from: of Hugging Face's hub, timm, or one of ours");

@@ -38,10 +38,13 @@ class PictureTrainee : public Trainee {
  public:
   PictureTrainee(const PictureRecipe& given, const RunContext& run)
       : given_(given), run_(run), training_(given.train, {}, given.pictures) {
-    const std::vector<std::string>& labels = training_.list.classes();
-    check(labels.size() >= 2, "{}: all pictures have the same label, '{}'", given.train,
-          labels.empty() ? "" : labels.front());
-    const data::LabelledPicturesOptions same{.classes = labels, .unseen = true};
+    const std::vector<std::string>& classes = training_.list.classes();
+    check(classes.size() >= 2, "{}: all pictures have the same label, '{}'", given.train,
+          classes.empty() ? "" : classes.front());
+    check(given.label_names.empty() || given.label_names.size() == classes.size(),
+          "{}: has {} labels, but 'label_names' names {}", given.train, classes.size(), given.label_names.size());
+    const std::vector<std::string>& labels = given.label_names.empty() ? classes : given.label_names;
+    const data::LabelledPicturesOptions same{.classes = classes, .unseen = true};
     split_ = given.valid.empty()
                  ? data::split_pictures(training_.list.size(), static_cast<double>(given.valid_share), given.seed)
                  : data::PictureSplit{all_of(training_.list), {}};

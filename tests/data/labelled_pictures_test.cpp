@@ -56,6 +56,17 @@ TEST_F(LabelledPicturesTest, PicturesOfFoldersAreDecoded) {
   EXPECT_EQ(LabelledPictures(folder_ / "set").read(0), numbered_picture(5));
 }
 
+TEST_F(LabelledPicturesTest, NumbersMeanTheNamesInTheirOrder) {
+  write("m/train-images-idx3-ubyte", idx_images(3));
+  write("m/train-labels-idx1-ubyte", idx_labels({5, 0, 9}));
+  const Names names = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+  const LabelledPictures pictures(folder_ / "m", {.classes = names});
+  EXPECT_EQ(pictures.classes(), names);
+  EXPECT_EQ(pictures.label(0), 5);
+  Names turned = {"9", "8", "7", "6", "5", "4", "3", "2", "1", "0"};  // names that are numbers are names
+  EXPECT_EQ(LabelledPictures(folder_ / "m", {.classes = turned}).label(0), 4);
+}
+
 TEST_F(LabelledPicturesTest, AFolderOfPartsStandsForOneOfThem) {
   for (const char* name : {"set/train/a/1.png", "set/train/b/1.png", "set/val/b/2.png"}) write(name, "x");
   const LabelledPictures train(folder_ / "set");
