@@ -8,6 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
+#include "attend/catalogue/captioners.h"
 #include "attend/catalogue/marian.h"
 #include "attend/catalogue/timm.h"
 #include "attend/checkpoint/model_file.h"
@@ -85,6 +86,16 @@ constexpr Entry pictures(std::string_view type, std::string_view head = {}) {
           }};
 }
 
+template <auto make>
+constexpr Entry captioner(std::string_view type) {
+  return {.type = type,
+          .family = Family::captions,
+          .body = Task::describe,
+          .input_major = ".c_",
+          .check = [](const Json& config, std::string_view what) { make(config, what); },
+          .make_captioner = make};
+}
+
 // Our own config.json is the model's settings behind its type.
 template <MakeOwn make>
 std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
@@ -117,6 +128,8 @@ constexpr Entry kEntries[] = {
     pictures<models::ViTClassifier, models::vit_config>("vit_conv"),
     pictures<models::SwinClassifier, models::swin_config>("swin"),
     pictures<models::MViTClassifier, models::mvit_config>("mvit", models::MViT::kHead),
+    captioner<make_own_captioner>("captioner"),
+    captioner<make_vision_encoder_decoder>("vision-encoder-decoder"),
 };
 
 // The types of all entries, or of those that do a task.
@@ -188,6 +201,13 @@ std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std
   check(entry.make_picture_model != nullptr, "{}: model_type '{}' does not look at pictures; there are {}", what,
         entry.type, types_of(Task::embed_pictures));
   return entry.make_picture_model(config, what);
+}
+
+std::unique_ptr<models::Captioner> make_captioner(const Json& config, std::string_view what) {
+  const Entry& entry = entry_of(config, what);
+  check(entry.make_captioner != nullptr, "{}: model_type '{}' does not write about pictures; there are {}", what,
+        entry.type, types_of(Task::describe));
+  return entry.make_captioner(config, what);
 }
 
 std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {

@@ -44,6 +44,7 @@ Look look_at(const catalogue::Entry& entry) {
                 return anatomy_of(*catalogue::make_seq2seq(config, what));
               }};
     case catalogue::Family::pictures:
+    case catalogue::Family::captions:
       break;
   }
   fail("look: nothing shows a {}", entry.type);

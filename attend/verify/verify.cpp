@@ -36,6 +36,8 @@ void run_case(VerifyCase& verified, const catalogue::ModelConfig& model) {
       return run_marian_case(verified, model.architecture);
     case catalogue::Family::pictures:
       return run_picture_case(verified, model);
+    case catalogue::Family::captions:
+      return run_caption_case(verified, model);
     case catalogue::Family::seq2seq:
       break;
   }
