@@ -82,8 +82,9 @@ Tensor ShowAttendTell::context(const Tensor& weights, const RecurrentState& stat
   if (config_.gate == "none") return mean(weights);
   const Tensor gate = gate_(state.hidden, Activation::sigmoid);  // [rows, 1] or [rows, C]
   if (config_.gate == "vector") return ops::multiply(mean(weights), gate);
-  const Tensor gated = ops::matmul(gate.reshape({rows, 1, 1}), weights.reshape({rows, 1, weights.dim(2)}));
-  return mean(gated.reshape(weights.shape()));
+  // One number for each row: with the rows last it repeats over all others.
+  const Tensor columns = ops::permute(weights.reshape({rows, weights.dim(2)}), {1, 0});
+  return mean(ops::permute(ops::multiply(columns, gate.reshape({rows})), {1, 0}).reshape(weights.shape()));
 }
 
 RecurrentState ShowAttendTell::advance(const Tensor& word, const Tensor& context, const RecurrentState& state) const {
@@ -114,8 +115,8 @@ ShowAttendTell::Written ShowAttendTell::written(const Tensor& regions, const nn:
 // The mean over pictures and regions of (1 - sum of what all words gave the region)².
 Tensor ShowAttendTell::unevenness(const Tensor& looks, const Tensor& counted) const {
   const std::int64_t batch = looks.dim(0), length = looks.dim(1);
-  const Tensor words = ops::cast(counted, looks.dtype()).reshape({batch, 1, length});
-  const Tensor sums = ops::cast(ops::matmul(words, looks), DType::f32).reshape({-1, 1});  // [B·S, 1]
+  const Tensor words = counted.reshape({batch, 1, length});
+  const Tensor sums = ops::matmul(words, ops::cast(looks, DType::f32)).reshape({-1, 1});  // [B·S, 1]
   const Tensor one = like(sums, {1});
   one.backend().fill(one, 1);
   const Tensor missing = ops::add(ops::scale(sums, -1), one);
