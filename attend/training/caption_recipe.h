@@ -34,7 +34,7 @@ struct CaptionRecipe : RunSettings {
 
   CaptionRecipe() {
     schedule = "cosine", learning_rate = 5e-4f, warmup = -1, steps = 0;
-    weight_decay = 0.05f, beta2 = 0.999f, epsilon = 1e-8f, average = 1;
+    weight_decay = 0.05f, beta2 = 0.98f, epsilon = 1e-8f, average = 1;
     validate_every = 0, save_every = 0, log_every = 50;
     pictures.image_size = 128, pictures.crop = "shift", pictures.crop_padding = 8;
   }
