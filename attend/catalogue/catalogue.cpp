@@ -8,6 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
+#include "attend/catalogue/captioners.h"
 #include "attend/catalogue/marian.h"
 #include "attend/catalogue/timm.h"
 #include "attend/checkpoint/model_file.h"
@@ -98,6 +99,16 @@ constexpr Entry detr(std::string_view type) {
           .check = [](const Json& config, std::string_view what) { models::detr_config(config, what); }};
 }
 
+template <auto make>
+constexpr Entry captioner(std::string_view type) {
+  return {.type = type,
+          .family = Family::captions,
+          .body = Task::describe,
+          .input_major = ".c_",
+          .check = [](const Json& config, std::string_view what) { make(config, what); },
+          .make_captioner = make};
+}
+
 // Our own config.json is the model's settings behind its type.
 template <MakeOwn make>
 std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
@@ -132,6 +143,8 @@ constexpr Entry kEntries[] = {
     pictures<models::MViTClassifier, models::mvit_config>("mvit", models::MViT::kHead),
     pictures<models::ResNetClassifier, models::resnet_config>("resnet"),
     detr("detr"),
+    captioner<make_own_captioner>("captioner"),
+    captioner<make_vision_encoder_decoder>("vision-encoder-decoder"),
 };
 
 // The types of all entries, or of those that do a task.
@@ -203,6 +216,13 @@ std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std
   check(entry.make_picture_model != nullptr, "{}: model_type '{}' does not look at pictures; there are {}", what,
         entry.type, types_of(Task::embed_pictures));
   return entry.make_picture_model(config, what);
+}
+
+std::unique_ptr<models::Captioner> make_captioner(const Json& config, std::string_view what) {
+  const Entry& entry = entry_of(config, what);
+  check(entry.make_captioner != nullptr, "{}: model_type '{}' does not write about pictures; there are {}", what,
+        entry.type, types_of(Task::describe));
+  return entry.make_captioner(config, what);
 }
 
 std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what) {

@@ -17,6 +17,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors.h"
+#include "attend/models/captioner.h"
 #include "attend/models/picture_model.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
@@ -35,16 +36,17 @@ enum class Task : std::uint8_t {
   embed,
   classify_pictures,
   embed_pictures,
-  detect
+  detect,
+  describe
 };
 constexpr std::string_view name_of(Task task) {
-  constexpr std::string_view kNames[] = {"translate", "generate", "fill",     "classify", "tag",
-                                         "answer",    "embed",    "classify", "embed",    "detect"};
+  constexpr std::string_view kNames[] = {"translate", "generate", "fill",     "classify", "tag",     "answer",
+                                         "embed",     "classify", "embed",    "detect",   "describe"};
   return kNames[static_cast<int>(task)];
 }
 
 // Whose code computes it: what the rooms above switch on, each in one place.
-enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, pictures, detr };
+enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, pictures, detr, captions };
 
 // A head that a family's models may have, by how the name of the class in "architectures" ends.
 struct Head {
@@ -73,6 +75,8 @@ struct Entry {
   TranslatorParts translator = {};  // of one that translates
   // Of one that looks at pictures.
   std::unique_ptr<models::PictureModel> (*make_picture_model)(const Json& config, std::string_view what) = nullptr;
+  // Of one that writes about them.
+  std::unique_ptr<models::Captioner> (*make_captioner)(const Json& config, std::string_view what) = nullptr;
 };
 
 // All there are, in the order in which messages name them.
@@ -108,6 +112,9 @@ HuggingFaceOptions load_options(const ModelConfig& model, const TensorFiles& fil
 
 // A model that looks at pictures, from its config.
 std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std::string_view what);
+
+// A model that writes about pictures, from its config (captioners.h).
+std::unique_ptr<models::Captioner> make_captioner(const Json& config, std::string_view what);
 
 // A model that translates, from its config.
 std::unique_ptr<models::Seq2Seq> make_seq2seq(const Json& config, std::string_view what);

@@ -88,6 +88,7 @@ models::TransformerConfig marian_config(const Json& config, std::string_view wha
                                    .decoder_hidden = number("decoder_ffn_dim")};
   models::check_within(what, "vocab_size", result.vocabulary, 1, limits::kLargestVocabulary);
   check_config(result, what);
+  models::check_within(what, "encoder_layers", result.encoder_layers, 1, limits::kMostLayers);
   return result;
 }
 

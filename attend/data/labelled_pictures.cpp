@@ -148,6 +148,11 @@ LabelledPictures::LabelledPictures(const fs::path& path, const LabelledPicturesO
   if (!options.classes.empty()) adopt(options.classes, path.string());
 }
 
+LabelledPictures::LabelledPictures(fs::path root, std::vector<std::string> files)
+    : root_(std::move(root)), files_(std::move(files)) {
+  for (std::size_t i = 0; i < files_.size(); ++i) labels_.push_back(static_cast<std::int32_t>(i));
+}
+
 void LabelledPictures::list_folder(const fs::path& folder, const LabelledPicturesOptions& options) {
   std::vector<fs::path> idx, cifar;
   for (const fs::path& path : files_in(folder)) {

@@ -32,6 +32,8 @@ struct LabelledPicturesOptions {
 class LabelledPictures {
  public:
   explicit LabelledPictures(const std::filesystem::path& path, const LabelledPicturesOptions& options = {});
+  // Pictures whose labels are their own numbers: whoever has more to say of them than a class looks it up by those.
+  LabelledPictures(std::filesystem::path root, std::vector<std::string> files);
 
   std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
   std::int32_t label(std::int64_t i) const { return labels_[static_cast<std::size_t>(i)]; }

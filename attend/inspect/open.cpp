@@ -53,6 +53,7 @@ Look look_at(const catalogue::Entry& entry) {
                 return anatomy_of(model->attention_places(), model->parameters());
               }};
     case catalogue::Family::detr:
+    case catalogue::Family::captions:
       break;
   }
   fail("look: nothing shows a {}", entry.type);

@@ -23,8 +23,20 @@ nn::LinearConfig linear(const GPT2Config& config) {
 
 // What is added to the stream starts smaller, by the square root of how many do (section 2.3).
 nn::LinearConfig residual_linear(const GPT2Config& config) {
-  const float sublayers = 2 * static_cast<float>(config.layers);
+  const float sublayers = (config.cross_attention ? 3 : 2) * static_cast<float>(config.layers);
   return {.init = nn::Init{nn::Init::normal, config.init_deviation / std::sqrt(sublayers)}, .input_major = true};
+}
+
+nn::AttentionConfig cross_attention(const GPT2Config& config, std::int64_t index) {
+  return {.width = config.width,
+          .heads = config.heads,
+          .dropout = config.attention_dropout,
+          .label = GPT2::cross_attention_label(index),
+          .input = linear(config),
+          .output = residual_linear(config),
+          .input_name = "q_attn.",
+          .output_name = "c_proj",
+          .memory_name = "c_attn."};
 }
 
 }  // namespace
@@ -48,11 +60,18 @@ void check_config(const GPT2Config& config, std::string_view what) {
   check_size(what, ModelSize{.rows = config.vocabulary + config.max_length,
                              .width = config.width,
                              .layers = config.layers,
-                             .hidden = config.hidden_width()}
+                             .hidden = config.hidden_width(),
+                             .attentions = config.cross_attention ? 2 : 1}
                        .parameters());
 }
 
 GPT2Config gpt2_config(const Json& json, std::string_view what) {
+  const GPT2Config config = gpt2_decoder_config(json, what);
+  require_flag(json, "add_cross_attention", false, what);
+  return config;
+}
+
+GPT2Config gpt2_decoder_config(const Json& json, std::string_view what) {
   const auto type = json.is_object() ? json.find("model_type") : json.end();
   check(type == json.end() || *type == "gpt2", "{}: 'model_type' must be gpt2, not {}", what,
         type == json.end() ? "" : type->dump());
@@ -60,9 +79,10 @@ GPT2Config gpt2_config(const Json& json, std::string_view what) {
   read_known_fields(config, json, what);
   require_flag(json, "scale_attn_weights", true, what);
   require_flag(json, "scale_attn_by_inverse_layer_idx", false, what);
-  require_flag(json, "add_cross_attention", false, what);
   require_flag(json, "tie_word_embeddings", true, what);
   if (architecture_of(json, what) == "GPT2ForSequenceClassification") config.labels = labels_of(json, what);
+  const auto crossed = json.find("add_cross_attention");
+  config.cross_attention = crossed != json.end() && crossed->is_boolean() && crossed->get<bool>();
   check_config(config, what);
   return config;
 }
@@ -75,6 +95,7 @@ Json gpt2_json(const GPT2Config& config) {
   if (config.hidden == 0) json["n_inner"] = nullptr;
   null_missing_tokens(json);
   if (classifier) write_labels(json, config.labels);
+  if (config.cross_attention) json["add_cross_attention"] = json["is_decoder"] = true;
   json["tie_word_embeddings"] = true;
   return json;
 }
@@ -82,6 +103,7 @@ Json gpt2_json(const GPT2Config& config) {
 GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
     : norm1_(config.width, config.norm_eps),
       norm2_(config.width, config.norm_eps),
+      cross_norm_(config.width, config.norm_eps),
       attention_({.width = config.width,
                   .heads = config.heads,
                   .dropout = config.attention_dropout,
@@ -97,11 +119,15 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
                      .expand = linear(config),
                      .contract = residual_linear(config),
                      .expand_name = "c_fc",
-                     .contract_name = "c_proj"}) {}
+                     .contract_name = "c_proj"}) {
+  if (config.cross_attention) cross_attention_.emplace(cross_attention(config, index));
+}
 
-void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::LayerCache& cache) const {
-  stream.through(Recompute::layer, [this, mask, cache](nn::Residual& x) {
+void GPT2Block::operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
+                           const nn::LayerCache& cache) const {
+  stream.through(Recompute::layer, [this, mask, memory, cache](nn::Residual& x) {
     x.add(attention_(norm1_(x), mask, cache));
+    if (memory.keys_values.defined()) x.add((*cross_attention_)(cross_norm_(x), memory));
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(norm2_(y))); });
   });
 }
@@ -120,18 +146,36 @@ nn::CausalModel::Sizes GPT2::sizes() const {
 
 std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}.attn", layer); }
 
+std::string GPT2::cross_attention_label(std::int64_t layer) { return fmt::format("h.{}.crossattention", layer); }
+
 Tensor GPT2::embed(const nn::Sequences& texts) const {
   const Tensor x = tokens_(texts.ids, {.positions = positions_.table(), .position_ids = texts.positions});
   return ops::dropout(x, config_.embedding_dropout);
 }
 
 Tensor GPT2::states(const nn::Sequences& texts, const nn::Reading& reading) const {
+  return read(texts, {}, {}, reading);
+}
+
+std::vector<Tensor> GPT2::keys_values(const Tensor& memory) const {
+  check(config_.cross_attention, "gpt2: without cross-attention it reads no memory");
+  std::vector<Tensor> all;
+  for (const GPT2Block& block : blocks_) all.push_back(block.keys_values(memory));
+  return all;
+}
+
+Tensor GPT2::read(const nn::Sequences& texts, std::span<const Tensor> keys_values, const Tensor& lengths,
+                  const nn::Reading& reading) const {
+  check(keys_values.empty() || keys_values.size() == blocks_.size(), "gpt2: memories for {} of {} layers",
+        keys_values.size(), blocks_.size());
   const AttentionMask mask = causal_mask(texts);
   const nn::Sums sums = reading.goes_on() ? nn::Sums::by_projections : nn::Sums::by_norms;
   nn::Residual stream(embed(texts), {.dropout = config_.dropout, .sums = sums});
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     if (reading.hidden) reading.hidden->push_back(stream.value());
-    blocks_[i](stream, mask, reading.cache(i));
+    nn::Memory memory{.mask = {.key_lengths = lengths}};
+    if (!keys_values.empty()) memory.keys_values = keys_values[i];
+    blocks_[i](stream, mask, memory, reading.cache(i));
   }
   const Tensor states = norm_(stream).value();
   if (reading.hidden) reading.hidden->push_back(states);

@@ -1,9 +1,10 @@
 // "Language Models are Unsupervised Multitask Learners" (Radford et al. 2019): a Transformer decoder alone, norms
-// before the sublayers, learned positions, and the table of tokens again as the output. Parameters have the names and
-// the [in, out] order of Hugging Face's files.
+// before the sublayers, learned positions, and the table of tokens again as the output. With cross-attention it writes
+// about a memory (of a picture, say). Parameters have the names and the [in, out] order of Hugging Face's files.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "attend/nn/causal_model.h"
 #include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
+#include "attend/nn/memory_decoder.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/residual.h"
 #include "attend/nn/sequences.h"
@@ -31,6 +33,7 @@ struct GPT2Config {
   std::int64_t start = 50256, end = 50256, pad = -1;  // tokens; -1: none
 
   std::vector<std::string> labels = {};  // of a classifier; a language model has none
+  bool cross_attention = false;          // between the other two sublayers: to a memory
 
   std::int64_t hidden_width() const { return hidden ? hidden : 4 * width; }
 
@@ -58,27 +61,34 @@ struct GPT2Config {
 // Throws Error naming what (a path) and the first value that is out of range.
 void check_config(const GPT2Config& config, std::string_view what);
 
-// From a config.json whose model_type is "gpt2", and back. Throws Error for what the model here cannot be.
+// From a config.json whose model_type is "gpt2", and back. Throws Error for what the model here cannot be: one with
+// cross-attention is half of another model, and gpt2_config() does not take it.
 GPT2Config gpt2_config(const Json& config, std::string_view what);
+GPT2Config gpt2_decoder_config(const Json& config, std::string_view what);
 Json gpt2_json(const GPT2Config& config);
 
-// x + attention(norm(x)), then x + feed_forward(norm(x)).
+// x + attention(norm(x)), x + cross_attention(norm(x), memory) where it has that, then x + feed_forward(norm(x)).
 class GPT2Block {
  public:
   GPT2Block(const GPT2Config& config, std::int64_t index);
-  void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::LayerCache& cache) const;
+  void operator()(nn::Residual& stream, const AttentionMask& mask, const nn::Memory& memory,
+                  const nn::LayerCache& cache) const;
+  Tensor keys_values(const Tensor& memory) const { return cross_attention_->keys_values(memory); }
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("ln_1", norm1_), v("attn", attention_), v("ln_2", norm2_), v("mlp", feed_forward_);
+    v("ln_1", norm1_), v("attn", attention_), v("ln_2", norm2_);
+    if (cross_attention_) v("crossattention", *cross_attention_), v("ln_cross_attn", cross_norm_);
+    v("mlp", feed_forward_);
   }
 
  private:
-  nn::LayerNorm norm1_, norm2_;
+  nn::LayerNorm norm1_, norm2_, cross_norm_;
   nn::SelfAttention attention_;
+  std::optional<nn::CrossAttention> cross_attention_;
   nn::FeedForward feed_forward_;
 };
 
-class GPT2 : public nn::CausalModel {
+class GPT2 : public nn::CausalModel, public nn::MemoryReader {
  public:
   explicit GPT2(const GPT2Config& config);
   const GPT2Config& config() const { return config_; }
@@ -88,11 +98,19 @@ class GPT2 : public nn::CausalModel {
   Tensor embed(const nn::Sequences& texts) const;
   // The states after the last norm, [.., C].
   Tensor states(const nn::Sequences& texts, const nn::Reading& reading = {}) const override;
+  // With a memory [B, S, C], of one that has cross-attention; keys_values() are what of it the layers read.
+  CausalModel::Sizes decoder_sizes() const override { return sizes(); }
+  std::vector<Tensor> keys_values(const Tensor& memory) const override;
+  Tensor read(const nn::Sequences& texts, std::span<const Tensor> keys_values, const Tensor& lengths,
+              const nn::Reading& reading = {}) const override;
   // What may come next: the table of tokens against the states.
   Tensor logits(const Tensor& states) const override { return tokens_.logits(states); }
-  ops::Loss loss(const Tensor& states, const Tensor& labels) const { return tokens_.loss(states, {}, labels); }
+  ops::Loss loss(const Tensor& states, const Tensor& labels, const ops::CrossEntropyOptions& options = {}) const {
+    return tokens_.loss(states, {}, labels, options);
+  }
   // Under which a probe sees the attention of a layer.
   static std::string attention_label(std::int64_t layer);
+  static std::string cross_attention_label(std::int64_t layer);
 
   template <class Visitor>
   void visit(Visitor&& v) {

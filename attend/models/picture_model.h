@@ -43,6 +43,7 @@ class PictureModel {
   virtual Extent2 size() const = 0;  // of the pictures it was made for
   virtual std::int64_t channels() const = 0;
   virtual const std::vector<std::string>& labels() const = 0;
+  virtual std::int64_t width() const = 0;  // of its states: C
 
   // What the model makes of each place, [B, places, C]: with tokens of its own in front, as attention_places() says.
   // hidden gets the embeddings and what every layer makes of them.
@@ -75,6 +76,7 @@ class PictureClassifier : public PictureModel {
   Extent2 size() const override { return body_.size(); }
   std::int64_t channels() const override { return body_.config().channels; }
   const std::vector<std::string>& labels() const override { return body_.config().labels; }
+  std::int64_t width() const override { return body_.width(); }
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden) const override {
     return body_.states(pixels, hidden);
   }

@@ -10,7 +10,6 @@
 #include "attend/base/fields.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
-#include "attend/models/transformer_decoder.h"
 #include "attend/nn/position.h"
 #include "attend/ops/activation.h"
 
@@ -48,7 +47,7 @@ void check_config(const TransformerConfig& config, std::string_view what) {
   check_limited(what, "width (d_model)", config.width, 8, limits::kWidestModel);
   check_limited(what, "hidden (ffn_dim)", config.hidden, 1, limits::kWidestFeedForward);
   check_limited(what, "decoder_hidden (decoder_ffn_dim)", decoder_hidden, 1, limits::kWidestFeedForward);
-  check_limited(what, "encoder_layers", config.encoder_layers, 1, limits::kMostLayers);
+  check_limited(what, "encoder_layers", config.encoder_layers, 0, limits::kMostLayers);
   check_limited(what, "decoder_layers", config.decoder_layers, 1, limits::kMostLayers);
   check_limited(what, "max_length", config.max_length, 1, limits::kMostPositions);
   check_heads(what, config.width, config.heads);
@@ -151,7 +150,25 @@ Tensor Transformer::decode(const Encoded& memory, const nn::Sequences& target) c
 }
 
 std::unique_ptr<nn::StepModel> Transformer::start(Pass& pass, const Encoded& memory, std::int64_t group) const {
-  return std::make_unique<TransformerDecoder>(*this, pass, memory, group);
+  return std::make_unique<nn::MemoryDecoder>(*this, pass, memory.states, memory.places.lengths, group);
+}
+
+nn::CausalModel::Sizes Transformer::decoder_sizes() const {
+  return {config_.vocabulary, config_.max_length, config_.decoder_layers, config_.width};
+}
+
+std::vector<Tensor> Transformer::keys_values(const Tensor& memory) const {
+  std::vector<Tensor> all;
+  for (const DecoderLayer& layer : decoder_.layers) all.push_back(layer.keys_values(memory));
+  return all;
+}
+
+Tensor Transformer::read(const nn::Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
+                         const nn::Reading& reading) const {
+  return decode(embed(targets, Side::target), {.mask = causal_mask(targets),
+                                               .memory = {.mask = {.key_lengths = lengths}},
+                                               .keys_values = keys_values,
+                                               .reading = reading});
 }
 
 std::string Transformer::alignment_label() const {
@@ -175,6 +192,7 @@ std::unique_ptr<Seq2Seq> make_transformer(const Json& settings, std::string_view
   read_fields(config, settings, what);
   check(config.vocabulary > 0, "{}: 'vocabulary' is missing", what);
   check_config(config, what);
+  check_within(what, "encoder_layers", config.encoder_layers, 1, limits::kMostLayers);  // there is no other memory
   return std::make_unique<Transformer>(config);
 }
 

@@ -13,6 +13,7 @@
 #include "attend/nn/causal_model.h"
 #include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
+#include "attend/nn/memory_decoder.h"
 #include "attend/nn/parameter.h"
 #include "attend/nn/residual.h"
 #include "attend/ops/softmax.h"
@@ -113,7 +114,7 @@ struct Stack {
   }
 };
 
-class Transformer : public Seq2Seq {
+class Transformer : public Seq2Seq, public nn::MemoryReader {
  public:
   explicit Transformer(const TransformerConfig& config);
   const TransformerConfig& settings() const { return config_; }
@@ -131,7 +132,7 @@ class Transformer : public Seq2Seq {
   // ids -> [.., C]: embedding · sqrt(C) + position, then dropout.
   enum class Side : std::uint8_t { source, target };
   Tensor embed(const nn::Sequences& sequences, Side side) const;
-  Tensor logits(const Tensor& decoded) const;
+  Tensor logits(const Tensor& decoded) const override;
 
   std::int64_t vocabulary() const override { return config_.vocabulary; }
   std::int64_t max_length() const override { return config_.max_length; }
@@ -148,7 +149,10 @@ class Transformer : public Seq2Seq {
   using Seq2Seq::start;
   std::string alignment_label() const override;
 
-  const std::vector<DecoderLayer>& decoder_layers() const { return decoder_.layers; }
+  nn::CausalModel::Sizes decoder_sizes() const override;
+  std::vector<Tensor> keys_values(const Tensor& memory) const override;
+  Tensor read(const nn::Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
+              const nn::Reading& reading) const override;
 
   template <class Visitor>
   void visit(Visitor&& v) {

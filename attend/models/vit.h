@@ -150,6 +150,7 @@ class ViTClassifier : public PictureModel {
   Extent2 size() const override { return body_.size(); }
   std::int64_t channels() const override { return body_.config().channels; }
   const std::vector<std::string>& labels() const override { return body_.config().labels; }
+  std::int64_t width() const override { return body_.width(); }
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden) const override {
     return body_.states(pixels, hidden);
   }

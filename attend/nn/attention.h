@@ -18,9 +18,12 @@ struct AttentionConfig {
   std::int64_t width, heads;
   float dropout = 0;
   std::string label = {};                // under which the probe sees its weights
-  LinearConfig input = {}, output = {};  // the projections before and after (SelfAttention)
+  LinearConfig input = {}, output = {};  // the projections before and after
   // In files: INPUTweight, INPUTbias, OUTPUT.weight, OUTPUT.bias.
   std::string input_name = "in_proj_", output_name = "out_proj";
+  // Of cross-attention's keys and values, where they are tensors of their own in files, as the queries then are;
+  // without, all three are one under input_name.
+  std::string memory_name = {};
 };
 
 // Each position of x reads from the positions of x that mask allows. One product makes queries, keys and values.
@@ -93,18 +96,18 @@ class CrossAttention {
  public:
   explicit CrossAttention(AttentionConfig config)
       : config_(std::move(config)),
-        query_weight_{{config_.width, config_.width}, Init::xavier(config_.width, config_.width), Role::weight},
+        query_weight_(weight(1)),
         query_bias_{{config_.width}, {}},
-        memory_weight_{{2 * config_.width, config_.width}, Init::xavier(config_.width, config_.width), Role::weight},
+        memory_weight_(weight(2)),
         memory_bias_{{2 * config_.width}, {}},
-        output_(config_.width, config_.width) {}
+        output_(config_.width, config_.width, config_.output) {}
   const AttentionConfig& config() const { return config_; }
 
   // x [B, T, C] or packed [rows, C]. Rows of x [R, 1, C] come in groups that share a memory: row r reads memory
   // r / (R / B), and the rows of a group read together, as if they were positions.
   Branch operator()(const SublayerInput& x, const Memory& memory) const {
     const auto [k, v] = ops::split<2>(memory.keys_values.defined() ? memory.keys_values : keys_values(memory.states));
-    const Tensor read = x.value(), q = ops::linear(read, query_weight_, query_bias_);  // [B, T, C]
+    const Tensor read = x.value(), q = project(read, query_weight_, query_bias_);  // [B, T, C]
     const bool grouped = q.rank() == 3 && q.dim(0) != k.dim(0);
     const Tensor mixed = ops::attention(
         grouped ? q.reshape({k.dim(0), -1, q.width()}) : q, k, v,
@@ -114,9 +117,15 @@ class CrossAttention {
     return branch;
   }
   // The half of it that is the same at every step, [B, S, 2·C].
-  Tensor keys_values(const Tensor& states) const { return ops::linear(states, memory_weight_, memory_bias_); }
+  Tensor keys_values(const Tensor& states) const { return project(states, memory_weight_, memory_bias_); }
   template <class Visitor>
   void visit(Visitor&& v) {
+    if (!config_.memory_name.empty()) {
+      v(config_.memory_name + "weight", memory_weight_), v(config_.memory_name + "bias", memory_bias_);
+      v(config_.input_name + "weight", query_weight_), v(config_.input_name + "bias", query_bias_);
+      v(config_.output_name, output_);
+      return;
+    }
     const std::int64_t width = config_.width, rows = 3 * width;
     const std::string weight = config_.input_name + "weight", bias = config_.input_name + "bias";
     v(weight, FileRows{query_weight_, 0, rows}), v(bias, FileRows{query_bias_, 0, rows});
@@ -125,6 +134,16 @@ class CrossAttention {
   }
 
  private:
+  // Of so many projections of the width side by side.
+  Parameter weight(std::int64_t count) const {
+    const std::int64_t width = config_.width;
+    return {config_.input.input_major ? Shape{width, count * width} : Shape{count * width, width},
+            config_.input.init.value_or(Init::xavier(width, width)), config_.input.role()};
+  }
+  Tensor project(const Tensor& x, const Parameter& weight, const Parameter& bias) const {
+    return ops::linear(x, weight, bias, {.input_major = config_.input.input_major});
+  }
+
   AttentionConfig config_;
   Parameter query_weight_, query_bias_, memory_weight_, memory_bias_;
   Linear output_;

@@ -8,6 +8,29 @@
 
 namespace attend::tasks {
 
+image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                         const image::Image& picture) {
+  image::Image prepared = preprocessor.prepare(picture);
+  const Extent2 size = model.size();
+  check(prepared.height == size.h && prepared.width == size.w,
+        "preprocessor_config.json makes pictures of {} x {}, but the model reads {} x {}", prepared.width,
+        prepared.height, size.w, size.h);
+  return prepared;
+}
+
+Tensor pixels_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                  std::span<const image::Image> prepared, Backend& backend, DType dtype) {
+  const Extent2 size = model.size();
+  const auto count = static_cast<std::int64_t>(prepared.size());
+  const auto each = static_cast<std::size_t>(size.h * size.w * 3);
+  std::vector<float> values(prepared.size() * each);
+  for (std::size_t i = 0; i < prepared.size(); ++i)
+    image::to_floats(prepared[i], preprocessor.normalization(), values.data() + i * each);
+  Tensor tensor = make_tensor(backend, {count, size.h, size.w, 3}, DType::f32);
+  upload(tensor, values);
+  return dtype == DType::f32 ? tensor : ops::cast(tensor, dtype);
+}
+
 PictureEncoder::PictureEncoder(const std::filesystem::path& folder, catalogue::Task task, Backend& backend,
                                const nn::ModelFormat& format)
     : PictureEncoder(folder, catalogue::read_config(folder, task), backend, format) {}
@@ -26,27 +49,6 @@ PictureEncoder::PictureEncoder(const std::filesystem::path& folder, const catalo
   options.new_head = config.task == catalogue::Task::embed_pictures;
   load_hugging_face(files, parameters_, options);
   model_->fold();
-}
-
-image::Image PictureEncoder::prepare(const image::Image& picture) const {
-  image::Image prepared = preprocessor_.prepare(picture);
-  const Extent2 size = model_->size();
-  check(prepared.height == size.h && prepared.width == size.w,
-        "preprocessor_config.json makes pictures of {} x {}, but the model reads {} x {}", prepared.width,
-        prepared.height, size.w, size.h);
-  return prepared;
-}
-
-Tensor PictureEncoder::pixels(std::span<const image::Image> prepared) const {
-  const Extent2 size = model_->size();
-  const auto count = static_cast<std::int64_t>(prepared.size());
-  const auto each = static_cast<std::size_t>(size.h * size.w * 3);
-  std::vector<float> values(prepared.size() * each);
-  for (std::size_t i = 0; i < prepared.size(); ++i)
-    image::to_floats(prepared[i], preprocessor_.normalization(), values.data() + i * each);
-  Tensor tensor = make_tensor(backend_, {count, size.h, size.w, 3}, DType::f32);
-  upload(tensor, values);
-  return dtype_ == DType::f32 ? tensor : ops::cast(tensor, dtype_);
 }
 
 std::vector<std::vector<float>> PictureEncoder::features(std::span<const image::Image> prepared) const {

@@ -17,6 +17,13 @@
 
 namespace attend::tasks {
 
+// A picture resized and cropped as a model reads it. Throws Error when what the folder says makes another size.
+image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                         const image::Image& picture);
+// Such pictures as numbers, [B, H, W, C].
+Tensor pixels_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                  std::span<const image::Image> prepared, Backend& backend, DType dtype);
+
 class PictureEncoder {
  public:
   // Throws Error when the folder's model does not do the task, saying which command fits it.
@@ -30,9 +37,11 @@ class PictureEncoder {
   nn::Parameters& parameters() { return parameters_; }
 
   // Resized and cropped as the model reads them.
-  image::Image prepare(const image::Image& picture) const;
+  image::Image prepare(const image::Image& picture) const { return prepare_for(*model_, preprocessor_, picture); }
   // Prepared pictures as numbers, [B, H, W, C], in the dtype the model computes in.
-  Tensor pixels(std::span<const image::Image> prepared) const;
+  Tensor pixels(std::span<const image::Image> prepared) const {
+    return pixels_for(*model_, preprocessor_, prepared, backend_, dtype_);
+  }
 
   // One vector for each prepared picture.
   std::vector<std::vector<float>> features(std::span<const image::Image> prepared) const;

@@ -1,11 +1,9 @@
 #include "attend/training/picture_recipe.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/training/epochs.h"
 
 namespace attend::tasks {
 
@@ -40,19 +38,7 @@ PictureRecipe resolve_picture_recipe(const Json& settings, std::string_view what
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }
-  check_settings(for_pictures(recipe, 1), what);
-  return recipe;
-}
-
-PictureRecipe for_pictures(PictureRecipe recipe, std::int64_t pictures) {
-  const auto epoch = std::max<std::int64_t>(1, (pictures + recipe.batch - 1) / recipe.batch);
-  if (recipe.steps == 0) {
-    const double all = static_cast<double>(recipe.epochs) * static_cast<double>(pictures);
-    recipe.steps = std::max<std::int64_t>(1, std::llround(all / static_cast<double>(recipe.batch)));
-  }
-  if (recipe.warmup < 0) recipe.warmup = recipe.steps / 20;
-  if (recipe.validate_every == 0) recipe.validate_every = std::min(epoch, recipe.steps);
-  if (recipe.save_every == 0) recipe.save_every = recipe.validate_every;
+  check_settings(with_epochs(recipe, 1), what);
   return recipe;
 }
 

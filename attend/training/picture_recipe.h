@@ -61,10 +61,8 @@ struct PictureRecipe : RunSettings {
   }
 };
 
-// Zeros stand for what the data decides: steps by epochs, validation and saving once an epoch, and a warm-up of -1 for
-// a twentieth of the steps.
+// Zeros stand for what the data decides (with_epochs()).
 PictureRecipe resolve_picture_recipe(const Json& settings, std::string_view what);
-PictureRecipe for_pictures(PictureRecipe recipe, std::int64_t pictures);
 
 // config.json of a new model of the recipe for these labels.
 Json picture_model_json(const PictureRecipe& recipe, const std::vector<std::string>& labels);

@@ -11,6 +11,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/data/labelled_pictures.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/training/epochs.h"
 #include "attend/training/picture_recipe.h"
 #include "attend/training/picture_start.h"
 #include "attend/training/picture_task.h"
@@ -62,7 +63,7 @@ class PictureTrainee : public Trainee {
   }
 
   TraineeFacts facts() override {
-    const PictureRecipe recipe = for_pictures(given_, static_cast<std::int64_t>(split_.train.size()));
+    const PictureRecipe recipe = with_epochs(given_, static_cast<std::int64_t>(split_.train.size()));
     return {.name = model_->config().value("model_type", "model"),
             .width = given_.width,
             .parts = {{model_->parameters()}},

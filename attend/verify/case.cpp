@@ -245,4 +245,32 @@ void VerifyCase::put_searched(const Search& search, const std::vector<std::vecto
   put_ints(search.name, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(width)}, std::move(all));
 }
 
+nn::Sequences VerifyCase::behind_start(const Tensor& labels, std::int32_t start, std::int32_t pad) const {
+  std::vector<std::int32_t> moved = download_ints(labels);
+  const auto length = static_cast<std::size_t>(labels.dim(1));
+  for (std::size_t i = moved.size(); i-- > 0;) {
+    moved[i] = i % length ? moved[i - 1] : start;
+    if (moved[i] == ops::CrossEntropyOptions{}.ignore) moved[i] = pad;
+  }
+  return {ints(labels.shape(), moved)};
+}
+
+void VerifyCase::put_written(Search search, std::int64_t texts, std::int64_t most, const Start& start) {
+  const bool forced = setting("forced_eos_token_id").has_value();  // the last place is the end's
+  check(search.width <= most, "{}: '{}' has {} tokens, and the model writes no more than {}", expected.source(),
+        search.name, search.width, most);
+  search.longest = std::min(search.longest, most);
+  search.options.max_lengths.assign(static_cast<std::size_t>(texts), search.longest - (forced ? 2 : 1));
+  Pass pass(backend);
+  const std::unique_ptr<nn::StepModel> decoder = start(pass, search.options.beams);
+  std::vector<std::vector<std::int64_t>> rows;
+  for (const auto& found : decode::beam_search(*decoder, search.options)) {
+    const decode::Hypothesis& best = found.at(0);
+    rows.push_back({search.options.start});
+    rows.back().insert(rows.back().end(), best.tokens.begin(), best.tokens.end());
+    if (best.finished || forced) rows.back().push_back(search.options.end);
+  }
+  put_searched(search, rows);
+}
+
 }  // namespace attend::tasks

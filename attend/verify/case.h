@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +17,7 @@
 #include "attend/decode/beam_search.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/sequences.h"
+#include "attend/nn/step_model.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -70,6 +73,12 @@ class VerifyCase {
   std::optional<std::int32_t> token(const char* key, std::int64_t vocabulary) const;
   // One row for each text, padded to the width of the file's.
   void put_searched(const Search& search, const std::vector<std::vector<std::int64_t>>& rows);
+  // A search of a model that writes behind a start token alone, no more than `most` with it; start() gets ready for so
+  // many rows of each of `texts`.
+  using Start = std::function<std::unique_ptr<nn::StepModel>(Pass& pass, std::int64_t group)>;
+  void put_written(Search search, std::int64_t texts, std::int64_t most, const Start& start);
+  // Labels moved right by one, behind the start token: what such a model reads of them.
+  nn::Sequences behind_start(const Tensor& labels, std::int32_t start, std::int32_t pad) const;
 
   std::filesystem::path folder;
   Backend& backend;
@@ -86,5 +95,6 @@ void run_gpt2_case(VerifyCase& verified, const std::string& architecture);
 void run_marian_case(VerifyCase& verified, const std::string& architecture);
 void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& model);
+void run_caption_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 
 }  // namespace attend::tasks

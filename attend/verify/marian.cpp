@@ -1,7 +1,6 @@
 // Marian's translation models on the inputs of a folder under verification.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -25,17 +24,6 @@ void put_attention(VerifyCase& verified, const view::Collector& collector, const
     verified.put_attention(collector, fmt::format("decoder.layers.{}.multihead_attn", layer),
                            fmt::format("cross_attention.{}", layer));
   }
-}
-
-// The labels moved right by one, behind the start token: what the decoder reads.
-nn::Sequences written(const VerifyCase& verified, const Tensor& labels, std::int32_t start, std::int32_t pad) {
-  std::vector<std::int32_t> moved = download_ints(labels);
-  const auto length = static_cast<std::size_t>(labels.dim(1));
-  for (std::size_t i = moved.size(); i-- > 0;) {
-    moved[i] = i % length ? moved[i - 1] : start;
-    if (moved[i] == -100) moved[i] = pad;
-  }
-  return {verified.ints(labels.shape(), moved)};
 }
 
 // The embedded texts outside of any pass, so that another can ask for their gradient.
@@ -90,24 +78,10 @@ void put_gradients(VerifyCase& verified, const models::Transformer& model, nn::P
   }
 }
 
-void put_search(VerifyCase& verified, const models::Transformer& model, VerifyCase::Search search) {
-  const bool forced = verified.setting("forced_eos_token_id").has_value();  // the last place is the end's
-  const std::int64_t most = model.max_length() + 1;                         // with the start token
-  check(search.width <= most, "{}: '{}' has {} tokens, and the model writes no more than {}",
-        verified.expected.source(), search.name, search.width, most);
-  search.longest = std::min(search.longest, most);
+void put_search(VerifyCase& verified, const models::Transformer& model, const VerifyCase::Search& search) {
   const nn::Sequences texts = verified.texts(model.vocabulary());
-  search.options.max_lengths.assign(static_cast<std::size_t>(texts.ids.dim(0)), search.longest - (forced ? 2 : 1));
-  Pass pass(verified.backend);
-  const auto decoder = model.start(pass, texts.in(pass), search.options.beams);
-  std::vector<std::vector<std::int64_t>> rows;
-  for (const auto& found : decode::beam_search(*decoder, search.options)) {
-    const decode::Hypothesis& best = found.at(0);
-    rows.push_back({search.options.start});
-    rows.back().insert(rows.back().end(), best.tokens.begin(), best.tokens.end());
-    if (best.finished || forced) rows.back().push_back(search.options.end);
-  }
-  verified.put_searched(search, rows);
+  verified.put_written(search, texts.ids.dim(0), model.max_length() + 1,
+                       [&](Pass& pass, std::int64_t group) { return model.start(pass, texts.in(pass), group); });
 }
 
 }  // namespace
@@ -134,7 +108,7 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
     const Tensor labels = verified.labels("labels", model.vocabulary());
     check(labels.rank() == 2 && labels.dim(0) == read.ids.dim(0), "{}: labels are {}, but input_ids {}",
           verified.expected.source(), labels.shape(), read.ids.shape());
-    const nn::Sequences target = written(verified, labels, *start, *pad);
+    const nn::Sequences target = verified.behind_start(labels, *start, *pad);
     verified.put("loss", model.loss({read, target.in(pass), pass.input(labels)}, {}).mean);
     verified.put("logits", model.logits(model.decode(read, target.in(pass))));
     if (verified.wants_gradients()) put_gradients(verified, model, parameters, target, labels, *pad);

@@ -38,6 +38,8 @@ void run_case(VerifyCase& verified, const catalogue::ModelConfig& model) {
       return run_picture_case(verified, model);
     case catalogue::Family::detr:
       return run_detr_case(verified, model);
+    case catalogue::Family::captions:
+      return run_caption_case(verified, model);
     case catalogue::Family::seq2seq:
       break;
   }

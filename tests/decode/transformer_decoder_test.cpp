@@ -1,7 +1,5 @@
 // The decoder one token at a time gives the logits of teacher forcing: sources of different lengths, several rows a
 // source, rows that trade places, sources that leave, and caches that grow.
-#include "attend/models/transformer_decoder.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/random.h"
+#include "attend/models/transformer.h"
 #include "attend/nn/kv_cache.h"
 #include "tests/tensor/tensors.h"
 

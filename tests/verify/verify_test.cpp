@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, VerifiedFolder,
                          testing::Values("gpt2", "gpt2_training", "bert_base", "bert_masked_lm", "bert_classify",
                                          "bert_tag", "bert_qa", "bert_pretraining", "roberta_masked_lm",
                                          "roberta_classify", "distilbert_classify", "marian", "vit", "deit", "swin",
-                                         "mvit", "resnet", "detr"),
+                                         "mvit", "resnet", "detr", "vit_gpt2_captioner"),
                          [](const auto& test) { return std::string(test.param); });
 
 class Verify : public testing::Test {

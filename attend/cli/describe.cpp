@@ -1,0 +1,139 @@
+#include "attend/cli/describe.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/base/terminal.h"
+#include "attend/cli/command.h"
+#include "attend/cli/device_flags.h"
+#include "attend/cli/picture_input.h"
+#include "attend/tasks/describer.h"
+#include "attend/tasks/model_folder.h"
+#include "attend/view/attention_map.h"
+#include "attend/view/caption_picture.h"
+
+namespace attend {
+
+namespace {
+
+struct DescribeCommand : DeviceFlags {
+  std::string model, png, svg;
+  std::vector<std::string> files;
+  std::int64_t batch = 32;
+  bool json = false, show_attention = false;
+  tasks::DescribeOptions describe;
+};
+
+constexpr const char* kDescribeExamples = R"(Examples:
+  attend describe --model runs/flickr dog.jpg photos/               file, a tab, a sentence
+  attend describe --model runs/flickr --beams 1 --json photos/      one JSON object a line
+  attend describe --model runs/flickr --show-attention dog.jpg      where it looked for each word, in the terminal
+  attend describe --model runs/flickr --png figure.png dog.jpg      the same as a figure; a second picture: figure-2.png
+  attend describe --model vit-gpt2-image-captioning dog.jpg         VisionEncoderDecoder folders of Hugging Face's hub
+  attend describe --model runs/flickr --sample --top-k 20 --seed 7 dog.jpg)";
+
+bool wants_attention(const DescribeCommand& options) {
+  return options.show_attention || !options.png.empty() || !options.svg.empty();
+}
+
+// The first figure has the name that was asked for, the others a number: figure.svg, figure-2.svg.
+std::filesystem::path numbered(const std::filesystem::path& path, std::int64_t number) {
+  if (number == 1) return path;
+  return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), number, path.extension().string());
+}
+
+// Pieces of words joined, as they are read; the end mark is where the model looked last.
+view::CaptionPicture picture_of(const image::Image& picture, const tasks::Description& description) {
+  const auto places = static_cast<std::size_t>(description.grid.h * description.grid.w);
+  view::AttentionMap map{.source = {}, .target = description.tokens, .weights = description.looks};
+  for (std::size_t i = 0; i < places; ++i) map.source.push_back(fmt::format(" {}", i));  // each is a word
+  const view::AttentionMap words = view::merge_words(map);
+  return {.picture = picture,
+          .caption = description.text,
+          .words = words.target,
+          .rows = static_cast<std::size_t>(description.grid.h),
+          .columns = static_cast<std::size_t>(description.grid.w),
+          .weights = words.weights};
+}
+
+Json json_of(const std::string& file, const tasks::Description& description, bool attention) {
+  Json json = {
+      {"file", file}, {"caption", description.text}, {"score", description.score}, {"finished", description.finished}};
+  if (!attention) return json;
+  json["tokens"] = description.tokens;
+  json["grid"] = Json::array({description.grid.h, description.grid.w});
+  json["looks"] = description.looks;
+  return json;
+}
+
+void run_describe(const DescribeCommand& options, const Streams& streams) {
+  check(options.batch >= 1, "describe: --batch must be at least 1, not {}", options.batch);
+  check(!options.files.empty(), "describe: no pictures; name files, or folders of them");
+  const auto backend = options.open();
+  const auto loaded = tasks::load_describer(tasks::find_model(options.model), *backend, options.format());
+  check(!wants_attention(options) || !loaded->model->decoder().attention_label().empty(),
+        "describe: the model in {} has no attention to show", options.model);
+  const PictureInput input{.arguments = options.files,
+                           .batch = options.batch,
+                           .command = "describe",
+                           .prepare = [&](const image::Image& picture) { return loaded->prepare(picture); }};
+  tasks::DescribeOptions describe = options.describe;
+  describe.attention = wants_attention(options);
+  std::int64_t figures = 0;
+  for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
+    const std::vector<tasks::Description> results = loaded->describe(batch.pictures, describe);
+    describe.first += static_cast<std::uint32_t>(results.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (options.json)
+        streams.out << json_of(batch.files[i], results[i], options.show_attention).dump() << '\n';
+      else
+        streams.out << printable(batch.files[i]) << '\t' << printable(results[i].text) << '\n';
+      if (!wants_attention(options)) continue;
+      const view::CaptionPicture picture = picture_of(batch.pictures[i], results[i]);
+      if (options.show_attention && !options.json) streams.out << view::draw(picture, streams.out_terminal) << '\n';
+      ++figures;
+      const view::Picture figure =
+          options.png.empty() && options.svg.empty() ? view::Picture{} : view::caption_figure(picture);
+      if (!options.png.empty()) write_file(numbered(options.png, figures), view::to_png(figure));
+      if (!options.svg.empty()) write_file(numbered(options.svg, figures), view::to_svg(figure));
+    }
+    streams.out << std::flush;
+  });
+}
+
+}  // namespace
+
+void add_describe_command(Flags& program, const Streams& streams) {
+  add_command<DescribeCommand>(
+      program, streams, {.name = "describe", .help = "A sentence about each picture.", .examples = kDescribeExamples},
+      [](Flags& flags, DescribeCommand& options) {
+        tasks::DescribeOptions& describe = options.describe;
+        flags.add("files", options.files, "pictures, and folders of them");
+        flags.add("--model", options.model, "folder of a model that writes about pictures, or a shipped one's name")
+            .required();
+        flags.add("--beams", describe.beams, "beginnings kept while searching; 1 is greedy").between(1, 1000);
+        flags.add("--alpha", describe.alpha, "of the length penalty (Wu et al. 2016)");
+        const Flag sample = flags.add("--sample", describe.sample, "draws from the probabilities instead of searching");
+        flags.add("--temperature", describe.temperature, "of --sample; below 1 is safer").needs(sample);
+        flags.add("--top-k", describe.top_k, "of --sample: only from the k likeliest tokens; 0 is all").needs(sample);
+        flags.add("--top-p", describe.top_p, "of --sample: only from the likeliest that have this probability together")
+            .needs(sample);
+        flags.add("--seed", describe.seed, "of --sample").needs(sample);
+        flags.add("--max-length", describe.max_length, "longest sentence, in tokens; 0: as long as the model writes");
+        flags.add("--show-attention", options.show_attention, "where it looked for each word, in the terminal");
+        flags.add("--png", options.png, "the same as a figure; a second picture goes to NAME-2.png");
+        flags.add("--svg", options.svg, "and as SVG");
+        flags.add("--json", options.json, "one JSON object a line; --show-attention adds weights to it");
+        flags.add("--batch", options.batch, "pictures computed together");
+        add_device_flags(flags, options);
+        add_weights_flag(flags, options);
+      },
+      run_describe);
+}
+
+}  // namespace attend

@@ -1,0 +1,73 @@
+#include "attend/models/show_tell.h"
+
+#include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/base/limits.h"
+#include "attend/models/config_checks.h"
+#include "attend/ops/layout.h"
+#include "attend/ops/reduce.h"
+
+namespace attend::models {
+
+void check_config(const ShowTellConfig& config, std::string_view what) {
+  check_limited(what, "vocabulary", config.vocabulary, 1, limits::kLargestVocabulary);
+  check_limited(what, "max_length", config.max_length, 2, limits::kMostPositions);
+  check_limited(what, "width", config.width, 1, limits::kWidestModel);
+  check_limited(what, "hidden", config.hidden, 1, limits::kWidestModel);
+  check_rate(what, "dropout", config.dropout);
+  check_size(what,
+             config.vocabulary * (config.width + config.hidden) + 4 * config.hidden * (config.width + config.hidden));
+}
+
+// Words enter with unit variance.
+ShowTell::ShowTell(const ShowTellConfig& config, std::int64_t regions)
+    : config_((check_config(config, "show-tell"), config)),
+      picture_(regions, config.width),
+      embedding_(config.vocabulary, config.width, {nn::Init::normal, 1}),
+      cell_(RnnKind::lstm, config.width, config.hidden),
+      output_(config.hidden, config.vocabulary) {}
+
+Json ShowTell::settings() const { return write_fields(config_); }
+
+std::vector<nn::Parameters::Entry> ShowTell::parameters() {
+  std::vector<nn::Parameters::Entry> entries = nn::Parameters::list(*this);
+  for (nn::Parameters::Entry& entry : entries) entry.name = "decoder." + entry.name;
+  return entries;
+}
+
+Tensor ShowTell::see(const Tensor& regions) const {
+  check(regions.rank() == 3, "show-tell: regions are {}, not [B, S, C]", regions.shape());
+  return picture_(ops::mean(regions, 1)).reshape({regions.dim(0), 1, config_.width});
+}
+
+RecurrentState ShowTell::begin(const Tensor& regions) const {
+  const ops::RecurrentResult seen = cell_.run(cell_.gates(see(regions)), {});
+  return {seen.hidden, seen.cell};
+}
+
+Tensor ShowTell::decode(const Tensor& regions, const nn::Sequences& captions) const {
+  const Tensor words = ops::dropout(embedding_(captions.ids), config_.dropout);                    // [B, T, W]
+  const Tensor states = cell_.run(cell_.gates(ops::concat({see(regions), words}, 1)), {}).states;  // [B, 1 + T, H]
+  return ops::dropout(ops::slice(states, 1, 1, words.dim(1)), config_.dropout);
+}
+
+CaptionLoss ShowTell::loss(const Tensor& regions, const CaptionBatch& batch, float smoothing) const {
+  const ops::Projection output = output_.weights();
+  const ops::Loss words = ops::linear_cross_entropy(decode(regions, batch.captions), output.weight, output.bias,
+                                                    batch.labels, {.smoothing = smoothing});
+  return {words.mean, words};
+}
+
+std::unique_ptr<nn::StepModel> ShowTell::start(Pass& pass, const Tensor& regions, std::int64_t group) const {
+  return std::make_unique<RecurrentSteps<ShowTell>>(*this, pass, Memory{}, begin(regions), group);
+}
+
+Tensor ShowTell::step(const Tensor& tokens, const Memory&, RecurrentState& state) const {
+  const Tensor gates = cell_.gates(embedding_(tokens));  // [B, group, 4·H]
+  const ops::RecurrentResult next =
+      cell_.run(gates.reshape({gates.rows(), 1, gates.width()}), {.hidden = state.hidden, .cell = state.cell});
+  state = {next.hidden, next.cell};
+  return output_(state.hidden);
+}
+
+}  // namespace attend::models

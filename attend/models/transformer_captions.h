@@ -1,0 +1,68 @@
+// The decoder of Vaswani et al. 2017 on the regions of a picture instead of an encoder's states (as Cornia et al. 2020
+// and others have it): regions are projected to its width, get the place they have in the picture, and are its memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/models/captioner.h"
+#include "attend/models/transformer.h"
+#include "attend/nn/layers.h"
+
+namespace attend::models {
+
+struct TransformerCaptionsConfig {
+  std::int64_t vocabulary = 0, max_length = 40;
+  std::int64_t width = 512, heads = 8, hidden = 1024, layers = 3;
+  float dropout = 0.3f;
+  bool pre_norm = true;
+  std::string activation = "gelu";
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("vocabulary", vocabulary, "how many tokens there are");
+    v("max_length", max_length, "longest caption, in tokens, its start among them");
+    v("width", width, "of the model");
+    v("heads", heads, "of attention; they divide the width");
+    v("hidden", hidden, "width inside the feed-forward layers");
+    v("layers", layers, "how many");
+    v("dropout", dropout, "of embeddings and of what each sublayer adds");
+    v("pre_norm", pre_norm, "norms before the sublayers instead of after (the paper: after)");
+    v("activation", activation, "of the feed-forward layers: relu, gelu, gelu_tanh or silu");
+  }
+};
+
+class TransformerCaptions : public CaptionDecoder {
+ public:
+  // regions: their width. what opens messages about the settings.
+  TransformerCaptions(const TransformerCaptionsConfig& config, std::int64_t regions, std::string_view what);
+
+  std::int64_t vocabulary() const override { return config_.vocabulary; }
+  std::int64_t max_length() const override { return config_.max_length; }
+  Json settings() const override;
+  std::vector<nn::Parameters::Entry> parameters() override;
+  void place(Backend& backend, DType dtype, const Extent2& regions) override;
+  Tensor decode(const Tensor& regions, const nn::Sequences& captions) const override;
+  Tensor logits(const Tensor& states) const override { return transformer_.logits(states); }
+  CaptionLoss loss(const Tensor& regions, const CaptionBatch& batch, float smoothing) const override;
+  std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& regions, std::int64_t group) const override;
+  std::string attention_label() const override { return transformer_.alignment_label(); }
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("regions", regions_), v("", transformer_);
+  }
+
+ private:
+  Tensor memory(const Tensor& regions) const;  // [B, S, width]
+
+  TransformerCaptionsConfig config_;
+  nn::Linear regions_;
+  Transformer transformer_;
+  Tensor places_;  // [S, width]: half of it says the row, half the column
+};
+
+}  // namespace attend::models

@@ -1,0 +1,99 @@
+// Pictures into sentences about them, with any model that writes about pictures.
+//
+//   const auto loaded = tasks::load_describer("models/flickr", *backend);
+//   const std::vector<image::Image> pictures = {loaded->prepare(image::read_image("dog.jpg"))};
+//   for (const tasks::Description& each : loaded->describe(pictures, {.beams = 4})) std::cout << each.text << '\n';
+//
+// What comes out for a picture does not depend on those around it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attend/catalogue/catalogue.h"
+#include "attend/decode/hypothesis.h"
+#include "attend/image/image.h"
+#include "attend/image/preprocessor.h"
+#include "attend/models/captioner.h"
+#include "attend/nn/parameters.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend::tasks {
+
+struct DescribeOptions {
+  std::int64_t beams = 4;  // 1: greedy
+  float alpha = 0.6f;      // of the length penalty (Wu et al. 2016)
+  bool sample = false;     // draws instead of searching
+  float temperature = 1;
+  std::int64_t top_k = 0;  // 0: all
+  float top_p = 1;
+  std::uint64_t seed = 1;
+  std::uint32_t first = 0;      // number of the first picture, for the draws
+  bool attention = false;       // keep where each word looked
+  std::int64_t max_length = 0;  // tokens; 0: as many as the model writes
+};
+
+struct Description {
+  std::string text;
+  float score = 0;       // normalised log-probability
+  bool finished = true;  // false: cut at the maximum length
+  // With attention: the tokens, the end mark among them, and where each looked, row by row of a grid over the picture.
+  std::vector<std::string> tokens = {};
+  Extent2 grid = {};
+  std::vector<float> looks = {};  // [tokens, grid]
+};
+
+class Describer {
+ public:
+  struct Tokens {
+    std::int32_t start = 0, end = 0;
+    std::vector<std::int32_t> never = {};  // written
+  };
+  // Of a model's folder: what its config.json says, or <s>, </s> and so on of its tokenizer.
+  static Tokens tokens_of(const Json& config, const Tokenizer& tokenizer, std::int64_t vocabulary,
+                          std::string_view what);
+
+  // All but the tokens must outlive it. Throws Error when the tokenizer knows more than the model.
+  Describer(const models::Captioner& model, const Tokenizer& tokenizer, Backend& backend, Tokens tokens);
+
+  const Tokens& tokens() const { return tokens_; }
+  // pixels [B, H, W, C]
+  std::vector<Description> describe(const Tensor& pixels, const DescribeOptions& options) const;
+
+ private:
+  std::vector<std::vector<decode::Hypothesis>> search(const Tensor& pixels, const DescribeOptions& options) const;
+  void look(const Tensor& pixels, const std::vector<std::vector<decode::Hypothesis>>& hypotheses,
+            std::vector<Description>& results) const;
+
+  const models::Captioner& model_;
+  const Tokenizer& tokenizer_;
+  Backend& backend_;
+  Tokens tokens_;
+};
+
+// A describer with all it stands on, read from a model's folder: config.json, model.safetensors, tokenizer.json (or
+// another that Tokenizer::load knows) and preprocessor_config.json.
+struct LoadedDescriber {
+  LoadedDescriber(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& device,
+                  const nn::ModelFormat& format);
+
+  image::Image prepare(const image::Image& picture) const;
+  std::vector<Description> describe(std::span<const image::Image> prepared, const DescribeOptions& options) const;
+
+  Backend& backend;
+  DType dtype;
+  Tokenizer tokenizer;
+  image::Preprocessor preprocessor;
+  std::unique_ptr<models::Captioner> model;
+  nn::Parameters parameters;
+  Describer describer;
+};
+// Throws Error naming the file that is missing or wrong. backend must outlive the result.
+std::unique_ptr<LoadedDescriber> load_describer(const std::filesystem::path& folder, Backend& backend,
+                                                const nn::ModelFormat& format = {});
+
+}  // namespace attend::tasks

@@ -1,0 +1,31 @@
+// Where a model looked while it wrote about a picture, word by word: the figures of Xu et al. 2015.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "attend/base/terminal.h"
+#include "attend/image/image.h"
+#include "attend/view/picture.h"
+
+namespace attend::view {
+
+struct CaptionPicture {
+  image::Image picture;  // as the model saw it
+  std::string caption;
+  std::vector<std::string> words;     // without the white space around them
+  std::size_t rows = 0, columns = 0;  // of the grid that lies over the picture
+  std::vector<float> weights;         // [words, rows, columns]
+};
+
+// The picture as a word saw it: the brighter the more weight a place has of the word's largest.
+image::Image seen_by(const CaptionPicture& caption, std::size_t word, int width, int height);
+
+// The picture, then one for each word, as many side by side as fit. With colour two pixels a character (half blocks),
+// without it shades of plain characters.
+std::string draw(const CaptionPicture& caption, const Terminal& terminal);
+// The same as a figure, for to_svg() and to_png(). Both throw Error when sizes do not fit.
+Picture caption_figure(const CaptionPicture& caption);
+
+}  // namespace attend::view
