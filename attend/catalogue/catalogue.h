@@ -40,8 +40,8 @@ enum class Task : std::uint8_t {
   describe
 };
 constexpr std::string_view name_of(Task task) {
-  constexpr std::string_view kNames[] = {"translate", "generate", "fill",     "classify", "tag",     "answer",
-                                         "embed",     "classify", "embed",    "detect",   "describe"};
+  constexpr std::string_view kNames[] = {"translate", "generate", "fill",  "classify", "tag",     "answer",
+                                         "embed",     "classify", "embed", "detect",   "describe"};
   return kNames[static_cast<int>(task)];
 }
 

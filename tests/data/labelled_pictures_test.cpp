@@ -60,11 +60,11 @@ TEST_F(LabelledPicturesTest, NumbersMeanTheNamesInTheirOrder) {
   write("m/train-images-idx3-ubyte", idx_images(3));
   write("m/train-labels-idx1-ubyte", idx_labels({5, 0, 9}));
   const Names names = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
-  const LabelledPictures pictures(folder_ / "m", {.classes = names});
+  const LabelledPictures pictures(folder_ / "m", data::LabelledPicturesOptions{.classes = names});
   EXPECT_EQ(pictures.classes(), names);
   EXPECT_EQ(pictures.label(0), 5);
   Names turned = {"9", "8", "7", "6", "5", "4", "3", "2", "1", "0"};  // names that are numbers are names
-  EXPECT_EQ(LabelledPictures(folder_ / "m", {.classes = turned}).label(0), 4);
+  EXPECT_EQ(LabelledPictures(folder_ / "m", data::LabelledPicturesOptions{.classes = turned}).label(0), 4);
 }
 
 TEST_F(LabelledPicturesTest, AFolderOfPartsStandsForOneOfThem) {
