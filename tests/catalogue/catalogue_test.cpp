@@ -97,7 +97,7 @@ TEST(Catalogue, InputMajorMatricesAreThoseOfTheFile) {
     }
   EXPECT_GT(found, 0);
   for (const catalogue::Entry& entry : catalogue::entries())
-    EXPECT_EQ(entry.input_major.empty(), entry.type != "gpt2") << entry.type;
+    EXPECT_EQ(entry.input_major.empty(), entry.type != "gpt2" && entry.body != Task::describe) << entry.type;
 }
 
 TEST(Catalogue, EveryEntryIsWhole) {

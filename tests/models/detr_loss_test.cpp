@@ -1,4 +1,4 @@
-// DETR's matching against SciPy's on the reference's costs, and what its loss asks of those who call it.
+// What DETR's loss is and asks of those who call it (tests/fixtures holds its matching against SciPy's).
 #include "attend/models/detr_loss.h"
 
 #include <gtest/gtest.h>
@@ -14,13 +14,6 @@ using models::DetrConfig;
 using models::DetrCriterion;
 using models::DetrObjects;
 
-std::vector<float> flat(const Json& rows) {
-  std::vector<float> values;
-  for (const Json& row : rows)
-    for (const Json& value : row) values.push_back(value.get<float>());
-  return values;
-}
-
 DetrConfig config_of(std::int64_t queries, std::int64_t labels) {
   DetrConfig config;
   config.queries = queries;
@@ -32,34 +25,6 @@ Tensor device_tensor(const Shape& shape, const std::vector<float>& values) {
   const Tensor made = make_tensor(cpu(), shape, DType::f32);
   upload(made, values);
   return made;
-}
-
-TEST(DetrMatcher, CostsAndPairsAreTheReferences) {
-  const Json cases = read_json("tests/fixtures/data/vision/detr_matcher.cases.json");
-  EXPECT_EQ(cases.size(), 12u);
-  for (const Json& item : cases) {
-    const std::vector<float> logits = flat(item.at("logits")), boxes = flat(item.at("boxes"));
-    DetrObjects objects{{}, flat(item.at("target_boxes"))};
-    for (const Json& label : item.at("target_labels")) objects.labels.push_back(label.get<std::int32_t>());
-    const auto queries = static_cast<std::int64_t>(boxes.size() / 4);
-    const auto classes = static_cast<std::int64_t>(logits.size()) / queries;
-    const DetrConfig config = config_of(queries, classes - 1);
-    const std::vector<double> costs = models::matching_costs(logits, boxes, objects, config);
-    std::vector<double> want;
-    for (const Json& row : item.at("cost"))
-      for (const Json& value : row) want.push_back(value.get<double>());
-    ASSERT_EQ(costs.size(), want.size());
-    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(costs[i], want[i], 1e-4);
-
-    std::vector<AssignedPair> pairs;
-    for (const Json& pair : item.at("assignment")) pairs.push_back({pair[0].get<int>(), pair[1].get<int>()});
-    DetrCriterion criterion(cpu(), config, 1, 1);
-    const models::DetrOutput output{device_tensor({1, queries, classes}, logits),
-                                    device_tensor({1, queries, 4}, boxes)};
-    criterion.keep(output);
-    criterion.match({&objects, 1});
-    EXPECT_EQ(criterion.pairs(0)[0], pairs);
-  }
 }
 
 // Two queries right where two objects are: no distance is left, and the pairs do not depend on the objects' order.
