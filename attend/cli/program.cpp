@@ -15,6 +15,7 @@
 #include "attend/cli/convert.h"
 #include "attend/cli/demo.h"
 #include "attend/cli/describe.h"
+#include "attend/cli/detect.h"
 #include "attend/cli/devices.h"
 #include "attend/cli/embed.h"
 #include "attend/cli/evaluate.h"
@@ -60,6 +61,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_classify_command(program, streams);
   add_convert_command(program, streams);
   add_describe_command(program, streams);
+  add_detect_command(program, streams);
   add_devices_command(program, streams);
   add_demo_command(program, streams);
   add_look_command(program, streams);

@@ -27,6 +27,7 @@
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
 #include "attend/training/caption_recipe.h"
+#include "attend/training/detect_recipe.h"
 #include "attend/training/head_recipe.h"
 #include "attend/training/language_recipe.h"
 #include "attend/training/masked_recipe.h"
@@ -45,7 +46,8 @@ struct EveryTask : tasks::RunSettings {
   template <class Visitor>
   void visit(Visitor&& v) {
     v("task", task,
-      "translation (unless told), language-model, masked-lm, classify, tag, answer, classify-images or describe");
+      "translation (unless told), language-model, masked-lm, classify, tag, answer, classify-images, describe, "
+      "detect or draw");
     visit_run(v);
   }
 };
@@ -96,11 +98,12 @@ constexpr const char* kTrainExamples = R"(Examples:
   attend train --task classify-images --train photos/train --valid photos/valid --out vit --epochs 100
   attend train --task classify-images --from vit-base --train photos --image-size 224 --crop resized --out pets
   attend train --task describe --train captions_train.json --valid captions_valid.json --out captions --epochs 30
+  attend train --task detect --train instances_train.json --valid instances_val.json --out detr --epochs 100
   attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
 Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
-The folder then holds the model, for attend translate, generate, fill, classify, tag, answer or describe --model DIR.)";
+The folder then holds the model, for attend translate, generate, fill, classify, tag, answer, describe, detect or draw.)";
 
 // The recipe of the run in the folder, or the file that was named, and the flags laid over it.
 Json settings_of(const TrainOptions& options, std::string& what) {
@@ -155,7 +158,8 @@ constexpr TrainedTask kTasks[] = {{"translation", "translate", tasks::translatio
                                   {"tag", "tag", tasks::head_training},
                                   {"answer", "answer", tasks::head_training},
                                   {"classify-images", "classify", tasks::picture_training},
-                                  {"describe", "describe", tasks::caption_training}};
+                                  {"describe", "describe", tasks::caption_training},
+                                  {"detect", "detect", tasks::detect_training}};
 
 const TrainedTask& task_of(const Json& settings, const std::string& what) {
   const auto found = settings.find("task");
@@ -239,6 +243,7 @@ void add_train_command(Flags& program, const Streams& streams) {
         add_field_flags(flags, tasks::HeadRecipe{}, options.given, {.group = "--task classify, tag, answer"});
         add_field_flags(flags, tasks::PictureRecipe{}, options.given, {.group = "--task classify-images"});
         add_field_flags(flags, tasks::CaptionRecipe{}, options.given, {.group = "--task describe"});
+        add_field_flags(flags, tasks::DetectRecipe{}, options.given, {.group = "--task detect"});
       },
       run_train);
 }

@@ -7,58 +7,9 @@
 #include <string>
 
 #include "attend/base/error.h"
-#include "attend/base/random.h"
+#include "attend/data/picture_work.h"
 
 namespace attend::data {
-
-namespace {
-
-enum PictureStream : std::uint32_t { kOrder = 0x6f726472, kAugment = 0x6175676d, kMix = 0x6d697865 };
-
-constexpr std::int64_t kMostAhead = 8;                         // batches,
-constexpr std::int64_t kBytesAhead = std::int64_t{1} << 30;    // and their bytes, but at least two
-constexpr std::int64_t kLargestBatch = std::int64_t{1} << 33;  // values
-
-std::uint64_t seed_of(std::uint64_t seed, PictureStream stream, std::uint64_t number) {
-  const Random4 random = philox(seed, stream, number);
-  return std::uint64_t{random.word[1]} << 32 | random.word[0];
-}
-
-std::size_t depth_of(std::size_t values) {
-  const auto bytes = static_cast<std::int64_t>(std::max<std::size_t>(values * sizeof(float), 1));
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(kBytesAhead / bytes, 2, kMostAhead));
-}
-
-void check_batch(std::int64_t batch, std::int64_t values) {
-  check(batch >= 1 && batch <= kLargestBatch / std::max<std::int64_t>(values, 1),
-        "pictures: a batch of {} with {} values each is not possible: at least 1 picture and at most {} values", batch,
-        values, kLargestBatch);
-}
-
-void check_items(const std::vector<std::int64_t>& items, std::int64_t count) {
-  check(!items.empty(), "pictures: there are none");
-  for (const std::int64_t item : items)
-    check(item >= 0 && item < count, "pictures: there is no number {} among {}", item, count);
-}
-
-// work(i) for the rows of a batch. Of several that throw the first counts, whichever thread was faster.
-template <class Work>
-auto guarded(std::vector<std::exception_ptr>& errors, Work&& work) {
-  return [&errors, work = std::forward<Work>(work)](std::int64_t i) {
-    try {
-      work(i);
-    } catch (...) {
-      errors[static_cast<std::size_t>(i)] = std::current_exception();
-    }
-  };
-}
-
-void rethrow_first(const std::vector<std::exception_ptr>& errors) {
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
-}
-
-}  // namespace
 
 std::vector<float> PictureBuffers::take(std::size_t values) {
   std::vector<float> buffer;
@@ -75,7 +26,7 @@ std::vector<float> PictureBuffers::take(std::size_t values) {
 
 void PictureBuffers::give_back(std::vector<float>&& values) {
   const std::lock_guard lock(mutex_);
-  if (spare_.size() < static_cast<std::size_t>(kMostAhead)) spare_.push_back(std::move(values));
+  if (spare_.size() < static_cast<std::size_t>(kMostBatchesAhead)) spare_.push_back(std::move(values));
 }
 
 PictureBatches::PictureBatches(PictureReader& reader, std::vector<std::int64_t> items, const PictureOptions& options,
@@ -85,9 +36,10 @@ PictureBatches::PictureBatches(PictureReader& reader, std::vector<std::int64_t> 
       options_(options),
       batches_(batches),
       maker_(options),
-      pool_(static_cast<int>(options.workers)) {
-  check_items(items_, reader.pictures().size());
-  check_batch(batches.batch, static_cast<std::int64_t>(maker_.values()));
+      pool_(static_cast<int>(options.workers)),
+      order_(static_cast<std::uint64_t>(items_.size()), static_cast<std::uint64_t>(batches.batch), batches.seed) {
+  check_picture_items(items_, reader.pictures().size());
+  check_picture_batch(batches.batch, static_cast<std::int64_t>(maker_.values()));
 }
 
 double PictureBatches::epochs() const {
@@ -95,8 +47,7 @@ double PictureBatches::epochs() const {
 }
 
 void PictureBatches::seek(std::uint64_t position) {
-  check(position <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / batches_.batch) - 1,
-        "pictures: there is no batch {}", position);
+  order_.check_batch(position);
   ahead_.reset();
   position_ = position;
 }
@@ -107,28 +58,17 @@ HostPictureBatch PictureBatches::next() {
       HostPictureBatch batch = make(number);
       return {std::move(batch), ++number};
     };
-    ahead_ = std::make_unique<Ahead>(make_next, depth_of(static_cast<std::size_t>(batches_.batch) * maker_.values()));
+    ahead_ =
+        std::make_unique<Ahead>(make_next, batches_ahead(static_cast<std::size_t>(batches_.batch) * maker_.values()));
   }
   Ahead::Entry entry = ahead_->next();
   position_ = entry.after;
   return std::move(entry.item);
 }
 
-std::vector<PictureBatches::Row> PictureBatches::plan(std::uint64_t number) {
-  const std::uint64_t count = items_.size(), batch = static_cast<std::uint64_t>(batches_.batch);
-  std::vector<Row> rows;
-  for (std::uint64_t place = number * batch; place < (number + 1) * batch; ++place) {
-    const std::uint64_t epoch = place / count;
-    if (!order_ || order_->first != epoch)
-      order_.emplace(epoch, Permutation(count, seed_of(batches_.seed, kOrder, epoch)));
-    rows.push_back({.epoch = epoch, .item = static_cast<std::size_t>(order_->second(place % count))});
-  }
-  return rows;
-}
-
-std::int32_t PictureBatches::make_row(const Row& row, std::span<float> values) const {
+std::int32_t PictureBatches::make_row(const EpochOrder::Row& row, std::span<float> values) const {
   const auto number = static_cast<std::uint32_t>(items_[row.item]);
-  image::Draws draws(seed_of(batches_.seed, kAugment, row.epoch), number);
+  image::Draws draws(picture_seed(batches_.seed, PictureStream::augment, row.epoch), number);
   for (std::size_t i = 0; i < items_.size(); ++i) {  // the next one takes the place of one that cannot be read
     const std::int64_t item = items_[(row.item + i) % items_.size()];
     const std::shared_ptr<const image::Image> picture = reader_.read(item);
@@ -141,12 +81,12 @@ std::int32_t PictureBatches::make_row(const Row& row, std::span<float> values) c
 }
 
 HostPictureBatch PictureBatches::make(std::uint64_t number) {
-  const std::vector<Row> rows = plan(number);
+  const std::vector<EpochOrder::Row> rows = order_.batch(number);
   const std::size_t count = rows.size(), one = maker_.values();
   const int size = static_cast<int>(options_.image_size);
   HostPictureBatch batch{.values = buffers_.take(count * one), .labels = std::vector<std::int32_t>(count)};
   batch.pictures = batches_.batch;
-  image::Draws draws(seed_of(batches_.seed, kMix, number), 0);
+  image::Draws draws(picture_seed(batches_.seed, PictureStream::mix, number), 0);
   const image::Mix mix = image::random_mix(size, size, {.mixup = options_.mixup, .cutmix = options_.cutmix}, draws);
 
   std::vector<std::exception_ptr> errors(count);
@@ -179,8 +119,8 @@ ValidationPictures::ValidationPictures(PictureReader& reader, std::vector<std::i
       pool_(static_cast<int>(options.workers)) {
   check(preprocessor.crop || preprocessor.resize.kind == image::SizeRule::Kind::exact,
         "validation: the preprocessor makes pictures of different sizes, and a batch takes one");
-  check_items(items_, reader.pictures().size());
-  check_batch(options.batch, std::int64_t{3} * size_.width * size_.height);
+  check_picture_items(items_, reader.pictures().size());
+  check_picture_batch(options.batch, std::int64_t{3} * size_.width * size_.height);
 }
 
 std::int64_t ValidationPictures::batches() const {
@@ -229,7 +169,7 @@ void ValidationPictures::for_each(const std::function<void(const HostPictureBatc
     return {std::move(batch), ++number};
   };
   const std::int64_t values = options_.batch * 3 * size_.width * size_.height;
-  Ahead ahead(make_next, depth_of(static_cast<std::size_t>(values)));
+  Ahead ahead(make_next, batches_ahead(static_cast<std::size_t>(values)));
   for (std::int64_t i = 0; i < count; ++i) use(ahead.next().item);
 }
 

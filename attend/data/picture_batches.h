@@ -13,14 +13,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "attend/base/thread_pool.h"
+#include "attend/data/epoch_order.h"
 #include "attend/data/ignored_label.h"
-#include "attend/data/permutation.h"
 #include "attend/data/picture_augmentation.h"
 #include "attend/data/picture_reader.h"
 #include "attend/data/prefetch.h"
@@ -71,16 +70,11 @@ class PictureBatches {
   void give_back(HostPictureBatch&& batch) { buffers_.give_back(std::move(batch.values)); }
 
  private:
-  struct Row {
-    std::uint64_t epoch = 0;
-    std::size_t item = 0;  // of items_
-  };
   using Ahead = Prefetch<HostPictureBatch, std::uint64_t>;
 
   HostPictureBatch make(std::uint64_t number);
-  std::vector<Row> plan(std::uint64_t number);
   // Into values; returns the label.
-  std::int32_t make_row(const Row& row, std::span<float> values) const;
+  std::int32_t make_row(const EpochOrder::Row& row, std::span<float> values) const;
 
   PictureReader& reader_;
   std::vector<std::int64_t> items_;
@@ -89,7 +83,7 @@ class PictureBatches {
   PictureMaker maker_;
   ThreadPool pool_;
   PictureBuffers buffers_;
-  std::optional<std::pair<std::uint64_t, Permutation>> order_;  // of an epoch
+  EpochOrder order_;
   std::uint64_t position_ = 0;
   std::unique_ptr<Ahead> ahead_;  // last: its thread uses all of the above
 };

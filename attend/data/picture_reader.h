@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,12 +25,17 @@ struct PictureReaderOptions {
   std::int64_t cache_bytes = std::int64_t{2} << 30;  // of pixels that are kept
 };
 
-class PictureReader {
+// Any pictures that have numbers.
+class PictureCache {
  public:
-  // The pictures must outlive this.
-  PictureReader(const LabelledPictures& pictures, const PictureReaderOptions& options = {});
+  struct Source {
+    std::int64_t count = 0;
+    bool decoded = false;  // pixels are at hand: nothing is kept
+    std::function<image::Image(std::int64_t number)> read;
+  };
+  PictureCache(Source source, const PictureReaderOptions& options);
 
-  const LabelledPictures& pictures() const { return pictures_; }
+  std::int64_t size() const { return source_.count; }
   // Null for a broken one, where those are skipped.
   std::shared_ptr<const image::Image> read(std::int64_t number);
   // What is wrong with those that were skipped so far, each once, in the order of the list.
@@ -41,12 +47,23 @@ class PictureReader {
   bool find(std::int64_t number, std::shared_ptr<const image::Image>& picture) const;
   void keep(std::int64_t number, const std::shared_ptr<const image::Image>& picture);
 
-  const LabelledPictures& pictures_;
+  Source source_;
   PictureReaderOptions options_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<const image::Image>> kept_;  // by number; empty where nothing is kept
   std::int64_t bytes_ = 0;                                 // of kept_
   std::map<std::int64_t, std::string> broken_;
+};
+
+class PictureReader : public PictureCache {
+ public:
+  // The pictures must outlive this.
+  PictureReader(const LabelledPictures& pictures, const PictureReaderOptions& options = {});
+
+  const LabelledPictures& pictures() const { return pictures_; }
+
+ private:
+  const LabelledPictures& pictures_;
 };
 
 }  // namespace attend::data

@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using Ids = std::unordered_set<std::int64_t>;
 
+constexpr std::int64_t kLargestEdge = 1'000'000;
+
 std::string_view kind_of(const Json& value) {
   if (value.is_null()) return "null";
   if (value.is_boolean()) return "true or false";
@@ -46,6 +48,14 @@ class CocoEntry {
     const std::int64_t value = id(key);
     check(known.contains(value), "{}: \"{}\" is {}, but {} has no such id", name_, key, value, what);
     return value;
+  }
+
+  // A height or a width.
+  int edge(std::string_view key) const {
+    const std::int64_t value = id(key);
+    check(value >= 1 && value <= kLargestEdge, "{}: \"{}\" must be 1 to {} pixels, not {}", name_, key, kLargestEdge,
+          value);
+    return static_cast<int>(value);
   }
 
   double number(std::string_view key) const { return real(at(key), key); }
@@ -151,11 +161,7 @@ Json read_results(const fs::path& path, std::string_view what) {
   return list;
 }
 
-}  // namespace
-
-Instances read_instances(const fs::path& path) {
-  const std::string name = path.string();
-  const Json file = read_json(path);
+Instances instances_of(const Json& file, const std::string& name) {
   Instances instances;
   const Ids images = read_ids(file, name, "images", "image");
   instances.images.assign(images.begin(), images.end());
@@ -174,6 +180,20 @@ Instances read_instances(const fs::path& path) {
                                  .crowd = entry.crowd()});
   });
   return instances;
+}
+
+}  // namespace
+
+Instances read_instances(const fs::path& path) { return instances_of(read_json(path), path.string()); }
+
+CocoSet read_coco_set(const fs::path& path) {
+  const std::string name = path.string();
+  const Json file = read_json(path);
+  CocoSet set{.truth = instances_of(file, name), .pictures = {}};
+  for_each_entry(list_of(file, name, "images"), name, "image", [&](const CocoEntry& entry) {
+    set.pictures.push_back({entry.id("id"), entry.text("file_name"), entry.edge("width"), entry.edge("height")});
+  });
+  return set;
 }
 
 DetectionFile read_detections(const fs::path& path, const Instances& truth) {

@@ -18,6 +18,18 @@ namespace attend::metrics {
 // (pycocotools counts what finds it as wrong).
 Instances read_instances(const std::filesystem::path& path);
 
+// The same with what is said of the pictures: their files, and the sizes that the boxes go by.
+struct CocoPicture {
+  std::int64_t id = 0;
+  std::string file = {};
+  int width = 0, height = 0;
+};
+struct CocoSet {
+  Instances truth;
+  std::vector<CocoPicture> pictures;  // in the order of the file
+};
+CocoSet read_coco_set(const std::filesystem::path& path);
+
 // [{"image_id", "category_id", "bbox", "score"}]. As in pycocotools, a picture that is not in the instances is an
 // error, and detections of other categories are left out: unknown counts them.
 struct DetectionFile {

@@ -2,6 +2,7 @@
 // picture's own places come before those of its padding.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "attend/base/error.h"
@@ -67,11 +68,17 @@ void Detr::put_places(const DetrPlaces& to, const Extent2& padded, std::span<con
         places, to.positions.shape());
   std::vector<float> positions(static_cast<std::size_t>(batch * places * width));
   std::vector<std::int32_t> order, lengths;
+  const auto half = static_cast<std::size_t>(width / 2);
+  std::map<std::int64_t, std::vector<float>> waves;  // by how many places; a batch has few
+  const auto waves_of = [&](std::int64_t count) -> const std::vector<float>& {
+    const auto [found, missing] = waves.try_emplace(count);
+    if (missing) found->second = sines(count, half);
+    return found->second;
+  };
   for (std::int64_t b = 0; b < batch; ++b) {
     const Extent2 own{seen(grid.h, padded.h, sizes[static_cast<std::size_t>(b)].h),
                       seen(grid.w, padded.w, sizes[static_cast<std::size_t>(b)].w)};
-    const auto half = static_cast<std::size_t>(width / 2);
-    const std::vector<float> down = sines(own.h, half), across = sines(own.w, half);
+    const std::vector<float>&down = waves_of(own.h), &across = waves_of(own.w);
     const auto inside = [&](std::int64_t p) { return p / grid.w < own.h && p % grid.w < own.w; };
     for (const bool wanted : {true, false})
       for (std::int64_t p = 0; p < places; ++p) {

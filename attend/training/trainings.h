@@ -16,5 +16,6 @@ Training masked_training(const Json& settings, std::string_view what);
 Training head_training(const Json& settings, std::string_view what);  // classify, tag, answer
 Training picture_training(const Json& settings, std::string_view what);
 Training caption_training(const Json& settings, std::string_view what);
+Training detect_training(const Json& settings, std::string_view what);
 
 }  // namespace attend::tasks

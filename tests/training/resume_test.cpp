@@ -22,6 +22,7 @@
 #include "tests/training/toy_corpus.h"
 #include "tests/training/toy_labels.h"
 #include "tests/training/toy_pictures.h"
+#include "tests/training/toy_scenes.h"
 
 namespace attend::test {
 namespace {
@@ -81,6 +82,7 @@ class Resume : public testing::TestWithParam<const char*> {
     write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
     write_toy_labels(folder_, 60);
     write_toy_pictures(folder_ / "pictures");
+    write_toy_scenes(folder_ / "scenes");
     if (std::string(GetParam()) != "classify") return;
     std::vector<std::string> args = toy_masked_training(folder_, folder_ / "start");
     args.insert(args.end(), {"--steps", "2"});
@@ -95,6 +97,9 @@ class Resume : public testing::TestWithParam<const char*> {
       return toy_picture_training(
           folder_ / "pictures", folder_ / out,
           {"--model", "vit_conv", "--ema", "0.9", "--mixup", "0.4", "--flip", "--drop-path", "0.1", "--workers", "2"});
+    if (model == "detect")
+      return toy_detr(toy_detect_training(folder_ / "scenes", folder_ / out,
+                                          {"--ema", "0.9", "--clip-norm", "1", "--workers", "2"}));
     if (model == "classify") return toy_head_training(folder_, model, ".tsv", folder_ / "start", folder_ / out);
     return toy_training(folder_, folder_ / out, model);
   }
@@ -143,7 +148,7 @@ TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Resume,
                          testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify",
-                                         "classify-images"),
+                                         "classify-images", "detect"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

@@ -1,0 +1,185 @@
+#include "attend/cli/detect.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <ostream>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/json.h"
+#include "attend/base/terminal.h"
+#include "attend/cli/command.h"
+#include "attend/cli/device_flags.h"
+#include "attend/cli/picture_input.h"
+#include "attend/metrics/coco_files.h"
+#include "attend/tasks/detector.h"
+#include "attend/view/boxes_picture.h"
+#include "attend/view/terminal_picture.h"
+
+namespace attend {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct DetectCommand : DeviceFlags {
+  std::string model, json_file, images, png_file, svg_file;
+  std::vector<std::string> files;
+  float threshold = 0.7f;
+  std::int64_t batch = 4;
+  bool show = false;
+};
+
+constexpr const char* kDetectExamples = R"(Examples:
+  attend detect --model detr-resnet-50 street.jpg                     file, label, score, x, y, width, height
+  attend detect --model detr-resnet-50 street.jpg --png found.png     and the picture with its boxes
+  attend detect --model models/detr-scenes scenes/valid --show        each picture in the terminal
+  attend detect --model detr photos/ --threshold 0 --images instances_val.json --json found.json
+  attend score --metric coco --ground-truth instances_val.json --predictions found.json      COCO's AP of that
+Boxes are in pixels of the picture, from its upper left corner. A second picture's --png goes to NAME-2.png.)";
+
+constexpr int kTerminalPixels = 40;  // as wide as view::draw makes a picture
+
+// COCO's numbers of pictures and categories: those of a file, else the place on the command line, counted from 1, and
+// the model's own labels.
+class CocoIds {
+ public:
+  CocoIds(const DetectCommand& options, const std::vector<std::string>& labels) {
+    for (std::size_t i = 0; i < labels.size(); ++i) categories_.push_back(static_cast<std::int64_t>(i));
+    if (options.images.empty()) {
+      for (const std::string& file : picture_files(options.files, "detect"))
+        pictures_.emplace(file, static_cast<std::int64_t>(pictures_.size()) + 1);
+      return;
+    }
+    source_ = options.images;
+    const metrics::CocoSet set = metrics::read_coco_set(options.images);
+    for (const metrics::CocoPicture& picture : set.pictures)
+      pictures_.emplace(fs::path(picture.file).filename().string(), picture.id);
+    std::fill(categories_.begin(), categories_.end(), kNone);
+    for (const metrics::Category& category : set.truth.categories)
+      if (const auto found = std::ranges::find(labels, category.name); found != labels.end())
+        categories_[static_cast<std::size_t>(found - labels.begin())] = category.id;
+    check(std::ranges::any_of(categories_, [](std::int64_t id) { return id != kNone; }),
+          "detect: {} has none of the model's labels ('{}' is one) among its categories", source_,
+          labels.empty() ? "" : labels.front());
+  }
+
+  static constexpr std::int64_t kNone = -1;
+  std::int64_t picture(const std::string& file) const {
+    const auto found = pictures_.find(source_.empty() ? file : fs::path(file).filename().string());
+    check(found != pictures_.end(), "detect: {} does not know a picture called '{}'", source_,
+          fs::path(file).filename().string());
+    return found->second;
+  }
+  std::int64_t category(std::int32_t label) const { return categories_[static_cast<std::size_t>(label)]; }
+
+ private:
+  std::string source_;
+  std::map<std::string, std::int64_t> pictures_;
+  std::vector<std::int64_t> categories_;  // by label
+};
+
+// Where what was found goes: lines, a terminal, files.
+class DetectOutput {
+ public:
+  DetectOutput(const DetectCommand& options, const tasks::Detector& detector, const Streams& streams)
+      : options_(options), detector_(detector), streams_(streams), ids_(options, detector.labels()) {}
+
+  void add(const std::string& file, const image::Image& picture, const std::vector<tasks::Detected>& found) {
+    ++pictures_;
+    std::vector<view::NamedBox> boxes;
+    for (const tasks::Detected& one : found) {
+      const std::string& label = detector_.labels()[static_cast<std::size_t>(one.label)];
+      const auto& [x, y, width, height] = one.box;
+      streams_.out << fmt::format("{}\t{}\t{:.4f}\t{:.1f}\t{:.1f}\t{:.1f}\t{:.1f}\n", printable(file), printable(label),
+                                  one.score, x, y, width, height);
+      boxes.push_back(
+          {x, y, width, height, fmt::format("{} {:.2f}", label, one.score), static_cast<std::size_t>(one.label)});
+      if (!options_.json_file.empty() && ids_.category(one.label) != CocoIds::kNone)
+        results_.push_back({{"image_id", ids_.picture(file)},
+                            {"category_id", ids_.category(one.label)},
+                            {"bbox", Json::array({x, y, width, height})},
+                            {"score", one.score}});
+    }
+    if (options_.show)
+      streams_.out << view::draw(view::with_outlines(picture, boxes, kTerminalPixels), {}, streams_.out_terminal)
+                   << '\n';
+    if (options_.png_file.empty() && options_.svg_file.empty()) return;
+    const view::Picture page = view::boxes_picture(picture, boxes);
+    if (!options_.png_file.empty()) write_file(numbered(options_.png_file), view::to_png(page));
+    if (!options_.svg_file.empty()) write_file(numbered(options_.svg_file), view::to_svg(page));
+  }
+
+  void finish() const {
+    if (!options_.json_file.empty()) write_file(options_.json_file, results_.dump() + "\n");
+  }
+
+ private:
+  fs::path numbered(const fs::path& path) const {
+    if (pictures_ == 1) return path;
+    return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), pictures_, path.extension().string());
+  }
+
+  const DetectCommand& options_;
+  const tasks::Detector& detector_;
+  const Streams& streams_;
+  CocoIds ids_;
+  Json results_ = Json::array();
+  std::int64_t pictures_ = 0;
+};
+
+void run_detect(const DetectCommand& options, const Streams& streams) {
+  check(options.images.empty() || !options.json_file.empty(), "detect: --images is for the numbers in --json FILE");
+  const auto backend = options.open();
+  const tasks::Detector detector(options.model, *backend, options.format());
+  DetectOutput output(options, detector, streams);
+  const PictureInput input{.arguments = options.files,
+                           .batch = options.batch,
+                           .command = "detect",
+                           .prepare = [](const image::Image& picture) { return picture; }};
+  const auto detect = [&](const PictureBatch& batch) {
+    std::vector<image::Image> prepared;
+    std::vector<image::PixelSize> sizes;
+    for (const image::Image& picture : batch.pictures) {
+      prepared.push_back(detector.prepare(picture));
+      sizes.push_back({picture.width, picture.height});
+    }
+    const auto found = detector.detect(prepared, sizes, options.threshold);
+    for (std::size_t i = 0; i < found.size(); ++i) output.add(batch.files[i], batch.pictures[i], found[i]);
+  };
+  try {
+    for_each_picture_batch(input, streams, detect);
+  } catch (const Error&) {
+    output.finish();  // what was found before, or besides those that cannot be read
+    throw;
+  }
+  output.finish();
+}
+
+}  // namespace
+
+void add_detect_command(Flags& program, const Streams& streams) {
+  add_command<DetectCommand>(
+      program, streams,
+      {.name = "detect", .help = "Boxes around what is in pictures, with labels.", .examples = kDetectExamples},
+      [](Flags& flags, DetectCommand& options) {
+        flags.add("files", options.files, "pictures, and folders of them");
+        flags.add("--model", options.model, "folder of a DETR: of Hugging Face's hub, or attend train's").required();
+        flags.add("--threshold", options.threshold, "the least score; 0: every query's answer").between(0, 1);
+        flags.add("--json", options.json_file, "writes COCO's results: image_id, category_id, bbox, score");
+        flags.add("--images", options.images, "COCO's instances_*.json, for the numbers in --json");
+        flags.add("--png", options.png_file, "writes the picture with its boxes");
+        flags.add("--svg", options.svg_file, "the same as SVG");
+        flags.add("--show", options.show, "draws it in the terminal");
+        flags.add("--batch", options.batch, "pictures computed together, padded to one size");
+        add_device_flags(flags, options);
+        add_weights_flag(flags, options);
+      },
+      run_detect);
+}
+
+}  // namespace attend

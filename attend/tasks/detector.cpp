@@ -1,0 +1,98 @@
+#include "attend/tasks/detector.h"
+
+#include <algorithm>
+
+#include "attend/base/error.h"
+#include "attend/base/ranking.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/ops/arithmetic.h"
+
+namespace attend::tasks {
+
+std::vector<Detected> detected(std::span<const float> logits, std::span<const float> boxes, const DetectedIn& in) {
+  const std::size_t queries = boxes.size() / 4;
+  check(queries > 0 && logits.size() % queries == 0 && logits.size() / queries >= 2,
+        "detect: {} logits for {} boxes make no sense", logits.size(), queries);
+  const std::size_t classes = logits.size() / queries;
+  std::vector<Detected> found;
+  for (std::size_t q = 0; q < queries; ++q) {
+    std::vector<float> shares(logits.begin() + static_cast<std::ptrdiff_t>(q * classes),
+                              logits.begin() + static_cast<std::ptrdiff_t>((q + 1) * classes));
+    softmax(shares);
+    const auto best = std::max_element(shares.begin(), shares.end() - 1);  // the last is "no object"
+    if (*best < in.threshold) continue;
+    const auto number = [&](std::size_t i) { return static_cast<double>(boxes[4 * q + i]); };
+    const double width = number(2) * in.width, height = number(3) * in.height;
+    found.push_back({.label = static_cast<std::int32_t>(best - shares.begin()),
+                     .score = *best,
+                     .box = {number(0) * in.width - width / 2, number(1) * in.height - height / 2, width, height},
+                     .query = static_cast<std::int32_t>(q)});
+  }
+  std::ranges::stable_sort(found, [](const Detected& a, const Detected& b) { return a.score > b.score; });
+  return found;
+}
+
+Detector::Detector(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
+    : Detector(folder, catalogue::read_config(folder, catalogue::Task::detect), backend, format) {}
+
+Detector::Detector(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
+                   const nn::ModelFormat& format)
+    : backend_(backend),
+      dtype_(format.dtype),
+      model_(models::detr_config(config.json, config.path)),
+      preprocessor_(image::Preprocessor::load(folder)),
+      parameters_(backend, model_.parameters(), run_options(folder, format)) {
+  check(model_.config().backbone.channels == 3,
+        "{}: the model reads pictures of {} channels; only colours (3) are known", config.path,
+        model_.config().backbone.channels);
+  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
+  model_.fold();
+}
+
+std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image> prepared,
+                                                    std::span<const image::PixelSize> sizes, float threshold) const {
+  check(prepared.size() == sizes.size(), "detect: {} pictures of {} sizes", prepared.size(), sizes.size());
+  if (prepared.empty()) return {};
+  Extent2 padded{1, 1};
+  std::vector<Extent2> own;
+  for (const image::Image& picture : prepared) {
+    own.push_back({picture.height, picture.width});
+    padded = {std::max<std::int64_t>(padded.h, picture.height), std::max<std::int64_t>(padded.w, picture.width)};
+  }
+  if (const auto& fixed = preprocessor_.config().pad_size) {
+    check(padded.h <= fixed->height && padded.w <= fixed->width,
+          "detect: a picture of {} x {} does not fit into the {} x {} of pad_size", padded.w, padded.h, fixed->width,
+          fixed->height);
+    padded = {fixed->height, fixed->width};
+  }
+  const auto count = static_cast<std::int64_t>(prepared.size());
+  const auto row = static_cast<std::size_t>(3 * padded.w), each = row * static_cast<std::size_t>(padded.h);
+  std::vector<float> values(prepared.size() * each), floats;
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    floats.resize(prepared[i].pixels.size());
+    image::to_floats(prepared[i], preprocessor_.normalization(), floats.data());
+    for (std::size_t y = 0; y < static_cast<std::size_t>(prepared[i].height); ++y)
+      std::copy_n(floats.data() + y * prepared[i].row_bytes(), prepared[i].row_bytes(),
+                  values.data() + i * each + y * row);
+  }
+  const Tensor pixels = make_tensor(backend_, {count, padded.h, padded.w, 3}, DType::f32);
+  upload(pixels, values);
+  const models::DetrPlaces places = model_.places(backend_, dtype_, padded, own);
+  Pass pass(backend_);
+  const models::DetrOutput output =
+      model_.detect(pass.input(dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_)), places);
+  const std::vector<float> logits = download(output.logits), boxes = download(output.boxes);
+  std::vector<std::vector<Detected>> found;
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    const auto of = [&](const std::vector<float>& all) {
+      return std::span(all).subspan(i * (all.size() / prepared.size()), all.size() / prepared.size());
+    };
+    found.push_back(detected(of(logits), of(boxes),
+                             {.width = static_cast<double>(sizes[i].width),
+                              .height = static_cast<double>(sizes[i].height),
+                              .threshold = threshold}));
+  }
+  return found;
+}
+
+}  // namespace attend::tasks

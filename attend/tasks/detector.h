@@ -1,0 +1,60 @@
+// A DETR with what its folder says of pictures: pictures in, boxes with labels and scores out, in the pixels of the
+// pictures as they were before they were made to fit the model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attend/catalogue/catalogue.h"
+#include "attend/image/image.h"
+#include "attend/image/preprocessor.h"
+#include "attend/metrics/detection.h"
+#include "attend/models/detr.h"
+#include "attend/nn/parameters.h"
+
+namespace attend::tasks {
+
+struct Detected {
+  std::int32_t label = 0;
+  float score = 0;
+  metrics::Box box = {};
+  std::int32_t query = 0;  // whose answer it is
+};
+
+// The model's answers for one picture, logits [Q, labels + 1] and boxes [Q, 4]: of each query the likeliest label, in
+// pixels of a picture of this size, best first; those below the threshold are left out.
+struct DetectedIn {
+  double width = 1, height = 1;
+  float threshold = 0;
+};
+std::vector<Detected> detected(std::span<const float> logits, std::span<const float> boxes, const DetectedIn& in);
+
+class Detector {
+ public:
+  // Throws Error when the folder's model finds no boxes, saying which command fits it.
+  Detector(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+
+  const models::Detr& model() const { return model_; }
+  const std::vector<std::string>& labels() const { return model_.config().labels; }
+
+  // Resized as the model reads them.
+  image::Image prepare(const image::Image& picture) const { return preprocessor_.prepare(picture); }
+  // One list for each prepared picture; sizes: of the pictures before they were prepared.
+  std::vector<std::vector<Detected>> detect(std::span<const image::Image> prepared,
+                                            std::span<const image::PixelSize> sizes, float threshold) const;
+
+ private:
+  Detector(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
+           const nn::ModelFormat& format);
+
+  Backend& backend_;
+  DType dtype_;
+  models::Detr model_;
+  image::Preprocessor preprocessor_;
+  nn::Parameters parameters_;
+};
+
+}  // namespace attend::tasks

@@ -1,0 +1,82 @@
+#include "attend/view/boxes_picture.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "attend/image/resize.h"
+#include "attend/view/text_width.h"
+
+namespace attend::view {
+
+namespace {
+
+constexpr double kLeastBoxPage = 360, kMostBoxPage = 1000, kBoxLine = 2, kBoxWord = 12;
+constexpr std::size_t kLongestBoxName = 32;
+constexpr std::array<Color, 8> kBoxColors = {{{214, 39, 40},
+                                              {31, 119, 180},
+                                              {44, 140, 44},
+                                              {148, 73, 189},
+                                              {200, 110, 0},
+                                              {0, 140, 150},
+                                              {190, 60, 140},
+                                              {110, 90, 70}}};
+
+struct Edges {
+  double left, top, right, bottom;
+};
+
+// What of a box lies in the picture, `scale` times as large.
+Edges inside(const NamedBox& box, const image::Image& picture, double scale) {
+  const auto place = [&](double at, double most) { return scale * std::clamp(at, 0.0, most); };
+  return {place(box.x, picture.width), place(box.y, picture.height), place(box.x + box.width, picture.width),
+          place(box.y + box.height, picture.height)};
+}
+
+}  // namespace
+
+Picture boxes_picture(const image::Image& picture, const std::vector<NamedBox>& boxes) {
+  Picture page;
+  page.width = std::clamp<double>(picture.width, kLeastBoxPage, kMostBoxPage);
+  const double scale = page.width / picture.width;
+  page.height = std::max(1.0, scale * picture.height);
+  page.pixels.push_back({0, 0, page.width, page.height, picture});
+  for (const NamedBox& box : boxes) {
+    const Color color = kBoxColors[box.kind % kBoxColors.size()];
+    const auto [left, top, right, bottom] = inside(box, picture, scale);
+    const auto bar = [&](double x, double y, double width, double height) {
+      page.rects.push_back({.x = x, .y = y, .width = width, .height = height, .color = color});
+    };
+    bar(left, top, right - left, kBoxLine), bar(left, bottom - kBoxLine, right - left, kBoxLine);
+    bar(left, top, kBoxLine, bottom - top), bar(right - kBoxLine, top, kBoxLine, bottom - top);
+    const std::string name = shortened(printable(box.name), kLongestBoxName);
+    if (name.empty()) continue;
+    const double width = 0.62 * kBoxWord * static_cast<double>(columns_of(name)) + 6, height = kBoxWord + 4;
+    // Above the box where there is room, else inside of it.
+    const double x = std::clamp(left, 0.0, std::max(0.0, page.width - width)), y = top >= height ? top - height : top;
+    bar(x, y, width, height);
+    page.texts.push_back(
+        {.x = x + 3, .y = y + kBoxWord, .text = name, .size = kBoxWord, .color = {255, 255, 255}, .bold = true});
+  }
+  return page;
+}
+
+image::Image with_outlines(const image::Image& picture, const std::vector<NamedBox>& boxes, int width) {
+  const double scale = static_cast<double>(width) / picture.width;
+  const int height = std::max(1, static_cast<int>(std::lround(scale * picture.height)));
+  image::Image result = image::resize(picture, width, height, {.filter = image::Filter::bilinear});
+  for (const NamedBox& box : boxes) {
+    const Color color = kBoxColors[box.kind % kBoxColors.size()];
+    const Edges edges = inside(box, picture, scale);
+    const auto pixel = [](double at, int count) { return std::clamp(static_cast<int>(at), 0, count - 1); };
+    const int left = pixel(edges.left, width), right = pixel(edges.right, width);
+    const int top = pixel(edges.top, height), bottom = pixel(edges.bottom, height);
+    for (int y = top; y <= bottom; ++y)
+      for (int x = left; x <= right; ++x)
+        if (y == top || y == bottom || x == left || x == right)
+          std::ranges::copy(std::array{color.red, color.green, color.blue}, result.row(y) + 3 * x);
+  }
+  return result;
+}
+
+}  // namespace attend::view
