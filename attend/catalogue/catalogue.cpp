@@ -18,6 +18,7 @@
 #include "attend/models/mvit.h"
 #include "attend/models/resnet.h"
 #include "attend/models/rnn_seq2seq.h"
+#include "attend/models/sagan.h"
 #include "attend/models/swin.h"
 #include "attend/models/transformer.h"
 #include "attend/models/vit.h"
@@ -98,6 +99,13 @@ constexpr Entry detr(std::string_view type) {
           .check = [](const Json& config, std::string_view what) { models::detr_config(config, what); }};
 }
 
+constexpr Entry sagan(std::string_view type) {
+  return {.type = type,
+          .family = Family::sagan,
+          .body = Task::draw,
+          .check = [](const Json& config, std::string_view what) { models::sagan_config(config, what); }};
+}
+
 // Our own config.json is the model's settings behind its type.
 template <MakeOwn make>
 std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
@@ -132,6 +140,7 @@ constexpr Entry kEntries[] = {
     pictures<models::MViTClassifier, models::mvit_config>("mvit", models::MViT::kHead),
     pictures<models::ResNetClassifier, models::resnet_config>("resnet"),
     detr("detr"),
+    sagan("sagan"),
 };
 
 // The types of all entries, or of those that do a task.

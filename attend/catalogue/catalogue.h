@@ -35,16 +35,17 @@ enum class Task : std::uint8_t {
   embed,
   classify_pictures,
   embed_pictures,
-  detect
+  detect,
+  draw
 };
 constexpr std::string_view name_of(Task task) {
-  constexpr std::string_view kNames[] = {"translate", "generate", "fill",     "classify", "tag",
-                                         "answer",    "embed",    "classify", "embed",    "detect"};
+  constexpr std::string_view kNames[] = {"translate", "generate", "fill",  "classify", "tag", "answer",
+                                         "embed",     "classify", "embed", "detect",   "draw"};
   return kNames[static_cast<int>(task)];
 }
 
 // Whose code computes it: what the rooms above switch on, each in one place.
-enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, pictures, detr };
+enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, pictures, detr, sagan };
 
 // A head that a family's models may have, by how the name of the class in "architectures" ends.
 struct Head {

@@ -15,6 +15,7 @@
 #include "attend/cli/convert.h"
 #include "attend/cli/demo.h"
 #include "attend/cli/devices.h"
+#include "attend/cli/draw.h"
 #include "attend/cli/embed.h"
 #include "attend/cli/evaluate.h"
 #include "attend/cli/fill.h"
@@ -61,6 +62,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_devices_command(program, streams);
   add_demo_command(program, streams);
   add_look_command(program, streams);
+  add_draw_command(program, streams);
   add_embed_command(program, streams);
   add_evaluate_command(program, streams);
   add_fill_command(program, streams);

@@ -26,6 +26,7 @@
 #include "attend/serve/api.h"
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
+#include "attend/training/draw_recipe.h"
 #include "attend/training/head_recipe.h"
 #include "attend/training/language_recipe.h"
 #include "attend/training/masked_recipe.h"
@@ -43,7 +44,8 @@ struct EveryTask : tasks::RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "translation (unless told), language-model, masked-lm, classify, tag, answer or classify-images");
+    v("task", task,
+      "translation (unless told), language-model, masked-lm, classify, tag, answer, classify-images or draw");
     visit_run(v);
   }
 };
@@ -93,11 +95,12 @@ constexpr const char* kTrainExamples = R"(Examples:
   attend train --task answer --from bert --train train-v1.1.json --valid dev-v1.1.json --out squad
   attend train --task classify-images --train photos/train --valid photos/valid --out vit --epochs 100
   attend train --task classify-images --from vit-base --train photos --image-size 224 --crop resized --out pets
+  attend train --task draw --train cifar10 --judge resnet --out sagan --device cuda
   attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
 Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
-The folder then holds the model, for attend translate, generate, fill, classify, tag or answer --model DIR.)";
+The folder then holds the model, for attend translate, generate, fill, classify, tag, answer or draw --model DIR.)";
 
 // The recipe of the run in the folder, or the file that was named, and the flags laid over it.
 Json settings_of(const TrainOptions& options, std::string& what) {
@@ -151,7 +154,8 @@ constexpr TrainedTask kTasks[] = {{"translation", "translate", tasks::translatio
                                   {"classify", "classify", tasks::head_training},
                                   {"tag", "tag", tasks::head_training},
                                   {"answer", "answer", tasks::head_training},
-                                  {"classify-images", "classify", tasks::picture_training}};
+                                  {"classify-images", "classify", tasks::picture_training},
+                                  {"draw", "draw", tasks::draw_training}};
 
 const TrainedTask& task_of(const Json& settings, const std::string& what) {
   const auto found = settings.find("task");
@@ -210,7 +214,7 @@ void add_train_command(Flags& program, const Streams& streams) {
   add_command<TrainOptions>(
       program, streams,
       {.name = "train",
-       .help = "Trains a model: to translate, to write, to guess, to label.",
+       .help = "Trains a model: to translate, to write, to guess, to label, to draw.",
        .examples = kTrainExamples},
       [](Flags& flags, TrainOptions& options) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
@@ -234,6 +238,7 @@ void add_train_command(Flags& program, const Streams& streams) {
         add_field_flags(flags, tasks::MaskedRecipe{}, options.given, {.group = "--task masked-lm"});
         add_field_flags(flags, tasks::HeadRecipe{}, options.given, {.group = "--task classify, tag, answer"});
         add_field_flags(flags, tasks::PictureRecipe{}, options.given, {.group = "--task classify-images"});
+        add_field_flags(flags, tasks::DrawRecipe{}, options.given, {.group = "--task draw"});
       },
       run_train);
 }

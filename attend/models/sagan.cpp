@@ -18,8 +18,8 @@ namespace attend::models {
 
 namespace {
 
-constexpr std::int64_t kStart = 4;       // places a side that the generator begins with
-constexpr std::int64_t kMostStages = 7;  // 512 x 512
+constexpr std::int64_t kStart = 4;          // places a side that the generator begins with
+constexpr std::int64_t kMostDoublings = 7;  // 512 x 512
 
 Tensor doubled(const Tensor& x) { return ops::resize(x, {2 * x.dim(1), 2 * x.dim(2)}, {.mode = ResizeMode::nearest}); }
 Tensor halved(const Tensor& x) { return ops::avg_pool2d(x, {.kernel = {2, 2}, .stride = {2, 2}}); }
@@ -44,9 +44,9 @@ struct Named {
 void check_config(const SaganConfig& config, std::string_view what) {
   check_limited(what, "noise_size", config.noise_size, 1, limits::kWidestModel);
   check_within(what, "the number of generator_widths", static_cast<std::int64_t>(config.generator_widths.size()), 2,
-               kMostStages + 1);
+               kMostDoublings + 1);
   const auto judged = static_cast<std::int64_t>(config.discriminator_widths.size());
-  check_within(what, "the number of discriminator_widths", judged, 1, 2 * kMostStages);
+  check_within(what, "the number of discriminator_widths", judged, 1, 2 * kMostDoublings);
   std::int64_t parameters = config.noise_size * kStart * kStart * config.generator_widths[0], in = 0;
   for (const auto* widths : {&config.generator_widths, &config.discriminator_widths})
     for (const std::int64_t width : *widths) {
@@ -178,14 +178,10 @@ std::vector<nn::Parameters::Entry> Sagan::discriminator_parameters() {
   return nn::Parameters::list(named);
 }
 
-Extent2 Sagan::attention_queries() const {
-  const std::int64_t side = config_.attention_stage == 0 ? 0 : kStart << config_.attention_stage;
-  return {side, side};
-}
-
-Extent2 Sagan::attention_keys() const {
-  const Extent2 queries = attention_queries();
-  return {queries.h / 2, queries.w / 2};
+std::vector<AttentionPlace> Sagan::attention_places() const {
+  if (config_.attention_stage == 0) return {};
+  const std::int64_t side = kStart << config_.attention_stage;
+  return {{.label = kAttention, .queries = {side, side}, .keys = {side / 2, side / 2}}};
 }
 
 Tensor discriminator_loss(const Sagan& model, const Tensor& real, const Tensor& noise, const Tensor& classes) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/models/picture_model.h"
 #include "attend/nn/conditional_norm.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/parameters.h"
@@ -143,9 +144,8 @@ class Sagan {
   std::vector<nn::Parameters::Entry> generator_parameters();
   std::vector<nn::Parameters::Entry> discriminator_parameters();
 
-  // Places a side of the generator's attention, and of what it looks at.
-  Extent2 attention_queries() const;
-  Extent2 attention_keys() const;
+  // How the generator's attention, if it has any, lies over a drawing.
+  std::vector<AttentionPlace> attention_places() const;
 
   template <class Visitor>
   void visit(Visitor&& v) {

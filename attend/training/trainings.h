@@ -15,5 +15,6 @@ Training language_training(const Json& settings, std::string_view what);
 Training masked_training(const Json& settings, std::string_view what);
 Training head_training(const Json& settings, std::string_view what);  // classify, tag, answer
 Training picture_training(const Json& settings, std::string_view what);
+Training draw_training(const Json& settings, std::string_view what);
 
 }  // namespace attend::tasks
