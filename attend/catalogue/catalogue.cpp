@@ -19,6 +19,7 @@
 #include "attend/models/mvit.h"
 #include "attend/models/resnet.h"
 #include "attend/models/rnn_seq2seq.h"
+#include "attend/models/sagan.h"
 #include "attend/models/swin.h"
 #include "attend/models/transformer.h"
 #include "attend/models/vit.h"
@@ -109,6 +110,13 @@ constexpr Entry captioner(std::string_view type) {
           .make_captioner = make};
 }
 
+constexpr Entry sagan(std::string_view type) {
+  return {.type = type,
+          .family = Family::sagan,
+          .body = Task::draw,
+          .check = [](const Json& config, std::string_view what) { models::sagan_config(config, what); }};
+}
+
 // Our own config.json is the model's settings behind its type.
 template <MakeOwn make>
 std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view what) {
@@ -145,6 +153,7 @@ constexpr Entry kEntries[] = {
     detr("detr"),
     captioner<make_own_captioner>("captioner"),
     captioner<make_vision_encoder_decoder>("vision-encoder-decoder"),
+    sagan("sagan"),
 };
 
 // The types of all entries, or of those that do a task.

@@ -37,16 +37,17 @@ enum class Task : std::uint8_t {
   classify_pictures,
   embed_pictures,
   detect,
-  describe
+  describe,
+  draw
 };
 constexpr std::string_view name_of(Task task) {
-  constexpr std::string_view kNames[] = {"translate", "generate", "fill",  "classify", "tag",     "answer",
-                                         "embed",     "classify", "embed", "detect",   "describe"};
+  constexpr std::string_view kNames[] = {"translate", "generate", "fill",  "classify", "tag",      "answer",
+                                         "embed",     "classify", "embed", "detect",   "describe", "draw"};
   return kNames[static_cast<int>(task)];
 }
 
 // Whose code computes it: what the rooms above switch on, each in one place.
-enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, pictures, detr, captions };
+enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, pictures, detr, captions, sagan };
 
 // A head that a family's models may have, by how the name of the class in "architectures" ends.
 struct Head {

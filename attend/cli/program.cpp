@@ -17,6 +17,7 @@
 #include "attend/cli/describe.h"
 #include "attend/cli/detect.h"
 #include "attend/cli/devices.h"
+#include "attend/cli/draw.h"
 #include "attend/cli/embed.h"
 #include "attend/cli/evaluate.h"
 #include "attend/cli/fill.h"
@@ -65,6 +66,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_devices_command(program, streams);
   add_demo_command(program, streams);
   add_look_command(program, streams);
+  add_draw_command(program, streams);
   add_embed_command(program, streams);
   add_evaluate_command(program, streams);
   add_fill_command(program, streams);

@@ -28,6 +28,7 @@
 #include "attend/serve/run_reader.h"
 #include "attend/training/caption_recipe.h"
 #include "attend/training/detect_recipe.h"
+#include "attend/training/draw_recipe.h"
 #include "attend/training/head_recipe.h"
 #include "attend/training/language_recipe.h"
 #include "attend/training/masked_recipe.h"
@@ -99,6 +100,7 @@ constexpr const char* kTrainExamples = R"(Examples:
   attend train --task classify-images --from vit-base --train photos --image-size 224 --crop resized --out pets
   attend train --task describe --train captions_train.json --valid captions_valid.json --out captions --epochs 30
   attend train --task detect --train instances_train.json --valid instances_val.json --out detr --epochs 100
+  attend train --task draw --train cifar10 --judge resnet --out sagan --device cuda
   attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
@@ -159,7 +161,8 @@ constexpr TrainedTask kTasks[] = {{"translation", "translate", tasks::translatio
                                   {"answer", "answer", tasks::head_training},
                                   {"classify-images", "classify", tasks::picture_training},
                                   {"describe", "describe", tasks::caption_training},
-                                  {"detect", "detect", tasks::detect_training}};
+                                  {"detect", "detect", tasks::detect_training},
+                                  {"draw", "draw", tasks::draw_training}};
 
 const TrainedTask& task_of(const Json& settings, const std::string& what) {
   const auto found = settings.find("task");
@@ -218,7 +221,7 @@ void add_train_command(Flags& program, const Streams& streams) {
   add_command<TrainOptions>(
       program, streams,
       {.name = "train",
-       .help = "Trains a model: to translate, to write, to guess, to label.",
+       .help = "Trains a model: to translate, to write, to guess, to label, to draw.",
        .examples = kTrainExamples},
       [](Flags& flags, TrainOptions& options) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
@@ -244,6 +247,7 @@ void add_train_command(Flags& program, const Streams& streams) {
         add_field_flags(flags, tasks::PictureRecipe{}, options.given, {.group = "--task classify-images"});
         add_field_flags(flags, tasks::CaptionRecipe{}, options.given, {.group = "--task describe"});
         add_field_flags(flags, tasks::DetectRecipe{}, options.given, {.group = "--task detect"});
+        add_field_flags(flags, tasks::DrawRecipe{}, options.given, {.group = "--task draw"});
       },
       run_train);
 }

@@ -8,6 +8,7 @@
 #include "attend/inspect/inspect.h"
 #include "attend/inspect/language.h"
 #include "attend/inspect/translation.h"
+#include "attend/models/sagan.h"
 
 namespace attend::tasks {
 
@@ -51,6 +52,10 @@ Look look_at(const catalogue::Entry& entry) {
       return {open_no_text, [](const Json& config, const std::string& what) {
                 const auto model = catalogue::make_picture_model(config, what);
                 return anatomy_of(model->attention_places(), model->parameters());
+              }};
+    case catalogue::Family::sagan:
+      return {open_no_text, [](const Json& config, const std::string& what) {
+                return anatomy_of(models::Sagan(models::sagan_config(config, what)).attention_places(), {});
               }};
     case catalogue::Family::detr:
     case catalogue::Family::captions:

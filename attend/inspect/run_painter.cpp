@@ -8,6 +8,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/image/encode.h"
 #include "attend/inspect/picture_json.h"
+#include "attend/models/sagan.h"
 
 namespace attend::tasks {
 
@@ -68,7 +69,11 @@ Json painted_picture(const train::Example& example, const std::vector<models::At
 
 const std::vector<models::AttentionPlace>& RunPainter::places() {
   const std::string file = (folder_ / "config.json").string();
-  if (!places_) places_ = catalogue::make_picture_model(read_json(file), file)->attention_places();
+  if (places_) return *places_;
+  const Json config = read_json(file);
+  places_ = catalogue::entry_of(config, file).family == catalogue::Family::sagan
+                ? models::Sagan(models::sagan_config(config, file)).attention_places()
+                : catalogue::make_picture_model(config, file)->attention_places();
   return *places_;
 }
 

@@ -107,6 +107,7 @@ std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, TargetKind 
     case catalogue::Family::pictures:
     case catalogue::Family::detr:
     case catalogue::Family::captions:
+    case catalogue::Family::sagan:
       break;
   }
   fail("{}: a {} is for {} and takes no head for labels, tags or answers", model.path, model.entry->type,

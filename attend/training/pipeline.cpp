@@ -27,6 +27,7 @@ std::vector<train::Learner> learners_of(const TraineeFacts& facts, const std::ve
     const TrainedPart& part = facts.parts[i];
     train::OptimizerOptions optimizer = optimizer_options(settings);
     optimizer.groups = groups[i];
+    if (!part.averaged) optimizer.ema = 0;
     learners.push_back({.parameters = weights[i],
                         .optimizer = std::move(optimizer),
                         .rate = [rate, times = part.rate](std::int64_t step) { return times * rate(step); },

@@ -46,6 +46,7 @@ struct TrainedPart {
   std::string name = {};   // in the run's state, where there are several
   std::int64_t turns = 1;  // per step, where there are several
   float rate = 1;          // times the learning rate
+  bool averaged = true;    // has a moving average, where the settings ask for one
 };
 
 struct TraineeFacts {

@@ -17,5 +17,6 @@ Training head_training(const Json& settings, std::string_view what);  // classif
 Training picture_training(const Json& settings, std::string_view what);
 Training caption_training(const Json& settings, std::string_view what);
 Training detect_training(const Json& settings, std::string_view what);
+Training draw_training(const Json& settings, std::string_view what);
 
 }  // namespace attend::tasks

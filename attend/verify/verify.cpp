@@ -41,6 +41,7 @@ void run_case(VerifyCase& verified, const catalogue::ModelConfig& model) {
     case catalogue::Family::captions:
       return run_caption_case(verified, model);
     case catalogue::Family::seq2seq:
+    case catalogue::Family::sagan:
       break;
   }
   fail("verify: {} is attend's own {}; there is no other library to hold it against", model.path, model.entry->type);

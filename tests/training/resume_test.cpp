@@ -100,15 +100,19 @@ class Resume : public testing::TestWithParam<const char*> {
     if (model == "detect")
       return toy_detr(toy_detect_training(folder_ / "scenes", folder_ / out,
                                           {"--ema", "0.9", "--clip-norm", "1", "--workers", "2"}));
+    if (model == "draw")
+      return toy_draw_training(folder_ / "pictures", folder_ / out,
+                               {"--ema", "0.9", "--discriminator-turns", "2", "--workers", "2"});
     if (model == "classify") return toy_head_training(folder_, model, ".tsv", folder_ / "start", folder_ / out);
     return toy_training(folder_, folder_ / out, model);
   }
   std::vector<std::string> run(const std::string& out) const {
     const std::string model = GetParam();
     std::vector<std::string> args = toy_run(model, out);
-    for (const char* arg : {"--steps", "300", "--save-every", "7", "--validate-every", "60", "--log-every", "4",
-                            "--average", "2", "--dropout", "0.1"})
+    for (const char* arg :
+         {"--steps", "300", "--save-every", "7", "--validate-every", "60", "--log-every", "4", "--average", "2"})
       args.emplace_back(arg);
+    if (model != "draw") args.insert(args.end(), {"--dropout", "0.1"});
     return args;
   }
 
@@ -148,7 +152,7 @@ TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Resume,
                          testing::Values("transformer", "rnn-attention", "language-model", "masked-lm", "classify",
-                                         "classify-images", "detect"),
+                                         "classify-images", "detect", "draw"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

@@ -68,4 +68,29 @@ inline std::vector<std::string> toy_picture_training(const std::filesystem::path
   return args;
 }
 
+// A generator and a discriminator of a few channels.
+inline std::vector<std::string> toy_draw_training(const std::filesystem::path& folder, const std::filesystem::path& out,
+                                                  std::initializer_list<const char*> more = {}) {
+  std::vector<std::string> args = {
+      "train",
+      "--task",
+      "draw",
+      "--train",
+      (folder / "train").string(),
+      "--valid",
+      (folder / "valid").string(),
+      "--out",
+      out.string(),
+      "--image-size",
+      "16",
+      "--batch",
+      "8",
+      "--attention-stage",
+      "1",
+      "--config",
+      R"({"noise_size": 8, "generator_widths": [8, 8, 8], "discriminator_widths": [8, 8], "discriminator_halvings": 2})"};
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
 }  // namespace attend::test

@@ -1,0 +1,54 @@
+// Drawing as something to train (train::Task): the discriminator and the generator take turns.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "attend/data/picture_batches.h"
+#include "attend/models/sagan.h"
+#include "attend/train/trainer.h"
+#include "attend/training/draw_judge.h"
+
+namespace attend::tasks {
+
+class DrawTask : public train::Task {
+ public:
+  // Number of a learner.
+  enum Player : std::size_t { discriminator, generator };
+
+  // All must outlive the task.
+  struct Parts {
+    const models::Sagan& model;
+    Backend& backend;
+    DType dtype;  // what the model computes in
+    data::PictureBatches& training;
+    data::ValidationPictures& validation;
+    const DrawJudge* judge = nullptr;
+    std::int64_t batch = 64, drawings = 5000, discriminator_turns = 1;
+    std::uint64_t seed = 1;
+  };
+  explicit DrawTask(const Parts& parts);
+
+  void begin_turn(std::size_t learner) override { player_ = static_cast<Player>(learner); }
+  // The generator learns from noise alone, of the classes of the batch that the discriminator had last.
+  std::uint64_t next_batch() override;
+  std::int64_t batch_items() const override { return player_ == discriminator ? parts_.batch : 0; }
+  std::string items() const override { return "pictures"; }
+  train::Loss loss(Pass& pass) override;
+  Json position() const override;
+  void seek(const Json& position) override;
+  train::Validation validate() override;
+  // Drawings of fixed noise, of one class after another.
+  std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
+
+ private:
+  Tensor read(Pass& pass, const Tensor& outside) const;
+
+  Parts parts_;
+  Player player_ = discriminator;
+  std::uint64_t drawn_ = 0;          // rows of noise so far
+  Tensor pixels_, classes_, noise_;  // of the batch
+};
+
+}  // namespace attend::tasks
