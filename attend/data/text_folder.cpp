@@ -32,6 +32,7 @@ std::int64_t write_texts(const std::filesystem::path& folder, const TextFolderOp
       source += pair.source + "\n", target += pair.target + "\n";
       if (++done % kLinesBetweenCalls == 0 && options.on_progress) options.on_progress(done);
     }
+    if (options.on_progress) options.on_progress(done);
     write(name + ".src", source), write(name + ".tgt", target);
     if (options.kind == TextKind::grammar && set != TextSet::test)
       write(set == TextSet::train ? "lines.txt" : "lines.valid.txt", source);
