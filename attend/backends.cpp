@@ -42,7 +42,7 @@ std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOption
         .precision = options.fast_products ? cpu::Precision::split : cpu::Precision::exact,
     });
   check(!options.fast_products, "device: bf16x3 is for the CPU's matrix units; on {} take f32 or bf16", name);
-  if (name == "cuda") return open_cuda(0);
+  if (name == "cuda" || name == "gpu") return open_cuda(0);
   constexpr std::string_view kCuda = "cuda:";
   if (name.starts_with(kCuda)) {
     const std::string_view digits = name.substr(kCuda.size());

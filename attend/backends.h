@@ -17,8 +17,8 @@ struct BackendOptions {
   bool fast_products = false;
 };
 
-// "cpu", "cuda" (the first GPU) or "cuda:1". Throws Error when the name is none of these, when this build has no CUDA,
-// and when there is no such GPU.
+// "cpu", "cuda" or "gpu" (the first GPU) or "cuda:1". Throws Error when the name is none of these, when this build has
+// no CUDA, and when there is no such GPU.
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions& options = {});
 
 // The names open_backend takes here and now: "cpu", then one "cuda:N" for each GPU.

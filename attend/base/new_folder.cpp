@@ -33,6 +33,15 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
 
 }  // namespace
 
+void check_empty_folder(const fs::path& place, std::string_view what) {
+  std::error_code error;
+  if (!fs::exists(place, error)) return;
+  check(fs::is_directory(place, error), "{}: '{}' is not a folder", what, place.string());
+  const std::vector<fs::path> entries = entries_of(place);
+  check(entries.empty(), "{}: '{}' holds '{}' already; give a new or an empty folder", what, place.string(),
+        entries.empty() ? "" : entries.front().filename().string());
+}
+
 NewFolder::NewFolder(const fs::path& place) : place_(resolved(place)) {
   std::error_code error;
   check(!fs::exists(place_, error) || fs::is_directory(place_, error), "cannot write '{}': it is not a folder",

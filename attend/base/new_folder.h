@@ -3,8 +3,12 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace attend {
+
+// Throws Error, opened by what, when there is something at the place already, unless it is a folder without entries.
+void check_empty_folder(const std::filesystem::path& place, std::string_view what);
 
 class NewFolder {
  public:

@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "attend/base/error.h"
+#include "attend/base/fields.h"
 #include "attend/base/joined.h"
 
 namespace attend {
@@ -94,6 +95,15 @@ Flag add_number(CLI::App& app, const std::string& name, std::optional<Number>& v
   return add_value(
       app, name, help, {type_name_of<Number>(), value ? fmt::format("{}", *value) : ""},
       [&value](const Flag::Rules& rules, const Words& words) { value = number_from<Number>(rules, words.back()); });
+}
+
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
+  Words known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(command->get_name());
+  const std::string nearest = nearest_name(word, known);
+  fail("there is no command '{}'{} (see {} --help)", word, nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
+       app.get_name());
 }
 
 // CLI11 prints "--x,--no-x{false}".
@@ -233,6 +243,7 @@ void CommandLine::run(const std::vector<std::string>& words, std::ostream& out) 
       return;
     }
     const auto commands = app_->get_subcommands();
+    if (commands.empty() && !words.empty() && !words.front().starts_with('-')) refuse_command(*app_, words.front());
     fail("{} (see {}{} --help)", error.what(), app_->get_name(),
          commands.empty() ? "" : " " + commands.front()->get_name());
   }

@@ -3,10 +3,15 @@
 #include <fmt/core.h>
 
 #include <ostream>
+#include <utility>
+#include <vector>
 
+#include "attend/base/error.h"
 #include "attend/base/interrupt.h"
+#include "attend/base/joined.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
+#include "attend/data/text_folder.h"
 
 namespace attend {
 
@@ -16,53 +21,114 @@ constexpr const char* kMakeDataExamples = R"(Examples:
   attend make-data scenes --out scenes                                  20,000 pictures and 1,000 unseen ones
   attend make-data scenes --out scenes --count 20000 --size 128 --objects 6 --seed 1 --unseen 1000
   attend make-data scenes --out large --size 256 --objects 10 --format jpeg
+  attend make-data dates --out .data/dates           "the 3rd of March 1987" and 1987-03-03, for recipes/minutes
+  attend make-data numbers --out numbers             "two thousand and seven" and 2007
+  attend make-data reverse --out reverse             the words of a line, and the same backwards
+  attend make-data grammar --out .data/grammar       a small English, and an invented language with another word order
 Scenes are discs, squares, triangles and digits in ten colours, with boxes, outlines and five captions a picture, in
 COCO's files: train/, instances_train.json, captions_train.json; valid/, instances_valid.json, captions_valid.json.
-The same seed gives the same pictures, on however many threads.)";
+Texts are train.src, train.tgt; valid.src, valid.tgt; test.src, test.tgt, line by line. What is in one set is in no other.
+Grammar's English is also lines.txt and lines.valid.txt, for a GPT or a BERT.
+The same seed gives the same files, on however many threads.)";
+
+constexpr const char* kScenesOnly = "Scenes";
+
+const std::vector<std::pair<std::string, data::TextKind>>& text_kinds() {
+  static const std::vector<std::pair<std::string, data::TextKind>> kKinds = {{"dates", data::TextKind::dates},
+                                                                             {"numbers", data::TextKind::numbers},
+                                                                             {"reverse", data::TextKind::reverse},
+                                                                             {"grammar", data::TextKind::grammar}};
+  return kKinds;
+}
 
 void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
   data::SceneFolderOptions& scenes = options.scenes;
-  flags.add("what", options.what, "scenes").one_of({"scenes"}).required();
+  std::vector<std::string> kinds = {"scenes"};
+  for (const auto& [name, kind] : text_kinds()) kinds.push_back(name);
+  flags.add("what", options.what, joined(kinds, ", ")).one_of(kinds).required();
   flags.add("--out", options.out, "the folder to make; one that is there must be empty").required();
-  flags.add("--count", scenes.count, "pictures to learn from").between(0, data::kMostScenes);
-  flags.add("--unseen", scenes.unseen, "pictures to validate with; the same for any count")
+  flags.add("--count", options.count, "pictures or lines to learn from").between(0, data::kMostScenes);
+  flags
+      .add("--unseen", options.unseen,
+           "pictures or lines to validate with, and as many lines to test with; the same for any count")
       .between(0, data::kMostScenes);
+  flags.add("--seed", options.seed, "another one gives other pictures and lines");
   flags.add("--size", scenes.scene.size, "pixels of a picture, both ways")
-      .between(data::kLeastSceneSize, data::kMostSceneSize);
+      .between(data::kLeastSceneSize, data::kMostSceneSize)
+      .group(kScenesOnly);
   flags.add("--objects", scenes.scene.objects, "of a picture, at most; there is at least one")
-      .between(1, data::kMostSceneObjects);
+      .between(1, data::kMostSceneObjects)
+      .group(kScenesOnly);
   flags
       .add("--max-iou", scenes.scene.max_iou,
            "how far the boxes of two objects may overlap; up to 0.33, where half of one is hidden")
-      .between(0, 1);
-  flags.add("--seed", scenes.scene.seed, "another one gives other pictures");
-  flags.add("--format", scenes.format, {{"png", data::SceneFormat::png}, {"jpeg", data::SceneFormat::jpeg}},
-            "of the pictures: png, jpeg");
-  flags.add("--threads", scenes.threads, "0: all cores; the result is the same").between(0, 1024);
+      .between(0, 1)
+      .group(kScenesOnly);
+  flags
+      .add("--format", scenes.format, {{"png", data::SceneFormat::png}, {"jpeg", data::SceneFormat::jpeg}},
+           "of the pictures: png, jpeg")
+      .group(kScenesOnly);
+  flags.add("--threads", scenes.threads, "0: all cores; the result is the same").between(0, 1024).group(kScenesOnly);
 }
 
-}  // namespace
+// Counts what is done, and ends where the user says so.
+class Making {
+ public:
+  Making(const Streams& streams, const std::string& label, std::int64_t total)
+      : progress_(streams.err, {.label = label, .total = total, .terminal = streams.err_terminal}) {}
+  void done(std::int64_t count) {
+    if (interrupt_.requested()) throw Interrupted{interrupt_.signal()};
+    progress_.update(count);
+  }
+  void finish() { progress_.finish(); }
 
-void run_make_data(const MakeDataOptions& options, const Streams& streams) {
+ private:
+  const InterruptGuard interrupt_;
+  Progress progress_;
+};
+
+void make_scenes(const MakeDataOptions& options, const Streams& streams) {
   data::SceneFolderOptions scenes = options.scenes;
-  const InterruptGuard interrupt;
-  Progress progress(streams.err,
-                    {.label = "painting", .total = scenes.count + scenes.unseen, .terminal = streams.err_terminal});
-  scenes.on_progress = [&](std::int64_t done) {
-    if (interrupt.requested()) throw Interrupted{interrupt.signal()};
-    progress.update(done);
-  };
+  scenes.count = options.count, scenes.unseen = options.unseen, scenes.scene.seed = options.seed;
+  Making making(streams, "painting", scenes.count + scenes.unseen);
+  scenes.on_progress = [&](std::int64_t done) { making.done(done); };
   const data::SceneFolderSummary made = data::write_scenes(options.out, scenes);
-  progress.finish();
+  making.finish();
   streams.out << fmt::format("{}: {} pictures ({:.1f} MB), {} objects, {} captions\n", options.out,
                              with_commas(made.pictures), static_cast<double>(made.bytes) / 1e6,
                              with_commas(made.objects), with_commas(made.captions));
 }
 
+void make_texts(const MakeDataOptions& options, data::TextKind kind, const Streams& streams) {
+  const data::SceneFolderOptions untouched, &scenes = options.scenes;
+  check(scenes.scene.size == untouched.scene.size && scenes.scene.objects == untouched.scene.objects &&
+            scenes.scene.max_iou == untouched.scene.max_iou && scenes.format == untouched.format,
+        "make-data: --size, --objects, --max-iou and --format are for scenes, not for {}", options.what);
+  Making making(streams, "writing", options.count + 2 * options.unseen);
+  const std::int64_t bytes =
+      data::write_texts(options.out, {.kind = kind,
+                                      .count = options.count,
+                                      .unseen = options.unseen,
+                                      .seed = options.seed,
+                                      .on_progress = [&](std::int64_t done) { making.done(done); }});
+  making.finish();
+  streams.out << fmt::format("{}: {} pairs to learn from, {} to validate and {} to test with ({:.1f} MB)\n",
+                             options.out, with_commas(options.count), with_commas(options.unseen),
+                             with_commas(options.unseen), static_cast<double>(bytes) / 1e6);
+}
+
+}  // namespace
+
+void run_make_data(const MakeDataOptions& options, const Streams& streams) {
+  for (const auto& [name, kind] : text_kinds())
+    if (name == options.what) return make_texts(options, kind, streams);
+  make_scenes(options, streams);
+}
+
 void add_make_data_command(Flags& program, const Streams& streams) {
   add_command<MakeDataOptions>(program, streams,
                                {.name = "make-data",
-                                .help = "Makes pictures with boxes and captions to learn from.",
+                                .help = "Makes pictures with captions, or text and its translation, to learn from.",
                                 .examples = kMakeDataExamples},
                                list_make_data_flags, run_make_data);
 }

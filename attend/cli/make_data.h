@@ -1,6 +1,7 @@
 // attend make-data: data to learn from, made from a seed, where nothing can be downloaded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "attend/cli/streams.h"
@@ -12,7 +13,10 @@ class Flags;
 
 struct MakeDataOptions {
   std::string what, out;
-  data::SceneFolderOptions scenes = {};
+  std::int64_t count = 20000;  // to learn from
+  std::int64_t unseen = 1000;  // to validate with, and for texts as many to test with
+  std::uint64_t seed = 1;
+  data::SceneFolderOptions scenes = {};  // but for these three
 };
 
 void run_make_data(const MakeDataOptions& options, const Streams& streams);

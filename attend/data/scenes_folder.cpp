@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <system_error>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -152,16 +151,6 @@ class SetWriter {
   SceneFolderSummary& summary_;
 };
 
-void check_empty(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(folder, error)) return;
-  check(fs::is_directory(folder, error), "scenes: '{}' is not a folder", folder.string());
-  const fs::directory_iterator entries(folder, error);
-  check(!error, "scenes: cannot look into '{}': {}", folder.string(), error.message());
-  check(entries == fs::directory_iterator(), "scenes: '{}' holds '{}' already; give a new or an empty folder",
-        folder.string(), entries == fs::directory_iterator() ? "" : entries->path().filename().string());
-}
-
 }  // namespace
 
 SceneFolderSummary write_scenes(const fs::path& folder, const SceneFolderOptions& options) {
@@ -169,7 +158,7 @@ SceneFolderSummary write_scenes(const fs::path& folder, const SceneFolderOptions
     check(count >= 0 && count <= kMostScenes, "scenes: a set has up to {} pictures, not {}", kMostScenes, count);
   check(options.count + options.unseen > 0, "scenes: there are no pictures to make");
   make_scene(options.scene, SceneSet::train, 0);  // says what is wrong with the options before there is a folder
-  check_empty(folder);
+  check_empty_folder(folder, "scenes");
   NewFolder made(folder);
   ThreadPool pool(options.threads);
   SceneFolderSummary summary;

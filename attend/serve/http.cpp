@@ -182,7 +182,8 @@ int listen_on(const std::string& host, int port) {
       ::listen(listener, 16) != 0) {
     const int error = errno;
     ::close(listener);
-    fail("look: cannot listen on {}:{}: {}", host, port, std::strerror(error));
+    fail("look: cannot listen on {}:{}: {}{}", host, port, std::strerror(error),
+         error == EADDRINUSE ? "; --port 0 takes any free one" : "");
   }
   return listener;
 }

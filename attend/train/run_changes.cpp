@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view kMayChange[] = {"steps",       "epochs",           "schedule",   "learning_rate", "warmup",
                                            "clip_norm",   "log_every",        "save_every", "patience",      "device",
                                            "threads",     "validate_every",   "recompute",  "out",           "test",
-                                           "layer_decay", "parameter_groups", "workers",    "cache_bytes"};
+                                           "layer_decay", "parameter_groups", "workers",    "cache_bytes",   "data"};
 
 Json to_json(const DataFile& file) {
   const FileMark mark = whole_mark_of(file.path);
@@ -37,11 +37,12 @@ bool is_same(const Json& before, const DataFile& now) {
 
 }  // namespace
 
-void check_data(const std::vector<DataFile>& data) {
+void check_data(const std::vector<DataFile>& data, std::string_view about) {
   for (const DataFile& file : data) {
     struct stat status {};
     const bool there = ::stat(file.path.c_str(), &status) == 0 && ::access(file.path.c_str(), R_OK) == 0;
-    check(there, "training: cannot open '{}' ({}): {}", file.path, file.key, std::generic_category().message(errno));
+    check(there, "training: cannot open '{}' ({}): {}{}{}", file.path, file.key, std::generic_category().message(errno),
+          about.empty() ? "" : ". It learns from ", about);
     if (file.may_be_folder && S_ISDIR(status.st_mode)) continue;
     check(!S_ISDIR(status.st_mode), "training: '{}' ({}) is a folder, not a file", file.path, file.key);
     check(S_ISREG(status.st_mode),

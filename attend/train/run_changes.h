@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/base/json.h"
@@ -15,8 +16,8 @@ struct DataFile {
 };
 
 // Throws Error for a file that is missing, empty, a folder where there may be none, or a pipe, which cannot be read
-// twice.
-void check_data(const std::vector<DataFile>& data);
+// twice. about: what the files are, for who does not have them; may be empty.
+void check_data(const std::vector<DataFile>& data, std::string_view about);
 
 // Sizes, times and hashes by key, for the manifest.
 Json marks_of(const std::vector<DataFile>& data);

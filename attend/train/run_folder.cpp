@@ -59,7 +59,7 @@ RunFolder::MadeFolders::~MadeFolders() {
 
 RunFolder::RunFolder(const RunRequest& request) : path_(request.out), resumed_(request.resume) {
   check(!path_.empty(), "training: 'out' is missing");
-  check_data(request.data);
+  check_data(request.data, request.about_data);
   check_free(request);
   made_.paths = make_folders(path_);
   lock_.emplace(path_);

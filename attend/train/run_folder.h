@@ -29,6 +29,7 @@ struct RunRequest {
   bool allow_changes = false;  // go on although settings or texts are others
   Json settings = {};
   std::vector<DataFile> data = {};
+  std::string about_data = {};  // what it is and where it comes from, for the error when there is none
 };
 
 class RunFolder {

@@ -25,6 +25,7 @@ HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what) {
   check(!recipe.regression || recipe.task == "classify", "{}: 'regression' is for the task classify", what);
   check(recipe.label_names.empty() || (recipe.task == "classify" && !recipe.regression),
         "{}: 'label_names' are for the task classify", what);
+  settle_settings(recipe, HeadRecipe(), settings, what);
   check_settings(for_texts(recipe, 1), what);
   return recipe;
 }

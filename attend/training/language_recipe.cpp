@@ -8,6 +8,7 @@ namespace attend::tasks {
 LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view what) {
   LanguageRecipe recipe;
   read_fields(recipe, settings, what);
+  settle_settings(recipe, LanguageRecipe(), settings, what);
   check_settings(recipe, what);
   check_one_of(what, "task", recipe.task, {"language-model"});
   for (const auto& [key, value] : {std::pair<const char*, std::int64_t>{"width", recipe.width},

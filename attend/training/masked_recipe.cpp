@@ -8,6 +8,7 @@ namespace attend::tasks {
 MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what) {
   MaskedRecipe recipe;
   read_fields(recipe, settings, what);
+  settle_settings(recipe, MaskedRecipe(), settings, what);
   check_settings(recipe, what);
   check_one_of(what, "task", recipe.task, {"masked-lm"});
   check_one_of(what, "model", recipe.model, {"bert", "roberta"});

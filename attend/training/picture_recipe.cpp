@@ -38,6 +38,7 @@ PictureRecipe resolve_picture_recipe(const Json& settings, std::string_view what
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }
+  settle_settings(recipe, PictureRecipe(), settings, what);
   check_settings(with_epochs(recipe, 1), what);
   return recipe;
 }

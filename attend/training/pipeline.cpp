@@ -50,7 +50,8 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
                            .overwrite = options.overwrite,
                            .allow_changes = options.allow_changes,
                            .settings = training.recipe,
-                           .data = training.files});
+                           .data = training.files,
+                           .about_data = settings.data});
   const nn::ParametersOptions computed = parameters_options(settings, backend);
   const std::unique_ptr<Trainee> trainee = training.prepare(
       {.folder = folder, .backend = backend, .dtype = computed.dtype, .from = from, .options = options});
@@ -65,6 +66,8 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   options.messages << fmt::format("{} with {:.1f} M weights, {} on {}{}\n", facts.name,
                                   static_cast<double>(count) / 1e6, name_of(computed.dtype), backend.name(),
                                   facts.more);
+
+  if (const std::string warning = warmup_warning(facts.settings); !warning.empty()) options.messages << warning << "\n";
 
   const std::unique_ptr<train::Task> task = trainee->task();
   train::TrainingResult result =

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/base/json.h"
 #include "attend/base/terminal.h"
 #include "attend/tensor/backend.h"
 #include "attend/train/trainer.h"
@@ -17,7 +18,7 @@
 namespace attend::tasks {
 
 struct RunSettings {
-  std::string out;
+  std::string out, data;
   std::int64_t accumulate = 1;
   std::int64_t steps = 10000;
   std::string schedule = "inverse-square-root";
@@ -36,11 +37,13 @@ struct RunSettings {
   template <class Visitor>
   void visit_run(Visitor&& v) {
     v("out", out, "folder of the model and the run");
+    v("data", data, "what the files are and where they come from, for who does not have them; only files have it");
     v("accumulate", accumulate, "batches a step");
     v("steps", steps, "of the optimiser");
     v("schedule", schedule, "inverse-square-root (Vaswani et al. 2017), cosine or linear");
-    v("learning_rate", learning_rate, "at the end of the warm-up; 0: the paper's, 1 / sqrt(width x warmup)");
-    v("warmup", warmup, "steps of rising learning rate");
+    v("learning_rate", learning_rate,
+      "at the end of the warm-up; translation's 0 is the paper's, 1 / sqrt(width x 4000), less with a longer warm-up");
+    v("warmup", warmup, "steps of rising learning rate; unless told, a tenth of the steps at most");
     v("clip_norm", clip_norm, "largest norm of the gradient; 0: any");
     v("weight_decay", weight_decay, "of matrices (AdamW)");
     v("layer_decay", layer_decay, "learning rate of a layer, times that of the one above it; 1: the same for all");
@@ -65,6 +68,11 @@ struct RunSettings {
 
 // Throws Error naming a value that makes no sense; what opens the message.
 void check_settings(const RunSettings& settings, std::string_view what);
+// Settings of a task as given were read over its own defaults: a warm-up that was not asked for is cut to a tenth of
+// the steps, where they are known, and a learning rate of 0 is refused where the task has one that is not.
+void settle_settings(RunSettings& settings, const RunSettings& defaults, const Json& given, std::string_view what);
+// A sentence on a warm-up that leaves little of the run, or nothing; "" when there is nothing to say.
+std::string warmup_warning(const RunSettings& settings);
 // 'key' is 'value', but must be one of ...
 void check_one_of(std::string_view what, const char* key, const std::string& value,
                   std::initializer_list<const char*> known);

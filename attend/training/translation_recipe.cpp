@@ -70,6 +70,7 @@ ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what) {
   } else {
     fail("{}: unknown model '{}'; there are transformer, rnn-attention and rnn-plain", what, model);
   }
+  settle_settings(recipe, TranslationRecipe(), settings, what);
   check_values(recipe, what);
   return resolved;
 }

@@ -25,12 +25,14 @@ TEST(Backends, OpensTheCpu) {
 }
 
 TEST(Backends, AnUnknownNameListsTheKnownOnes) {
-  for (const std::string name : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cpu:0", "CPU"}) {
+  for (const std::string name : {"", "gpux", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cpu:0", "CPU"}) {
     const std::string message = message_for(name);
     EXPECT_EQ(message.find("device: '" + name + "' is unknown; there "), 0u) << message;
     EXPECT_NE(message.find("cpu"), std::string::npos) << message;
   }
 }
+
+TEST(Backends, GpuIsAnotherWordForCuda) { EXPECT_EQ(message_for("gpu"), message_for("cuda")); }
 
 TEST(Backends, OpensEveryNameItLists) {
   for (const std::string& name : backend_names()) EXPECT_EQ(open_backend(name)->name(), name);

@@ -204,6 +204,21 @@ TEST_F(PictureCommands, MadeScenesScoreFullMarksAgainstThemselves) {
   expect_error(test::run_attend({"make-data", "scenes", "--out", set + "2", "--size", "4"}), {"--size"});
 }
 
+TEST_F(PictureCommands, MadeTextsAreLinesOfTwoFiles) {
+  const std::string set = (folder_ / "dates").string();
+  const Outcome made = test::run_attend({"make-data", "dates", "--out", set, "--count", "50", "--unseen", "10"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_NE(made.out.find("50 pairs to learn from, 10 to validate and 10 to test with"), std::string::npos) << made.out;
+  for (const auto& [name, lines] : {std::pair{"train", 50}, {"valid", 10}, {"test", 10}})
+    for (const char* side : {".src", ".tgt"}) {
+      const std::string text = read_file(set + "/" + name + side);
+      EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), lines) << name << side;
+    }
+  expect_error(test::run_attend({"make-data", "dates", "--out", set}), {"already"});
+  expect_error(test::run_attend({"make-data", "dates", "--out", set + "2", "--size", "64"}), {"for scenes"});
+  expect_error(test::run_attend({"make-data", "dates", "--out", set + "2", "--unseen", "0"}), {"1 to", "not 0"});
+}
+
 TEST_F(PictureCommands, HelpShowsDefaultsAndExamples) {
   const std::string make = test::run_attend({"make-data", "--help"}).out;
   for (const char* part : {"Examples:", "--count", "20000", "--unseen", "1000", "128", "--seed", "--format", "png"})

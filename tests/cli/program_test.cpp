@@ -10,6 +10,7 @@
 #include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/cli/command.h"
+#include "attend/serve/http.h"
 #include "tests/cli/run_attend.h"
 
 namespace attend {
@@ -50,6 +51,24 @@ TEST(Program, BadUsageIsOneLineAndExitCodeOne) {
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(result.err.find("attend: "), 0u) << result.err;
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  }
+}
+
+TEST(Program, AMistypedCommandIsAskedFor) {
+  EXPECT_EQ(test::run_attend({"trian", "--steps", "3"}).err,
+            "attend: there is no command 'trian'; did you mean 'train'? (see attend --help)\n");
+  EXPECT_TRUE(has(test::run_attend({"makedata"}).err, "did you mean 'make-data'?"));
+  EXPECT_EQ(test::run_attend({"xxxxxxxxxxxx"}).err, "attend: there is no command 'xxxxxxxxxxxx' (see attend --help)\n");
+}
+
+TEST(Program, ABusyPortSaysHowToTakeAnother) {
+  const auto answer = [](const serve::HttpRequest&) { return serve::HttpResponse{}; };
+  const serve::HttpServer first({.port = 0}, answer);
+  try {
+    const serve::HttpServer second({.port = first.port()}, answer);
+    FAIL() << "both listen";
+  } catch (const Error& error) {
+    EXPECT_TRUE(has(error.what(), "--port 0 takes any free one")) << error.what();
   }
 }
 

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 #include <string>
@@ -10,6 +12,10 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
+#include "attend/training/head_recipe.h"
+#include "attend/training/language_recipe.h"
+#include "attend/training/masked_recipe.h"
+#include "attend/training/translation_recipe.h"
 #include "tests/cli/run_attend.h"
 #include "tests/training/folder_bytes.h"
 #include "tests/training/toy_corpus.h"
@@ -148,6 +154,69 @@ TEST_F(TrainCommand, MistakesGetClearErrors) {
   expect_error(toy({"--steps", "2"}), "lines");
   fs::remove(folder_ / "train.fr");
   expect_error(toy({"--steps", "2"}), "train.fr");
+}
+
+// A warm-up that nobody asked for is a tenth of the steps at most; one that was asked for stays, with a warning.
+TEST_F(TrainCommand, TheWarmUpFitsTheSteps) {
+  std::vector<std::string> args = toy({"--steps", "40", "--overwrite"});
+  const auto flag = std::ranges::find(args, "--warmup");
+  args.erase(flag, flag + 2);
+  Outcome outcome = run_attend(args);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(read_json(folder_ / "model/recipe.json")["warmup"], 4);
+  EXPECT_EQ(outcome.err.find("warning"), std::string::npos) << outcome.err;
+  args.insert(args.end(), {"--warmup", "4000"});
+  outcome = run_attend(args);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(read_json(folder_ / "model/recipe.json")["warmup"], 4000);
+  EXPECT_NE(outcome.err.find("warning: 'warmup' is 4,000 of 40 steps"), std::string::npos) << outcome.err;
+}
+
+TEST_F(TrainCommand, EveryTaskCutsItsOwnWarmUp) {
+  const Json ten = {{"steps", 100}}, all = Json::object();
+  EXPECT_EQ(tasks::resolve_recipe(ten, "t").recipe.warmup, 10);
+  EXPECT_EQ(tasks::resolve_recipe(all, "t").recipe.warmup, 1000);
+  EXPECT_EQ(tasks::resolve_recipe({{"steps", 100000}}, "t").recipe.warmup, 4000);
+  EXPECT_EQ(tasks::resolve_language_recipe(ten, "t").warmup, 10);
+  EXPECT_EQ(tasks::resolve_language_recipe(all, "t").warmup, 100);
+  EXPECT_EQ(tasks::resolve_masked_recipe(ten, "t").warmup, 10);
+  EXPECT_EQ(tasks::for_texts(tasks::resolve_head_recipe(ten, "t"), 5000).warmup, 10);
+  EXPECT_EQ(tasks::resolve_masked_recipe({{"steps", 100}, {"warmup", 60}}, "t").warmup, 60);
+  // The paper's peak is that of 4,000 steps of warm-up, however short it is.
+  tasks::RunSettings settings;
+  settings.warmup = 30;
+  EXPECT_FLOAT_EQ(tasks::schedule_of(settings, 256)(30), 1 / std::sqrt(256.0f * 4000));
+}
+
+TEST_F(TrainCommand, ALearningRateOfNothingIsRefused) {
+  std::vector<std::string> args = toy_language_training(folder_, folder_ / "model");
+  args.insert(args.end(), {"--learning-rate", "0"});
+  expect_error(args, "'learning_rate' 0 nothing is learned");
+  EXPECT_EQ(run_attend(toy({"--steps", "2", "--learning-rate", "0"})).code, 0);  // the paper's
+}
+
+TEST_F(TrainCommand, ARecipeSaysWhatDataItNeeds) {
+  write_file(folder_ / "needs.json", R"({"source": "no-such.en", "target": "no-such.fr", "valid_source": "v.en",
+    "valid_target": "v.fr", "out": "never", "data": "a set of pairs, to be had from its makers"})");
+  expect_error({"train", (folder_ / "needs.json").string()},
+               "cannot open 'no-such.en' (source): No such file or directory. It learns from a set of pairs");
+  EXPECT_FALSE(fs::exists("never"));
+}
+
+// Every recipe that comes with the program: its keys are known, and it says what it learns from.
+TEST_F(TrainCommand, ShippedRecipesNameTheirData) {
+  int found = 0;
+  for (const auto& entry : fs::recursive_directory_iterator("recipes")) {
+    if (entry.path().extension() != ".json") continue;
+    const Json recipe = read_json(entry.path());
+    EXPECT_TRUE(recipe.contains("data")) << entry.path();
+    const std::string what = entry.path().string(), task = recipe.at("task").get<std::string>();
+    if (task == "translation") tasks::resolve_recipe(recipe, what);
+    if (task == "language-model") tasks::resolve_language_recipe(recipe, what);
+    if (task == "masked-lm") tasks::resolve_masked_recipe(recipe, what);
+    ++found;
+  }
+  EXPECT_GE(found, 20);
 }
 
 TEST_F(TrainCommand, ARunIsNotOverwrittenByAccident) {
