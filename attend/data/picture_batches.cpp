@@ -103,7 +103,7 @@ HostPictureBatch PictureBatches::make(std::uint64_t number) {
 
   batch.other_labels = batch.labels;
   if (mix.kind == image::Mix::Kind::none) return batch;
-  std::ranges::rotate(batch.other_labels, batch.other_labels.end() - 1);  // that of the row in front
+  std::rotate(batch.other_labels.begin(), batch.other_labels.end() - 1, batch.other_labels.end());  // the one in front
   batch.share = static_cast<float>(mix.share);
   return batch;
 }

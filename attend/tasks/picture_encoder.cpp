@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/ranking.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/ops/arithmetic.h"
 

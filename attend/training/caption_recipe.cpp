@@ -43,6 +43,7 @@ CaptionRecipe resolve_caption_recipe(const Json& settings, std::string_view what
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }
+  settle_settings(recipe, CaptionRecipe(), settings, what);
   check_settings(with_epochs(recipe, 1), what);
   return recipe;
 }

@@ -63,6 +63,7 @@ DetectRecipe resolve_detect_recipe(const Json& settings, std::string_view what) 
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }
+  settle_settings(recipe, DetectRecipe(), settings, what);
   check_settings(for_pictures(recipe, 1), what);
   return recipe;
 }

@@ -31,6 +31,7 @@ DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }
+  settle_settings(recipe, DrawRecipe(), settings, what);
   check_settings(recipe, what);
   draw_model_config(recipe, {"any"});
   return recipe;
