@@ -12,6 +12,7 @@
 #include "attend/train/run_folder.h"
 #include "tests/cli/run_attend.h"
 #include "tests/training/folder_bytes.h"
+#include "tests/training/slower.h"
 #include "tests/training/toy_corpus.h"
 #include "tests/training/toy_labels.h"
 
@@ -20,12 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr std::int64_t kSlower = 6;
-#else
-constexpr std::int64_t kSlower = 1;
-#endif
 
 // Counts the calls, and ends with the one of this number: it fails, as all behind it do ("the disk is gone"), or only
 // it does.
