@@ -77,8 +77,8 @@ ATTEND_INLINE void differentiate(const AttentionHead& head, const Rows& rows, st
                 seen);
   const std::uint16_t* draws = random.begin();
   const bool whole = head.keys <= kKeyBlock && seen > 0;
-  const auto [share, delta] =
-      whole ? row_sums(head, lse, seen, weights, dscores, draws) : RowSums{.delta = rows.delta[t]};
+  const RowSums sums = whole ? row_sums(head, lse, seen, weights, dscores, draws) : RowSums{.delta = rows.delta[t]};
+  const float share = sums.share, delta = sums.delta;
   each(seen, [&](std::int64_t i, auto part) {
     const Vec p = keep(exponential(load(weights + i) - lse) * share, 0.0f, part);
     Vec d = load(dscores + i), kept = p;
