@@ -89,7 +89,7 @@ class BatchNorm {
 class ConvNorm {
  public:
   ConvNorm(std::int64_t in, std::int64_t out, Conv2dConfig config, const ops::BatchNormOptions& options = {})
-      : convolution_(in, out, without_bias(std::move(config))), normalization_(out, options) {}
+      : convolution_(in, out, without_bias(config)), normalization_(out, options) {}
 
   Tensor operator()(const Tensor& x, Activation activation) const {
     if (folded_ && !(x.pass() && x.pass()->recording())) return convolution_(x, normalization_.bias(), activation);

@@ -61,7 +61,7 @@ ATTEND_INLINE HalfVec narrow(Vec x) {
   const WordVec word = (WordVec)x;
   const WordVec rounded = (word + 0x7fffu + ((word >> 16) & 1u)) >> 16;
   const WordVec nan = (word >> 16) | 0x40u;
-  const WordVec bits = (x != x) ? nan : rounded;
+  const WordVec bits = (x != x) ? nan : rounded;  // NOLINT(misc-redundant-expression): a NaN
 #if defined(__AVX512F__)
   return (HalfVec)_mm512_cvtepi32_epi16((__m512i)bits);
 #else
