@@ -37,7 +37,7 @@ struct DetectCommand : DeviceFlags {
 constexpr const char* kDetectExamples = R"(Examples:
   attend detect --model detr-resnet-50 street.jpg                     file, label, score, x, y, width, height
   attend detect --model detr-resnet-50 street.jpg --png found.png     and the picture with its boxes
-  attend detect --model models/detr-scenes scenes/valid --show        each picture in the terminal
+  attend detect --model runs/detr-scenes scenes/valid --show          each picture in the terminal
   attend detect --model detr photos/ --threshold 0 --images instances_val.json --json found.json
   attend score --metric coco --ground-truth instances_val.json --predictions found.json      COCO's AP of that
 Boxes are in pixels of the picture, from its upper left corner. A second picture's --png goes to NAME-2.png.)";

@@ -30,14 +30,6 @@ Tensor repeated(const Tensor& x, std::int64_t count) {
   return ops::permute(ops::add(zeros, x), {1, 0, 2});
 }
 
-// weights [B, T, S], to whoever looks at the pass, as [rows, 1, steps, S].
-void show(const Tensor& weights, std::int64_t rows) {
-  Probe* probe = weights.pass() ? weights.pass()->probe() : nullptr;
-  if (!probe) return;
-  const std::int64_t keys = weights.dim(2), steps = weights.dim(0) * weights.dim(1) / rows;
-  probe->attention(RnnSeq2Seq::kAttentionLabel, ops::cast(weights, DType::f32).reshape({rows, 1, steps, keys}));
-}
-
 }  // namespace
 
 void check_config(const RnnConfig& config, std::string_view what) {
@@ -121,14 +113,14 @@ Tensor RnnDecoderLayer::operator()(const Tensor& embedded, const Memory& memory,
     states.push_back(state.hidden.reshape({batch, 1, width}));
   }
   const Tensor weights = ops::concat(looks, 1);  // [B, T, S]
-  show(weights, batch);
+  nn::show_looks(RnnSeq2Seq::kAttentionLabel, weights, batch);
   return finish(ops::concat(states, 1), embedded, ops::matmul(weights, memory.readout));
 }
 
 Tensor RnnDecoderLayer::step(const Tensor& embedded, const Memory& memory, State& state) const {
   const std::int64_t batch = embedded.dim(0), group = embedded.dim(1);
   const Tensor weights = look(state, memory);  // [B, group, S]
-  if (attention_) show(weights, batch * group);
+  if (attention_) nn::show_looks(RnnSeq2Seq::kAttentionLabel, weights, batch * group);
   state = advance(ops::add(rnn_.gates(embedded), context(weights, memory.gates, group)), state);
   return finish(state.hidden.reshape({batch, group, -1}), embedded, context(weights, memory.readout, group));
 }

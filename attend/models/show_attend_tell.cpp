@@ -14,18 +14,6 @@
 
 namespace attend::models {
 
-namespace {
-
-// weights [B, T, S], to whoever looks at the pass, as [rows, 1, steps, S].
-void show_regions(const Tensor& weights, std::int64_t rows) {
-  Probe* probe = weights.pass() ? weights.pass()->probe() : nullptr;
-  if (!probe) return;
-  const std::int64_t regions = weights.dim(2), steps = weights.dim(0) * weights.dim(1) / rows;
-  probe->attention(ShowAttendTell::kAttentionLabel, ops::cast(weights, DType::f32).reshape({rows, 1, steps, regions}));
-}
-
-}  // namespace
-
 void check_config(const ShowAttendTellConfig& config, std::string_view what) {
   check_limited(what, "vocabulary", config.vocabulary, 1, limits::kLargestVocabulary);
   check_limited(what, "max_length", config.max_length, 2, limits::kMostPositions);
@@ -108,7 +96,7 @@ ShowAttendTell::Written ShowAttendTell::written(const Tensor& regions, const nn:
     states.push_back(state.hidden.reshape({batch, 1, config_.hidden}));
   }
   Written result{ops::dropout(ops::concat(states, 1), config_.dropout), ops::concat(looks, 1)};
-  show_regions(result.looks, batch);
+  nn::show_looks(kAttentionLabel, result.looks, batch);
   return result;
 }
 
@@ -139,7 +127,7 @@ std::unique_ptr<nn::StepModel> ShowAttendTell::start(Pass& pass, const Tensor& r
 
 Tensor ShowAttendTell::step(const Tensor& tokens, const Memory& memory, RecurrentState& state) const {
   const Tensor weights = look(state, memory);  // [B, group, S]
-  show_regions(weights, state.hidden.dim(0));
+  nn::show_looks(kAttentionLabel, weights, state.hidden.dim(0));
   state = advance(embedding_(tokens).flat_rows(), context(weights, state, memory), state);
   return output_(state.hidden);
 }

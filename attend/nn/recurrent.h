@@ -4,15 +4,26 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/nn/parameter.h"
 #include "attend/ops/activation.h"
+#include "attend/ops/arithmetic.h"
 #include "attend/ops/layout.h"
 #include "attend/ops/linear.h"
 #include "attend/ops/recurrent.h"
+#include "attend/tensor/pass.h"
 
 namespace attend::nn {
+
+// Where the rows of a recurrent decoder looked, weights [B, T, S], to whoever looks at the pass: [rows, 1, steps, S].
+inline void show_looks(std::string_view label, const Tensor& weights, std::int64_t rows) {
+  Probe* probe = weights.pass() ? weights.pass()->probe() : nullptr;
+  if (!probe) return;
+  const std::int64_t steps = weights.dim(0) * weights.dim(1) / rows;
+  probe->attention(label, ops::cast(weights, DType::f32).reshape({rows, 1, steps, weights.dim(2)}));
+}
 
 // One layer in one direction.
 class RecurrentLayer {

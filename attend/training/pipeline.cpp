@@ -76,6 +76,18 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   return result;
 }
 
+void report_test(const RunContext& run, const std::string& path, const train::Validation& verdict) {
+  run.options.messages << fmt::format("{}: {}\n", path, verdict.text);
+  run.folder.write("test.json", [&](const FileWriter& write) { write(verdict.json.dump(2) + "\n"); });
+}
+
+std::vector<train::DataFile> files_or_folders(const std::vector<train::DataFile>& named) {
+  std::vector<train::DataFile> files;
+  for (const train::DataFile& file : named)
+    if (!file.path.empty()) files.push_back({file.key, file.path, true});
+  return files;
+}
+
 void stage_json(train::RunFolder& folder, const std::string& name, const Json& json) {
   folder.stage(name, json.dump(2) + "\n");
 }

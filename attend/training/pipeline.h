@@ -83,6 +83,12 @@ struct Training {
 // Throws Error, with everything in the folder as it was, when something is wrong before the first step.
 train::TrainingResult run_training(const Training& training, Backend& backend, const TrainOptions& options);
 
+// What the finished model was judged to be on pictures or texts of their own: said, and written as test.json.
+void report_test(const RunContext& run, const std::string& path, const train::Validation& verdict);
+
+// Those of the settings that name a file, or a folder: {{"train", recipe.train}, ..}.
+std::vector<train::DataFile> files_or_folders(const std::vector<train::DataFile>& named);
+
 // As files of a model folder are written.
 void stage_json(train::RunFolder& folder, const std::string& name, const Json& json);
 

@@ -93,11 +93,9 @@ class DrawTrainee : public Trainee {
 Training draw_training(const Json& settings, std::string_view what) {
   const DrawRecipe recipe = resolve_draw_recipe(settings, what);
   check(!recipe.train.empty() && !recipe.out.empty(), "training: 'train' and 'out' are needed");
-  std::vector<train::DataFile> files = {{"train", recipe.train, true}};
-  if (!recipe.valid.empty()) files.push_back({"valid", recipe.valid, true});
   return {.settings = recipe,
           .recipe = write_fields(recipe),
-          .files = std::move(files),
+          .files = files_or_folders({{"train", recipe.train}, {"valid", recipe.valid}}),
           .prepare = [recipe](const RunContext& run) { return std::make_unique<DrawTrainee>(recipe, run); }};
 }
 

@@ -135,9 +135,7 @@ class HeadTrainee : public Trainee {
 
   void finish(train::Task& task) override {
     if (!test_file_) return;
-    const train::Validation tested = dynamic_cast<HeadTask&>(task).judge(test_.examples, test_file_->texts);
-    run_.options.messages << fmt::format("{}: {}\n", test_file_->path, tested.text);
-    run_.folder.write("test.json", [&](const FileWriter& write) { write(tested.json.dump(2) + "\n"); });
+    report_test(run_, test_file_->path, dynamic_cast<HeadTask&>(task).judge(test_.examples, test_file_->texts));
   }
 
  private:

@@ -103,9 +103,7 @@ class PictureTrainee : public Trainee {
     for (const std::string& broken : training_.reader.broken())
       run_.options.messages << fmt::format("left out: {}\n", broken);
     if (!tested_) return;
-    const train::Validation verdict = dynamic_cast<PictureTask&>(task).judge(*tested_);
-    run_.options.messages << fmt::format("{}: {}\n", given_.test, verdict.text);
-    run_.folder.write("test.json", [&](const FileWriter& write) { write(verdict.json.dump(2) + "\n"); });
+    report_test(run_, given_.test, dynamic_cast<PictureTask&>(task).judge(*tested_));
   }
 
  private:
@@ -126,12 +124,9 @@ class PictureTrainee : public Trainee {
 Training picture_training(const Json& settings, std::string_view what) {
   const PictureRecipe recipe = resolve_picture_recipe(settings, what);
   check(!recipe.train.empty() && !recipe.out.empty(), "training: 'train' and 'out' are needed");
-  std::vector<train::DataFile> files = {{"train", recipe.train, true}};
-  if (!recipe.valid.empty()) files.push_back({"valid", recipe.valid, true});
-  if (!recipe.test.empty()) files.push_back({"test", recipe.test, true});
   return {.settings = recipe,
           .recipe = write_fields(recipe),
-          .files = std::move(files),
+          .files = files_or_folders({{"train", recipe.train}, {"valid", recipe.valid}, {"test", recipe.test}}),
           .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<PictureTrainee>(recipe, run); }};
 }
