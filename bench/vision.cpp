@@ -82,6 +82,7 @@ void run(const Options& options) {
     parameters = std::make_unique<nn::Parameters>(*backend, model->parameters(),
                                                   nn::ParametersOptions{.dtype = dtype, .trained = options.train});
   }
+  if (!options.train) model->fold();
   const Tensor x = pictures(*backend, options, dtype), y = labels(*backend, options);
   const Tensor kept = make_tensor(*backend, {options.batch, 1000}, dtype);
   std::unique_ptr<train::Optimizer> optimizer;
