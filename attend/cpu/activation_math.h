@@ -64,7 +64,8 @@ template <Activation kActivation, class T>
   if constexpr (kActivation == Activation::silu) return x * vector_sigmoid(x);
   if constexpr (kActivation == Activation::tanh) return vector_tanh(x);
   if constexpr (kActivation == Activation::sigmoid) return vector_sigmoid(x);
-  if constexpr (kActivation == Activation::leaky_relu) return where_less(x, 0.0f, kLeakySlope * x, x);
+  // Not by where_less: g++ 13 has an internal error there for AVX-512.
+  if constexpr (kActivation == Activation::leaky_relu) return at_least(x, 0.0f) + kLeakySlope * at_most(x, 0.0f);
   return x;
 }
 
