@@ -242,7 +242,7 @@ void CudaBackend::convolution(const Convolution& args, const Tensor& x, const Te
     return;
   }
   if (tiles_fit(c, x, weight, y.into)) return convolution_tiles(*this, c, x, weight, bias, activation, y);
-  if (padded_tiles_fit(c, x, y.into)) return convolution_padded_tiles(*this, c, x, weight, bias, activation, y);
+  if (filled_tiles_fit(c, x)) return convolution_filled_tiles(*this, c, x, weight, bias, activation, y);
   with_float(x.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
     const Forward<T> product{c,          pointer<T>(x),      pointer<T>(weight), pointer<T>(bias),
@@ -257,6 +257,7 @@ void CudaBackend::convolution_input(const Convolution& args, const Tensor& dy, c
   const Conv c(args, dx.into, weight, dy);
   if (is_depthwise(args, weight)) return depthwise_input(*this, c, dy, weight, dx);
   if (tiles_fit(c, dy, weight, dx.into)) return convolution_input_tiles(*this, c, dy, weight, dx);
+  if (filled_tiles_fit(c, dy)) return convolution_input_filled_tiles(*this, c, dy, weight, dx);
   with_float(dy.dtype(), "convolution", [&](auto type) {
     using T = typename decltype(type)::type;
     launch<T>(*this, Input<T>{c, pointer<T>(dy), pointer<T>(weight), pointer<T>(dx.into), dx.accumulate}, c.places(),
@@ -274,6 +275,7 @@ void CudaBackend::convolution_weight(const Convolution& args, const Tensor& x, c
   const Conv c(args, x, dweight.into, dy);
   if (is_depthwise(args, dweight.into)) return depthwise_weight(*this, c, x, dy, dweight);
   if (tiles_fit(c, x, {}, dy)) return convolution_weight_tiles(*this, c, x, dy, dweight);
+  if (filled_tiles_fit(c, x)) return convolution_weight_filled_tiles(*this, c, x, dy, dweight);
   // As many chunks as fill the device once over, of at least some hundred pixels, within 256 MB of partial sums.
   const std::int64_t size = dweight.into.size(),
                      tiles = divide_up(c.outputs, kTile) * divide_up(c.row(), kTile) * c.groups;

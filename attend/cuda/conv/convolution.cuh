@@ -27,8 +27,10 @@ inline bool is_depthwise(const Convolution& args, const Tensor& weight) {
 // Which result reads place `at` with a tap; -1: none.
 __device__ __forceinline__ int reader(int at, int tap, int stride, int padding, int dilation, int results) {
   const int from = at + padding - tap * dilation;
-  if (from < 0 || from % stride != 0) return -1;
-  return from / stride < results ? from / stride : -1;
+  if (from < 0) return -1;
+  if (stride == 1) return from < results ? from : -1;  // the usual ones without a division
+  if (stride == 2) return from % 2 == 0 && from / 2 < results ? from / 2 : -1;
+  return from % stride == 0 && from / stride < results ? from / stride : -1;
 }
 
 // x at one place of one picture, or null outside.
@@ -38,18 +40,22 @@ __device__ __forceinline__ const T* place_of(const Conv& c, const T* x, int b, i
   return x + ((static_cast<std::int64_t>(b) * c.height + h) * c.width + w) * c.channels;
 }
 
-// By tiles on the tensor cores (convolution_tiles.cu): bf16 with channels in multiples of eight, or, forward, with
-// fewer than eight, which are filled up.
+// By tiles on the tensor cores (convolution_tiles.cu): bf16 with channels in multiples of eight.
 bool tiles_fit(const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& y);
-bool padded_tiles_fit(const Conv& c, const Tensor& x, const Tensor& y);
 void convolution_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& bias,
                        Activation activation, const Grad& y);
-void convolution_padded_tiles(CudaBackend& backend, Conv c, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                              Activation activation, const Grad& y);
 void convolution_input_tiles(CudaBackend& backend, const Conv& c, const Tensor& dy, const Tensor& weight,
                              const Grad& dx);
 void convolution_weight_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& dy,
                               const Grad& dweight);
+// The same of bf16 with channels of any number (the colours of a picture): filled up with zeros first.
+bool filled_tiles_fit(const Conv& c, const Tensor& x);
+void convolution_filled_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight,
+                              const Tensor& bias, Activation activation, const Grad& y);
+void convolution_input_filled_tiles(CudaBackend& backend, const Conv& c, const Tensor& dy, const Tensor& weight,
+                                    const Grad& dx);
+void convolution_weight_filled_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& dy,
+                                     const Grad& dweight);
 
 // Each group has one input channel: tap by tap, without a product.
 void depthwise(const CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight, const Tensor& bias,
