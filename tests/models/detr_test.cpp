@@ -112,7 +112,7 @@ TEST(Detr, LearnsWhereTwoSquaresAre) {
   train::Optimizer optimizer(parameters, {.clip_norm = 0.5f});
   Pass pass(cpu(), {.recording = true});
   std::vector<float> losses;
-  for (std::int64_t step = 1; step <= 60; ++step) {
+  for (std::int64_t step = 1; step <= 150; ++step) {
     pass.begin({.plan = 1, .seed = static_cast<std::uint64_t>(step)});
     parameters.start_gradients();
     const models::DetrOutput output = model.detect_by_layers(pass.input(pixels), places);
