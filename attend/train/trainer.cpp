@@ -63,21 +63,26 @@ class Run {
 
   TrainingResult train() {
     const InterruptGuard interrupt;
-    Progress progress(
-        *options_.messages,
-        {.label = "training", .total = options_.steps, .start = state_.step, .terminal = options_.terminal});
+    seconds_before_ = state_.seconds;
+    const std::int64_t total = by_clock() ? std::llround(60 * options_.minutes) : options_.steps;
+    Progress progress(*options_.messages, {.label = "training",
+                                           .total = total,
+                                           .start = by_clock() ? std::llround(seconds_before_) : state_.step,
+                                           .terminal = options_.terminal});
     progress_ = &progress;
     started_ = logged_at_ = steady_clock::now();
     logged_at_ -=
         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(state_.since_log.seconds));
-    seconds_before_ = state_.seconds;
     if (snapshots_ && state_.step == 0) take_snapshot();
-    while (state_.step < options_.steps && !result_.stopped_early) {
+    while (!ended() && !result_.stopped_early) {
       step();
       const std::int64_t done = state_.step;
-      const bool last = done == options_.steps;
+      const bool last = ended();
       if (done % options_.log_every == 0 || last) log_losses();
-      progress.update(done, text_);
+      if (by_clock())
+        progress.update(std::llround(elapsed()), fmt::format("step {}  {}", with_commas(done), text_));
+      else
+        progress.update(done, text_);
       if (done % options_.validate_every == 0 || last)
         validate();
       else if (done % options_.save_every == 0)
@@ -98,11 +103,20 @@ class Run {
   }
 
  private:
+  bool by_clock() const { return options_.minutes > 0; }
+  bool ended() const { return by_clock() ? elapsed() >= 60 * options_.minutes : state_.step >= options_.steps; }
+  // Where the schedule of the learning rate stands.
+  std::int64_t scheduled_step() const {
+    if (!by_clock()) return state_.step;
+    const double share = std::min(1.0, elapsed() / (60 * options_.minutes));
+    return std::max<std::int64_t>(1, std::llround(share * static_cast<double>(options_.steps)));
+  }
+
   void step() {
     const std::int64_t step = ++state_.step;
     std::uint64_t batch = 0;  // of the step
     for (std::size_t who = 0; who < learners_.size(); ++who) {
-      const float rate = learners_[who].rate(step);
+      const float rate = learners_[who].rate(scheduled_step());
       if (who == 0) rate_ = rate;
       for (std::int64_t turn = 0; turn < learners_[who].turns; ++turn) {
         task_.begin_turn(who);

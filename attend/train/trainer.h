@@ -88,6 +88,7 @@ struct Learner {
 struct TrainerOptions {
   RunFolder* folder = nullptr;  // a run that is resumed goes on from the state in it
   std::int64_t steps = 1000;
+  double minutes = 0;           // above 0: ends after so long, the schedule of `steps` stretched over that time
   std::int64_t accumulate = 1;  // batches a step
   std::uint64_t seed = 1;
   std::function<float(std::int64_t step)> rate = {};

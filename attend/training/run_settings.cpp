@@ -40,6 +40,8 @@ void check_settings(const RunSettings& settings, std::string_view what) {
   for (const auto& [key, value] : positive) check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
   check(settings.learning_rate >= 0 && settings.clip_norm >= 0 && settings.weight_decay >= 0 && settings.warmup >= 0,
         "{}: learning_rate, warmup, clip_norm and weight_decay cannot be negative", what);
+  check(settings.minutes >= 0 && settings.minutes < 1e6f, "{}: 'minutes' is {}, but must be 0 (by steps) or more", what,
+        settings.minutes);
   check(settings.layer_decay > 0 && settings.layer_decay <= 1,
         "{}: 'layer_decay' must be above 0 and at most 1, not {}", what, settings.layer_decay);
   check_groups(settings.parameter_groups, what);
@@ -102,6 +104,7 @@ train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFol
                                       const TrainOptions& options) {
   return {.folder = &folder,
           .steps = settings.steps,
+          .minutes = static_cast<double>(settings.minutes),
           .accumulate = settings.accumulate,
           .seed = settings.seed,
           .log_every = settings.log_every,

@@ -21,6 +21,7 @@ struct RunSettings {
   std::string out, data;
   std::int64_t accumulate = 1;
   std::int64_t steps = 10000;
+  float minutes = 0;
   std::string schedule = "inverse-square-root";
   float learning_rate = 0;
   std::int64_t warmup = 4000;
@@ -40,6 +41,9 @@ struct RunSettings {
     v("data", data, "what the files are and where they come from, for who does not have them; only files have it");
     v("accumulate", accumulate, "batches a step");
     v("steps", steps, "of the optimiser");
+    v("minutes", minutes,
+      "above 0: stop after so long, the schedule of the learning rate stretched over that time; such a run does not "
+      "repeat bit for bit");
     v("schedule", schedule, "inverse-square-root (Vaswani et al. 2017), cosine or linear");
     v("learning_rate", learning_rate,
       "at the end of the warm-up; translation's 0 is the paper's, 1 / sqrt(width x 4000), less with a longer warm-up");
