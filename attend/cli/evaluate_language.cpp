@@ -64,7 +64,7 @@ std::vector<std::string> translations_of(const EvaluatedModel& model, const std:
   std::vector<std::string> texts;
   for (const tasks::TranslatedLine& line : loaded->translator.translate(source, translate))
     texts.push_back(line.text());
-  progress.finish();
+  if (model.streams.err_terminal.interactive) progress.finish();
   return texts;
 }
 

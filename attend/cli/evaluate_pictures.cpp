@@ -124,7 +124,7 @@ Evaluation evaluate_detection(const EvaluatedModel& model) {
     }
     progress.update(end);
   }
-  progress.finish();
+  if (model.streams.err_terminal.interactive) progress.finish();
   const metrics::Instances truth = set.truth(first_numbers(set.size()));
   const metrics::DetectionScores scores = metrics::coco_scores(truth, detections);
   Json classes = Json::array();
@@ -164,7 +164,7 @@ Evaluation evaluate_captions(const EvaluatedModel& model) {
     }
     progress.update(end);
   }
-  progress.finish();
+  if (model.streams.err_terminal.interactive) progress.finish();
   const metrics::CaptionScores scores = metrics::caption_scores(all);
   Evaluation result{.json = {{"pictures", set.size()},
                              {"bleu", scores.bleu},

@@ -113,11 +113,15 @@ Flag add_number(CLI::App& app, const std::string& name, std::optional<Number>& v
        nearest.empty() ? "" : "; did you mean '" + nearest + "'?", see);
 }
 
-[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
-  Words known;
+Words command_names(const CLI::App& app) {
+  Words names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(command->get_name());
-  const std::string nearest = nearest_name(word, known);
+    names.push_back(command->get_name());
+  return names;
+}
+
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
+  const std::string nearest = nearest_name(word, command_names(app));
   fail("there is no command '{}'{} (see {} --help)", word, nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
        app.get_name());
 }
@@ -258,6 +262,9 @@ CommandLine::~CommandLine() = default;
 
 void CommandLine::run(const std::vector<std::string>& given, std::ostream& out) {
   const Words words = without_help_command(given);
+  const bool named = !words.empty() && !words.front().starts_with('-');
+  const Words commands = command_names(*app_);
+  if (named && std::ranges::find(commands, words.front()) == commands.end()) refuse_command(*app_, words.front());
   try {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
     if (app_->get_subcommands().empty()) out << app_->help();
@@ -267,12 +274,10 @@ void CommandLine::run(const std::vector<std::string>& given, std::ostream& out) 
       app_->exit(error, out, out);
       return;
     }
-    const auto commands = app_->get_subcommands();
-    if (commands.empty() && !words.empty() && !words.front().starts_with('-')) refuse_command(*app_, words.front());
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !commands.empty())
-      refuse_flag(*commands.front(), app_->get_name());
-    fail("{} (see {}{} --help)", error.what(), app_->get_name(),
-         commands.empty() ? "" : " " + commands.front()->get_name());
+    const auto used = app_->get_subcommands();
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !used.empty())
+      refuse_flag(*used.front(), app_->get_name());
+    fail("{} (see {}{} --help)", error.what(), app_->get_name(), used.empty() ? "" : " " + used.front()->get_name());
   }
 }
 

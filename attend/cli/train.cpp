@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <ostream>
@@ -55,6 +56,22 @@ constexpr const char* kTrainExamples = R"(Examples:
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
 Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
 The folder then holds the model, for attend translate, generate, fill, classify, tag, answer, describe, detect or draw.)";
+
+// Of one task its own examples; else all, behind a list of the tasks.
+std::string examples_for(const std::string& task) {
+  if (task.empty()) return tasks_text() + kTrainExamples;
+  std::string kept;
+  for (std::string_view rest = kTrainExamples; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+    const bool example = line.starts_with("  "), other = line.find("--task ") != std::string_view::npos;
+    const bool own = other ? line.find(fmt::format("--task {} ", task)) != std::string_view::npos
+                           : task == "translation" || line.find("--resume") != std::string_view::npos;
+    if (!example || own) kept += std::string(line) + '\n';
+  }
+  return kept;
+}
 
 // The recipe of the run in the folder, or the file that was named, and the flags laid over it.
 Json settings_of(const TrainOptions& options, std::string& what) {
@@ -149,7 +166,7 @@ void add_train_command(Flags& program, const Streams& streams, const std::vector
       program, streams,
       {.name = "train",
        .help = "Trains a model: to translate, to write, to guess, to label, to draw.",
-       .examples = kTrainExamples},
+       .examples = examples_for(task_in(words))},
       [&](Flags& flags, TrainOptions& options) {
         flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
         flags.add("--resume", options.resume, "go on with the run in --out");

@@ -59,20 +59,6 @@ std::string value_in(std::span<const std::string> words, const std::string& flag
   return "";
 }
 
-// The task that --task names, or that of a recipe among the words.
-std::string task_in(std::span<const std::string> words) {
-  if (std::string task = value_in(words, "--task"); !task.empty()) return task;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    std::error_code error;
-    if (!words[i].ends_with(".json") || words[i - 1].starts_with("--") || !std::filesystem::exists(words[i], error))
-      continue;
-    const Json recipe = read_json(words[i]);
-    if (!recipe.is_object()) continue;
-    return recipe.value("task", std::string(trained_tasks()[0].name));
-  }
-  return "";
-}
-
 template <class Call>
 auto with_recipe(std::string_view task, Call call) {
   if (task == "translation") return call(tasks::TranslationRecipe{});
@@ -137,23 +123,31 @@ std::span<const TrainedTask> trained_tasks() {
   static const std::vector<TrainedTask> kTasks = {
       {"translation",
        "translate",
-       "sentences from their translations",
+       "to translate, from sentences and their translations",
        {"source", "target", "valid_source", "valid_target", "out"},
        tasks::translation_training},
       {"language-model",
        "generate",
-       "the next token of a text (GPT-2)",
+       "to go on with a text (GPT-2)",
        {"text", "valid_text", "out"},
        tasks::language_training},
-      {"masked-lm", "fill", "hidden words of a text (BERT)", {"text", "valid_text", "out"}, tasks::masked_training},
-      {"classify", "classify", "labels of texts", {"from", "train", "valid", "out"}, tasks::head_training},
+      {"masked-lm",
+       "fill",
+       "to guess hidden words of a text (BERT)",
+       {"text", "valid_text", "out"},
+       tasks::masked_training},
+      {"classify",
+       "classify",
+       "a label of each text, or pair of texts",
+       {"from", "train", "valid", "out"},
+       tasks::head_training},
       {"tag", "tag", "a label of each word", {"from", "train", "valid", "out"}, tasks::head_training},
       {"answer",
        "answer",
        "where the answer to a question is",
        {"from", "train", "valid", "out"},
        tasks::head_training},
-      {"classify-images", "classify", "labels of pictures", {"train", "out"}, tasks::picture_training},
+      {"classify-images", "classify", "a label of each picture", {"train", "out"}, tasks::picture_training},
       {"describe", "describe", "sentences about pictures", {"train", "out"}, tasks::caption_training},
       {"detect", "detect", "boxes around what is in pictures", {"train", "out"}, tasks::detect_training},
       {"draw", "draw", "to draw such pictures (SAGAN)", {"train", "out"}, tasks::draw_training}};
@@ -171,6 +165,19 @@ const TrainedTask& trained_task(const Json& settings, std::string_view what) {
   fail("{}: unknown task {}; there are {}", what, found->dump(), joined(names, ", "));
 }
 
+std::string task_in(std::span<const std::string> words) {
+  if (std::string task = value_in(words, "--task"); !task.empty()) return task;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    std::error_code error;
+    if (!words[i].ends_with(".json") || words[i - 1].starts_with("--") || !std::filesystem::exists(words[i], error))
+      continue;
+    const Json recipe = read_json(words[i]);
+    if (!recipe.is_object()) continue;
+    return recipe.value("task", std::string(trained_tasks()[0].name));
+  }
+  return "";
+}
+
 std::string flag_of(std::string_view field) {
   std::string flag = "--" + std::string(field);
   std::replace(flag.begin() + 2, flag.end(), '_', '-');
@@ -182,6 +189,13 @@ std::vector<std::string_view> tasks_with(std::string_view field) {
   for (const TrainedTask& task : trained_tasks())
     if (in(fields_of(task.name), field)) names.push_back(task.name);
   return names;
+}
+
+std::string tasks_text() {
+  std::string text = "Tasks, what they learn, and what they need:\n";
+  for (const TrainedTask& task : trained_tasks())
+    text += fmt::format("  {:<16} {:<52} {}\n", task.name, task.learns, flags_text(task.needs));
+  return text;
 }
 
 void add_task_flags(Flags& flags, Json& given, std::span<const std::string> words) {
@@ -223,8 +237,7 @@ void check_needs(const TrainedTask& task, const Json& settings, std::string_view
   for (const TrainedTask& other : trained_tasks())
     if (other.name != task.name) others.push_back(other.name);
   const bool alone = settings.empty();
-  fail("{}: --task {} (learns {}) needs {}; see attend train --task {} --help{}", what, task.name, task.learns,
-       flags_text(missing), task.name,
+  fail("{}: --task {} needs {}; see attend train --task {} --help{}", what, task.name, flags_text(missing), task.name,
        alone ? fmt::format(". Or name another task ({}), or a recipe: attend make-data dates --out .data/dates, then "
                            "attend train recipes/minutes/dates-rnn-attention.json",
                            joined(others, ", "))

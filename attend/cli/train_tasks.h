@@ -30,6 +30,12 @@ std::string flag_of(std::string_view field);
 // The tasks whose recipes have a field of this name.
 std::vector<std::string_view> tasks_with(std::string_view field);
 
+// For people: a line a task.
+std::string tasks_text();
+
+// The task that --task names on the command line, or that of a recipe there; "" when there is neither.
+std::string task_in(std::span<const std::string> words);
+
 // All flags of all tasks; what is given lands in `given` under the field's name. --help shows those of the task that
 // the words name, with its defaults, or else those that all tasks have.
 void add_task_flags(Flags& flags, Json& given, std::span<const std::string> words);

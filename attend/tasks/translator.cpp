@@ -69,6 +69,14 @@ void check_options(const TranslateOptions& options) {
   check(options.alpha >= 0 && options.alpha <= 10, "translate: alpha must be 0 to 10, not {}", options.alpha);
 }
 
+// For who reads it all spaces are the same: the French one before a question mark is narrow, and no line breaks there.
+std::string with_plain_spaces(std::string text) {
+  for (const std::string_view space : {"\u00a0", "\u202f", "\u2009"})
+    for (std::size_t at = text.find(space); at != std::string::npos; at = text.find(space, at + 1))
+      text.replace(at, space.size(), " ");
+  return text;
+}
+
 }  // namespace
 
 Translator::Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend,
@@ -156,7 +164,7 @@ void Translator::drop_doubles(std::vector<Hypothesis>& hypotheses, const Transla
   if (options.sample) return;
   std::set<std::string> seen;
   std::erase_if(hypotheses, [&](const Hypothesis& hypothesis) {
-    return !seen.insert(one_line(tokenizer_.decode(hypothesis.tokens))).second;
+    return !seen.insert(with_plain_spaces(one_line(tokenizer_.decode(hypothesis.tokens)))).second;
   });
   if (static_cast<std::int64_t>(hypotheses.size()) > options.n_best)
     hypotheses.resize(static_cast<std::size_t>(options.n_best));

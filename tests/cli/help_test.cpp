@@ -20,6 +20,10 @@ std::string error_of(const std::vector<std::string>& words) {
   return outcome.err;
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+// A flag with its default, as older and newer releases of CLI11 write it.
+bool has_default(const std::string& help, const std::string& flag, const std::string& value) {
+  return has(help, flag + "=" + value + " ") || has(help, flag + " [" + value + "] ");
+}
 
 TEST(Help, IsACommandToo) {
   EXPECT_EQ(out_of({"help"}), out_of({"--help"}));
@@ -39,14 +43,17 @@ TEST(Help, FlagsThatWereMistyped) {
 
 TEST(Help, OfATaskShowsItsFlagsWithTheirDefaults) {
   const std::string tag = out_of({"train", "--task", "tag", "--help"});
-  for (const char* part : {"--label-column", "--epochs FLOAT [3]", "--batch INT [32]", "--learning-rate FLOAT [5e-05]"})
-    EXPECT_TRUE(has(tag, part)) << part << " in " << tag;
-  for (const char* part : {"--source", "--patch-size", "--queries", "--masked"}) EXPECT_FALSE(has(tag, part)) << part;
+  EXPECT_TRUE(has(tag, "--label-column")) << tag;
+  EXPECT_TRUE(has_default(tag, "--epochs FLOAT", "3")) << tag;
+  EXPECT_TRUE(has_default(tag, "--learning-rate FLOAT", "5e-05")) << tag;
+  for (const char* part : {"--valid-target", "--patch-size", "--queries", "--masked", "recipes/multi30k"})
+    EXPECT_FALSE(has(tag, part)) << part;
   const std::string tiny = out_of({"train", "--task", "translation", "--preset", "tiny", "--help"});
-  EXPECT_TRUE(has(tiny, "--width INT [128]")) << tiny;
+  EXPECT_TRUE(has_default(tiny, "--width INT", "128")) << tiny;
   EXPECT_FALSE(has(tiny, "--cell"));
-  EXPECT_TRUE(has(out_of({"train", "--task=translation", "--model", "rnn-plain", "--help"}), "--cell TEXT [gru]"));
-  EXPECT_TRUE(has(out_of({"train", "recipes/shakespeare.json", "--help"}), "--block INT [256]"));
+  EXPECT_TRUE(
+      has_default(out_of({"train", "--task=translation", "--model", "rnn-plain", "--help"}), "--cell TEXT", "gru"));
+  EXPECT_TRUE(has_default(out_of({"train", "recipes/shakespeare.json", "--help"}), "--block INT", "256"));
   const std::string all = out_of({"train", "--help"});
   EXPECT_TRUE(has(all, "--steps"));
   EXPECT_TRUE(has(all, "language-model"));

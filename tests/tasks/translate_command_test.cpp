@@ -52,7 +52,7 @@ TEST(TranslateCommand, KeepsLinesInOrder) {
 
 TEST(TranslateCommand, ListsTheBest) {
   const ModelFolder folder;
-  const Outcome result = translate({"--model", folder.path().string(), "--n-best", "3", "--beams", "3"}, kInput);
+  const Outcome result = translate({"--model", folder.path().string(), "--n-best", "3", "--beams", "12"}, kInput);
   EXPECT_EQ(result.code, 0) << result.err;
   const std::vector<std::string> lines = lines_of(result.out);
   ASSERT_EQ(lines.size(), 9u) << "three a line, none for the empty one";
