@@ -5,6 +5,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
+#include "attend/tasks/translator.h"
 #include "attend/training/start_folder.h"
 
 namespace attend::tasks {
@@ -32,6 +33,8 @@ Json read_model(const Json& settings, std::string_view what, TranslationRecipe& 
   read_fields(both, settings, what);
   Json json = write_fields(config);
   json.erase("vocabulary");
+  // A setting newer than many runs, which are resumed all the same.
+  if (json.value("start_token", std::string()) == kStartToken) json.erase("start_token");
   return json;
 }
 
