@@ -22,11 +22,11 @@ export function chart({ title, lines, end, mark = -1, log = false }) {
   shown.forEach((line, i) => {
     const points = line.points.filter(([, v]) => Number.isFinite(value(v)));
     if (!points.length) return;
-    const stroke = i ? "var(--second)" : "var(--accent)";
+    const stroke = line.stroke || (i ? "var(--second)" : "var(--accent)");
     picture.append(h("path", { d: "M " + points.map(([s, v]) => `${x(s).toFixed(1)} ${y(v).toFixed(1)}`).join(" L "), fill: "none", stroke, "stroke-width": 2, "stroke-linejoin": "round" }));
     if (line.dots || points.length === 1) for (const [s, v] of points) picture.append(h("circle", { cx: x(s).toFixed(1), cy: y(v).toFixed(1), r: 3.5, fill: stroke }));
     const [, newest] = points[points.length - 1];
-    picture.append(h("text", { x: width - right - (innerWidth < 700 ? 112 : 150) * (shown.length - 1 - i), y: 16, "text-anchor": "end", fill: stroke, style: `fill:${stroke}` }, `${line.name} ${short(newest)}`));
+    if (line.name) picture.append(h("text", { x: width - right - (innerWidth < 700 ? 112 : 150) * (shown.length - 1 - i), y: 16, "text-anchor": "end", fill: stroke, style: `fill:${stroke}` }, `${line.name} ${short(newest)}`));
   });
   return picture;
 }

@@ -7,16 +7,25 @@ import { chart } from "look/charts";
 import { pictureSnapshot } from "look/picture_view";
 
 const run = { log: [], look: [], steps: 0 };
+const others = [];  // runs it is compared with: { name, log, steps }
+const colours = ["var(--accent)", "var(--second)", "#2f9e44", "#9c36b5", "#e8590c", "#1098ad"];
 
 async function update() {
-  let news = await ask("/api/run", { log: run.log.length, look: run.look.length });
+  let news = await ask("/api/run", { log: run.log.length, look: run.look.length, others: others.map(other => other.log.length) });
   if (news.logs < run.log.length || news.looks < run.look.length) {  // the run went back
     run.log = [], run.look = [];
     news = await ask("/api/run", { log: 0, look: 0 });
   }
   run.log.push(...news.log), run.look.push(...news.look);
   run.steps = news.steps || 0;
-  return news.log.length + news.look.length > 0;
+  let more = 0;
+  (news.others || []).forEach(({ name, log, logs, steps }, i) => {
+    others[i] ||= { name, log: [] };
+    if (logs < others[i].log.length) others[i].log = [];  // it went back: whole at the next question
+    else others[i].log.push(...log), more += log.length;
+    others[i].steps = steps || 0;
+  });
+  return news.log.length + news.look.length + more > 0;
 }
 
 // Bytes in base64 -> weights[head][row][column]; kept with the example.
@@ -44,6 +53,23 @@ function charts() {
     ...["tokens", "pictures"].map(items => ["throughput", { title: `${items} per second`, lines: [{ name: "now", points: points(`${items}_per_second`) }] }]),
   ].filter(([, options]) => options.lines[0].points.length);
   return h("div", { class: "charts" }, ...list.map(([name, options]) => h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })))));
+}
+
+// Every curve that two runs have, in one chart for all of them; at the top what each ended with.
+function comparison() {
+  const runs = [{ name: model.name, ...run }, ...others], end = Math.max(1, ...runs.map(each => each.steps || 0), ...runs.flatMap(each => each.log.map(line => line.step)));
+  const trained = key => line => line[key], judged = key => line => line.averaged ? NaN : line.validation?.[key];
+  const scores = [...new Set(runs.flatMap(each => each.log.filter(line => line.validation).flatMap(line => Object.keys(line.validation))))].filter(key => key !== "pictures");
+  const list = [["loss", "training loss", trained("loss"), false], ...scores.map(key => [`validation-${key}`, `validation: ${key}`, judged(key), true]), ["learning-rate", "learning rate", trained("learning_rate"), false]];
+  const lines = (of, dots) => runs.map((each, i) => ({ stroke: colours[i % colours.length], dots, points: each.log.filter(line => Number.isFinite(of(line))).map(line => [line.step, of(line)]) }));
+  const last = (each, of) => { const found = each.log.filter(line => Number.isFinite(of(line))); return found.length ? of(found[found.length - 1]) : NaN; };
+  const shown = list.map(([name, title, of, dots]) => ({ name, title, of, lines: lines(of, dots) })).filter(each => each.lines.some(line => line.points.length));
+  const cell = x => Number.isFinite(x) ? (Math.abs(x) < 0.01 && x ? x.toExponential(2) : x.toFixed(4)) : "—";
+  const table = h("table", { id: "runs", style: "border-spacing:18px 4px; text-align:left; margin-left:-18px" }, h("tr", {}, h("th", {}, "run"), h("th", {}, "steps"), ...shown.map(({ title }) => h("th", {}, title))),
+    ...runs.map((each, i) => h("tr", {}, h("td", { style: `color:${colours[i % colours.length]}; font-weight:700` }, each.name),
+      h("td", {}, String(Math.max(0, ...each.log.map(line => line.step)))), ...shown.map(({ of }) => h("td", {}, cell(last(each, of)))))));
+  return h("div", {}, h("div", { class: "card", style: "overflow-x:auto; margin-bottom:16px" }, table),
+    h("div", { class: "charts" }, ...shown.map(({ name, title, lines }) => h("div", { class: "card" }, figure(name, chart({ title, lines, end }))))));
 }
 
 function status() {
@@ -148,7 +174,7 @@ export async function runView() {
   // What the other views begin with: a text of the kind the model knows.
   if (state.text === model.example && run.look.length && readable.includes(model.kind)) state.text = whole(run.look[0].examples[0].source);
   clearInterval(live);
-  const head = h("p", { class: "note", id: "status" }, status()), curves = h("div", {}, charts()), below = h("div");
+  const head = h("p", { class: "note", id: "status" }, status()), drawn = () => others.length ? comparison() : charts(), curves = h("div", {}, drawn()), below = h("div");
   let snapshots = run.look.length ? pictures() : null;
   const empty = () => h("p", { class: "note" }, "This run has no pictures of its attention. `attend train … --look` takes them.");
   below.replaceChildren(snapshots ? snapshots.box : empty());
@@ -156,7 +182,7 @@ export async function runView() {
     if (!head.isConnected) return clearInterval(live);
     if (!await update().catch(() => false)) return;
     head.textContent = status();
-    curves.replaceChildren(charts());
+    curves.replaceChildren(drawn());
     if (!snapshots && run.look.length) below.replaceChildren((snapshots = pictures()).box);
     else if (snapshots) snapshots.show();
   }, 1000);

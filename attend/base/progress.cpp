@@ -99,24 +99,30 @@ std::string Progress::line(std::string_view text, bool finished) const {
   const double seconds = elapsed();
   const double fraction =
       options_.total > 0 ? std::clamp(static_cast<double>(done_) / static_cast<double>(options_.total), 0.0, 1.0) : 1;
-  std::string numbers = fmt::format("{:3.0f} %  {}/{}", std::floor(fraction * 100), done_, options_.total);
+  const std::string place = fmt::format("{:3.0f} %  {}/{}", std::floor(fraction * 100), done_, options_.total);
+  std::string rate, end;
   if (done_ > options_.start && seconds > 0) {
-    const double rate = static_cast<double>(done_ - options_.start) / seconds;
-    numbers += "  " + rate_text(rate);
-    if (!text.empty()) numbers += fmt::format("  {}", text);
+    const double per_second = static_cast<double>(done_ - options_.start) / seconds;
+    rate = "  " + rate_text(per_second);
     if (!finished)
-      numbers += fmt::format("  {} left", duration_text(static_cast<double>(options_.total - done_) / rate));
-  } else if (!text.empty()) {
-    numbers += fmt::format("  {}", text);
+      end = fmt::format("  {} left", duration_text(static_cast<double>(options_.total - done_) / per_second));
   }
-  if (finished) numbers += fmt::format("  in {}", duration_text(seconds));
+  if (finished) end = fmt::format("  in {}", duration_text(seconds));
+  std::string said = text.empty() ? "" : fmt::format("  {}", text);
 
   const std::string label = options_.label.empty() ? "" : options_.label + "  ";
+  std::string numbers = place + rate + said + end;
   if (!options_.terminal.interactive) return label + numbers;
   // One column stays free: many terminals wrap as soon as the last one is written.
   const int room = std::max(options_.terminal.width - 1, 1);
   const int bar = std::min(room - columns(label) - columns(numbers) - 2, kMaxBar);
-  if (bar < kMinBar) return cut(label + numbers, room);
+  if (bar < kMinBar) {
+    // Where there is no room for all, how long it takes is worth more than what else there is to say.
+    const auto fits = [&] { return columns(label + place + rate + said + end) <= room; };
+    if (!fits()) rate.clear();
+    while (!fits() && !said.empty()) said.resize(said.rfind("  "));
+    return cut(label + place + rate + said + end, room);
+  }
   const std::string drawn = bar_text(fraction, bar);
   return label + (options_.terminal.color ? "\x1b[36m" + drawn + "\x1b[0m" : drawn) + "  " + numbers;
 }

@@ -125,7 +125,14 @@ std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view w
   settings.erase("model_type");
   return make(settings, what);
 }
-std::optional<std::int32_t> start_of_own(const Json&, const Tokenizer&, std::string_view) { return std::nullopt; }
+std::optional<std::int32_t> start_of_own(const Json& config, const Tokenizer& tokenizer, std::string_view what) {
+  const auto named = config.find("start_token");
+  if (named == config.end()) return std::nullopt;
+  const auto token = named->get<std::string>();
+  const auto id = tokenizer.token_to_id(token);
+  check(id.has_value(), "{}: 'start_token' is {}, which the tokenizer does not know", what, token);
+  return *id;
+}
 template <MakeOwn make>
 constexpr Entry own(std::string_view type) {
   return {.type = type,

@@ -85,7 +85,8 @@ models::TransformerConfig marian_config(const Json& config, std::string_view wha
                                    .scaled_embeddings = flag_of(config, "scale_embedding", false, what),
                                    .output_bias = true,
                                    .decoder_heads = number("decoder_attention_heads"),
-                                   .decoder_hidden = number("decoder_ffn_dim")};
+                                   .decoder_hidden = number("decoder_ffn_dim"),
+                                   .start_token = "<pad>"};
   models::check_within(what, "vocab_size", result.vocabulary, 1, limits::kLargestVocabulary);
   check_config(result, what);
   models::check_within(what, "encoder_layers", result.encoder_layers, 1, limits::kMostLayers);

@@ -24,7 +24,7 @@ namespace {
 struct ClassifyCommand {
   EncoderFlags model;
   tasks::ClassifyOptions classify;
-  bool show_attention = false;
+  bool show_attention = false, pairs = false;
 };
 
 constexpr const char* kClassifyExamples = R"(Examples:
@@ -98,6 +98,30 @@ void run_classify_pictures(const ClassifyCommand& options, const Streams& stream
   });
 }
 
+// A file of labels and texts, as classifiers are trained on, is not a file of pairs: a line whose first or second text
+// is one of the model's labels.
+void refuse_labels(std::span<const std::string> lines, const tasks::Classifier& classifier, const std::string& model) {
+  const auto is_label = [&](std::string_view text) {
+    return std::ranges::find(classifier.labels(), text) != classifier.labels().end() ||
+           (text.size() == 1 && text[0] >= '0' && text[0] <= '9');
+  };
+  for (const std::string& line : lines) {
+    const std::string_view text = line;
+    const std::size_t tab = text.find('\t');
+    if (tab == std::string_view::npos) continue;
+    if (const auto label = is_label(text.substr(0, tab))    ? text.substr(0, tab)
+                           : is_label(text.substr(tab + 1)) ? text.substr(tab + 1)
+                                                            : std::string_view();
+        !label.empty())
+      fail(
+          "classify: the line {} has a label ('{}') beside its text, and a line with a tab in it would be read as a "
+          "pair "
+          "of texts; attend evaluate --model {} FILE judges labelled texts, and --pairs reads them as pairs all the "
+          "same",
+          Json(line.substr(0, 60)).dump(), label, model);
+  }
+}
+
 void run_classify(const ClassifyCommand& options, const Streams& streams) {
   if (tasks::looks_at_pictures(options.model.model))
     return options.show_attention ? show_classified_pictures(options, streams)
@@ -108,6 +132,7 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
   for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
     tasks::ClassifyOptions classify = options.classify;
     classify.batching = batching;
+    if (!options.pairs) refuse_labels(lines, classifier, options.model.model);
     const std::vector<tasks::Classified> results = classifier.classify(lines, classify);
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (options.model.json)
@@ -127,6 +152,7 @@ void add_classify_command(Flags& program, const Streams& streams) {
         add_encoder_flags(flags, options.model, "classifier");
         add_line_flags(flags, options.model);
         flags.add("--top-k", options.classify.top_k, "how many labels; 0: all");
+        flags.add("--pairs", options.pairs, "lines with a tab are pairs, also where one of the two looks like a label");
         flags.add("--show-attention", options.show_attention, "pictures, and where the model looked in them");
       },
       run_classify);

@@ -18,7 +18,7 @@
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/cli/command.h"
-#include "attend/tasks/model_folder.h"
+#include "attend/cli/model_flag.h"
 
 namespace attend {
 
@@ -101,14 +101,14 @@ void copy_rest(const fs::path& from, const fs::path& to) {
   for (const fs::path& path : files_in(from)) {
     const std::string name = path.filename().string(), kind = path.extension().string();
     const bool tensors = kind == ".safetensors" || name == "model.safetensors.index.json";
-    const bool run = kind == ".pairs" || kind == ".tokens" || kind == ".jsonl" || name == "run.json" ||
-                     name == "run.lock" || is_temporary_name(name);
+    const bool run = kind == ".pairs" || kind == ".tokens" || kind == ".jsonl" || kind == ".tfevents" ||
+                     name == "curves.csv" || name == "run.json" || name == "run.lock" || is_temporary_name(name);
     if (!tensors && !run && name != "config.json") write_file(to / name, read_file(path));
   }
 }
 
 void run_convert(const ConvertOptions& options, const Streams& streams) {
-  const fs::path from = tasks::find_model(options.model), to(options.out);
+  const fs::path from = options.model, to(options.out);
   std::error_code ignored;
   check(!path_exists(to) || !fs::equivalent(from, to, ignored), "convert: --out is the model's own folder");
   check(options.overwrite || !path_exists(to / "model.safetensors"),
@@ -144,7 +144,7 @@ void add_convert_command(Flags& program, const Streams& streams) {
       program, streams,
       {.name = "convert", .help = "Writes a model folder in another number format.", .examples = kConvertExamples},
       [](Flags& flags, ConvertOptions& options) {
-        flags.add("model", options.model, "a model's folder, or the name of a shipped one").required();
+        add_model_flag(flags, "model", options.model, "a model's folder").required();
         flags.add("--out", options.out, "the new folder").required();
         flags.add("--dtype", options.dtype, "f32, bf16 or int8").one_of({"f32", "bf16", "int8"});
         flags.add("--overwrite", options.overwrite, "replace a model that is in --out");

@@ -11,9 +11,9 @@
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
 #include "attend/tasks/describer.h"
-#include "attend/tasks/model_folder.h"
 #include "attend/view/attention_map.h"
 #include "attend/view/caption_picture.h"
 
@@ -75,7 +75,7 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
   check(options.batch >= 1, "describe: --batch must be at least 1, not {}", options.batch);
   check(!options.files.empty(), "describe: no pictures; name files, or folders of them");
   const auto backend = options.open();
-  const auto loaded = tasks::load_describer(tasks::find_model(options.model), *backend, options.format());
+  const auto loaded = tasks::load_describer(options.model, *backend, options.format());
   check(!wants_attention(options) || !loaded->model->decoder().attention_label().empty(),
         "describe: the model in {} has no attention to show", options.model);
   const PictureInput input{.arguments = options.files,
@@ -114,8 +114,7 @@ void add_describe_command(Flags& program, const Streams& streams) {
       [](Flags& flags, DescribeCommand& options) {
         tasks::DescribeOptions& describe = options.describe;
         flags.add("files", options.files, "pictures, and folders of them");
-        flags.add("--model", options.model, "folder of a model that writes about pictures, or a shipped one's name")
-            .required();
+        add_model_flag(flags, options.model, "folder of a model that writes about pictures").required();
         flags.add("--beams", describe.beams, "beginnings kept while searching; 1 is greedy").between(1, 1000);
         flags.add("--alpha", describe.alpha, "of the length penalty (Wu et al. 2016)");
         const Flag sample = flags.add("--sample", describe.sample, "draws from the probabilities instead of searching");

@@ -14,6 +14,7 @@
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
 #include "attend/metrics/coco_files.h"
 #include "attend/tasks/detector.h"
@@ -168,7 +169,7 @@ void add_detect_command(Flags& program, const Streams& streams) {
       {.name = "detect", .help = "Boxes around what is in pictures, with labels.", .examples = kDetectExamples},
       [](Flags& flags, DetectCommand& options) {
         flags.add("files", options.files, "pictures, and folders of them");
-        flags.add("--model", options.model, "folder of a DETR: of Hugging Face's hub, or attend train's").required();
+        add_model_flag(flags, options.model, "folder of a DETR: of Hugging Face's hub, or attend train's").required();
         flags.add("--threshold", options.threshold, "the least score; 0: every query's answer").between(0, 1);
         flags.add("--json", options.json_file, "writes COCO's results: image_id, category_id, bbox, score");
         flags.add("--images", options.images, "COCO's instances_*.json, for the numbers in --json");

@@ -11,8 +11,8 @@
 #include "attend/base/files.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/model_flag.h"
 #include "attend/tasks/drawer.h"
-#include "attend/tasks/model_folder.h"
 #include "attend/view/drawing_grid.h"
 
 namespace attend {
@@ -107,7 +107,7 @@ void run_draw(const DrawOptions& options, const Streams& streams) {
   check(!options.out.empty() || !options.svg.empty() || !options.attention.empty(),
         "draw: where to? --out grid.png, --svg grid.svg or --show-attention where.png");
   const auto backend = options.device.open();
-  const tasks::Drawer drawer(tasks::find_model(options.model), *backend, options.device.type());
+  const tasks::Drawer drawer(options.model, *backend, options.device.type());
   const std::vector<tasks::DrawingPlan> plans = plans_of(options, drawer);
   if (!options.attention.empty())
     write_picture(options.attention, attention_picture(drawer, std::span(plans).first(std::min(kShown, plans.size()))));
@@ -129,7 +129,7 @@ void add_draw_command(Flags& program, const Streams& streams) {
   add_command<DrawOptions>(
       program, streams, {.name = "draw", .help = "Draws pictures of a class, from noise.", .examples = kDrawExamples},
       [](Flags& flags, DrawOptions& options) {
-        flags.add("--model", options.model, "folder of a model that attend train --task draw made").required();
+        add_model_flag(flags, options.model, "folder of a model that attend train --task draw made").required();
         flags.add("--class", options.of_class, "what to draw; without, one class after another");
         flags.add("--count", options.count, "drawings").between(1, kMostDrawings);
         flags.add("--columns", options.columns, "of the grid; 0: as many as rows").between(0, kMostDrawings);

@@ -6,130 +6,115 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/json.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
-#include "attend/cli/device_flags.h"
-#include "attend/data/labelled_pictures.h"
-#include "attend/data/labelled_text.h"
-#include "attend/data/picture_batches.h"
-#include "attend/metrics/confusion.h"
-#include "attend/tasks/classifier.h"
-#include "attend/tasks/model_folder.h"
-#include "attend/tasks/picture_encoder.h"
-#include "attend/training/picture_task.h"
+#include "attend/cli/evaluation.h"
+#include "attend/cli/model_flag.h"
 
 namespace attend {
 
 namespace {
 
-struct EvaluateOptions : DeviceFlags {
-  std::string model, data;
-  std::int64_t batch = 64;
-  bool json = false;
-  data::LabelledOptions texts;
-};
-
 constexpr const char* kEvaluateExamples = R"(Examples:
-  attend evaluate --model models/vit-cifar10 cifar10/test         a folder per class, a csv of path and label, MNIST's files
-  attend evaluate --model models/bert-sst2 dev.tsv                labelled texts: csv, tsv, jsonl
-  attend evaluate --model vit dev.csv --json                      one JSON object, the confusion table in it
-Prints accuracy, for pictures top-5 as well, and for every label precision, recall, F1 and what it was taken for.)";
+  attend evaluate --model en-fr test.en test.fr                   BLEU, chrF, exact match; more references may follow
+  attend evaluate --model bert-sst2 dev.tsv                       labelled texts: csv, tsv, jsonl; accuracy, F1
+  attend evaluate --model ner eng.testa                           tags: CoNLL files; F1 of names
+  attend evaluate --model squad dev-v1.1.json                     answers: exact match, F1
+  attend evaluate --model shakespeare valid.txt                   GPT-2: perplexity, and what surprised it most
+  attend evaluate --model bert valid.txt                          BERT: how many hidden words it guesses
+  attend evaluate --model vit-cifar10 cifar10/test                a folder per class, a csv of path and label, MNIST's files
+  attend evaluate --model detr instances_val.json                 COCO's AP of boxes
+  attend evaluate --model captions captions_val.json --json       BLEU-4, ROUGE-L, CIDEr, as one JSON object
+Prints the figures, a table of every class where there are classes, and what the model got most wrong (--worst).)";
 
-// What is said in the end.
-struct Evaluation {
-  Json json;
-  std::string text;
-  metrics::Confusion confusion;
-};
-
-Evaluation evaluate_pictures(const EvaluateOptions& options, const std::filesystem::path& folder, Backend& backend) {
-  const tasks::PictureEncoder encoder(folder, catalogue::Task::classify_pictures, backend, options.format());
-  const std::vector<std::string>& labels = encoder.model().labels();
-  const data::LabelledPictures pictures(options.data, {.classes = labels, .unseen = true});
-  std::vector<std::int64_t> all(static_cast<std::size_t>(pictures.size()));
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
-  data::PictureReader reader(pictures, {.cache_bytes = 0});
-  data::ValidationPictures once(reader, std::move(all), encoder.preprocessor().config(), {.batch = options.batch});
-  const auto verdict = tasks::PictureJudge(encoder.model(), backend, options.type())(once);
-  metrics::Confusion confusion(labels);
-  confusion.add(verdict.truth, verdict.predicted);
-  return {verdict.json(),
-          fmt::format("{} pictures: accuracy {:.2f} %, top-5 {:.2f} %, loss {:.4f}", verdict.pictures,
-                      100 * verdict.top1, 100 * verdict.top5, verdict.loss),
-          std::move(confusion)};
-}
-
-// A line as attend classify reads it: a pair has a tab between its texts.
-std::string line_of(const data::LabelledText& text) {
-  const auto flat = [](std::string part) {
-    std::ranges::replace_if(
-        part, [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
-    return part;
-  };
-  return text.has_pair ? flat(text.text) + '\t' + flat(text.pair) : flat(text.text);
-}
-
-Evaluation evaluate_texts(const EvaluateOptions& options, const std::filesystem::path& folder, Backend& backend) {
-  const tasks::Classifier classifier(folder, backend, options.format());
-  check(!classifier.regression(), "evaluate: {} answers numbers, not labels", folder.string());
-  const data::LabelledFile file = data::read_labelled(options.data, options.texts);
-  const std::vector<std::string>& labels = classifier.labels();
-  const auto number_of = [&](const std::string& label) {
-    return static_cast<std::size_t>(std::ranges::find(labels, label) - labels.begin());
-  };
-  // A file may have numbers where the model has names.
-  const bool numbers = std::ranges::all_of(file.texts, [&](const data::LabelledText& text) {
-    return number_of(text.label) == labels.size() && !text.label.empty() && text.label.size() < 7 &&
-           std::ranges::all_of(text.label, [](char c) { return c >= '0' && c <= '9'; }) &&
-           std::stoul(text.label) < labels.size();
-  });
-  std::vector<std::string> lines;
-  metrics::Confusion confusion(labels);
-  for (const data::LabelledText& text : file.texts) lines.push_back(line_of(text));
-  const std::vector<tasks::Classified> results =
-      classifier.classify(lines, {.top_k = 1, .batching = {.batch = options.batch}});
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const std::string& label = file.texts[i].label;
-    const std::size_t truth = numbers ? std::stoul(label) : number_of(label);
-    check(truth < labels.size(), "{}:{}: the model has no label '{}'", options.data, file.texts[i].line, label);
-    confusion.add(static_cast<std::int32_t>(truth), static_cast<std::int32_t>(number_of(results[i].labels[0].label)));
+Evaluation evaluated(const EvaluatedModel& model) {
+  using catalogue::Task;
+  switch (model.config.task) {
+    case Task::translate:
+      return evaluate_translation(model);
+    case Task::generate:
+      return evaluate_language_model(model);
+    case Task::fill:
+      return evaluate_masked(model);
+    case Task::classify:
+    case Task::tag:
+    case Task::answer:
+      return evaluate_texts(model);
+    case Task::classify_pictures:
+      return evaluate_pictures(model);
+    case Task::detect:
+      return evaluate_detection(model);
+    case Task::describe:
+      return evaluate_captions(model);
+    case Task::draw:
+      fail("evaluate: {} draws, and drawings have no right answer; attend train --task draw --judge compares them",
+           model.options.model);
+    default:
+      fail("evaluate: {} is a {} without a head (for attend {}), which gives no answers to compare",
+           model.options.model, model.config.entry->type, name_of(model.config.task));
   }
-  return {{{"texts", confusion.count()}, {"accuracy", confusion.accuracy()}},
-          fmt::format("{} texts: accuracy {:.2f} %", confusion.count(), 100 * confusion.accuracy()),
-          std::move(confusion)};
+}
+
+void print_lines(std::string_view text, std::ostream& out) {
+  for (std::size_t end = 0; end != std::string_view::npos; text.remove_prefix(std::min(text.size(), end + 1))) {
+    end = text.find('\n');
+    out << printable(text.substr(0, end)) << '\n';
+    if (end == std::string_view::npos) return;
+  }
 }
 
 void run_evaluate(const EvaluateOptions& options, const Streams& streams) {
-  const std::filesystem::path folder = tasks::find_model(options.model);
+  check(options.batch >= 1, "evaluate: --batch must be at least 1, not {}", options.batch);
+  const catalogue::ModelConfig config = catalogue::read_config(options.model);
   const auto backend = options.open();
-  const bool pictures = catalogue::read_config(folder).entry->family == catalogue::Family::pictures;
-  const Evaluation result =
-      pictures ? evaluate_pictures(options, folder, *backend) : evaluate_texts(options, folder, *backend);
+  Evaluation result = evaluated({options, config, *backend, streams});
+  std::ranges::stable_sort(result.worst, std::ranges::greater{}, &WorstExample::badness);
+  result.worst.resize(std::min(result.worst.size(), static_cast<std::size_t>(options.worst)));
   if (options.json) {
-    Json json = result.json;
-    json.update(result.confusion.json());
-    streams.out << json.dump() << '\n';
+    Json worst = Json::array();
+    for (WorstExample& example : result.worst) worst.push_back(std::move(example.json));
+    result.json["worst"] = std::move(worst);
+    streams.out << result.json.dump() << '\n';
     return;
   }
-  streams.out << result.text << "\n\n" << result.confusion.text();
+  streams.out << result.text << '\n';
+  if (!result.table.empty()) streams.out << '\n' << result.table;
+  if (result.worst.empty()) return;
+  streams.out << "\nthe worst:\n";
+  for (const WorstExample& example : result.worst) print_lines(example.text, streams.out);
 }
 
 }  // namespace
 
+void EvaluatedModel::expect_files(std::size_t least, std::size_t most, std::string_view which) const {
+  check(options.data.size() >= least && options.data.size() <= most,
+        "evaluate: {} is for attend {}, which needs {}; {}", options.model, name_of(config.task), which,
+        options.data.empty() ? "none is given" : fmt::format("{} are given", options.data.size()));
+}
+
 void add_evaluate_command(Flags& program, const Streams& streams) {
   add_command<EvaluateOptions>(
       program, streams,
-      {.name = "evaluate", .help = "How good a classifier's labels are.", .examples = kEvaluateExamples},
+      {.name = "evaluate",
+       .help = "How good a model is on labelled data, whatever it does, and where it fails.",
+       .examples = kEvaluateExamples},
       [](Flags& flags, EvaluateOptions& options) {
-        flags.add("--model", options.model, "folder of a classifier of texts or pictures, or a shipped one's name")
-            .required();
-        flags.add("data", options.data, "labelled pictures or texts").required();
+        add_model_flag(flags, options.model, "a model's folder").required();
+        flags.add("data", options.data, "what it is judged on; of a translator the source, then references");
+        flags.add("--worst", options.worst, "how many of its worst answers are shown").between(0, 10000);
         flags.add("--batch", options.batch, "computed together");
+        flags.add("--beams", options.beams, "translators and captions: beginnings kept while searching")
+            .between(1, 1000);
+        flags.add("--masked", options.masked, "BERT: share of the tokens that are hidden").between(0.01, 0.9);
         flags.add("--json", options.json, "one JSON object");
         flags.add("--text-column", options.texts.text_column, "of a table of texts; found by usual names");
         flags.add("--pair-column", options.texts.pair_column, "of a second text");
         flags.add("--label-column", options.texts.label_column, "of the label");
+        flags.add("--format", options.texts.format, "of labelled texts: csv, tsv, jsonl, conll, squad, or by the name")
+            .one_of({"auto", "csv", "tsv", "jsonl", "conll", "squad"});
+        flags.add("--header,!--no-header", options.texts.header, "the first row of csv and tsv names the columns");
+        flags.add("--pictures", options.pictures,
+                  "detect, describe: the folder of the pictures, if not beside the file");
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

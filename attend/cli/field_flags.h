@@ -22,7 +22,9 @@ void add_field_flag(Flags& flags, std::string_view name, const T& value, std::st
                     const FieldFlags& options) {
   std::string flag = "--" + std::string(name);
   std::replace(flag.begin() + 2, flag.end(), '_', '-');
-  if (name == "vocabulary" || name == "data" || flags.has(flag)) return;
+  for (const char* not_a_flag : {"vocabulary", "data", "then", "compare"})
+    if (name == not_a_flag) return;
+  if (flags.has(flag)) return;
   const auto parsed = std::make_shared<T>(value);
   if constexpr (std::is_same_v<T, bool>) flag += ",!--no-" + flag.substr(2);
   Flag added = flags.add(flag, *parsed, std::string(help));
@@ -51,7 +53,7 @@ inline void add_field_flag(Flags& flags, std::string_view name, const Json&, std
 }
 
 // A name that is a flag already is left alone, and so are a model's vocabulary, which its tokenizer decides, and lists
-// of settings and the sentence on a recipe's data, which only files have.
+// of settings and what a recipe says to people, which only files have.
 template <class Settings>
 void add_field_flags(Flags& flags, Settings defaults, Json& given, const FieldFlags& options) {
   defaults.visit([&]<class T>(std::string_view name, T& value, std::string_view help) {

@@ -97,13 +97,41 @@ Flag add_number(CLI::App& app, const std::string& name, std::optional<Number>& v
       [&value](const Flag::Rules& rules, const Words& words) { value = number_from<Number>(rules, words.back()); });
 }
 
-[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
+// The first word that no option of the command takes.
+[[noreturn]] void refuse_flag(const CLI::App& command, const std::string& program) {
+  std::string word;
+  for (const std::string& extra : command.remaining())
+    if (word.empty() || (extra.starts_with("-") && !word.starts_with("-"))) word = extra;
+  const std::string name = word.substr(0, word.find('='));
+  const std::string see = fmt::format("(see {} {} --help)", program, command.get_name());
+  if (!word.starts_with("-")) fail("{}: there is no place for '{}' {}", command.get_name(), word, see);
   Words known;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+  const std::string nearest = nearest_name(name, known);
+  fail("{}: there is no flag '{}'{} {}", command.get_name(), name,
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?", see);
+}
+
+Words command_names(const CLI::App& app) {
+  Words names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(command->get_name());
-  const std::string nearest = nearest_name(word, known);
+    names.push_back(command->get_name());
+  return names;
+}
+
+[[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
+  const std::string nearest = nearest_name(word, command_names(app));
   fail("there is no command '{}'{} (see {} --help)", word, nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
        app.get_name());
+}
+
+// "help" is --help, and "help demo" is "demo --help".
+Words without_help_command(const Words& words) {
+  if (words.empty() || words.front() != "help") return words;
+  Words rest(words.begin() + 1, words.end());
+  rest.push_back("--help");
+  return rest;
 }
 
 // CLI11 prints "--x,--no-x{false}".
@@ -167,7 +195,7 @@ Flag Flags::add(const std::string& name, bool& value, const std::string& help) {
         value = count > 0;
         if (rules->then) rules->then();
       },
-      help);
+      name.find("!--no-") == std::string::npos ? help : fmt::format("{} [{}]", help, value ? "on" : "off"));
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   return {*option, rules};
 }
@@ -232,7 +260,11 @@ CommandLine::CommandLine(const CommandName& name, std::function<std::string()> v
 
 CommandLine::~CommandLine() = default;
 
-void CommandLine::run(const std::vector<std::string>& words, std::ostream& out) {
+void CommandLine::run(const std::vector<std::string>& given, std::ostream& out) {
+  const Words words = without_help_command(given);
+  const bool named = !words.empty() && !words.front().starts_with('-');
+  const Words commands = command_names(*app_);
+  if (named && std::ranges::find(commands, words.front()) == commands.end()) refuse_command(*app_, words.front());
   try {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
     if (app_->get_subcommands().empty()) out << app_->help();
@@ -242,10 +274,10 @@ void CommandLine::run(const std::vector<std::string>& words, std::ostream& out) 
       app_->exit(error, out, out);
       return;
     }
-    const auto commands = app_->get_subcommands();
-    if (commands.empty() && !words.empty() && !words.front().starts_with('-')) refuse_command(*app_, words.front());
-    fail("{} (see {}{} --help)", error.what(), app_->get_name(),
-         commands.empty() ? "" : " " + commands.front()->get_name());
+    const auto used = app_->get_subcommands();
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !used.empty())
+      refuse_flag(*used.front(), app_->get_name());
+    fail("{} (see {}{} --help)", error.what(), app_->get_name(), used.empty() ? "" : " " + used.front()->get_name());
   }
 }
 

@@ -39,7 +39,7 @@ class Flag {
   Flag& between(double least, double most);
   Flag& needs(const Flag& other);
   Flag& shown_as(const std::string& text);  // the default in --help
-  Flag& group(const std::string& heading);
+  Flag& group(const std::string& heading);  // in --help; "": it is not shown there
   // A list that takes one value each time it is given, not all that follow.
   Flag& one_at_a_time();
   // Called after the variable was set from the command line.
@@ -104,9 +104,9 @@ class CommandLine {
   ~CommandLine();
 
   Flags flags() { return Flags(*app_); }
-  // Parses the words and runs the command they name. Help and the version go to out. Throws Error when the words make
-  // no sense, and whatever the command throws.
-  void run(const std::vector<std::string>& words, std::ostream& out);
+  // Parses the words and runs the command they name. Help (--help, or "help" in front) and the version go to out.
+  // Throws Error when the words make no sense, with the nearest name that does, and whatever the command throws.
+  void run(const std::vector<std::string>& given, std::ostream& out);
 
  private:
   std::unique_ptr<CLI::App> app_;

@@ -16,6 +16,7 @@
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/line_input.h"
+#include "attend/cli/model_flag.h"
 #include "attend/tasks/generator.h"
 
 namespace attend {
@@ -27,7 +28,7 @@ struct ModelOptions : DeviceFlags {
 };
 
 void add_model_flags(Flags& flags, ModelOptions& options) {
-  flags.add("--model", options.model, "folder of a GPT-2 model, as from the Hugging Face hub").required();
+  add_model_flag(flags, options.model, "folder of a GPT-2 model, as from the Hugging Face hub").required();
   add_device_flags(flags, options);
   add_weights_flag(flags, options);
 }

@@ -17,7 +17,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/cli/command.h"
-#include "attend/tasks/model_folder.h"
+#include "attend/cli/model_flag.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend {
@@ -112,7 +112,7 @@ std::string about_pictures(const Json& config, const std::filesystem::path& fold
 }
 
 void run_info(const InfoOptions& options, const Streams& streams) {
-  const std::filesystem::path folder = tasks::find_model(options.model);
+  const std::filesystem::path folder = options.model;
   const Json config = read_json(folder / "config.json");
   const TensorFiles files = TensorFiles::open(folder);
   const Summary summary = summarise(files);
@@ -182,7 +182,7 @@ void add_info_command(Flags& program, const Streams& streams) {
        .examples = "Examples:\n  attend info en-fr                  a shipped model, by its name\n"
                    "  attend info path/to/gpt2 --tensors  with every tensor"},
       [](Flags& flags, InfoOptions& options) {
-        flags.add("model", options.model, "a model's folder, or the name of a shipped one").required();
+        add_model_flag(flags, "model", options.model, "a model's folder").required();
         flags.add("--tensors", options.tensors, "list every tensor");
         flags.add("--json", options.json, "one JSON object");
       },

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
@@ -12,6 +11,7 @@
 #include "attend/base/interrupt.h"
 #include "attend/base/paths.h"
 #include "attend/cli/command.h"
+#include "attend/cli/model_flag.h"
 #include "attend/image/decode.h"
 #include "attend/inspect/inspect.h"
 #include "attend/inspect/picture.h"
@@ -33,6 +33,7 @@ constexpr const char* kLookExamples = R"(Examples:
   attend look --model runs/en-de --port 0                    your own, at any free port
   attend look --model gpt2                                   GPT-2, BERT, RoBERTa, DistilBERT, Marian: Hugging Face folders
   attend look --run runs/en-de                               a training run: its curves, and how attention took shape
+  attend look --run runs/a --run runs/b                      two runs or more: their curves in one chart
   attend look --text "I am a student." --export student.html one file for a slide or an e-mail
   attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
   attend look --model vit-base                               a model that looks at pictures; drop yours on the page
@@ -57,9 +58,10 @@ view::Picture picture_of(const std::string& text, tasks::Inspector& inspector) {
 }
 
 void list_look_flags(Flags& flags, LookOptions& options) {
-  flags.add("--model", options.model, "a model's folder, or the name of a shipped one")
-      .shown_as(tasks::kShippedTranslator);
-  flags.add("--run", options.run, "a training run's folder: how it went, and the model it made");
+  add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
+  flags
+      .add("--run", options.runs, "a training run's folder: how it went, and the model it made; more of them: compared")
+      .one_at_a_time();
   flags.add("--port", options.port, "of the server; 0 is any free one");
   flags.add("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in");
   flags.add("--text", options.text, "a sentence, for --export, --svg and --png");
@@ -81,7 +83,7 @@ void check_options(const LookOptions& options) {
   check(given || !writes_files(options),
         "look: --export, --svg and --png need --text, or --picture with a model of pictures");
   check(options.text.empty() || options.picture.empty(), "look: --text and --picture go with different models");
-  check(options.run.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
+  check(options.runs.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
 }
 
 void write_picture(const LookOptions& options, const std::function<view::Picture()>& draw) {
@@ -129,23 +131,28 @@ void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
 
 void run_look(const LookOptions& options, const Streams& streams) {
   check_options(options);
-  std::filesystem::path folder = options.run;
-  std::optional<serve::RunReader> run;
-  if (options.run.empty()) {
+  std::filesystem::path folder;
+  std::vector<std::unique_ptr<serve::RunReader>> runs;
+  for (const std::string& run : options.runs) {
+    check(path_exists(std::filesystem::path(run) / "log.jsonl"), "look: there is no training run in {}", run);
+    runs.push_back(std::make_unique<serve::RunReader>(run));
+  }
+  serve::Api::Parts parts;
+  if (runs.empty()) {
     folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
   } else {
-    check(path_exists(folder / "log.jsonl"), "look: there is no training run in {}", folder.string());
-    run.emplace(folder);
+    folder = options.runs[0], parts.run = runs[0].get();
+    for (std::size_t i = 1; i < runs.size(); ++i) parts.others.push_back(runs[i].get());
   }
   const auto backend = options.device.open();
   Looked looked;
-  if (!run || path_exists(folder / "model.safetensors"))  // a young run has none yet
+  if (runs.empty() || path_exists(folder / "model.safetensors"))  // a young run has none yet
     looked = Looked(folder, *backend, options.device.type());
   check(looked.text || looked.pictures || !writes_files(options), "look: {} has no model yet", folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
   const bool local = options.host == "localhost" || options.host.starts_with("127.");
-  serve::Api api({.inspector = looked.text.get(), .pictures = looked.picture_api.get(), .run = run ? &*run : nullptr},
-                 {.name = folder.filename().string(), .only_local_names = local});
+  parts.inspector = looked.text.get(), parts.pictures = looked.picture_api.get();
+  serve::Api api(parts, {.name = folder.filename().string(), .only_local_names = local});
   if (writes_files(options)) return write_files(options, looked, api);
 
   InterruptGuard interrupt;

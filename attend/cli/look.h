@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "attend/cli/device_flags.h"
 #include "attend/cli/streams.h"
@@ -13,7 +14,8 @@ class Flags;
 
 struct LookOptions {
   std::string model;  // a folder, or the name of a shipped model; empty: the shipped one
-  std::string run;    // a training run's folder, its curves and pictures beside its model
+  // A training run's folder, its curves and pictures beside its model; then those it is compared with.
+  std::vector<std::string> runs;
   std::string host = "127.0.0.1";
   int port = 8080;
   std::string text, picture;       // of the files below

@@ -9,6 +9,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/cli/command.h"
+#include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
 #include "attend/image/decode.h"
 #include "attend/image/preprocessor.h"
@@ -83,9 +84,8 @@ void add_preprocess_command(Flags& program, const Streams& streams) {
       program, streams,
       {.name = "preprocess", .help = "Writes what a model sees of pictures.", .examples = kPreprocessExamples},
       [](Flags& flags, PreprocessOptions& options) {
-        flags
-            .add("--model", options.model,
-                 "a folder with preprocessor_config.json (or timm's config.json), or the file itself")
+        add_model_file_flag(flags, "--model", options.model,
+                            "a folder with preprocessor_config.json (or timm's config.json), or the file itself")
             .required();
         flags.add("pictures", options.pictures, "files, and folders of them").required();
         flags.add("--out", options.out, "the .safetensors to write").required();

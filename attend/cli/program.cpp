@@ -46,7 +46,7 @@ constexpr const char* kProgramExamples = R"(Examples:
   echo "I am a student." | attend translate --show-attention
   attend train --source train.en --target train.fr --valid-source v.en --valid-target v.fr --out model
   attend score --hypotheses out.de --references test.de     BLEU, as sacreBLEU has it
-  attend demo --help              the flags of one command)";
+  attend help train               the flags of one command, as attend train --help; of one task: --task translation)";
 
 void say_error(const Streams& streams, std::string_view message) {
   streams.err << "attend: " << printable(message) << '\n' << std::flush;
@@ -78,7 +78,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_score_command(program, streams);
   add_tag_command(program, streams);
   add_tokenize_command(program, streams);
-  add_train_command(program, streams);
+  add_train_command(program, streams, args);
   add_train_tokenizer_command(program, streams);
   add_translate_command(program, streams);
   add_verify_command(program, streams);

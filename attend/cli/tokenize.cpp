@@ -13,6 +13,7 @@
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
 #include "attend/cli/line_input.h"
+#include "attend/cli/model_flag.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend {
@@ -109,9 +110,8 @@ void add_tokenize_command(Flags& program, const Streams& streams) {
       program, streams,
       {.name = "tokenize", .help = "Turns lines of text into token ids, and back.", .examples = kTokenizeExamples},
       [](Flags& flags, TokenizeOptions& options) {
-        flags
-            .add("--tokenizer", options.tokenizer,
-                 "a tokenizer.json, vocab.json, vocab.txt or SentencePiece model, or the folder it is in")
+        add_model_file_flag(flags, "--tokenizer", options.tokenizer,
+                            "a tokenizer.json, vocab.json, vocab.txt or SentencePiece model, or the folder it is in")
             .required();
         flags.add("--input", options.input, "lines to read; - is standard input");
         add_max_line_flag(flags, options.max_line);

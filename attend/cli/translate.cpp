@@ -14,8 +14,10 @@
 #include "attend/base/mapped_file.h"
 #include "attend/base/progress.h"
 #include "attend/base/terminal.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/cli/command.h"
 #include "attend/cli/line_input.h"
+#include "attend/cli/model_flag.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_svg.h"
@@ -32,6 +34,7 @@ constexpr const char* kTranslateExamples = R"(Examples:
   attend translate --show-attention                             type lines; see where the model looked
   attend translate --attention-svg figure.svg < line.txt        the figure of Bahdanau et al. 2015
   attend translate --n-best 4 --beams 8 < test.en               "3 ||| -0.4137 ||| text": line from 1, score, text
+  attend translate --json --n-best 4 < test.en                  {"line", "source", "text", "translations": [..]}
   attend translate --alignments < test.en                       text, a tab, "0-0 1-2": word of the source - of the target
   attend translate --sample --temperature 0.8 --top-k 20 --seed 7 < test.en
 Empty lines stay empty. With --n-best, --alignments adds a fourth field. Ctrl-C ends after the batch at hand.)";
@@ -55,7 +58,9 @@ class Writer {
 
   void write(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) {
     std::ostream& out = options_.output.empty() ? streams_.out : file_;
-    if (options_.translate.n_best > 1) {
+    if (options_.json) {
+      out << json_of(number, source, line).dump() << '\n';
+    } else if (options_.translate.n_best > 1) {
       for (const tasks::Translation& translation : line.translations) {
         out << fmt::format("{} ||| {:.4f} ||| {}", number, translation.score, translation.text);
         if (options_.alignments) out << " ||| " << alignment(translation);
@@ -86,6 +91,19 @@ class Writer {
  private:
   static std::string alignment(const tasks::Translation& translation) {
     return view::to_pharaoh(view::align(view::merge_words(translation.attention), tasks::kEndToken));
+  }
+
+  Json json_of(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) const {
+    Json translations = Json::array();
+    for (const tasks::Translation& translation : line.translations) {
+      Json one = {{"text", translation.text}, {"score", translation.score}, {"finished", translation.finished}};
+      if (options_.alignments) one["alignment"] = alignment(translation);
+      translations.push_back(std::move(one));
+    }
+    return {{"line", number},
+            {"source", replace_invalid_utf8(source)},
+            {"text", line.text()},
+            {"translations", std::move(translations)}};
   }
 
   void picture(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) {
@@ -125,11 +143,11 @@ bool wants_attention(const TranslateCommandOptions& options) {
 void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   tasks::TranslateOptions& translate = options.translate;
   flags.add("files", options.files, "text, one sentence a line; standard input when there is none");
-  flags.add("--model", options.model, "a model's folder, or the name of a shipped one")
-      .shown_as(tasks::kShippedTranslator);
+  add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
   flags.add("--output", options.output, "where translations go; standard output if not given");
   flags.add("--beams", translate.beams, "beginnings kept while searching; 1 is greedy");
   flags.add("--n-best", translate.n_best, "translations a line, as \"line ||| score ||| text\"");
+  flags.add("--json", options.json, "a JSON object a line: line, source, text, and translations with their scores");
   flags.add("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)");
   const Flag sample = flags.add("--sample", translate.sample, "draws from the probabilities instead of searching");
   flags.add("--temperature", translate.temperature, "of --sample; below 1 is safer").needs(sample);

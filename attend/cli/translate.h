@@ -20,6 +20,7 @@ struct TranslateCommandOptions {
   std::string output;              // empty: standard output
   tasks::TranslateOptions translate = {};
   bool alignments = false;      // word pairs behind each translation
+  bool json = false;            // an object a line
   bool show_attention = false;  // heat maps in the terminal
   bool tokens = false;          // pictures of tokens instead of words
   std::string attention_json, attention_svg;

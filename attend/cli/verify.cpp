@@ -10,6 +10,7 @@
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/model_flag.h"
 #include "attend/verify/verify.h"
 
 namespace attend {
@@ -80,7 +81,7 @@ void add_verify_command(Flags& program, const Streams& streams) {
        .help = "Whether a model computes here what it computed elsewhere.",
        .examples = kVerifyExamples},
       [](Flags& flags, VerifyCommand& options) {
-        flags.add("folder", options.folder, "a model with expected.safetensors beside it").required();
+        add_model_flag(flags, "folder", options.folder, "a model with expected.safetensors beside it").required();
         flags
             .add("--tolerance", options.tolerance,
                  "of each tensor's largest value; tokens of a search exactly, but where numbers or weights are bf16 or "

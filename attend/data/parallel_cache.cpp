@@ -24,7 +24,12 @@ bool fits(const Fingerprint& stored, const Fingerprint& now, const ParallelFiles
          is_same_file(stored.source, files.source) && is_same_file(stored.target, files.target);
 }
 
-fs::path tokenizer_file(const fs::path& path) { return fs::is_directory(path) ? path / "tokenizer.json" : path; }
+// What decides the tokens of a folder; of Marian its vocabulary.
+fs::path tokenizer_file(const fs::path& path) {
+  if (!fs::is_directory(path)) return path;
+  return fs::exists(path / "tokenizer.json") || !fs::exists(path / "vocab.json") ? path / "tokenizer.json"
+                                                                                 : path / "vocab.json";
+}
 
 template <class Stored>
 std::uint64_t largest_id(std::string_view bytes) {

@@ -85,8 +85,9 @@ struct Piece {
 
 class Encoder {
  public:
-  Encoder(const Tokenizer& tokenizer, std::int64_t max_length)
-      : tokenizer_(tokenizer),
+  Encoder(const Tokenizer& source, const Tokenizer& target, std::int64_t max_length)
+      : source_(source),
+        target_(target),
         longest_(max_length > 0 ? static_cast<std::size_t>(max_length) : std::numeric_limits<std::size_t>::max()) {}
 
   void add(std::string_view source, std::string_view target, Piece& piece) const {
@@ -94,9 +95,9 @@ class Encoder {
     ++report.lines;
     if (find_invalid_utf8(source) || find_invalid_utf8(target)) return void(++report.invalid_utf8);
     if (is_blank(source) || is_blank(target)) return void(++report.empty);
-    const std::vector<TokenId> from = tokenizer_.encode_ids(source, {.add_special_tokens = false});
+    const std::vector<TokenId> from = source_.encode_ids(source, {.add_special_tokens = false});
     if (from.size() > longest_) return void(++report.too_long);
-    const std::vector<TokenId> to = tokenizer_.encode_ids(target, {.add_special_tokens = false});
+    const std::vector<TokenId> to = target_.encode_ids(target, {.add_special_tokens = false});
     if (to.size() > longest_) return void(++report.too_long);
     if (from.empty() || to.empty()) return void(++report.empty);  // a normalizer may leave nothing
     ++report.pairs;
@@ -110,7 +111,7 @@ class Encoder {
   }
 
  private:
-  const Tokenizer& tokenizer_;
+  const Tokenizer &source_, &target_;
   std::size_t longest_;
 };
 
@@ -195,7 +196,8 @@ std::uint64_t count_rest(Lines& lines) {
 Report build_parallel_cache(const ParallelFiles& files, const ParallelOptions& options,
                             const Fingerprint& fingerprint) {
   const Tokenizer tokenizer = Tokenizer::load(files.tokenizer);
-  const Encoder encoder(tokenizer, options.max_length);
+  const Tokenizer target_tokenizer = Tokenizer::load_target(files.tokenizer);
+  const Encoder encoder(tokenizer, target_tokenizer, options.max_length);
   ThreadPool pool(options.threads);
   Trailer trailer{.fingerprint = fingerprint,
                   .id_bytes = tokenizer.id_limit() <= 65536 ? 2u : 4u,

@@ -34,6 +34,7 @@ struct TransformerConfig {
   // Where Marian's models (OPUS-MT) differ from the paper's.
   bool scaled_embeddings = true, output_bias = false;
   std::int64_t decoder_heads = 0, decoder_hidden = 0;
+  std::string start_token = "<s>";
 
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -55,6 +56,7 @@ struct TransformerConfig {
     v("output_bias", output_bias, "a bias of the logits");
     v("decoder_heads", decoder_heads, "0: as many as heads");
     v("decoder_hidden", decoder_hidden, "0: as hidden");
+    v("start_token", start_token, "what a translation begins with");
   }
 };
 

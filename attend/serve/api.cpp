@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -102,9 +103,21 @@ Json Api::positions() const {
 }
 
 Json Api::run(const Json& request) {
+  constexpr std::size_t kNoPictures = std::numeric_limits<std::size_t>::max();
   check(parts_.run != nullptr, "there is no run here, only a model");
-  return parts_.run->lines({.log = static_cast<std::size_t>(std::max<std::int64_t>(0, whole(request, "log", 0))),
-                            .look = static_cast<std::size_t>(std::max<std::int64_t>(0, whole(request, "look", 0)))});
+  const auto count = [](std::int64_t number) { return static_cast<std::size_t>(std::max<std::int64_t>(0, number)); };
+  Json answer = parts_.run->lines({.log = count(whole(request, "log", 0)), .look = count(whole(request, "look", 0))});
+  if (parts_.others.empty()) return answer;
+  std::vector<std::int32_t> known;  // lines of each
+  if (const Json* given = field(request, "others")) known = ids(*given, "others");
+  Json others = Json::array();
+  for (std::size_t i = 0; i < parts_.others.size(); ++i) {
+    Json other = parts_.others[i]->lines({.log = i < known.size() ? count(known[i]) : 0, .look = kNoPictures});
+    other["name"] = parts_.others[i]->name();
+    others.push_back(std::move(other));
+  }
+  answer["others"] = std::move(others);
+  return answer;
 }
 
 HttpResponse Api::ask(const HttpRequest& request) {

@@ -26,6 +26,7 @@ class Api {
     tasks::Inspector* inspector = nullptr;
     PictureApi* pictures = nullptr;  // of a model that looks at pictures, instead of an inspector
     RunReader* run = nullptr;
+    std::vector<RunReader*> others = {};  // runs to compare it with
   };
   Api(const Parts& parts, ApiOptions options) : parts_(parts), options_(std::move(options)) {}
 

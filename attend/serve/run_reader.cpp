@@ -25,6 +25,10 @@ void RunReader::Lines::update() {
   }
 }
 
+std::string RunReader::name() const {
+  return (folder_.has_filename() ? folder_ : folder_.parent_path()).filename().string();
+}
+
 Json RunReader::lines(const From& from) {
   const std::lock_guard lock(mutex_);
   Json answer = {{"log", Json::array()}, {"look", Json::array()}};

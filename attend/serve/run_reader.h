@@ -22,6 +22,8 @@ class RunReader {
     std::size_t log = 0, look = 0;
   };
   Json lines(const From& from);
+  // Its folder's.
+  std::string name() const;
 
  private:
   // The whole lines of a file that grows. A run that went back (resumed, or started anew) is read from the beginning.

@@ -147,7 +147,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   return generated;
 }
 
-Perplexity Generator::perplexity(std::string_view text, std::int64_t context) const {
+Perplexity Generator::perplexity(std::string_view text, std::int64_t context, const SeenToken& seen) const {
   const std::vector<std::int32_t> ids = tokenizer_.encode_ids(text);
   const std::int64_t window = model_.body().config().max_length, size = static_cast<std::int64_t>(ids.size());
   check(size >= 2, "perplexity: a text of {} tokens has nothing to predict", size);
@@ -168,6 +168,11 @@ Perplexity Generator::perplexity(std::string_view text, std::int64_t context) co
     const std::vector<float> total = download(loss.total);
     result.nats += static_cast<double>(total[0]) * static_cast<double>(total[1]);
     result.tokens += static_cast<std::int64_t>(total[1]);
+    if (seen) {
+      const std::vector<float> losses = download(loss.losses);
+      for (std::size_t i = 0; i < labels.size(); ++i)
+        if (labels[i] >= 0) seen(ids, static_cast<std::size_t>(begin) + i + 1, losses[i]);
+    }
     if (end == size) break;
   }
   result.nats /= static_cast<double>(result.tokens);

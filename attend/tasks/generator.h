@@ -69,7 +69,9 @@ class Generator {
                      const ManyOptions& many) const;
   // Of a text of any length, in windows of the model's length that overlap by `context` tokens, which only the first
   // window counts (0: half a window).
-  Perplexity perplexity(std::string_view text, std::int64_t context = 0) const;
+  // seen, if any, hears of every token but the first: its number among ids, and what it cost in nats.
+  using SeenToken = std::function<void(std::span<const std::int32_t> ids, std::size_t token, float nats)>;
+  Perplexity perplexity(std::string_view text, std::int64_t context = 0, const SeenToken& seen = {}) const;
 
   const models::GPT2LanguageModel& model() const { return model_; }
   const nn::Parameters& parameters() const { return parameters_; }

@@ -2,9 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <set>
 #include <system_error>
 
 #include "attend/base/error.h"
+#include "attend/base/fields.h"
+#include "attend/base/joined.h"
 
 namespace attend::tasks {
 
@@ -31,6 +34,16 @@ std::vector<fs::path> places_of(const std::string& name) {
   return places;
 }
 
+std::vector<std::string> shipped_models() {
+  std::set<std::string> names;
+  for (const fs::path& place : places_of("")) {
+    std::error_code error;
+    for (fs::directory_iterator entry(place, error), end; !error && entry != end; entry.increment(error))
+      if (present(entry->path() / "config.json")) names.insert(entry->path().filename().string());
+  }
+  return {names.begin(), names.end()};
+}
+
 fs::path find_model(const std::string& path_or_name) {
   check(!path_or_name.empty(), "model: its folder has no name");
   const fs::path path = path_or_name;
@@ -43,7 +56,11 @@ fs::path find_model(const std::string& path_or_name) {
     if (present(place / "config.json")) return place;
     looked += fmt::format("{}{}", looked.empty() ? "" : ", ", place.string());
   }
-  fail("model: there is no folder {}, and no model of that name in {}", path_or_name, looked);
+  const std::vector<std::string> shipped = shipped_models();
+  const std::string nearest = nearest_name(path_or_name, shipped);
+  fail("model: there is no folder {}, and no model of that name in {}{}{}", path_or_name, looked,
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
+       shipped.empty() ? "" : fmt::format("{} shipped are {}", nearest.empty() ? ";" : "", joined(shipped, ", ")));
 }
 
 }  // namespace attend::tasks

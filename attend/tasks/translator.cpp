@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -65,6 +67,14 @@ void check_options(const TranslateOptions& options) {
         options.beams, options.n_best);
   check(options.batch >= 1, "translate: a batch has at least 1 sentence, not {}", options.batch);
   check(options.alpha >= 0 && options.alpha <= 10, "translate: alpha must be 0 to 10, not {}", options.alpha);
+}
+
+// For who reads it all spaces are the same: the French one before a question mark is narrow, and no line breaks there.
+std::string with_plain_spaces(std::string text) {
+  for (const std::string_view space : {"\u00a0", "\u202f", "\u2009"})
+    for (std::size_t at = text.find(space); at != std::string::npos; at = text.find(space, at + 1))
+      text.replace(at, space.size(), " ");
+  return text;
 }
 
 }  // namespace
@@ -146,7 +156,18 @@ std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> 
                                       .end = end_,
                                       .suppressed = suppressed_,
                                       .max_lengths = std::move(max_lengths),
-                                      .results = options.n_best});
+                                      .results = options.n_best > 1 ? options.beams : 1});
+}
+
+// Different tokens may be the same text; of those the best one stays. At most n_best are left.
+void Translator::drop_doubles(std::vector<Hypothesis>& hypotheses, const TranslateOptions& options) const {
+  if (options.sample) return;
+  std::set<std::string> seen;
+  std::erase_if(hypotheses, [&](const Hypothesis& hypothesis) {
+    return !seen.insert(with_plain_spaces(one_line(tokenizer_.decode(hypothesis.tokens)))).second;
+  });
+  if (static_cast<std::int64_t>(hypotheses.size()) > options.n_best)
+    hypotheses.resize(static_cast<std::size_t>(options.n_best));
 }
 
 // Whatever the tokenizer's decoder does to spaces, the text of a token is what the decoded text gains by it.
@@ -222,7 +243,9 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
       break;
     }
     const std::span<const Source> batch = std::span(sources).subspan(begin, std::min(size, sources.size() - begin));
-    const std::vector<std::vector<Hypothesis>> hypotheses = search(batch, options);
+    std::vector<std::vector<Hypothesis>> hypotheses = search(batch, options);
+    if (options.n_best > 1)
+      for (std::vector<Hypothesis>& each : hypotheses) drop_doubles(each, options);
     for (std::size_t i = 0; i < batch.size(); ++i)
       for (const Hypothesis& hypothesis : hypotheses[i])
         results[batch[i].line].translations.push_back(

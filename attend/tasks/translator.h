@@ -28,10 +28,10 @@
 namespace attend::tasks {
 
 struct TranslateOptions {
-  std::int64_t beams = 4;  // 1: greedy
-  float alpha = 0.6f;      // of the length penalty (Wu et al. 2016)
-  std::int64_t n_best = 1;
-  bool sample = false;  // draws instead of searching; n_best is then how many are drawn
+  std::int64_t beams = 4;   // 1: greedy
+  float alpha = 0.6f;       // of the length penalty (Wu et al. 2016)
+  std::int64_t n_best = 1;  // different texts, at most; fewer where the beams hold no more
+  bool sample = false;      // draws instead of searching; n_best is then how many are drawn
   float temperature = 1;
   std::int64_t top_k = 0;  // 0: all
   std::uint64_t seed = 1;
@@ -98,6 +98,7 @@ class Translator {
   std::vector<Source> read(std::span<const std::string> lines, const TranslateOptions& options) const;
   std::vector<std::vector<decode::Hypothesis>> search(std::span<const Source> batch,
                                                       const TranslateOptions& options) const;
+  void drop_doubles(std::vector<decode::Hypothesis>& hypotheses, const TranslateOptions& options) const;
   // Where the rank-th hypothesis of each sentence looked, by one pass over the finished pairs.
   void look(std::span<const Source> batch, const std::vector<std::vector<decode::Hypothesis>>& hypotheses,
             std::size_t rank, std::vector<TranslatedLine>& lines) const;

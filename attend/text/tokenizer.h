@@ -47,6 +47,8 @@ class Tokenizer {
   //   *.model, *.spm                     SentencePiece, with its own ids and nothing around the text
   // Throws Error naming the file and what in it is wrong or unsupported.
   static Tokenizer load(const std::filesystem::path& path);
+  // The same for the text to learn to write: of Marian it encodes with target.spm, of all others it is load().
+  static Tokenizer load_target(const std::filesystem::path& path);
   // A tokenizer.json; what is the file's name in messages.
   static Tokenizer parse(std::string_view json, const std::string& what);
   // A SentencePiece model.
@@ -71,7 +73,8 @@ class Tokenizer {
  private:
   Tokenizer() = default;
   explicit Tokenizer(const JsonView& json);
-  static Tokenizer load_marian(const std::filesystem::path& folder);
+  // pieces: source.spm or target.spm, which cuts the text.
+  static Tokenizer load_marian(const std::filesystem::path& folder, const char* pieces);
   void add_tokens(const JsonView& json);
   // Learns what the post-processor does to ids, for encode_ids and truncation.
   void find_surroundings();

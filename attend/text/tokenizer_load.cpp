@@ -49,10 +49,10 @@ Tokenizer Tokenizer::parse_sentencepiece(std::string_view bytes, const std::stri
   return tokenizer;
 }
 
-Tokenizer Tokenizer::load_marian(const fs::path& folder) {
+Tokenizer Tokenizer::load_marian(const fs::path& folder, const char* pieces) {
   for (const char* name : {"target.spm", "vocab.json"})
     check(path_exists(folder / name), "{}: has source.spm but no {}", folder.string(), name);
-  Tokenizer tokenizer = parse_sentencepiece(read_file(folder / "source.spm"), (folder / "source.spm").string());
+  Tokenizer tokenizer = parse_sentencepiece(read_file(folder / pieces), (folder / pieces).string());
   const std::string target = (folder / "target.spm").string(), vocabulary = (folder / "vocab.json").string();
   const Json ids = parse_json(read_file(vocabulary), vocabulary);
   Vocabulary tokens = read_vocabulary(JsonView(ids, vocabulary));
@@ -92,7 +92,7 @@ Tokenizer Tokenizer::load(const fs::path& path) {
     for (const auto& [vocabulary, merges] : kGpt2Names)
       if (path_exists(path / vocabulary) && path_exists(path / merges)) return load(path / vocabulary);
     if (path_exists(path / "vocab.txt")) return load(path / "vocab.txt");
-    if (path_exists(path / "source.spm")) return load_marian(path);
+    if (path_exists(path / "source.spm")) return load_marian(path, "source.spm");
     for (const char* name : kSentencePieceNames)
       if (path_exists(path / name)) return load(path / name);
     fail(
@@ -106,12 +106,20 @@ Tokenizer Tokenizer::load(const fs::path& path) {
   for (const auto& [vocabulary, merges] : kGpt2Names) {
     if (name != vocabulary && name != merges) continue;
     if (name == "vocab.json" && !path_exists(folder / merges) && path_exists(folder / "source.spm"))
-      return load_marian(folder);
+      return load_marian(folder, "source.spm");
     return from_json(read_gpt2_files(folder / vocabulary, folder / merges), path);
   }
   if (name.ends_with(".txt")) return from_json(read_bert_vocabulary(path), path);
   if (name.ends_with(".model") || name.ends_with(".spm")) return parse_sentencepiece(read_file(path), path.string());
   return parse(read_file(path), path.string());
+}
+
+Tokenizer Tokenizer::load_target(const fs::path& path) {
+  const fs::path folder = is_folder(path) ? path : path.parent_path();
+  const bool other = is_folder(path) && (path_exists(path / "tokenizer.json") || path_exists(path / "merges.txt"));
+  const bool marian =
+      !other && path_exists(folder / "source.spm") && (is_folder(path) || path.filename().string() == "vocab.json");
+  return marian ? load_marian(folder, "target.spm") : load(path);
 }
 
 }  // namespace attend

@@ -33,7 +33,9 @@ class Manifest {
   std::vector<std::string> names() const;
 
   // A file that grows (a log) is the run's whatever it holds by now.
-  static bool grows(const std::string& name) { return name.ends_with(".jsonl"); }
+  static bool grows(const std::string& name) {
+    return name.ends_with(".jsonl") || name == "curves.csv" || name == "events.out.tfevents";
+  }
   // Whether the file of this name in the folder is the one the run wrote. True when there is none.
   bool is_ours(const std::filesystem::path& folder, const std::string& name) const;
 

@@ -18,6 +18,7 @@
 #include "attend/ops/arithmetic.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/tensor/storage.h"
+#include "attend/train/run_curves.h"
 #include "attend/train/run_log.h"
 #include "attend/train/run_recovery.h"
 #include "attend/train/run_state.h"
@@ -58,6 +59,7 @@ class Run {
     }
     folder_.begin();
     log_.emplace(folder_, "log.jsonl", state_.step);
+    curves_.emplace(folder_, state_.step);
     if (options.painter) snapshots_.emplace(task, options, state_.step);
   }
 
@@ -216,9 +218,14 @@ class Run {
                  {"activation_bytes", pass_.arena().slab_bytes()},
                  {"seconds", elapsed()}};
     for (std::size_t i = 0; i < names_.size(); ++i) line["losses"][names_[i]] = mean(i + 1);
-    log_->add(line);
+    add_to_log(line);
     state_.since_log = {};
     logged_at_ = now;
+  }
+
+  void add_to_log(const Json& line) {
+    log_->add(line);
+    curves_->add(line);
   }
 
   static std::string checkpoint_name(std::int64_t step) { return fmt::format("checkpoints/step-{}.safetensors", step); }
@@ -235,7 +242,7 @@ class Run {
     exchange_averages();
     const Validation now = task_.validate();
     Json line = {{"step", state_.step}, {"validation", now.json}, {"seconds", elapsed()}};
-    log_->add(line);
+    add_to_log(line);
     const bool better = now.score > state_.best_score;
     progress_->print(fmt::format("step {:>6}  {}{}", state_.step, now.text, better ? "  (best so far)" : ""));
     if (better) {
@@ -289,7 +296,7 @@ class Run {
     if (state_.checkpoints.size() > 1) {
       average_checkpoints();
       const Validation averaged = task_.validate();
-      log_->add({{"step", state_.step}, {"averaged", state_.checkpoints}, {"validation", averaged.json}});
+      add_to_log({{"step", state_.step}, {"averaged", state_.checkpoints}, {"validation", averaged.json}});
       progress_->print(fmt::format("average of {} checkpoints: {}", state_.checkpoints.size(), averaged.text));
       if (averaged.score >= state_.best_score || averaged.loss <= state_.best_loss) {
         result_.averaged = true;
@@ -337,6 +344,7 @@ class Run {
   RunState state_;
   TrainingResult result_;
   std::optional<RunLog> log_;
+  std::optional<RunCurves> curves_;
   std::optional<Snapshots> snapshots_;
   Progress* progress_ = nullptr;
   std::string text_;

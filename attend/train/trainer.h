@@ -6,6 +6,7 @@
 //   state.safetensors   everything that decides the rest of the run: masters, moments, step, place in the data
 //   checkpoints/        weights of the last validations, for averaging
 //   log.jsonl           one JSON line a log interval and a validation
+//   curves.csv, events.out.tfevents   the same as a table, and for TensorBoard
 //   look.jsonl          with TrainerOptions::look: a line now and then of what the model makes of fixed inputs
 //   run.json            what of all this the run wrote (manifest.h)
 // Each file is replaced atomically, and the state is written last, so a run killed at any moment and resumed ends with

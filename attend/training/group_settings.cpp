@@ -34,6 +34,20 @@ train::ParameterGroup group_from(const GroupSettings& settings) {
 
 }  // namespace
 
+std::vector<GroupSettings> with_frozen(const std::vector<std::string>& parts, const std::vector<GroupSettings>& groups,
+                                       const std::vector<nn::Parameters*>& weights) {
+  const auto is_name = [&](const std::string& part) {
+    return std::ranges::any_of(weights, [&](const nn::Parameters* each) {
+      return std::ranges::any_of(each->entries(), [&](const auto& entry) { return entry.name == part; });
+    });
+  };
+  std::vector<GroupSettings> all;
+  for (const std::string& part : parts)
+    all.push_back({.match = part.find('*') != std::string::npos || is_name(part) ? part : part + ".*", .frozen = true});
+  all.insert(all.end(), groups.begin(), groups.end());
+  return all;
+}
+
 void check_groups(const std::vector<GroupSettings>& groups, std::string_view what) {
   for (const GroupSettings& group : groups) {
     check(!group.match.empty(), "{}: a group of 'parameter_groups' needs a 'match', names of parameters", what);

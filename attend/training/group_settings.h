@@ -25,6 +25,11 @@ struct GroupSettings {
   }
 };
 
+// Groups that freeze these parts, in front of the others: a name of a parameter, the beginning of several up to a dot,
+// or a pattern with a *.
+std::vector<GroupSettings> with_frozen(const std::vector<std::string>& parts, const std::vector<GroupSettings>& groups,
+                                       const std::vector<nn::Parameters*>& weights);
+
 // Throws Error naming a value that makes no sense; what opens the message.
 void check_groups(const std::vector<GroupSettings>& groups, std::string_view what);
 

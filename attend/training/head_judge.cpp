@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
+#include <numeric>
 
 #include "attend/base/error.h"
+#include "attend/base/joined.h"
 #include "attend/metrics/answers.h"
 #include "attend/metrics/classification.h"
+#include "attend/metrics/confusion.h"
 
 namespace attend::tasks {
 
@@ -39,10 +43,20 @@ class Mean {
 
 class LabelJudge : public Judge {
  public:
+  explicit LabelJudge(const std::vector<std::string>& labels) : labels_(labels) {}
   void add(const HeadExample& example, std::span<const float> logits) override {
     truth_.push_back(example.targets[0]);
     predicted_.push_back(static_cast<std::int32_t>(best_of(logits)));
-    loss_.add(loss_at(logits, static_cast<std::size_t>(example.targets[0])));
+    const double loss = loss_at(logits, static_cast<std::size_t>(example.targets[0]));
+    loss_.add(loss);
+    if (predicted_.back() != truth_.back())
+      wrong_.push_back({example.source, loss, labels_.at(static_cast<std::size_t>(predicted_.back())),
+                        labels_.at(static_cast<std::size_t>(truth_.back()))});
+  }
+  JudgeDetails details() const override {
+    metrics::Confusion confusion(labels_);
+    confusion.add(truth_, predicted_);
+    return {confusion.json(), confusion.text(), wrong_};
   }
   train::Validation result() const override {
     const double accuracy = metrics::accuracy(predicted_, truth_), f1 = metrics::macro_f1(predicted_, truth_);
@@ -54,7 +68,9 @@ class LabelJudge : public Judge {
   }
 
  private:
+  const std::vector<std::string>& labels_;
   std::vector<std::int32_t> predicted_, truth_;
+  std::vector<JudgedText> wrong_;
   Mean loss_;
 };
 
@@ -63,8 +79,12 @@ class NumberJudge : public Judge {
   void add(const HeadExample& example, std::span<const float> logits) override {
     truth_.push_back(static_cast<double>(std::bit_cast<float>(example.targets[0])));
     predicted_.push_back(static_cast<double>(logits[0]));
-    loss_.add((predicted_.back() - truth_.back()) * (predicted_.back() - truth_.back()));
+    const double off = predicted_.back() - truth_.back();
+    loss_.add(off * off);
+    wrong_.push_back({example.source, std::abs(off), fmt::format("{:.4g}", predicted_.back()),
+                      fmt::format("{:.4g}", truth_.back())});
   }
+  JudgeDetails details() const override { return {.wrong = wrong_}; }
   train::Validation result() const override {
     const double pearson = metrics::pearson(predicted_, truth_);
     return {.loss = loss_.value(),
@@ -75,6 +95,7 @@ class NumberJudge : public Judge {
 
  private:
   std::vector<double> predicted_, truth_;
+  std::vector<JudgedText> wrong_;
   Mean loss_;
 };
 
@@ -96,6 +117,25 @@ class TagJudge : public Judge {
       predicted.push_back(token < 0 ? "O" : labels_[best_of(at(static_cast<std::size_t>(token)))]);
     for (std::size_t i = 0; i < truth.size(); ++i) accuracy_.add(predicted[i] == truth[i]);
     score_.add(predicted, truth);
+    count(predicted, truth);
+    note(example.source, predicted, truth);
+  }
+
+  JudgeDetails details() const override {
+    JudgeDetails details{.wrong = wrong_};
+    details.table =
+        fmt::format("{:<12} {:>7} {:>6} {:>6} {:>6}\n", names_ ? "name" : "tag", "count", "prec", "recall", "F1");
+    Json list = Json::array();
+    for (const auto& [kind, found] : counts_) {
+      const double precision = share(found.right, found.said), recall = share(found.right, found.there);
+      const double f1 = share(2 * found.right, found.said + found.there);
+      details.table += fmt::format("{:<12} {:>7} {:>6.1f} {:>6.1f} {:>6.1f}\n", kind, found.there, 100 * precision,
+                                   100 * recall, 100 * f1);
+      list.push_back(
+          {{"label", kind}, {"count", found.there}, {"precision", precision}, {"recall", recall}, {"f1", f1}});
+    }
+    details.json["labels"] = std::move(list);
+    return details;
   }
 
   train::Validation result() const override {
@@ -113,10 +153,44 @@ class TagJudge : public Judge {
   }
 
  private:
+  struct Count {
+    std::int64_t right = 0, said = 0, there = 0;
+  };
+  static double share(std::int64_t part, std::int64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+  }
+
+  // Names by their kind, or, where tags name nothing, words by their tag.
+  void count(const std::vector<std::string>& predicted, const std::vector<std::string>& truth) {
+    if (!names_) {
+      for (std::size_t i = 0; i < truth.size(); ++i)
+        ++counts_[predicted[i]].said, ++counts_[truth[i]].there, counts_[truth[i]].right += predicted[i] == truth[i];
+      return;
+    }
+    const std::vector<metrics::Entity> there = metrics::entities_of(truth);
+    for (const metrics::Entity& name : there) ++counts_[name.kind].there;
+    for (const metrics::Entity& name : metrics::entities_of(predicted))
+      ++counts_[name.kind].said, counts_[name.kind].right += std::ranges::find(there, name) != there.end();
+  }
+
+  void note(std::size_t source, const std::vector<std::string>& predicted, const std::vector<std::string>& truth) {
+    JudgedText text{.source = source};
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      if (predicted[i] == truth[i]) continue;
+      const std::string& word = texts_[source].words[i];
+      text.said += fmt::format("{}{} {}", text.said.empty() ? "" : " · ", word, predicted[i]);
+      text.should += fmt::format("{}{} {}", text.should.empty() ? "" : " · ", word, truth[i]);
+      text.badness += 1;
+    }
+    if (text.badness > 0) wrong_.push_back(std::move(text));
+  }
+
   const std::vector<data::LabelledText>& texts_;
   const std::vector<std::string>& labels_;
   bool names_ = false;
   metrics::EntityScore score_;
+  std::map<std::string, Count> counts_;
+  std::vector<JudgedText> wrong_;
   Mean loss_, accuracy_;
 };
 
@@ -140,8 +214,7 @@ class AnswerJudge : public Judge {
   train::Validation result() const override {
     Mean exact, f1;
     for (std::size_t i = 0; i < texts_.size(); ++i) {
-      std::vector<std::string> truths;
-      for (const auto& answer : texts_[i].answers) truths.push_back(answer.text);
+      const std::vector<std::string> truths = truths_of(i);
       const std::string said = characters_of(texts_[i].pair, best_[i].span);
       exact.add(metrics::exact_match(said, truths)), f1.add(metrics::answer_f1(said, truths));
     }
@@ -152,7 +225,24 @@ class AnswerJudge : public Judge {
             .json = {{"loss", loss_.value()}, {"exact_match", exact.value()}, {"f1", f1.value()}}};
   }
 
+  JudgeDetails details() const override {
+    JudgeDetails details;
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      const std::vector<std::string> truths = truths_of(i);
+      const std::string said = characters_of(texts_[i].pair, best_[i].span);
+      if (metrics::exact_match(said, truths) == 0)
+        details.wrong.push_back({i, 1 - metrics::answer_f1(said, truths), said, joined(truths, " / ")});
+    }
+    return details;
+  }
+
  private:
+  std::vector<std::string> truths_of(std::size_t text) const {
+    std::vector<std::string> truths;
+    for (const auto& answer : texts_[text].answers) truths.push_back(answer.text);
+    return truths;
+  }
+
   struct Found {
     float logit = -INFINITY;
     Span span = {};
@@ -162,13 +252,38 @@ class AnswerJudge : public Judge {
   Mean loss_;
 };
 
+void judge_batch(const Judging& parts, std::span<const HeadExample* const> examples, std::size_t count,
+                 HeadBatches& batches, Judge& judge) {
+  Pass pass(parts.backend);
+  const HostHeadBatch host = make_head_batch(parts.reader, parts.kind, examples);
+  const Tensor found = parts.head.logits(batches.put(host).in(pass));
+  const std::vector<float> logits = download(found);
+  const auto all = std::span(logits);
+  const auto width = static_cast<std::size_t>(found.width());  // labels; of spans the longest text
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t tokens = examples[i]->text.ids.size();
+    if (parts.kind == TargetKind::span) {
+      const auto starts = all.subspan(i * width, tokens), ends = all.subspan((examples.size() + i) * width, tokens);
+      std::vector<float> both(starts.begin(), starts.end());
+      both.insert(both.end(), ends.begin(), ends.end());
+      judge.add(*examples[i], both);
+    } else if (parts.kind == TargetKind::tags) {
+      judge.add(*examples[i], all.subspan(row * width, tokens * width));
+    } else {
+      judge.add(*examples[i], all.subspan(i * width, width));
+    }
+    row += tokens;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Judge> make_judge(TargetKind kind, const std::vector<data::LabelledText>& texts,
                                   const std::vector<std::string>& labels) {
   switch (kind) {
     case TargetKind::label:
-      return std::make_unique<LabelJudge>();
+      return std::make_unique<LabelJudge>(labels);
     case TargetKind::number:
       return std::make_unique<NumberJudge>();
     case TargetKind::tags:
@@ -177,6 +292,20 @@ std::unique_ptr<Judge> make_judge(TargetKind kind, const std::vector<data::Label
       return std::make_unique<AnswerJudge>(texts);
   }
   fail("training: unknown kind of targets");
+}
+
+void judge_examples(const Judging& parts, const std::vector<HeadExample>& examples, HeadBatches& batches,
+                    Judge& judge) {
+  std::vector<std::size_t> order(examples.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return examples[i].text.ids.size(); });
+  for (std::size_t begin = 0; begin < order.size(); begin += parts.batch) {
+    const std::size_t count = std::min(parts.batch, order.size() - begin);
+    std::vector<const HeadExample*> batch;
+    // The last batch is filled up with its last text: all have the same number, so few shapes exist.
+    for (std::size_t i = 0; i < parts.batch; ++i) batch.push_back(&examples[order[begin + std::min(i, count - 1)]]);
+    judge_batch(parts, batch, count, batches, judge);
+  }
 }
 
 }  // namespace attend::tasks

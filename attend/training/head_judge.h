@@ -6,11 +6,25 @@
 #include <string>
 #include <vector>
 
+#include "attend/base/json.h"
 #include "attend/data/labelled_text.h"
+#include "attend/tasks/head.h"
 #include "attend/train/trainer.h"
 #include "attend/training/head_batches.h"
 
 namespace attend::tasks {
+
+// What was said of one text that is not quite right.
+struct JudgedText {
+  std::size_t source = 0;  // its number among the texts
+  double badness = 0;
+  std::string said = {}, should = {};
+};
+struct JudgeDetails {
+  Json json = Json::object();  // of every label
+  std::string table = {};      // the same for people; empty where there are no labels
+  std::vector<JudgedText> wrong = {};
+};
 
 class Judge {
  public:
@@ -20,10 +34,22 @@ class Judge {
   // Of everything added. score is accuracy, Pearson's correlation, F1 of names (accuracy where tags name nothing), or
   // F1 of answers.
   virtual train::Validation result() const = 0;
+  virtual JudgeDetails details() const = 0;
 };
 
 // texts is what the examples were made from; labels are the model's.
 std::unique_ptr<Judge> make_judge(TargetKind kind, const std::vector<data::LabelledText>& texts,
                                   const std::vector<std::string>& labels);
+
+// Hands what the head says of all examples to the judge, `batch` texts at a time. batches are those of examples like
+// these, and may be used again.
+struct Judging {
+  const Head& head;
+  const EncoderReader& reader;
+  Backend& backend;
+  TargetKind kind;
+  std::size_t batch = 32;
+};
+void judge_examples(const Judging& parts, const std::vector<HeadExample>& examples, HeadBatches& batches, Judge& judge);
 
 }  // namespace attend::tasks

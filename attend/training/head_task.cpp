@@ -77,44 +77,11 @@ void HeadTask::seek(const Json& position) {
   start_prefetch();
 }
 
-void HeadTask::judge_batch(std::span<const HeadExample* const> examples, std::size_t count, Judge& judge) {
-  Pass pass(parts_.backend);
-  const HostHeadBatch host = make_head_batch(parts_.reader, parts_.kind, examples);
-  const Tensor found = parts_.head.logits(validation_batches_.put(host).in(pass));
-  const std::vector<float> logits = download(found);
-  const auto all = std::span(logits);
-  const auto width = static_cast<std::size_t>(found.width());  // labels; of spans the longest text
-  std::size_t row = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t tokens = examples[i]->text.ids.size();
-    if (parts_.kind == TargetKind::span) {
-      const auto starts = all.subspan(i * width, tokens), ends = all.subspan((examples.size() + i) * width, tokens);
-      std::vector<float> both(starts.begin(), starts.end());
-      both.insert(both.end(), ends.begin(), ends.end());
-      judge.add(*examples[i], both);
-    } else if (parts_.kind == TargetKind::tags) {
-      judge.add(*examples[i], all.subspan(row * width, tokens * width));
-    } else {
-      judge.add(*examples[i], all.subspan(i * width, width));
-    }
-    row += tokens;
-  }
-}
-
 train::Validation HeadTask::judge(const std::vector<HeadExample>& examples,
                                   const std::vector<data::LabelledText>& texts) {
-  std::vector<std::size_t> order(examples.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return examples[i].text.ids.size(); });
   const auto judge = make_judge(parts_.kind, texts, parts_.head.labels());
-  const auto size = static_cast<std::size_t>(options_.batch);
-  for (std::size_t begin = 0; begin < order.size(); begin += size) {
-    const std::size_t count = std::min(size, order.size() - begin);
-    std::vector<const HeadExample*> batch;
-    // The last batch is filled up with its last text: all have the same number, so few shapes exist.
-    for (std::size_t i = 0; i < size; ++i) batch.push_back(&examples[order[begin + std::min(i, count - 1)]]);
-    judge_batch(batch, count, *judge);
-  }
+  judge_examples({parts_.head, parts_.reader, parts_.backend, parts_.kind, static_cast<std::size_t>(options_.batch)},
+                 examples, validation_batches_, *judge);
   train::Validation result = judge->result();
   if (options_.select_by_loss) result.score = -result.loss;
   return result;

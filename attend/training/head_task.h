@@ -56,7 +56,6 @@ class HeadTask : public train::Task {
   };
   Said said_of(const HeadExample& example, const Tensor& found) const;
   std::string tagged(const HeadExample& example, const std::function<std::string(std::size_t word)>& tag) const;
-  void judge_batch(std::span<const HeadExample* const> examples, std::size_t count, Judge& judge);
 
   Parts parts_;
   HeadTaskOptions options_;

@@ -2,12 +2,25 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
+#include "attend/training/start_folder.h"
 
 namespace attend::tasks {
+
+namespace {
+
+constexpr const char* kFolderKeys[] = {"width", "layers", "heads", "vocabulary_size"};
+
+}  // namespace
 
 LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view what) {
   LanguageRecipe recipe;
   read_fields(recipe, settings, what);
+  if (!recipe.from.empty()) {
+    check_start_keys(settings, kFolderKeys, what);
+    constexpr float kTuningRate = 1e-4f;
+    if (!settings.contains("dropout")) recipe.dropout = kAsFolderSays;
+    if (!settings.contains("learning_rate")) recipe.learning_rate = kTuningRate;
+  }
   settle_settings(recipe, LanguageRecipe(), settings, what);
   check_settings(recipe, what);
   check_one_of(what, "task", recipe.task, {"language-model"});
@@ -19,8 +32,24 @@ LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view wh
     check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
   check(recipe.vocabulary_size == 0 || recipe.vocabulary_size >= 258,
         "{}: 'vocabulary_size' must be 0 (bytes) or at least 258, not {}", what, recipe.vocabulary_size);
-  check(recipe.dropout >= 0 && recipe.dropout < 1, "{}: 'dropout' must be in [0, 1), not {}", what, recipe.dropout);
+  const bool left = !recipe.from.empty() && recipe.dropout == kAsFolderSays;
+  check(left || (recipe.dropout >= 0 && recipe.dropout < 1), "{}: 'dropout' must be in [0, 1), not {}", what,
+        recipe.dropout);
   return recipe;
+}
+
+Json to_json(const LanguageRecipe& recipe) {
+  Json json = write_fields(recipe);
+  if (!recipe.from.empty())
+    for (const char* key : kFolderKeys) json.erase(key);
+  return json;
+}
+
+models::GPT2Config started_config(const LanguageRecipe& recipe, models::GPT2Config config) {
+  config.labels.clear();
+  if (recipe.dropout != kAsFolderSays)
+    config.embedding_dropout = config.attention_dropout = config.dropout = recipe.dropout;
+  return config;
 }
 
 models::GPT2Config model_config(const LanguageRecipe& recipe, std::int64_t vocabulary, std::int64_t end) {

@@ -1,5 +1,5 @@
-// Everything that decides a training run for a language model (GPT-2 from scratch), as translation_recipe.h does for
-// translation.
+// Everything that decides a training run for a language model (GPT-2, from scratch or from a folder), as
+// translation_recipe.h does for translation.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ namespace attend::tasks {
 struct LanguageRecipe : RunSettings {
   std::string task = "language-model";
   std::vector<std::string> text, valid_text;
+  std::string from;
   std::string tokenizer;
   std::int64_t vocabulary_size = 0;
   std::int64_t width = 384, layers = 6, heads = 6, block = 256;
@@ -32,19 +33,28 @@ struct LanguageRecipe : RunSettings {
     v("task", task, "translation, language-model, masked-lm, classify, tag or answer");
     v("text", text, "the training text, plain or .gz; may be given several times");
     v("valid_text", valid_text, "text to validate on");
+    v("from", from, "a GPT-2 folder to go on from: of Hugging Face's hub, one of ours, or a shipped model's name");
     v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
-    v("vocabulary_size", vocabulary_size, "tokens to learn; language-model: 0 takes bytes, that is characters");
-    v("width", width, "of the model");
-    v("layers", layers, "language-model: how many");
-    v("heads", heads, "of attention; they divide the width");
-    v("block", block, "language-model: longest text the model sees, in tokens");
-    v("dropout", dropout, "of embeddings, attention weights and what each sublayer adds");
-    v("batch", batch, "language-model: windows of the text a batch");
+    v("vocabulary_size", vocabulary_size, "tokens to learn; 0 takes bytes, that is characters");
+    v("width", width, "of the model; with --from as the folder says");
+    v("layers", layers, "how many; likewise");
+    v("heads", heads, "of attention; they divide the width; likewise");
+    v("block", block, "longest text the model sees, in tokens; with --from at most what the folder's model reads");
+    v("dropout", dropout,
+      "of embeddings, attention weights and what each sublayer adds; with --from as the folder says");
+    v("batch", batch, "windows of the text a batch");
     visit_run(v);
   }
 };
 
 LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view what);
+
+// A 'dropout' that was not given of a run that goes on from a folder.
+inline constexpr float kAsFolderSays = -1;
+// As recipe.json holds it: without what a folder decides.
+Json to_json(const LanguageRecipe& recipe);
+// The model of a folder as the recipe goes on with it.
+models::GPT2Config started_config(const LanguageRecipe& recipe, models::GPT2Config config);
 
 models::GPT2Config model_config(const LanguageRecipe& recipe, std::int64_t vocabulary, std::int64_t end);
 

@@ -42,6 +42,7 @@ PictureJudge::Verdict PictureJudge::operator()(data::ValidationPictures& picture
       top5 += std::ranges::find(best, truth) != best.end();
       verdict.predicted.push_back(static_cast<std::int32_t>(best[0]));
       verdict.truth.push_back(batch.labels[i]);
+      verdict.sure.push_back(values[best[0]]);
     }
   });
   verdict.pictures = static_cast<std::int64_t>(verdict.truth.size());

@@ -28,6 +28,7 @@ class PictureJudge {
     std::int64_t pictures = 0;
     double loss = 0, top1 = 0, top5 = 0;  // the mean; shares of 1
     std::vector<std::int32_t> predicted, truth;
+    std::vector<float> sure;  // the probability of each predicted
     Json json() const;
   };
   Verdict operator()(data::ValidationPictures& pictures) const;

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "attend/training/start_folder.h"
+#include "attend/training/time_estimate.h"
 
 namespace attend::tasks {
 
@@ -21,7 +22,8 @@ std::vector<std::unique_ptr<nn::Parameters>> make_weights(const std::vector<Trai
 std::vector<train::Learner> learners_of(const TraineeFacts& facts, const std::vector<nn::Parameters*>& weights) {
   const RunSettings& settings = facts.settings;
   const auto rate = schedule_of(settings, facts.width);
-  const auto groups = groups_of(settings.parameter_groups, settings.layer_decay, weights);
+  const auto groups =
+      groups_of(with_frozen(settings.freeze, settings.parameter_groups, weights), settings.layer_decay, weights);
   std::vector<train::Learner> learners;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const TrainedPart& part = facts.parts[i];
@@ -67,7 +69,11 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
                                   static_cast<double>(count) / 1e6, name_of(computed.dtype), backend.name(),
                                   facts.more);
 
-  if (const std::string warning = warmup_warning(facts.settings); !warning.empty()) options.messages << warning << "\n";
+  const WorkOfRun work{
+      .steps = facts.settings.steps * facts.settings.accumulate, .weights = count, .tokens = facts.tokens};
+  for (const std::string& line :
+       {time_text(work, estimated_seconds(work, backend, computed.dtype)), warmup_warning(facts.settings)})
+    if (!line.empty()) options.messages << line << "\n";
 
   const std::unique_ptr<train::Task> task = trainee->task();
   train::TrainingResult result =
@@ -78,7 +84,22 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
 
 void report_test(const RunContext& run, const std::string& path, const train::Validation& verdict) {
   run.options.messages << fmt::format("{}: {}\n", path, verdict.text);
-  run.folder.write("test.json", [&](const FileWriter& write) { write(verdict.json.dump(2) + "\n"); });
+  Json json = verdict.json;
+  json["summary"] = verdict.text;
+  run.folder.write("test.json", [&](const FileWriter& write) { write(json.dump(2) + "\n"); });
+}
+
+std::string compared_runs(const RunSettings& settings) {
+  std::string text;
+  for (const std::string& other : settings.compare) {
+    const std::filesystem::path file = std::filesystem::path(other) / "test.json";
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) continue;
+    const Json json = read_json(file);
+    if (json.is_object() && json.contains("summary") && json["summary"].is_string())
+      text += fmt::format("for comparison, {}: {}\n", other, json["summary"].get<std::string>());
+  }
+  return text;
 }
 
 std::vector<train::DataFile> files_or_folders(const std::vector<train::DataFile>& named) {

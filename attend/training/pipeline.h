@@ -56,8 +56,9 @@ struct TraineeFacts {
   std::vector<TrainedPart> parts;
   // As prepare() found them; where the data decides some (steps of an epoch), with those decided.
   RunSettings settings;
-  Json recipe;            // all of them, for recipe.json
-  std::string more = {};  // behind the line that says what is trained
+  Json recipe;              // all of them, for recipe.json
+  std::string more = {};    // behind the line that says what is trained
+  std::int64_t tokens = 0;  // that go through the model in a batch, or patches, to estimate the time; 0: unknown
 };
 
 // A recipe whose files are read: its data, and a model that has no memory before facts() was asked for its parts.
@@ -85,6 +86,9 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
 
 // What the finished model was judged to be on pictures or texts of their own: said, and written as test.json.
 void report_test(const RunContext& run, const std::string& path, const train::Validation& verdict);
+
+// What the runs that the settings name found on their tests (report_test()); nothing where there is none yet.
+std::string compared_runs(const RunSettings& settings);
 
 // Those of the settings that name a file, or a folder: {{"train", recipe.train}, ..}.
 std::vector<train::DataFile> files_or_folders(const std::vector<train::DataFile>& named);

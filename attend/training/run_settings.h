@@ -19,6 +19,7 @@ namespace attend::tasks {
 
 struct RunSettings {
   std::string out, data;
+  std::vector<std::string> then, compare;
   std::int64_t accumulate = 1;
   std::int64_t steps = 10000;
   float minutes = 0;
@@ -28,6 +29,7 @@ struct RunSettings {
   float clip_norm = 1, weight_decay = 0;
   float layer_decay = 1;
   std::vector<GroupSettings> parameter_groups;
+  std::vector<std::string> freeze;
   float beta1 = 0.9f, beta2 = 0.98f, epsilon = 1e-9f, ema = 0;
   std::int64_t log_every = 50, validate_every = 500, save_every = 500;
   std::int64_t patience = 0, average = 5;
@@ -39,6 +41,8 @@ struct RunSettings {
   void visit_run(Visitor&& v) {
     v("out", out, "folder of the model and the run");
     v("data", data, "what the files are and where they come from, for who does not have them; only files have it");
+    v("then", then, "lines to print in the end: what to do with the model; only files have them");
+    v("compare", compare, "folders of runs whose results on their tests are printed in the end; only files have them");
     v("accumulate", accumulate, "batches a step");
     v("steps", steps, "of the optimiser");
     v("minutes", minutes,
@@ -52,6 +56,9 @@ struct RunSettings {
     v("weight_decay", weight_decay, "of matrices (AdamW)");
     v("layer_decay", layer_decay, "learning rate of a layer, times that of the one above it; 1: the same for all");
     v("parameter_groups", parameter_groups, "parameters that learn otherwise than the rest, or not at all");
+    v("freeze", freeze,
+      "parts that stay as they are, by the names that attend info --tensors shows: encoder, transformer.h.0, *.bias; "
+      "may be given several times");
     v("beta1", beta1, "of Adam"), v("beta2", beta2, "of Adam"), v("epsilon", epsilon, "of Adam");
     v("ema", ema, "decay of a moving average of the weights, which is validated and saved in their place; 0: none");
     v("log_every", log_every, "steps between lines of the log");

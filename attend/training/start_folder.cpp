@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTokenizerFiles[] = {"tokenizer.json", "vocab.json", "vocab.txt"};
-constexpr const char* kBesideThem[] = {"merges.txt", "tokenizer_config.json", "special_tokens_map.json"};
+constexpr const char* kBesideThem[] = {"merges.txt", "tokenizer_config.json", "special_tokens_map.json", "source.spm",
+                                       "target.spm"};
 constexpr const char* kRobertaTokens[] = {"<s>", "<pad>", "</s>", "<unk>", "<mask>"};
 
 // Byte-level BPE with RoBERTa's tokens around the text; a mask takes the space before it along, as a word does.
@@ -39,6 +40,11 @@ fs::path tokenizer_file(const fs::path& folder) {
   for (const char* name : kTokenizerFiles)
     if (fs::exists(folder / name)) return folder / name;
   fail("{}: has no tokenizer: neither tokenizer.json, vocab.json nor vocab.txt", folder.string());
+}
+
+void check_start_keys(const Json& settings, std::span<const char* const> keys, std::string_view what) {
+  for (const char* key : keys)
+    check(!settings.contains(key), "{}: '{}' is what the folder says that 'from' names; leave it out", what, key);
 }
 
 fs::path start_folder(const std::string& from, const fs::path& out) {

@@ -106,7 +106,8 @@ class HeadTrainee : public Trainee {
             .parts = {{head_->parameters()}},
             .settings = recipe,
             .recipe = write_fields(recipe),
-            .more = fmt::format(", {} steps", recipe.steps)};
+            .more = fmt::format(", {} steps", recipe.steps),
+            .tokens = tokens_of_a_text() * recipe.batch};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
@@ -139,6 +140,12 @@ class HeadTrainee : public Trainee {
   }
 
  private:
+  // The mean.
+  std::int64_t tokens_of_a_text() const {
+    std::size_t tokens = 0;
+    for (const HeadExample& example : training_.examples) tokens += example.text.ids.size();
+    return static_cast<std::int64_t>(tokens / std::max<std::size_t>(1, training_.examples.size()));
+  }
   EncodedTexts encoded(const data::LabelledFile& file) const {
     return encode(*reader_, file, kind_, labels_, run_.options.messages);
   }

@@ -1,9 +1,13 @@
-// From a text file to a GPT-2 folder that attend generate and Hugging Face's transformers read.
+// From a text file, and a GPT-2 folder to go on from if one is given, to a GPT-2 folder that attend generate and
+// Hugging Face's transformers read.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <ostream>
 
-#include "attend/base/fields.h"
+#include "attend/base/error.h"
+#include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/hugging_face.h"
 #include "attend/text/learn/bpe_trainer.h"
 #include "attend/text/tokenizer.h"
 #include "attend/training/language_recipe.h"
@@ -18,9 +22,12 @@ namespace {
 
 constexpr const char* kEndOfText = "<|endoftext|>";
 
-Tokenizer prepare_tokenizer(const LanguageRecipe& recipe, train::RunFolder& folder) {
+Tokenizer prepare_tokenizer(const LanguageRecipe& recipe, const RunContext& run) {
+  train::RunFolder& folder = run.folder;
   if (!folder.resumed() && !recipe.tokenizer.empty()) {
     folder.stage("tokenizer.json", given_tokenizer(recipe.tokenizer));
+  } else if (!folder.resumed() && !recipe.from.empty()) {
+    copy_tokenizer(run.from, folder.prepared());
   } else if (!folder.resumed()) {
     // The 256 bytes and the end mark alone are a model of characters.
     const auto size = static_cast<std::size_t>(recipe.vocabulary_size > 0 ? recipe.vocabulary_size : 257);
@@ -31,10 +38,17 @@ Tokenizer prepare_tokenizer(const LanguageRecipe& recipe, train::RunFolder& fold
     for (const std::string& text : recipe.text) trainer.add_file(text);
     folder.stage("tokenizer.json", to_tokenizer_json(trainer.train()));
   }
-  return Tokenizer::load(folder.prepared() / "tokenizer.json");
+  return Tokenizer::load(folder.prepared());
 }
 
-models::GPT2Config config_for(const LanguageRecipe& recipe, const Tokenizer& tokenizer) {
+models::GPT2Config config_for(const LanguageRecipe& recipe, const Tokenizer& tokenizer, const RunContext& run) {
+  if (!recipe.from.empty()) {
+    const catalogue::ModelConfig start = catalogue::read_config(run.from, catalogue::Task::generate, "train");
+    const models::GPT2Config config = started_config(recipe, models::gpt2_config(start.json, start.path));
+    check(tokenizer.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
+          start.path, tokenizer.id_limit() - 1, config.vocabulary);
+    return config;
+  }
   const std::int64_t vocabulary = (tokenizer.id_limit() + 63) / 64 * 64;  // GPU products like it round
   return model_config(recipe, vocabulary, tokenizer.token_to_id(kEndOfText).value_or(0));
 }
@@ -43,9 +57,9 @@ class LanguageTrainee : public Trainee {
  public:
   LanguageTrainee(LanguageRecipe recipe, const RunContext& run)
       : recipe_(std::move(recipe)),
-        backend_(run.backend),
-        tokenizer_(prepare_tokenizer(recipe_, run.folder)),
-        model_(config_for(recipe_, tokenizer_)),
+        run_(run),
+        tokenizer_(prepare_tokenizer(recipe_, run)),
+        model_(config_for(recipe_, tokenizer_, run)),
         training_(token_stream(run.folder, recipe_.text, "train.tokens")),
         validation_(token_stream(run.folder, recipe_.valid_text, "valid.tokens")) {
     run.options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n", training_.size(),
@@ -55,21 +69,29 @@ class LanguageTrainee : public Trainee {
 
   TraineeFacts facts() override {
     return {.name = "gpt2",
-            .width = recipe_.width,
+            .width = model_.body().config().width,
             .parts = {{nn::Parameters::list(model_)}},
             .settings = recipe_,
-            .recipe = write_fields(recipe_)};
+            .recipe = to_json(recipe_),
+            .tokens = recipe_.batch * recipe_.block};
+  }
+  void start(const std::vector<nn::Parameters*>& weights) override {
+    if (recipe_.from.empty() || run_.folder.resumed()) return;
+    load_hugging_face(TensorFiles::open(run_.from), *weights[0], {.prefix = std::string(models::kGPT2Prefix)});
+    run_.options.messages << fmt::format("from {}\n", run_.from.string());
   }
   std::unique_ptr<train::Task> task() override {
     return std::make_unique<LanguageTask>(
-        model_, backend_, training_, validation_,
-        LanguageTaskOptions{
-            .batch = recipe_.batch, .block = recipe_.block, .seed = recipe_.seed, .tokenizer = &tokenizer_});
+        model_, run_.backend, training_, validation_,
+        LanguageTaskOptions{.batch = recipe_.batch,
+                            .block = std::min(recipe_.block, model_.body().config().max_length),
+                            .seed = recipe_.seed,
+                            .tokenizer = &tokenizer_});
   }
 
  private:
   const LanguageRecipe recipe_;
-  Backend& backend_;
+  const RunContext run_;
   const Tokenizer tokenizer_;
   models::GPT2LanguageModel model_;
   const data::TokenStream training_, validation_;
@@ -80,8 +102,9 @@ class LanguageTrainee : public Trainee {
 Training language_training(const Json& settings, std::string_view what) {
   const LanguageRecipe recipe = resolve_language_recipe(settings, what);
   return {.settings = recipe,
-          .recipe = write_fields(recipe),
+          .recipe = to_json(recipe),
           .files = text_files(recipe.text, recipe.valid_text, recipe.out),
+          .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<LanguageTrainee>(recipe, run); }};
 }
 

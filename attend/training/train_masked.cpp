@@ -123,7 +123,8 @@ class MaskedTrainee : public Trainee {
             .width = config.width,
             .parts = {{nn::Parameters::list(model_)}},
             .settings = recipe_,
-            .recipe = write_fields(recipe_)};
+            .recipe = write_fields(recipe_),
+            .tokens = recipe_.batch * recipe_.block};
   }
   void start(const std::vector<nn::Parameters*>& weights) override {
     if (run_.from.empty() || run_.folder.resumed()) return;

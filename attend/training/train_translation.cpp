@@ -1,13 +1,17 @@
-// From two text files to a model folder that translates: learns the tokens, prepares the pairs, trains.
+// From two text files to a model folder that translates: learns the tokens, prepares the pairs, trains; or goes on from
+// a folder, with its tokens.
 //   config.json  model.safetensors  tokenizer.json  recipe.json    what a model is
 //   state.safetensors  checkpoints/  log.jsonl  *.pairs             what resuming needs
 #include <fmt/core.h>
 
+#include <limits>
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/text/learn/bpe_trainer.h"
 #include "attend/text/text_reader.h"
 #include "attend/training/start_folder.h"
@@ -36,10 +40,18 @@ std::string learn_tokens(const TranslationRecipe& recipe, const TrainOptions& op
 }
 
 Tokenizer prepare_tokenizer(const TranslationRecipe& recipe, const RunContext& run) {
-  if (!run.folder.resumed())
+  if (!run.folder.resumed() && recipe.tokenizer.empty() && !recipe.from.empty())
+    copy_tokenizer(run.from, run.folder.prepared());
+  else if (!run.folder.resumed())
     run.folder.stage("tokenizer.json",
                      recipe.tokenizer.empty() ? learn_tokens(recipe, run.options) : given_tokenizer(recipe.tokenizer));
-  return Tokenizer::load(run.folder.prepared() / "tokenizer.json");
+  return Tokenizer::load(run.folder.prepared());
+}
+
+// What is there before the first step: the folder's that the run goes on from, or none.
+std::optional<catalogue::ModelConfig> start_of(const TranslationRecipe& recipe, const RunContext& run) {
+  if (recipe.from.empty()) return std::nullopt;
+  return catalogue::read_config(run.from, catalogue::Task::translate, "train");
 }
 
 data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const RunContext& run, const char* name,
@@ -51,7 +63,7 @@ data::ParallelCorpus prepare_pairs(const TranslationRecipe& recipe, const RunCon
   data::ParallelCorpus corpus = data::ParallelCorpus::open_or_build(
       {.source = training ? recipe.source : recipe.valid_source,
        .target = training ? recipe.target : recipe.valid_target,
-       .tokenizer = run.folder.prepared() / "tokenizer.json",
+       .tokenizer = run.folder.prepared(),
        .cache = found,
        .rebuilt = made},
       {.max_length = max_length - 1,
@@ -81,9 +93,10 @@ class TranslationTrainee : public Trainee {
   TranslationTrainee(const ResolvedRecipe& resolved, const RunContext& run)
       : resolved_(resolved),
         run_(run),
+        start_(start_of(recipe(), run)),
         tokenizer_(prepare_tokenizer(recipe(), run)),
         // Rows of the table come in eights: GPU products like that.
-        model_(make_model(resolved_, (tokenizer_.id_limit() + 7) / 8 * 8)),
+        model_(start_ ? started_model(resolved_, *start_) : make_model(resolved_, (tokenizer_.id_limit() + 7) / 8 * 8)),
         training_(prepare_pairs(recipe(), run, "train", model_->max_length())),
         validation_(prepare_pairs(recipe(), run, "valid", model_->max_length())),
         sample_{first_lines(recipe().valid_source, recipe().bleu_sentences),
@@ -92,13 +105,21 @@ class TranslationTrainee : public Trainee {
   }
 
   TraineeFacts facts() override {
-    return {.name = recipe().model,
-            .width = resolved_.model["width"].get<std::int64_t>(),
+    const Json config = model_->config();
+    return {.name = start_ ? config["model_type"].get<std::string>() : recipe().model,
+            .width = config["width"].get<std::int64_t>(),
             .parts = {{model_->parameters()}},
             .settings = recipe(),
-            .recipe = to_json(resolved_)};
+            .recipe = to_json(resolved_),
+            .tokens = 2 * recipe().tokens};  // of the source as many again
   }
-  void start(const std::vector<nn::Parameters*>&) override { model_->place(run_.backend, run_.dtype); }
+  void start(const std::vector<nn::Parameters*>& weights) override {
+    if (start_ && !run_.folder.resumed()) {
+      start_->entry->translator.load(Safetensors::open((run_.from / "model.safetensors").string()), *weights[0]);
+      run_.options.messages << fmt::format("from {}\n", run_.from.string());
+    }
+    model_->place(run_.backend, run_.dtype);
+  }
   std::unique_ptr<train::Task> task() override {
     return std::make_unique<TranslationTask>(
         TranslationTask::Parts{*model_, tokenizer_, run_.backend, training_, validation_, sample_},
@@ -106,14 +127,28 @@ class TranslationTrainee : public Trainee {
                                .seed = recipe().seed,
                                .label_smoothing = recipe().label_smoothing,
                                .r_drop = recipe().r_drop,
+                               .start = start_token(),
                                .select_by_bleu = recipe().select == "bleu"});
+  }
+
+  void finish(train::Task&) override {
+    if (recipe().test_source.empty()) return;
+    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+    const ValidationText text{first_lines(recipe().test_source, kAll), first_lines(recipe().test_target, kAll)};
+    const Translator translator(*model_, tokenizer_, run_.backend, start_token());
+    report_test(run_, recipe().test_source, judge_translator(translator, text));
   }
 
  private:
   const TranslationRecipe& recipe() const { return resolved_.recipe; }
+  std::optional<std::int32_t> start_token() const {
+    const Json config = model_->config();
+    return catalogue::entry_of(config, "config.json").translator.start(config, tokenizer_, recipe().out);
+  }
 
   const ResolvedRecipe resolved_;
   const RunContext run_;
+  const std::optional<catalogue::ModelConfig> start_;
   const Tokenizer tokenizer_;
   const std::unique_ptr<models::Seq2Seq> model_;
   const data::ParallelCorpus training_, validation_;
@@ -125,16 +160,21 @@ class TranslationTrainee : public Trainee {
 Training translation_training(const Json& settings, std::string_view what) {
   const ResolvedRecipe resolved = resolve_recipe(settings, what);
   const TranslationRecipe& recipe = resolved.recipe;
-  const std::vector<train::DataFile> files = {{"source", recipe.source},
-                                              {"target", recipe.target},
-                                              {"valid_source", recipe.valid_source},
-                                              {"valid_target", recipe.valid_target}};
+  std::vector<train::DataFile> files = {{"source", recipe.source},
+                                        {"target", recipe.target},
+                                        {"valid_source", recipe.valid_source},
+                                        {"valid_target", recipe.valid_target}};
   for (const train::DataFile& file : files) check(!file.path.empty(), "training: '{}' is missing", file.key);
   check(!recipe.out.empty(), "training: 'out' is missing");
-  return {
-      .settings = recipe, .recipe = to_json(resolved), .files = files, .prepare = [resolved](const RunContext& run) {
-        return std::make_unique<TranslationTrainee>(resolved, run);
-      }};
+  check(recipe.test_source.empty() == recipe.test_target.empty(),
+        "training: 'test_source' and 'test_target' go together");
+  if (!recipe.test_source.empty())
+    files.insert(files.end(), {{"test_source", recipe.test_source}, {"test_target", recipe.test_target}});
+  return {.settings = recipe,
+          .recipe = to_json(resolved),
+          .files = files,
+          .from = recipe.from,
+          .prepare = [resolved](const RunContext& run) { return std::make_unique<TranslationTrainee>(resolved, run); }};
 }
 
 }  // namespace attend::tasks

@@ -36,14 +36,13 @@ std::vector<train::Example::Attention> attention_in(const view::Collector& colle
 
 train::Example pair_example(const PairExample& parts, std::vector<std::int32_t> source,
                             std::vector<std::int32_t> target) {
-  const std::int32_t start = parts.tokenizer.token_to_id(kStartToken).value();
   const std::int32_t end = parts.tokenizer.token_to_id(kEndToken).value();
   std::vector<std::string> read = valid(token_strings(parts.tokenizer, source)),
                            written = valid(token_strings(parts.tokenizer, target));
   for (auto* tokens : {&read, &written}) tokens->push_back(fmt::format(" {}", kEndToken));
   source.push_back(end);
   const auto longest = std::min(parts.model.max_length(), static_cast<std::int64_t>(target.size()) + 10);
-  target.insert(target.begin(), start);  // what the decoder reads
+  target.insert(target.begin(), parts.start);  // what the decoder reads
   const auto sequence = [&](const std::vector<std::int32_t>& ids) {
     const Tensor length = make_tensor(parts.backend, {1}, DType::i32);
     upload(length, std::vector<std::int32_t>{static_cast<std::int32_t>(ids.size())});
@@ -55,7 +54,8 @@ train::Example pair_example(const PairExample& parts, std::vector<std::int32_t> 
   Pass pass(parts.backend);
   const auto model = parts.model.start(pass, sentence, 1);
   const decode::Hypothesis greedy = decode::beam_search(
-      *model, {.beams = 1, .start = start, .end = end, .suppressed = parts.suppressed, .max_lengths = {longest}})[0][0];
+      *model,
+      {.beams = 1, .start = parts.start, .end = end, .suppressed = parts.suppressed, .max_lengths = {longest}})[0][0];
   return {.read = read,
           .written = written,
           .text = replace_invalid_utf8(parts.tokenizer.decode(greedy.tokens)),

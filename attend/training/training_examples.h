@@ -25,6 +25,7 @@ struct PairExample {
   const models::Seq2Seq& model;
   const Tokenizer& tokenizer;
   Backend& backend;
+  std::int32_t start = 0;                     // what a translation begins with
   std::vector<std::int32_t> suppressed = {};  // tokens never written
 };
 train::Example pair_example(const PairExample& parts, std::vector<std::int32_t> source,

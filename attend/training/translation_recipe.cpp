@@ -5,6 +5,8 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
+#include "attend/tasks/translator.h"
+#include "attend/training/start_folder.h"
 
 namespace attend::tasks {
 
@@ -31,6 +33,8 @@ Json read_model(const Json& settings, std::string_view what, TranslationRecipe& 
   read_fields(both, settings, what);
   Json json = write_fields(config);
   json.erase("vocabulary");
+  // A setting newer than many runs, which are resumed all the same.
+  if (json.value("start_token", std::string()) == kStartToken) json.erase("start_token");
   return json;
 }
 
@@ -39,6 +43,31 @@ std::string string_in(const Json& settings, const char* key, const std::string& 
   if (found == settings.end()) return otherwise;
   check(found->is_string(), "{}: '{}' must be a string, not {}", what, key, found->dump());
   return found->get<std::string>();
+}
+
+// Of a run that goes on from a folder: what the model is, that says.
+struct Started {
+  TranslationRecipe& recipe;
+  float dropout = -1;
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    recipe.visit(v);
+    v("dropout", dropout, "-1: as the folder says");
+  }
+};
+
+Json read_started(const Json& settings, std::string_view what, TranslationRecipe& recipe) {
+  static constexpr const char* kKeys[] = {
+      "model",          "preset", "vocabulary_size", "width",      "heads",     "hidden", "encoder_layers",
+      "decoder_layers", "layers", "pre_norm",        "max_length", "positions", "cell",   "activation"};
+  check_start_keys(settings, kKeys, what);
+  constexpr float kTuningRate = 2e-4f;
+  Started started{recipe};
+  read_fields(started, settings, what);
+  if (!settings.contains("learning_rate")) recipe.learning_rate = kTuningRate;
+  check(started.dropout < 1, "{}: 'dropout' must be below 1, not {}", what, started.dropout);
+  return started.dropout < 0 ? Json::object() : Json({{"dropout", started.dropout}});
 }
 
 void check_values(const TranslationRecipe& recipe, std::string_view what) {
@@ -59,7 +88,9 @@ ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what) {
   ResolvedRecipe resolved;
   TranslationRecipe& recipe = resolved.recipe;
   const std::string model = string_in(settings, "model", recipe.model, what);
-  if (model == "transformer") {
+  if (!string_in(settings, "from", "", what).empty()) {
+    resolved.model = read_started(settings, what, recipe);
+  } else if (model == "transformer") {
     const auto preset = models::transformer_preset(string_in(settings, "preset", recipe.preset, what));
     resolved.model = read_model(settings, what, recipe, preset);
   } else if (model == "rnn-attention" || model == "rnn-plain") {
@@ -77,6 +108,8 @@ ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what) {
 
 Json to_json(const ResolvedRecipe& resolved) {
   Json json = write_fields(resolved.recipe);
+  if (!resolved.recipe.from.empty())
+    for (const char* key : {"model", "preset", "vocabulary_size"}) json.erase(key);
   json.update(resolved.model);
   return json;
 }
@@ -86,6 +119,12 @@ std::unique_ptr<models::Seq2Seq> make_model(const ResolvedRecipe& resolved, std:
   config["model_type"] = resolved.recipe.model == "transformer" ? "transformer" : "rnn";
   config["vocabulary"] = vocabulary;
   return catalogue::make_seq2seq(config, "recipe");
+}
+
+std::unique_ptr<models::Seq2Seq> started_model(const ResolvedRecipe& resolved, const catalogue::ModelConfig& start) {
+  Json config = start.entry->translator.make(start.json, start.path)->config();
+  config.update(resolved.model);
+  return catalogue::make_seq2seq(config, start.path);
 }
 
 }  // namespace attend::tasks

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "attend/base/json.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/models/seq2seq.h"
 #include "attend/training/run_settings.h"
 
@@ -16,7 +17,8 @@ namespace attend::tasks {
 
 struct TranslationRecipe : RunSettings {
   std::string task = "translation";
-  std::string source, target, valid_source, valid_target;
+  std::string source, target, valid_source, valid_target, test_source, test_target;
+  std::string from;
   std::string model = "transformer", preset = "small";
   std::string tokenizer;
   std::int64_t vocabulary_size = 8000;
@@ -32,8 +34,12 @@ struct TranslationRecipe : RunSettings {
     v("target", target, "its translation, line by line");
     v("valid_source", valid_source, "text to validate on");
     v("valid_target", valid_target, "its translation");
+    v("test_source", test_source, "text to judge the finished model on; test.json in --out has the result");
+    v("test_target", test_target, "its translation");
+    v("from", from, "a translator's folder to go on from: one of ours, Marian's (OPUS-MT), or a shipped model's name");
     v("model", model, "transformer, rnn-attention or rnn-plain");
-    v("preset", preset, "size of a Transformer: tiny, small, base or big");
+    v("preset", preset,
+      "size of a Transformer: tiny (1 M weights without the words'), small (6 M), base (44 M) or big (176 M)");
     v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
     v("vocabulary_size", vocabulary_size, "tokens to learn, for both languages together");
     v("tokens", tokens, "target tokens a batch");
@@ -47,7 +53,7 @@ struct TranslationRecipe : RunSettings {
 
 struct ResolvedRecipe {
   TranslationRecipe recipe;
-  Json model;  // the settings of the model, complete but for its vocabulary
+  Json model;  // the settings of the model, complete but for its vocabulary; with 'from' those that differ from its
 };
 
 // settings holds keys of TranslationRecipe and of the model it names. Throws Error naming a key that is unknown (with
@@ -59,5 +65,7 @@ Json to_json(const ResolvedRecipe& resolved);
 
 // The model of a recipe for this many tokens.
 std::unique_ptr<models::Seq2Seq> make_model(const ResolvedRecipe& resolved, std::int64_t vocabulary);
+// The model of a folder as the recipe goes on with it, one of our own whatever it was.
+std::unique_ptr<models::Seq2Seq> started_model(const ResolvedRecipe& resolved, const catalogue::ModelConfig& start);
 
 }  // namespace attend::tasks

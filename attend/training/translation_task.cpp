@@ -7,6 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/metrics/bleu.h"
+#include "attend/metrics/chrf.h"
 #include "attend/training/training_examples.h"
 
 namespace attend::tasks {
@@ -14,7 +15,7 @@ namespace attend::tasks {
 TranslationTask::TranslationTask(const Parts& parts, const TranslationTaskOptions& options)
     : parts_(parts),
       options_(options),
-      translator_(parts.model, parts.tokenizer, parts.backend),
+      translator_(parts.model, parts.tokenizer, parts.backend, options.start),
       training_batches_(parts.backend),
       validation_batches_(parts.backend),
       batches_(parts.training, batch_options(true)) {
@@ -30,7 +31,7 @@ data::PairBatchOptions TranslationTask::batch_options(bool shuffle) const {
           .packed = parts_.model.takes_packed(),
           .max_length = parts_.model.max_length() - 1,  // start or end takes a place
           .seed = options_.seed,
-          .start = id(kStartToken),
+          .start = translator_.start(),
           .end = id(kEndToken),
           .pad = id(kPadToken),
           .shuffle = shuffle};
@@ -105,6 +106,26 @@ train::Validation TranslationTask::validate() {
   return result;
 }
 
+train::Validation judge_translator(const Translator& translator, const ValidationText& text) {
+  check(text.source.size() == text.target.size() && !text.source.empty(),
+        "training: the test has {} lines and {} translations", text.source.size(), text.target.size());
+  metrics::Bleu bleu;
+  metrics::Chrf chrf;
+  std::int64_t exact = 0;
+  const std::vector<TranslatedLine> lines = translator.translate(text.source);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    bleu.add(lines[i].text(), {text.target[i]}), chrf.add(lines[i].text(), {text.target[i]});
+    exact += lines[i].text() == text.target[i];
+  }
+  const double share = static_cast<double>(exact) / static_cast<double>(lines.size());
+  return {
+      .score = share,
+      .text = fmt::format("{} sentences, {:.1f} % exactly right, BLEU {:.1f}, chrF {:.1f}", lines.size(), 100 * share,
+                          bleu.score().score, chrf.score()),
+      .json = {
+          {"sentences", lines.size()}, {"exact_match", share}, {"bleu", bleu.score().score}, {"chrf", chrf.score()}}};
+}
+
 // The first pairs of the validation text that make a legible picture.
 std::vector<train::Example> TranslationTask::examples(const train::ExampleLimits& limits) {
   constexpr std::int64_t kShortest = 8, kLongest = 20;
@@ -115,8 +136,9 @@ std::vector<train::Example> TranslationTask::examples(const train::ExampleLimits
     const bool fits = std::min(source, target) >= kShortest && std::max(source, target) <= kLongest;
     const bool rest = parts_.validation.pairs() - i <= static_cast<std::int64_t>(wanted - list.size());
     if (!fits && !rest) continue;
-    list.push_back(pair_example({parts_.model, parts_.tokenizer, parts_.backend, translator_.suppressed()},
-                                parts_.validation.source(i).to_vector(), parts_.validation.target(i).to_vector()));
+    list.push_back(
+        pair_example({parts_.model, parts_.tokenizer, parts_.backend, translator_.start(), translator_.suppressed()},
+                     parts_.validation.source(i).to_vector(), parts_.validation.target(i).to_vector()));
   }
   return list;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct TranslationTaskOptions {
   std::int64_t tokens = 4096;
   std::uint64_t seed = 1;
   float label_smoothing = 0.1f, r_drop = 0;
+  std::optional<std::int32_t> start = {};  // what a translation begins with, if it is not <s>
   bool select_by_bleu = true;
 };
 
@@ -28,6 +30,9 @@ struct TranslationTaskOptions {
 struct ValidationText {
   std::vector<std::string> source, target;
 };
+
+// How well a finished translator does: BLEU, chrF, and the share that is right to the last letter.
+train::Validation judge_translator(const Translator& translator, const ValidationText& text);
 
 class TranslationTask : public train::Task {
  public:

@@ -136,5 +136,18 @@ TEST(ProgressText, Rates) {
   EXPECT_EQ(rate_text(2.5e6), "2.5M/s");
 }
 
+// How long it still takes is worth more than what else there is to say.
+TEST_F(ProgressTest, KeepsTheTimeLeftInATerminalOf80Columns) {
+  constexpr Terminal kUsual = {.interactive = true, .color = false, .width = 80};
+  Progress progress(out, options(kUsual, 100000));
+  wait(100);
+  progress.update(4321, "loss 3.214  12.3k/s tokens  lr 1.00e-03  and more that has no room");
+  const std::string line = take();
+  EXPECT_NE(line.find("left"), std::string::npos) << line;
+  EXPECT_NE(line.find("loss 3.214"), std::string::npos) << line;
+  EXPECT_EQ(line.find("and more"), std::string::npos) << line;
+  EXPECT_LE(line.size(), 80u + 4);  // and what begins and ends a redrawn line
+}
+
 }  // namespace
 }  // namespace attend

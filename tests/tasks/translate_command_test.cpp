@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "attend/base/files.h"
@@ -51,7 +52,7 @@ TEST(TranslateCommand, KeepsLinesInOrder) {
 
 TEST(TranslateCommand, ListsTheBest) {
   const ModelFolder folder;
-  const Outcome result = translate({"--model", folder.path().string(), "--n-best", "3", "--beams", "3"}, kInput);
+  const Outcome result = translate({"--model", folder.path().string(), "--n-best", "3", "--beams", "12"}, kInput);
   EXPECT_EQ(result.code, 0) << result.err;
   const std::vector<std::string> lines = lines_of(result.out);
   ASSERT_EQ(lines.size(), 9u) << "three a line, none for the empty one";
@@ -63,6 +64,24 @@ TEST(TranslateCommand, ListsTheBest) {
     last = score;
   }
   EXPECT_EQ(lines[3].rfind("3 ||| -", 0), 0u);
+}
+
+TEST(TranslateCommand, AnObjectALineAndNoTextTwice) {
+  const ModelFolder folder;
+  const Outcome result =
+      translate({"--model", folder.path().string(), "--n-best", "4", "--beams", "6", "--json", "--alignments"}, kInput);
+  EXPECT_EQ(result.code, 0) << result.err;
+  const std::vector<std::string> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), lines_of(kInput).size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Json json = Json::parse(lines[i]);
+    EXPECT_EQ(json["line"], i + 1);
+    EXPECT_EQ(lines_of(kInput)[i].rfind(json["source"].get<std::string>(), 0), 0u);  // without the return
+    std::set<std::string> seen;
+    for (const auto& one : json["translations"]) EXPECT_TRUE(seen.insert(one["text"].get<std::string>()).second);
+    EXPECT_LE(seen.size(), 4u);
+    EXPECT_EQ(json["text"].get<std::string>().empty(), seen.empty());
+  }
 }
 
 TEST(TranslateCommand, ShowsAttentionInEveryForm) {

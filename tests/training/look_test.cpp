@@ -123,6 +123,14 @@ TEST_P(TrainLook, IsReadWhileItGrows) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(parse_json(answer.body, "answer")["logs"], logs);
   EXPECT_EQ(api.handle({"POST", "/api/run", "localhost", "application/json", R"({"log": "x"})"}).status, 400);
+
+  // Runs to compare it with come by their names, from the line on that is asked for.
+  serve::RunReader other(folder_ / "run");
+  serve::Api both({.run = &reader, .others = {&other}}, {.name = "run"});
+  const Json compared = both.run({{"log", 0}, {"others", Json::array({1})}});
+  ASSERT_EQ(compared["others"].size(), 1u);
+  EXPECT_EQ(compared["others"][0]["name"], "run");
+  EXPECT_EQ(compared["others"][0]["log"].size(), logs - 1);
 }
 
 // The last picture of a run has the answers of the model that the run left.

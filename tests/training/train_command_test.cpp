@@ -149,9 +149,9 @@ TEST_F(TrainCommand, MistakesGetClearErrors) {
   expect_error({"train", (folder_ / "bad.json").string()}, "'steps' must be a whole number");
   write_file(folder_ / "bad.json", R"({"model": "rnn-attention", "heads": 2})");
   expect_error({"train", (folder_ / "bad.json").string()}, "unknown key 'heads'");
-  expect_error({"train"}, "'source' is missing");
+  expect_error({"train"}, "needs --source, --target, --valid-source, --valid-target and --out");
   expect_error({"train", "--task", "poetry"}, "unknown task");
-  expect_error({"train", "--task", "language-model"}, "'text', 'valid_text' and 'out' are needed");
+  expect_error({"train", "--task", "language-model"}, "needs --text, --valid-text and --out");
   expect_error(toy({"--model", "lstm"}), "unknown model 'lstm'");
   expect_error(toy({"--preset", "huge"}), "unknown preset 'huge'");
   expect_error(toy({"--resume"}), "there is no run in");

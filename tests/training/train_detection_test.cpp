@@ -91,6 +91,10 @@ TEST_F(TrainDetection, TheLossFallsAndBoxesAreScored) {
   const Json stats = parse_json(scored.out, "output").at("stats");
   EXPECT_NEAR(stats[0].get<double>(), best, 1e-3);
   EXPECT_NEAR(stats[1].get<double>(), ap50, 1e-3);
+  const Outcome judged =
+      run_attend({"evaluate", "--model", path("detr"), "--json", path("scenes/instances_valid.json")});
+  ASSERT_EQ(judged.code, 0) << judged.err;
+  EXPECT_NEAR(parse_json(judged.out, "output").at("ap").get<double>(), best, 1e-3);
 }
 
 TEST_F(TrainDetection, ADetrForOtherThingsGetsANewClassifier) {

@@ -48,6 +48,12 @@ class TrainHeads : public testing::Test {
     return last;
   }
   static std::string path(const std::string& name) { return (folder_ / name).string(); }
+  // attend evaluate on a file.
+  static Json judged(const std::string& model, const std::string& file) {
+    const Outcome outcome = run_attend({"evaluate", "--model", path(model), "--json", path(file)});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.code == 0 ? Json::parse(outcome.out) : Json::object();
+  }
   static void expect_error(const std::vector<std::string>& args, const std::string& part) {
     const Outcome outcome = run_attend(args);
     EXPECT_EQ(outcome.code, 1);
@@ -88,6 +94,7 @@ TEST_F(TrainHeads, LabelsAreLearnedAndNamed) {
   EXPECT_NE(tuned.err.find("2 labels: high, low"), std::string::npos) << tuned.err;
   EXPECT_GT(last_validation("classify")["accuracy"].get<double>(), 0.95);
   EXPECT_GT(last_validation("classify")["macro_f1"].get<double>(), 0.95);
+  EXPECT_EQ(judged("classify", "valid.tsv")["accuracy"], last_validation("classify")["accuracy"]);
   const Outcome used = run_attend({"classify", "--model", path("classify")}, "one two three\nseven eight one two\n");
   ASSERT_EQ(used.code, 0) << used.err;
   EXPECT_LT(used.out.find("low"), used.out.find("high")) << used.out;
@@ -106,6 +113,8 @@ TEST_F(TrainHeads, NumbersAreMet) {
   const Outcome tuned = run_attend(tune("classify", ".csv", {"--regression", "--steps", "300", "--dropout", "0"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(last_validation("classify")["pearson"].get<double>(), 0.9);
+  const Json again = judged("classify", "valid.csv");
+  EXPECT_NEAR(again["pearson"].get<double>(), last_validation("classify")["pearson"].get<double>(), 1e-5);
   const Outcome used = run_attend({"classify", "--model", path("classify")}, "one two three\neight one two\n");
   ASSERT_EQ(used.code, 0) << used.err;
 }
@@ -116,6 +125,9 @@ TEST_F(TrainHeads, WordsAreTagged) {
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(read_json(path("tag/test.json"))["f1"].get<double>(), 0.95);
   EXPECT_GT(last_validation("tag")["f1"].get<double>(), 0.95);
+  const Json again = judged("tag", "train.conll");
+  EXPECT_EQ(again["f1"], read_json(path("tag/test.json"))["f1"]);
+  EXPECT_FALSE(again["labels"].empty());
   const Outcome used = run_attend({"tag", "--model", path("tag")}, "four five\n");
   ASSERT_EQ(used.code, 0) << used.err;
   EXPECT_NE(used.out.find("B-ODD"), std::string::npos) << used.out;
@@ -125,6 +137,7 @@ TEST_F(TrainPretrained, AnswersAreFound) {
   const Outcome tuned = run_attend(tune("answer", ".jsonl", {"--steps", "600", "--dropout", "0"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(last_validation("answer")["f1"].get<double>(), 0.8);
+  EXPECT_EQ(judged("answer", "valid.jsonl")["texts"], 40);
 }
 
 TEST_F(TrainHeads, RobertaIsPreTrainedAlike) {
@@ -173,8 +186,8 @@ TEST_F(TrainHeads, Gpt2IsTunedToLabels) {
 }
 
 TEST_F(TrainHeads, MistakesGetClearErrors) {
-  expect_error({"train", "--task", "classify"}, "'from', 'train', 'valid' and 'out' are needed");
-  expect_error({"train", "--task", "masked-lm"}, "'text', 'valid_text' and 'out' are needed");
+  expect_error({"train", "--task", "classify"}, "needs --from, --train, --valid and --out");
+  expect_error({"train", "--task", "masked-lm"}, "needs --text, --valid-text and --out");
   expect_error(tune("classify", ".tsv", {"--label-names", "one"}), "has 2 labels, but 'label_names' names 1");
   expect_error(tune("classify", ".tsv", {"--regression"}), "train.tsv:2: the label");
   expect_error(tune("classify", ".tsv", {"--text-column", "words"}), "no column 'words'");

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -225,6 +226,14 @@ def test_run(browser, attend, folder):
         check(text_of(browser, "at") == "step 0", "a link restores the step")
         browser.open(f"{address}#view=map&text=one+two")
         check(browser.js("document.querySelectorAll('[data-head]').length") == 1, "its model, an RNN, has one attention")
+    other = shutil.copytree(run, folder / "other")
+    with look(attend, "--run", run, "--run", other) as address:
+        browser.open(address)
+        browser.until("document.querySelectorAll('#runs tr').length === 3")
+        names = browser.js("[...document.querySelectorAll('#runs td:first-child')].map(cell => cell.textContent).join()")
+        check(names == "run,other", "two runs stand in one table")
+        lines = browser.js("document.querySelector('.charts svg').querySelectorAll('path').length")
+        check(lines == 2, "and in one chart")
 
 
 def check_sizes(browser, address, views):

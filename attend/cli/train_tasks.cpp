@@ -1,0 +1,247 @@
+#include "attend/cli/train_tasks.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/base/joined.h"
+#include "attend/cli/field_flags.h"
+#include "attend/models/presets.h"
+#include "attend/models/rnn_seq2seq.h"
+#include "attend/training/caption_recipe.h"
+#include "attend/training/detect_recipe.h"
+#include "attend/training/draw_recipe.h"
+#include "attend/training/head_recipe.h"
+#include "attend/training/language_recipe.h"
+#include "attend/training/masked_recipe.h"
+#include "attend/training/picture_recipe.h"
+#include "attend/training/trainings.h"
+#include "attend/training/translation_recipe.h"
+
+namespace attend {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+// What every task has, under one name.
+struct EveryTask : tasks::RunSettings {
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    visit_run(v);
+  }
+};
+
+template <class Settings>
+Names names_of(Settings settings) {
+  Names names;
+  settings.visit([&](std::string_view name, auto&, std::string_view) { names.emplace_back(name); });
+  return names;
+}
+
+const Names& every_task() {
+  static const Names kNames = names_of(EveryTask{});
+  return kNames;
+}
+
+bool in(const Names& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
+
+// The word behind a flag on the command line, or behind its '='; empty when it is not there.
+std::string value_in(std::span<const std::string> words, const std::string& flag) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == flag && i + 1 < words.size()) return words[i + 1];
+    if (words[i].starts_with(flag + "=")) return words[i].substr(flag.size() + 1);
+  }
+  return "";
+}
+
+template <class Call>
+auto with_recipe(std::string_view task, Call call) {
+  if (task == "translation") return call(tasks::TranslationRecipe{});
+  if (task == "language-model") return call(tasks::LanguageRecipe{});
+  if (task == "masked-lm") return call(tasks::MaskedRecipe{});
+  if (task == "classify-images") return call(tasks::PictureRecipe{});
+  if (task == "describe") return call(tasks::CaptionRecipe{});
+  if (task == "detect") return call(tasks::DetectRecipe{});
+  if (task == "draw") return call(tasks::DrawRecipe{});
+  tasks::HeadRecipe head;
+  head.task = task;
+  return call(std::move(head));
+}
+
+// The fields of a recipe, each under the heading it belongs to. heading "": none is shown.
+template <class Settings>
+void add_recipe_flags(Flags& flags, Settings defaults, Json& given, const std::string& heading) {
+  const std::string every = heading.empty() ? "" : "Every task (recipe.json in --out has what a run used)";
+  defaults.visit([&]<class T>(std::string_view name, T& value, std::string_view help) {
+    if (name == "task") return;
+    if constexpr (!fields::ListOfSettings<T>)
+      add_field_flag(flags, name, value, help, given, {.group = in(every_task(), name) ? every : heading});
+  });
+}
+
+void add_flags_of(const TrainedTask& task, Flags& flags, Json& given, std::span<const std::string> words) {
+  const bool shown = !words.empty();
+  const std::string heading = shown ? fmt::format("--task {}", task.name) : "";
+  const auto add = [&](auto recipe) { add_recipe_flags(flags, std::move(recipe), given, heading); };
+  if (task.name == "translation") {
+    const std::string model = value_in(words, "--model"), preset = value_in(words, "--preset");
+    const std::string size = in(models::preset_names(), preset) ? preset : tasks::TranslationRecipe{}.preset;
+    const auto add_model = [&](auto config, const std::string& title) {
+      add_field_flags(flags, std::move(config), given, {.group = shown ? title : ""});
+    };
+    with_recipe(task.name, add);
+    if (model.starts_with("rnn")) return add_model(models::RnnConfig{}, fmt::format("--model {}", model));
+    add_model(models::transformer_preset(size), fmt::format("--model transformer --preset {}", size));
+    return add_field_flags(flags, models::RnnConfig{}, given, {.group = ""});
+  }
+  with_recipe(task.name, add);
+}
+
+Names fields_of(std::string_view task) {
+  Names names = with_recipe(task, [](auto recipe) { return names_of(std::move(recipe)); });
+  if (task == "translation")
+    for (const Names& more : {names_of(models::TransformerConfig{}), names_of(models::RnnConfig{})})
+      names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
+std::string flags_text(const std::vector<std::string_view>& fields) {
+  std::string text;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == fields.size() ? " and " : ", ") + flag_of(fields[i]);
+  return text;
+}
+
+}  // namespace
+
+std::span<const TrainedTask> trained_tasks() {
+  static const std::vector<TrainedTask> kTasks = {
+      {"translation",
+       "translate",
+       "to translate, from sentences and their translations",
+       {"source", "target", "valid_source", "valid_target", "out"},
+       tasks::translation_training},
+      {"language-model",
+       "generate",
+       "to go on with a text (GPT-2)",
+       {"text", "valid_text", "out"},
+       tasks::language_training},
+      {"masked-lm",
+       "fill",
+       "to guess hidden words of a text (BERT)",
+       {"text", "valid_text", "out"},
+       tasks::masked_training},
+      {"classify",
+       "classify",
+       "a label of each text, or pair of texts",
+       {"from", "train", "valid", "out"},
+       tasks::head_training},
+      {"tag", "tag", "a label of each word", {"from", "train", "valid", "out"}, tasks::head_training},
+      {"answer",
+       "answer",
+       "where the answer to a question is",
+       {"from", "train", "valid", "out"},
+       tasks::head_training},
+      {"classify-images", "classify", "a label of each picture", {"train", "out"}, tasks::picture_training},
+      {"describe", "describe", "sentences about pictures", {"train", "out"}, tasks::caption_training},
+      {"detect", "detect", "boxes around what is in pictures", {"train", "out"}, tasks::detect_training},
+      {"draw", "draw", "to draw such pictures (SAGAN)", {"train", "out"}, tasks::draw_training}};
+  return kTasks;
+}
+
+const TrainedTask& trained_task(const Json& settings, std::string_view what) {
+  const auto found = settings.find("task");
+  if (found == settings.end()) return trained_tasks()[0];
+  std::vector<std::string_view> names;
+  for (const TrainedTask& task : trained_tasks()) {
+    if (*found == task.name) return task;
+    names.push_back(task.name);
+  }
+  fail("{}: unknown task {}; there are {}", what, found->dump(), joined(names, ", "));
+}
+
+std::string task_in(std::span<const std::string> words) {
+  if (std::string task = value_in(words, "--task"); !task.empty()) return task;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    std::error_code error;
+    if (!words[i].ends_with(".json") || words[i - 1].starts_with("--") || !std::filesystem::exists(words[i], error))
+      continue;
+    const Json recipe = read_json(words[i]);
+    if (!recipe.is_object()) continue;
+    return recipe.value("task", std::string(trained_tasks()[0].name));
+  }
+  return "";
+}
+
+std::string flag_of(std::string_view field) {
+  std::string flag = "--" + std::string(field);
+  std::replace(flag.begin() + 2, flag.end(), '_', '-');
+  return flag;
+}
+
+std::vector<std::string_view> tasks_with(std::string_view field) {
+  std::vector<std::string_view> names;
+  for (const TrainedTask& task : trained_tasks())
+    if (in(fields_of(task.name), field)) names.push_back(task.name);
+  return names;
+}
+
+std::string tasks_text() {
+  std::string text = "Tasks, what they learn, and what they need:\n";
+  for (const TrainedTask& task : trained_tasks())
+    text += fmt::format("  {:<16} {:<52} {}\n", task.name, task.learns, flags_text(task.needs));
+  return text;
+}
+
+void add_task_flags(Flags& flags, Json& given, std::span<const std::string> words) {
+  std::vector<std::string_view> names;
+  for (const TrainedTask& task : trained_tasks()) names.push_back(task.name);
+  const auto task = std::make_shared<std::string>();
+  flags.add("--task", *task, fmt::format("{} (unless told), {}", names[0], joined(std::span(names).subspan(1), ", ")))
+      .then([&given, task] { given["task"] = *task; });
+  const std::string named = task_in(words);
+  const auto shown = std::ranges::find(trained_tasks(), named, &TrainedTask::name);
+  if (shown != trained_tasks().end())
+    add_flags_of(*shown, flags, given, words);
+  else
+    add_field_flags(flags, EveryTask{}, given,
+                    {.group = "Every task (attend train --task X --help shows X's own, with their defaults)",
+                     .show_defaults = false});
+  for (const TrainedTask& other : trained_tasks()) add_flags_of(other, flags, given, {});
+}
+
+void check_flags_fit(const TrainedTask& task, const Json& given) {
+  const Names fields = fields_of(task.name);
+  for (const auto& item : given.items()) {
+    if (item.key() == "task" || in(fields, item.key())) continue;
+    const auto others = tasks_with(item.key());
+    fail("train: {} is not a flag of --task {}{}; it belongs to --task {}", flag_of(item.key()), task.name,
+         given.contains("task") ? "" : " (which is meant where none is named)", joined(others, ", "));
+  }
+}
+
+void check_needs(const TrainedTask& task, const Json& settings, std::string_view what) {
+  std::vector<std::string_view> missing;
+  for (std::string_view key : task.needs) {
+    const auto found = settings.find(std::string(key));
+    const bool given = found != settings.end() && !(found->is_string() && found->get<std::string>().empty());
+    if (!given) missing.push_back(key);
+  }
+  if (missing.empty()) return;
+  std::vector<std::string_view> others;
+  for (const TrainedTask& other : trained_tasks())
+    if (other.name != task.name) others.push_back(other.name);
+  const bool alone = settings.empty();
+  fail("{}: --task {} needs {}; see attend train --task {} --help{}", what, task.name, flags_text(missing), task.name,
+       alone ? fmt::format(". Or name another task ({}), or a recipe: attend make-data dates --out .data/dates, then "
+                           "attend train recipes/minutes/dates-rnn-attention.json",
+                           joined(others, ", "))
+             : "");
+}
+
+}  // namespace attend
