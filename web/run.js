@@ -5,6 +5,7 @@ import { choice, figure, h, paint, saves, short, thumbnailsPicture } from "look/
 import { matrixPicture } from "look/pictures";
 import { chart } from "look/charts";
 import { pictureSnapshot } from "look/picture_view";
+import { drawingFilm } from "look/drawing_film";
 
 const run = { log: [], look: [], steps: 0 };
 
@@ -99,6 +100,7 @@ function picturesOfPictures() {
 
 // What depends on the slider alone is redrawn alone: playing is 60 frames per second.
 function pictures() {
+  if (picture().examples[0]?.seen && !picture().examples[0].labels.length) return drawingFilm(picture, stepper);
   if (picture().examples[0]?.seen) return picturesOfPictures();
   const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
   const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];

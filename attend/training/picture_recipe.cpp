@@ -24,6 +24,8 @@ PictureRecipe resolve_picture_recipe(const Json& settings, std::string_view what
   if (!is_vit(recipe.model))
     for (const char* key : {"patch_size", "width", "layers", "heads", "hidden", "dropout"})
       check(!settings.contains(key), "{}: '{}' is for vit; give a {} its shape in 'config'", what, key, recipe.model);
+  check(recipe.model == "resnet" || !settings.contains("self_attention"),
+        "{}: 'self_attention' is for resnet; a {} has attention of its own", what, recipe.model);
   check(recipe.batch >= 1, "{}: 'batch' must be at least 1, not {}", what, recipe.batch);
   check(recipe.steps >= 0 && recipe.warmup >= -1, "{}: 'steps' cannot be {}, nor 'warmup' {}", what, recipe.steps,
         recipe.warmup);
@@ -57,7 +59,8 @@ Json picture_model_json(const PictureRecipe& recipe, const std::vector<std::stri
   else if (recipe.model == "swin")
     json["architectures"] = Json::array({"SwinForImageClassification"});
   else if (recipe.model == "resnet")
-    json["architectures"] = Json::array({"ResNetForImageClassification"});
+    json.update({{"architectures", Json::array({"ResNetForImageClassification"})},
+                 {"self_attention_stage", recipe.self_attention}});
   else
     json["architectures"] = Json::array({"MViTForImageClassification"});
   json.update(recipe.config);
