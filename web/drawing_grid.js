@@ -21,7 +21,7 @@ function grid(rows, name, pick) {
   return h("div", {}, h("div", { class: "drawings", role: "group", "aria-label": name }, ...rows.map((row, of) => h("div", { class: "drawing-row" }, h("span", { class: "quiet" }, model.classes[of]),
     h("div", {}, ...row.map((address, i) => {
       const title = `${model.classes[of]}, drawing ${i + 1}`;
-      return pick ? h("button", { type: "button", class: "sample", "aria-label": title, onclick: () => pick(of, i) }, drawing(address, title)) : drawing(address, title);
+      return h("button", { type: "button", class: "sample", "aria-label": title, disabled: pick ? null : "", onclick: () => pick?.(of, i) }, drawing(address, title));
     }))))), saves(name, () => whole(rows)));
 }
 

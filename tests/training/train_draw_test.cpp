@@ -97,6 +97,10 @@ TEST_F(TrainDraw, LossesOfBothAreLoggedAndTheFolderDraws) {
   EXPECT_NE(unknown.err.find("no class 'horse'; there are north-east, north-west"), std::string::npos) << unknown.err;
   EXPECT_EQ(draw({"--walk", "3", "--out", path("h.png")}).code, 1);
   EXPECT_FALSE(fs::exists(path("h.png")));
+  const Outcome info = run_attend({"info", path("sagan")});
+  EXPECT_NE(info.out.find("drawings    16 x 16, of 4 classes, from 8 numbers of noise; attention between 8 x 8"),
+            std::string::npos)
+      << info.out;
   // Another command says who can use it.
   const Outcome classified = run_attend({"classify", "--model", path("sagan"), path("a.png")});
   EXPECT_EQ(classified.code, 1);
