@@ -21,10 +21,13 @@ PictureRecipe resolve_picture_recipe(const Json& settings, std::string_view what
   check_one_of(what, "task", recipe.task, {"classify-images"});
   check_one_of(what, "select", recipe.select, {"score", "loss"});
   check_one_of(what, "model", recipe.model, {"vit", "vit_conv", "swin", "mvit", "resnet"});
+  // A run's own recipe.json has all of them, as they were not asked for.
+  const Json given = write_fields(recipe), usual = write_fields(PictureRecipe());
   if (!is_vit(recipe.model))
     for (const char* key : {"patch_size", "width", "layers", "heads", "hidden", "dropout"})
-      check(!settings.contains(key), "{}: '{}' is for vit; give a {} its shape in 'config'", what, key, recipe.model);
-  check(recipe.model == "resnet" || !settings.contains("self_attention"),
+      check(given.at(key) == usual.at(key), "{}: '{}' is for vit; give a {} its shape in 'config'", what, key,
+            recipe.model);
+  check(recipe.model == "resnet" || recipe.self_attention == 0,
         "{}: 'self_attention' is for resnet; a {} has attention of its own", what, recipe.model);
   check(recipe.batch >= 1, "{}: 'batch' must be at least 1, not {}", what, recipe.batch);
   check(recipe.steps >= 0 && recipe.warmup >= -1, "{}: 'steps' cannot be {}, nor 'warmup' {}", what, recipe.steps,

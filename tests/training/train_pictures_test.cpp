@@ -157,6 +157,9 @@ TEST_F(TrainPictures, AResNetTakesSelfAttention) {
   EXPECT_EQ(file["resnet.encoder.self_attention.f.weight"].shape, (Shape{2, 16, 1, 1}));
   EXPECT_NE(file.floats("resnet.encoder.self_attention.gamma").at(0), 0);
   EXPECT_GT(accuracy("resnet"), 0.9);
+  const Outcome resumed =
+      run_attend({"train", "--resume", "--out", path("resnet"), "--steps", "64", "--allow-changes"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
   const Outcome info = run_attend({"info", path("resnet")});
   EXPECT_NE(info.out.find("1 layers with attention"), std::string::npos) << info.out;
   const Outcome looked = run_attend({"look", "--model", path("resnet"), "--picture",
