@@ -15,6 +15,9 @@ import { pictureStepsView } from "look/picture_steps";
 import { picturePositionsView } from "look/picture_positions";
 import { pictureAblateView } from "look/picture_ablate";
 import { pictureInput } from "look/picture_input";
+import { besideView, gridView } from "look/drawing_grid";
+import { whereView } from "look/drawing_where";
+import { walkView } from "look/drawing_walk";
 
 const alone = model.kind === "run", pictures = model.kind === "picture";
 const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
@@ -27,7 +30,11 @@ const looks = {
   ...(model.positions ? { positions: ["Positions", picturePositionsView] } : {}),
   ablate: ["Ablate", pictureAblateView],
 };
-const views = pictures ? looks : {
+const drawings = model.kind === "drawing" && {
+  ...(model.run ? { run: ["Training", runView] } : {}), drawings: ["Drawings", gridView], where: ["Where it looks", whereView], walk: ["Walk", walkView],
+  ...(model.beside ? { beside: ["Side by side", besideView] } : {}),
+};
+const views = drawings || pictures ? drawings || looks : {
   ...(model.run ? { run: ["Training", runView] } : {}),
   ...(alone ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
   ...(model.layers ? { steps: ["Step by step", stepsView] } : {}),
@@ -62,9 +69,9 @@ function showTab() {
   tabs[open]?.removeAttribute("aria-current");
   const tab = tabs[open = state.view];
   tab.setAttribute("aria-current", "page");
-  $("form").hidden = pictures || open === "run";
+  $("form").hidden = pictures || drawings || open === "run";
   $("pictures").hidden = !pictures || open === "run";
-  $("translation").hidden = open === "run";  // its inputs are those it was recorded with
+  $("translation").hidden = drawings || open === "run";  // its inputs are those it was recorded with
   $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
 }
 
@@ -76,7 +83,7 @@ async function draw() {
   showTab();
   if ($("text") !== document.activeElement && $("text").value !== state.text) $("text").value = state.text;
   try {
-    const result = alone ? null : await inspect(subject());
+    const result = alone || drawings ? null : await inspect(subject());
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
     input?.show();

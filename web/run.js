@@ -5,6 +5,7 @@ import { choice, figure, h, paint, saves, short, thumbnailsPicture } from "look/
 import { matrixPicture } from "look/pictures";
 import { chart } from "look/charts";
 import { pictureSnapshot } from "look/picture_view";
+import { drawingFilm } from "look/drawing_film";
 
 const run = { log: [], look: [], steps: 0 };
 const others = [];  // runs it is compared with: { name, log, steps }
@@ -48,7 +49,7 @@ function charts() {
   const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "pictures");  // how many were judged is no score
   const list = [
     ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
-    ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key, lines: [{ name: "validation", points: valid(key), dots: true }] }]),
+    ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key.replaceAll("_", " "), lines: [{ name: "validation", points: valid(key), dots: true }] }]),
     ["learning-rate", { title: "learning rate", lines: [{ name: "now", points: points("learning_rate") }] }],
     ...["tokens", "pictures"].map(items => ["throughput", { title: `${items} per second`, lines: [{ name: "now", points: points(`${items}_per_second`) }] }]),
   ].filter(([, options]) => options.lines[0].points.length);
@@ -125,6 +126,7 @@ function picturesOfPictures() {
 
 // What depends on the slider alone is redrawn alone: playing is 60 frames per second.
 function pictures() {
+  if (picture().examples[0]?.seen && !picture().examples[0].labels.length) return drawingFilm(picture, stepper);
   if (picture().examples[0]?.seen) return picturesOfPictures();
   const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
   const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];
@@ -186,6 +188,6 @@ export async function runView() {
     if (!snapshots && run.look.length) below.replaceChildren((snapshots = pictures()).box);
     else if (snapshots) snapshots.show();
   }, 1000);
-  return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, "From noise to attention"),
+  return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, model.kind === "drawing" ? "From noise to drawings" : "From noise to attention"),
     h("p", { class: "note" }, "The same inputs at every stop of the slider, with the weights the model had then."), below);
 }

@@ -21,6 +21,7 @@ const defaults = {
   view: model.run ? "run" : model.kind === "picture" ? "picture" : "map", text: exported ? exported.text || "" : model.example || "",
   picture: exported ? exported.picture || "" : model.samples ? model.samples[0] : "", query: -1,  // and who looks: a place of it, or its class token
   stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
+  class: 0, seed: 1, row: 0, toclass: -1, toseed: 2, share: 0,  // a drawing, and the one a walk ends with
   compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0,
 };
 

@@ -73,6 +73,15 @@ void load_set(const Safetensors& file, Parameters& parameters, Names& known) {
   }
 }
 
+// Those whose names begin with `others`, unless that is empty, are nobody's concern.
+void check_all_known(const Safetensors& file, const Names& known, std::string_view others) {
+  file.check_whole();
+  for (const StoredTensor& stored : file.tensors())
+    check(
+        known.count(stored.name) || is_scale(file, stored.name) || (!others.empty() && stored.name.starts_with(others)),
+        "{}: the model has no place for the tensor {}", file.source(), shown(stored.name));
+}
+
 }  // namespace
 
 void load_weights(const Safetensors& file, Parameters& parameters) {
@@ -83,10 +92,13 @@ void load_weights(const Safetensors& file, Parameters& parameters) {
 void load_weights(const Safetensors& file, std::span<Parameters* const> all) {
   Names known;
   for (Parameters* parameters : all) load_set(file, *parameters, known);
-  file.check_whole();
-  for (const StoredTensor& stored : file.tensors())
-    check(known.count(stored.name) || is_scale(file, stored.name), "{}: the model has no place for the tensor {}",
-          file.source(), shown(stored.name));
+  check_all_known(file, known, "");
+}
+
+void load_part(const Safetensors& file, Parameters& parameters, std::string_view others) {
+  Names known;
+  load_set(file, parameters, known);
+  check_all_known(file, known, others);
 }
 
 namespace {

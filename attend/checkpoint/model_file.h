@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "attend/base/files.h"
 #include "attend/checkpoint/safetensors.h"
@@ -16,6 +17,8 @@ namespace attend {
 // model has no place for. A model may have several sets of them (a GAN's two networks), under names of their own.
 void load_weights(const Safetensors& file, nn::Parameters& parameters);
 void load_weights(const Safetensors& file, std::span<nn::Parameters* const> all);
+// The same for a part of a model that is run alone: tensors whose names begin with `others` may be there, unread.
+void load_part(const Safetensors& file, nn::Parameters& parameters, std::string_view others);
 
 // The weights as such a file's bytes: what the model computes with (bf16 when it does), or the f32 masters behind them.
 // metadata goes into the header.

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ConvertOptions {
-  std::string model, out, dtype = "bf16";
+  std::string model, out, dtype = "bf16", without;
   bool overwrite = false;
 };
 
@@ -35,6 +35,7 @@ constexpr const char* kConvertExamples = R"(Examples:
   attend convert path/to/gpt2 --dtype bf16 --out gpt2-bf16     half the size
   attend convert models/en-fr --dtype f32 --out en-fr-f32
   attend convert path/to/gpt2 --dtype int8 --out gpt2-int8     a quarter: see docs/gpt2.md
+  attend convert runs/sagan-cifar10 --without discriminator --out sagan   the generator, which is all that drawing needs
 Our folders are Hugging Face's already: names and layout stay as they are, shards become one file. int8 is ours alone:
 matrices and convolutions become I8 with an F32 tensor NAME.scale, one scale for each output; biases, norms and positions stay f32.)";
 
@@ -117,10 +118,16 @@ void run_convert(const ConvertOptions& options, const Streams& streams) {
                           : options.dtype == "bf16" ? StoredType::bf16
                                                     : StoredType::i8;
   const TensorFiles files = TensorFiles::open(from);
+  std::vector<std::string> names = files.names();
   Json config = read_json(from / "config.json");
   Converted converted(type, catalogue::find(config));
   std::int64_t before = 0;
-  for (const std::string& name : files.names()) {
+  const std::size_t left_out = std::erase_if(names, [&](const std::string& name) {
+    return !options.without.empty() && name.starts_with(options.without + ".");
+  });
+  check(options.without.empty() || left_out > 0, "convert: no tensor of '{}' has a name that begins with '{}.'",
+        options.model, options.without);
+  for (const std::string& name : names) {
     const Safetensors& file = *files.holding(name);
     converted.add(file, file[name]);
     before += static_cast<std::int64_t>(file[name].bytes.size());
@@ -147,6 +154,7 @@ void add_convert_command(Flags& program, const Streams& streams) {
         add_model_flag(flags, "model", options.model, "a model's folder").required();
         flags.add("--out", options.out, "the new folder").required();
         flags.add("--dtype", options.dtype, "f32, bf16 or int8").one_of({"f32", "bf16", "int8"});
+        flags.add("--without", options.without, "leave out the part of this name: discriminator");
         flags.add("--overwrite", options.overwrite, "replace a model that is in --out");
       },
       run_convert);

@@ -18,6 +18,7 @@
 #include "attend/checkpoint/quantised.h"
 #include "attend/cli/command.h"
 #include "attend/cli/model_flag.h"
+#include "attend/models/sagan.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend {
@@ -111,6 +112,16 @@ std::string about_pictures(const Json& config, const std::filesystem::path& fold
                      model->labels().size(), model->attention_places().size());
 }
 
+std::string about_drawings(const Json& config, const std::filesystem::path& folder) {
+  const models::SaganConfig sagan = models::sagan_config(config, (folder / "config.json").string());
+  const auto places = models::Sagan(sagan).attention_places();
+  return fmt::format("{} x {}, of {} classes, from {} numbers of noise; {}", sagan.image_size(), sagan.image_size(),
+                     sagan.classes(), sagan.noise_size,
+                     places.empty() ? "no attention"
+                                    : fmt::format("attention between {} x {} places and {} x {}", places[0].queries.h,
+                                                  places[0].queries.w, places[0].keys.h, places[0].keys.w));
+}
+
 void run_info(const InfoOptions& options, const Streams& streams) {
   const std::filesystem::path folder = options.model;
   const Json config = read_json(folder / "config.json");
@@ -122,12 +133,16 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   const std::string use = said([&] {
     return fmt::format("attend {}", name_of(catalogue::describe(config, (folder / "config.json").string()).task));
   });
-  // What it reads: tokens or pictures.
+  // What it reads: tokens or pictures; or that it reads nothing and draws.
   const catalogue::Entry* entry = catalogue::find(config);
-  const bool pictures = entry && entry->family == catalogue::Family::pictures;
-  const std::string input = pictures ? "pictures" : "tokenizer",
+  const bool pictures = entry && entry->family == catalogue::Family::pictures,
+             drawings = entry && entry->family == catalogue::Family::sagan;
+  const std::string input = pictures   ? "pictures"
+                            : drawings ? "drawings"
+                                       : "tokenizer",
                     reads = said([&] {
                       if (pictures) return about_pictures(config, folder);
+                      if (drawings) return about_drawings(config, folder);
                       return fmt::format(
                           "{} tokens",
                           with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));

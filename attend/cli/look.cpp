@@ -13,10 +13,12 @@
 #include "attend/cli/command.h"
 #include "attend/cli/model_flag.h"
 #include "attend/image/decode.h"
+#include "attend/inspect/drawing.h"
 #include "attend/inspect/inspect.h"
 #include "attend/inspect/picture.h"
 #include "attend/inspect/picture_page.h"
 #include "attend/serve/api.h"
+#include "attend/serve/drawing_api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
 #include "attend/serve/picture_api.h"
@@ -38,6 +40,7 @@ constexpr const char* kLookExamples = R"(Examples:
   attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
   attend look --model vit-base                               a model that looks at pictures; drop yours on the page
   attend look --model vit-base --picture cat.jpg --png heads.png
+  attend look --model runs/sagan-cifar10 --beside runs/sagan-no-attention-cifar10   drawings, and where a place looks
 Ctrl-C ends the server. It is reachable from this machine only, unless --host says otherwise.)";
 
 // The attention between what was read and written, or the last layer's, large; and every head small.
@@ -59,6 +62,7 @@ view::Picture picture_of(const std::string& text, tasks::Inspector& inspector) {
 
 void list_look_flags(Flags& flags, LookOptions& options) {
   add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
+  flags.add("--beside", options.beside, "a second model that draws, to see the same noise");
   flags
       .add("--run", options.runs, "a training run's folder: how it went, and the model it made; more of them: compared")
       .one_at_a_time();
@@ -98,9 +102,20 @@ struct Looked {
   std::unique_ptr<tasks::Inspector> text;
   std::unique_ptr<tasks::PictureInspector> pictures;
   std::unique_ptr<serve::PictureApi> picture_api;
+  std::unique_ptr<tasks::DrawingInspector> drawings, drawings_beside;
+  std::unique_ptr<serve::DrawingApi> drawing_api;
 
-  Looked(const std::filesystem::path& folder, Backend& backend, DType dtype) {
-    if (tasks::looks_at_pictures(folder)) {
+  Looked(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
+    check(second.empty() || tasks::draws(folder), "look: --beside is for models that draw; the one in {} does not",
+          folder.string());
+    if (tasks::draws(folder)) {
+      drawings = std::make_unique<tasks::DrawingInspector>(folder, backend, dtype);
+      if (!second.empty())
+        drawings_beside = std::make_unique<tasks::DrawingInspector>(tasks::find_model(second), backend, dtype);
+      drawing_api = std::make_unique<serve::DrawingApi>(
+          *drawings,
+          serve::DrawingApi::Beside{drawings_beside.get(), std::filesystem::path(second).filename().string()});
+    } else if (tasks::looks_at_pictures(folder)) {
       pictures = std::make_unique<tasks::PictureInspector>(folder, backend, dtype);
       picture_api = std::make_unique<serve::PictureApi>(*pictures);
     } else {
@@ -111,6 +126,7 @@ struct Looked {
 };
 
 void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
+  check(!looked.drawings, "look: this model reads nothing, it draws: attend draw --out and --show-attention");
   if (looked.text) {
     check(!options.text.empty(), "look: this model reads text: give --text, not --picture");
     if (!options.export_file.empty()) write_file(options.export_file, serve::exported_page(api, options.text));
@@ -147,11 +163,13 @@ void run_look(const LookOptions& options, const Streams& streams) {
   const auto backend = options.device.open();
   Looked looked;
   if (runs.empty() || path_exists(folder / "model.safetensors"))  // a young run has none yet
-    looked = Looked(folder, *backend, options.device.type());
-  check(looked.text || looked.pictures || !writes_files(options), "look: {} has no model yet", folder.string());
+    looked = Looked(folder, options.beside, *backend, options.device.type());
+  check(looked.text || looked.pictures || looked.drawings || !writes_files(options), "look: {} has no model yet",
+        folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
   const bool local = options.host == "localhost" || options.host.starts_with("127.");
   parts.inspector = looked.text.get(), parts.pictures = looked.picture_api.get();
+  parts.drawings = looked.drawing_api.get();
   serve::Api api(parts, {.name = folder.filename().string(), .only_local_names = local});
   if (writes_files(options)) return write_files(options, looked, api);
 

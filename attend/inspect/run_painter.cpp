@@ -46,6 +46,7 @@ const train::Example::Attention& seen_in(const train::Example& example, const st
 }
 
 constexpr std::size_t kMostPlainBytes = std::size_t{3} * 96 * 96;
+constexpr std::size_t kMostDrawn = 10;  // they are small, and what a film of them is about
 
 // As the page's own picture, with what the label should be.
 Json painted_picture(const train::Example& example, const std::vector<models::AttentionPlace>& places) {
@@ -83,6 +84,9 @@ const Anatomy& RunPainter::anatomy() {
 }
 
 train::ExampleLimits RunPainter::limits() {
+  const std::string file = (folder_ / "config.json").string();
+  if (const Json config = read_json(file); catalogue::entry_of(config, file).family == catalogue::Family::sagan)
+    return {.count = std::min(kMostDrawn, models::sagan_config(config, file).labels.size())};
   std::int64_t heads = 0;
   for (const Anatomy::Attention& attention : anatomy().attention) heads += attention.heads;
   return heads <= 64 ? train::ExampleLimits{} : train::ExampleLimits{.count = 1, .tokens = 24};

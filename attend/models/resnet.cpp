@@ -63,6 +63,8 @@ void check_config(const ResNetConfig& config, std::string_view what) {
     check_size(what, parameters);
     in = out;
   }
+  check_within(what, "self_attention_stage", config.self_attention_stage, 0,
+               static_cast<std::int64_t>(config.depths.size()));
   hugging_face_activation(config.activation, what);
 }
 
@@ -88,6 +90,7 @@ Json resnet_json(const ResNetConfig& config) {
   json.update(write_fields(config));
   if (config.stem == usual.stem) json.erase("stem");
   if (config.image_size == usual.image_size) json.erase("image_size");
+  if (config.self_attention_stage == 0) json.erase("self_attention_stage");
   json["depths"] = config.depths, json["hidden_sizes"] = config.hidden_sizes;
   if (!config.labels.empty()) write_labels(json, config.labels);
   return json;
@@ -126,14 +129,24 @@ ResNet::ResNet(const ResNetConfig& config)
       stage.blocks.emplace_back(config_, in, config.hidden_sizes[i], n == 0 ? stride : 1);
       in = config.hidden_sizes[i];
     }
+    if (static_cast<std::int64_t>(i) + 1 == config.self_attention_stage)
+      attention_.emplace(in, nn::SelfAttention2dConfig{.spectral = false, .label = kAttention});
   }
 }
 
+Extent2 ResNet::grid_size(Extent2 pixels) const { return size_behind(stages_.size(), pixels); }
+
 // Every step of two, of a window of any kind, leaves half of the places, rounded up.
-Extent2 ResNet::grid_size(Extent2 pixels) const {
-  std::size_t halvings = (config_.small() ? 0 : 2) + stages_.size() - (config_.downsample_in_first_stage ? 0 : 1);
+Extent2 ResNet::size_behind(std::size_t stage, Extent2 pixels) const {
+  std::size_t halvings = (config_.small() ? 0 : 2) + stage - (config_.downsample_in_first_stage ? 0 : 1);
   for (; halvings > 0; --halvings) pixels = {(pixels.h + 1) / 2, (pixels.w + 1) / 2};
   return pixels;
+}
+
+std::vector<AttentionPlace> ResNet::attention_places() const {
+  if (!attention_) return {};
+  const Extent2 places = size_behind(static_cast<std::size_t>(config_.self_attention_stage), size());
+  return {{.label = kAttention, .queries = places, .keys = {places.h / 2, places.w / 2}}};
 }
 
 Tensor ResNet::grid(const Tensor& pixels, std::vector<Tensor>* hidden) const {
@@ -142,8 +155,9 @@ Tensor ResNet::grid(const Tensor& pixels, std::vector<Tensor>* hidden) const {
   Tensor x = stem_(pixels, activation_);
   if (!config_.small()) x = ops::max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
   if (hidden) hidden->push_back(x);
-  for (const ResNetStage& stage : stages_) {
-    for (const ResNetBlock& block : stage.blocks) x = block(x);
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    for (const ResNetBlock& block : stages_[i].blocks) x = block(x);
+    if (static_cast<std::int64_t>(i) + 1 == config_.self_attention_stage) x = (*attention_)(x);
     if (hidden) hidden->push_back(x);
   }
   return x;

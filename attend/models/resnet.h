@@ -12,6 +12,7 @@
 #include "attend/base/json.h"
 #include "attend/models/picture_model.h"
 #include "attend/nn/convolution.h"
+#include "attend/nn/self_attention_2d.h"
 
 namespace attend::models {
 
@@ -25,6 +26,8 @@ struct ResNetConfig {
   // with a stride of 2 and pools.
   std::string stem = "imagenet";
   std::int64_t image_size = 224;  // of the pictures it was made for; it reads others, too
+  // Ours: behind which stage, 1 being the first, there is self-attention over its places (Zhang et al. 2019); 0: none.
+  std::int64_t self_attention_stage = 0;
 
   bool frozen_norms = false;      // not of the file: norms go by their running statistics even while the model learns
   std::string architecture = {};  // "ResNetForImageClassification"
@@ -43,6 +46,7 @@ struct ResNetConfig {
     v("downsample_in_bottleneck", downsample_in_bottleneck, "the stride is the first convolution's, not the second's");
     v("stem", stem, "imagenet (7 x 7, a stride of 2, pooling) or small (3 x 3)");
     v("image_size", image_size, "height and width of the pictures it is made for");
+    v("self_attention_stage", self_attention_stage, "the stage behind which there is self-attention; 0: none");
   }
 };
 
@@ -79,6 +83,7 @@ struct ResNetStage {
 class ResNet {
  public:
   using Config = ResNetConfig;
+  static constexpr const char* kAttention = "self-attention";
   static constexpr const char *kPrefix = "resnet", *kHead = "classifier.1";
   explicit ResNet(const ResNetConfig& config);
   const ResNetConfig& config() const { return config_; }
@@ -94,18 +99,23 @@ class ResNet {
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
   // Their mean, [B, width].
   Tensor features(const Tensor& states) const;
-  std::vector<AttentionPlace> attention_places() const { return {}; }
+  std::vector<AttentionPlace> attention_places() const;
 
   template <class Visitor>
   void visit(Visitor&& v) {
     v("embedder.embedder", stem_), v("encoder.stages", stages_);
+    if (attention_) v("encoder.self_attention", *attention_);
   }
 
  private:
   ResNetConfig config_;
   nn::ConvNorm stem_;
   std::vector<ResNetStage> stages_;
+  std::optional<nn::SelfAttention2d> attention_;
   Activation activation_;
+
+  // Height and width behind this stage, of pictures of this size.
+  Extent2 size_behind(std::size_t stage, Extent2 pixels) const;
 };
 
 using ResNetClassifier = PictureClassifier<ResNet>;

@@ -44,6 +44,10 @@ Json Api::model() const {
     json.update(parts_.pictures->model());
     return json;
   }
+  if (parts_.drawings) {
+    json.update(parts_.drawings->model());
+    return json;
+  }
   if (!parts_.inspector) {
     json.update({{"kind", "run"}, {"attention", Json::array()}});
     return json;
@@ -74,6 +78,7 @@ PictureApi& Api::pictures() const {
 
 std::string Api::inspect(const Json& request) {
   if (parts_.pictures) return dumped(pictures().inspect(request));
+  if (parts_.drawings) return dumped(parts_.drawings->inspect(request));
   const std::string text = read_text(request, options_);
   tasks::InspectOptions options{.beams = whole(request, "beams", 4), .tokens = whole(request, "tokens", 12)};
   if (const Json* ablation = field(request, "ablation")) options.ablation = read_ablation(*ablation);

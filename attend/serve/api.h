@@ -7,6 +7,7 @@
 
 #include "attend/base/json.h"
 #include "attend/inspect/inspect.h"
+#include "attend/serve/drawing_api.h"
 #include "attend/serve/http.h"
 #include "attend/serve/picture_api.h"
 #include "attend/serve/run_reader.h"
@@ -25,6 +26,7 @@ class Api {
   struct Parts {
     tasks::Inspector* inspector = nullptr;
     PictureApi* pictures = nullptr;  // of a model that looks at pictures, instead of an inspector
+    DrawingApi* drawings = nullptr;  // of one that draws
     RunReader* run = nullptr;
     std::vector<RunReader*> others = {};  // runs to compare it with
   };

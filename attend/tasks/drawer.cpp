@@ -104,8 +104,9 @@ Drawer::Drawer(const std::filesystem::path& folder, Backend& backend, DType dtyp
     : backend_(backend),
       dtype_(dtype),
       model_(config_in(folder)),
-      parameters_(backend, model_, run_options(folder, {dtype, nn::WeightForm::plain})) {
-  load_weights(Safetensors::open((folder / "model.safetensors").string()), parameters_);
+      parameters_(backend, model_.generator_parameters(), run_options(folder, {dtype, nn::WeightForm::plain})) {
+  load_part(Safetensors::open((folder / "model.safetensors").string()), parameters_,
+            std::string(models::Sagan::kDiscriminator) + ".");
 }
 
 std::size_t Drawer::class_named(std::string_view name) const {

@@ -36,10 +36,12 @@ std::vector<image::Image> draw(const models::Sagan& model, Backend& backend, DTy
 
 class Drawer {
  public:
+  // Reads the generator only: the folder may be without a discriminator (attend convert --without discriminator).
   // Throws Error when the folder's model does not draw, saying which command fits it.
   Drawer(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
 
   const models::Sagan& model() const { return model_; }
+  std::int64_t parameters() const { return parameters_.count(); }  // of the generator
   // The class of this name. Throws Error naming those there are.
   std::size_t class_named(std::string_view name) const;
   // Row `row` of the seed's noise, and one class.

@@ -21,11 +21,25 @@ void move_towards(const Tensor& average, const Tensor& now, float decay) {
   average.backend().scale(now, 1 - decay, {average, true});
 }
 
-void exchange(const Tensor& average, const Tensor& now) {
+Tensor zeros_like(const Tensor& flat) {
+  Tensor zeros = make_tensor(flat.backend(), flat.shape(), DType::f32);
+  flat.backend().fill(zeros, 0);
+  return zeros;
+}
+
+// The weights go where the average was, which is kept as it is: dividing it and back would not give the same bits.
+void put_average(const Tensor& average, const Tensor& now, double shares, Tensor& kept) {
   if (!average.defined()) return;
-  const Tensor before = copy_of(now);
+  kept = copy_of(average);
+  average.backend().scale(now, 1, {average});
+  average.backend().scale(kept, static_cast<float>(1 / shares), {now});
+}
+
+void put_back(const Tensor& average, const Tensor& now, Tensor& kept) {
+  if (!average.defined()) return;
   average.backend().scale(average, 1, {now});
-  average.backend().scale(before, 1, {average});
+  average.backend().scale(kept, 1, {average});
+  kept = {};
 }
 
 }  // namespace
@@ -51,12 +65,13 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
   check(options.ema >= 0 && options.ema < 1,
         "optimizer: the decay of an average must be at least 0 and below 1, not {}", options.ema);
   if (options.ema == 0) return;
-  average_ = copy_of(parameters.master());
-  if (parameters.buffers().defined()) average_buffers_ = copy_of(parameters.buffers());
+  average_ = zeros_like(parameters.master());
+  if (parameters.buffers().defined()) average_buffers_ = zeros_like(parameters.buffers());
 }
 
 void Optimizer::set_rate(float rate, std::int64_t step) {
   check(step >= 1, "optimizer: steps count from 1, not {}", step);
+  step_ = step;
   const auto left = [&](float beta) {
     return static_cast<float>(1 - std::pow(static_cast<double>(beta), static_cast<double>(step)));
   };
@@ -77,9 +92,15 @@ void Optimizer::update() {
 }
 
 void Optimizer::exchange_average() {
-  if (!average_.defined()) return;
-  exchange(average_, parameters_.master());
-  exchange(average_buffers_, parameters_.buffers());
+  if (!average_.defined() || step_ == 0) return;
+  if (kept_.defined()) {
+    put_back(average_, parameters_.master(), kept_);
+    put_back(average_buffers_, parameters_.buffers(), kept_buffers_);
+  } else {
+    const double shares = 1 - std::pow(static_cast<double>(options_.ema), static_cast<double>(step_));
+    put_average(average_, parameters_.master(), shares, kept_);
+    put_average(average_buffers_, parameters_.buffers(), shares, kept_buffers_);
+  }
   parameters_.master_changed();
 }
 

@@ -20,7 +20,9 @@ struct OptimizerOptions {
   enum Decayed : std::uint8_t { matrices, everything } decayed = matrices;  // what the decay reaches
   float momentum = 0;                                                       // sgd
   float clip_norm = 0;                                                      // 0: never
-  float ema = 0;  // decay of a moving average of the weights (Polyak & Juditsky 1992); 0: there is none
+  // Decay of a moving average of the weights (Polyak & Juditsky 1992); 0: there is none. It is one of the weights after
+  // each update so far, as Adam's moments are (Kingma & Ba 2015, section 3): what they began as has no part in it.
+  float ema = 0;
   std::vector<ParameterGroup> groups = {};  // those that learn otherwise than the rest
 };
 
@@ -35,9 +37,11 @@ class Optimizer {
 
   // f32 [2] on the device: the gradient norm of the last update and the scale it was clipped by.
   const Tensor& norm() const { return norm_; }
-  // Puts the average of the weights, and of what is not learned, in their place; done again, they are back.
+  // Puts the average of the weights, and of what is not learned, in their place; done again, they are back. Before the
+  // first update there is none, and nothing happens.
   void exchange_average();
-  // What an exact resume must restore: the moments, and the averages; undefined where there are none.
+  // What an exact resume must restore: the moments, and the averages, as sums whose weights do not add up to 1 yet;
+  // undefined where there are none.
   const Tensor& first_moment() const { return first_; }
   const Tensor& second_moment() const { return second_; }
   const Tensor& average() const { return average_; }
@@ -51,6 +55,8 @@ class Optimizer {
   std::vector<LearningRun> runs_;
   Tensor first_, second_, norm_;
   Tensor average_, average_buffers_;
+  Tensor kept_, kept_buffers_;  // what average_ and average_buffers_ were, while weights are in their place
+  std::int64_t step_ = 0;
   Tensor rates_;  // f32 [runs, 4]
   std::vector<float> host_rates_;
 };

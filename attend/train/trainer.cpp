@@ -271,13 +271,15 @@ class Run {
     logged_at_ = steady_clock::now();  // validation is not training time
   }
 
-  // What is judged and kept is the average, where there is one; done again, training goes on.
+  // What is judged, shown and kept is the average, where there is one; done again, training goes on.
   void exchange_averages() {
     for (const auto& optimizer : optimizers_) optimizer->exchange_average();
   }
 
   void take_snapshot() {
+    exchange_averages();
     const std::chrono::duration<double> seconds(snapshots_->add(state_.step, elapsed()));
+    exchange_averages();
     logged_at_ += std::chrono::duration_cast<steady_clock::duration>(seconds);  // it is not training time
   }
 

@@ -13,8 +13,9 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::uint64_t kShownSeed = 1, kJudgedNoise = 0x76616c6964;
-constexpr std::int64_t kLossBatches = 8;  // of the validation set, for the losses
+constexpr std::uint64_t kShownSeed = 1, kJudgedNoise = 0x76616c6964, kSettlingNoise = 0x736574746c65;
+constexpr std::int64_t kLossBatches = 8;       // of the validation set, for the losses
+constexpr std::int64_t kSettlingBatches = 40;  // 0.9^40 of the statistics are what they were
 
 }  // namespace
 
@@ -24,7 +25,22 @@ DrawTask::DrawTask(const Parts& parts)
                           {parts.batch, parts.model.config().image_size(), parts.model.config().image_size(), 3},
                           DType::f32)),
       classes_(make_tensor(parts.backend, {parts.batch}, DType::i32)),
-      noise_(make_tensor(parts.backend, {parts.batch, parts.model.config().noise_size}, DType::f32)) {}
+      noise_(make_tensor(parts.backend, {parts.batch, parts.model.config().noise_size}, DType::f32)) {
+  make_noise_from(0);
+}
+
+void DrawTask::make_noise_from(std::uint64_t row) {
+  drawn_ = row;
+  rows_.reset();
+  const auto make = [batch = parts_.batch, seed = parts_.seed, width = parts_.model.config().noise_size,
+                     next = row]() mutable -> Noise::Entry {
+    std::vector<float> noise;
+    for (std::int64_t i = 0; i < batch; ++i)
+      for (const float value : noise_row(seed, next++, width)) noise.push_back(value);
+    return {std::move(noise), next};
+  };
+  rows_ = std::make_unique<Noise>(make);
+}
 
 std::uint64_t DrawTask::next_batch() {
   if (player_ == discriminator) {
@@ -33,12 +49,9 @@ std::uint64_t DrawTask::next_batch() {
     upload(classes_, batch.labels);
     parts_.training.give_back(std::move(batch));
   }
-  std::vector<float> noise;
-  for (std::int64_t i = 0; i < parts_.batch; ++i) {
-    const std::vector<float> row = noise_row(parts_.seed, drawn_++, parts_.model.config().noise_size);
-    noise.insert(noise.end(), row.begin(), row.end());
-  }
-  upload(noise_, noise);
+  const Noise::Entry noise = rows_->next();
+  upload(noise_, noise.item);
+  drawn_ = noise.after;
   return 1;
 }
 
@@ -68,11 +81,34 @@ void DrawTask::seek(const Json& position) {
     return position[key].get<std::uint64_t>();
   };
   parts_.training.seek(number("batch"));
-  drawn_ = number("drawn");
+  make_noise_from(number("drawn"));
+}
+
+// What goes through averaged weights has other statistics than the average of what went through the weights, and other
+// spectral norms: as a recording pass draws a few batches, both are followed (Brock et al. 2019, appendix A: standing
+// statistics). They go with the average, so the run itself stays as it is.
+void DrawTask::settle() const {
+  const models::SaganConfig& config = parts_.model.config();
+  const Tensor z = make_tensor(parts_.backend, noise_.shape(), DType::f32),
+               classes = make_tensor(parts_.backend, classes_.shape(), DType::i32);
+  std::vector<std::int32_t> labels;
+  for (std::int64_t i = 0; i < parts_.batch; ++i) labels.push_back(static_cast<std::int32_t>(i % config.classes()));
+  upload(classes, labels);
+  Pass pass(parts_.backend, {.recording = true});
+  std::uint64_t row = 0;
+  for (std::int64_t batch = 0; batch < kSettlingBatches; ++batch) {
+    std::vector<float> noise;
+    for (std::int64_t i = 0; i < parts_.batch; ++i)
+      for (const float value : noise_row(kSettlingNoise, row++, config.noise_size)) noise.push_back(value);
+    upload(z, noise);
+    pass.begin({.plan = 1});
+    parts_.model.generator()(read(pass, z), pass.input(classes));
+  }
 }
 
 // Neither loss says how good the drawings are, so without a judge the latest weights are the best.
 train::Validation DrawTask::validate() {
+  if (parts_.averaged) settle();
   double judging = 0, drawing = 0;
   std::int64_t batches = 0;
   std::uint64_t row = 0;

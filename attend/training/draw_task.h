@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attend/data/picture_batches.h"
+#include "attend/data/prefetch.h"
 #include "attend/models/sagan.h"
 #include "attend/train/trainer.h"
 #include "attend/training/draw_judge.h"
@@ -27,6 +28,7 @@ class DrawTask : public train::Task {
     const DrawJudge* judge = nullptr;
     std::int64_t batch = 64, drawings = 5000, discriminator_turns = 1;
     std::uint64_t seed = 1;
+    bool averaged = false;  // what is judged is an average of the weights
   };
   explicit DrawTask(const Parts& parts);
 
@@ -43,12 +45,17 @@ class DrawTask : public train::Task {
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
+  using Noise = data::Prefetch<std::vector<float>, std::uint64_t>;  // with the number of the row behind it
+
   Tensor read(Pass& pass, const Tensor& outside) const;
+  void make_noise_from(std::uint64_t row);
+  void settle() const;
 
   Parts parts_;
   Player player_ = discriminator;
   std::uint64_t drawn_ = 0;          // rows of noise so far
   Tensor pixels_, classes_, noise_;  // of the batch
+  std::unique_ptr<Noise> rows_;
 };
 
 }  // namespace attend::tasks

@@ -21,9 +21,14 @@ PictureRecipe resolve_picture_recipe(const Json& settings, std::string_view what
   check_one_of(what, "task", recipe.task, {"classify-images"});
   check_one_of(what, "select", recipe.select, {"score", "loss"});
   check_one_of(what, "model", recipe.model, {"vit", "vit_conv", "swin", "mvit", "resnet"});
+  // A run's own recipe.json has all of them, as they were not asked for.
+  const Json given = write_fields(recipe), usual = write_fields(PictureRecipe());
   if (!is_vit(recipe.model))
     for (const char* key : {"patch_size", "width", "layers", "heads", "hidden", "dropout"})
-      check(!settings.contains(key), "{}: '{}' is for vit; give a {} its shape in 'config'", what, key, recipe.model);
+      check(given.at(key) == usual.at(key), "{}: '{}' is for vit; give a {} its shape in 'config'", what, key,
+            recipe.model);
+  check(recipe.model == "resnet" || recipe.self_attention == 0,
+        "{}: 'self_attention' is for resnet; a {} has attention of its own", what, recipe.model);
   check(recipe.batch >= 1, "{}: 'batch' must be at least 1, not {}", what, recipe.batch);
   check(recipe.steps >= 0 && recipe.warmup >= -1, "{}: 'steps' cannot be {}, nor 'warmup' {}", what, recipe.steps,
         recipe.warmup);
@@ -57,7 +62,8 @@ Json picture_model_json(const PictureRecipe& recipe, const std::vector<std::stri
   else if (recipe.model == "swin")
     json["architectures"] = Json::array({"SwinForImageClassification"});
   else if (recipe.model == "resnet")
-    json["architectures"] = Json::array({"ResNetForImageClassification"});
+    json.update({{"architectures", Json::array({"ResNetForImageClassification"})},
+                 {"self_attention_stage", recipe.self_attention}});
   else
     json["architectures"] = Json::array({"MViTForImageClassification"});
   json.update(recipe.config);

@@ -20,6 +20,7 @@ struct PictureRecipe : RunSettings {
   std::string train, valid, test;
   std::vector<std::string> label_names;
   float valid_share = 0.1f;
+  std::int64_t self_attention = 0;
   std::int64_t patch_size = 4, width = 192, layers = 6, heads = 3, hidden = 0;
   float dropout = 0, drop_path = 0, label_smoothing = 0.1f;
   std::int64_t batch = 128;
@@ -50,6 +51,8 @@ struct PictureRecipe : RunSettings {
     v("layers", layers, "vit: how many");
     v("heads", heads, "vit: of attention; they divide the width");
     v("hidden", hidden, "vit: width inside the feed-forward layers; 0: four times the width");
+    v("self_attention", self_attention,
+      "resnet: the stage behind which there is self-attention, 1 is the first; 0: none");
     v("dropout", dropout, "vit: of embeddings and of what each sublayer adds");
     v("drop_path", drop_path, "stochastic depth: how often the last layer is left out, the others less");
     v("label_smoothing", label_smoothing, "spread evenly over all labels");

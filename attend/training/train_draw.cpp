@@ -71,7 +71,8 @@ class DrawTrainee : public Trainee {
                                                       .batch = given_.batch,
                                                       .drawings = given_.drawings,
                                                       .discriminator_turns = given_.discriminator_turns,
-                                                      .seed = given_.seed});
+                                                      .seed = given_.seed,
+                                                      .averaged = given_.ema > 0});
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "attend/base/error.h"
@@ -146,17 +147,69 @@ TEST(ResNet, ConfigsComeBackAndOnlyASmallStemIsWritten) {
   EXPECT_EQ(models::resnet_json(read), json);
 }
 
+// Of a net with self-attention behind its second stage: the block is there, it is what gamma makes of it, its place is
+// told, and gradients reach all of it.
+TEST(ResNet, TakesSelfAttentionBehindAStage) {
+  models::ResNetConfig config;
+  config.layer_type = "basic", config.depths = {1, 1, 1}, config.hidden_sizes = {8, 16, 16}, config.width = 8;
+  config.stem = "small", config.image_size = 16, config.labels = {"a", "b"};
+  config.self_attention_stage = 2;
+  const Json json = models::resnet_json(config);
+  EXPECT_EQ(json["self_attention_stage"], 2);
+  models::ResNetClassifier model(models::resnet_config(json, "again"));
+  nn::Parameters parameters(cpu(), model);
+  const Tensor pixels = make_tensor(cpu(), {2, 16, 16, 3}, DType::f32);
+  cpu().random(pixels, {.kind = RandomFill::normal});
+  const auto logits = [&](models::ResNetClassifier& of) {
+    Pass pass(cpu());
+    return download(of.logits(pass.input(pixels)));
+  };
+  const std::vector<models::AttentionPlace> places = model.attention_places();
+  ASSERT_EQ(places.size(), 1u);
+  EXPECT_EQ(places[0].queries.h, 8);
+  EXPECT_EQ(places[0].keys.w, 4);
+
+  // While gamma is 0 it is the net without.
+  config.self_attention_stage = 0;
+  models::ResNetClassifier plain(config);
+  nn::Parameters others(cpu(), plain);
+  for (const nn::Parameters::Entry& entry : others.entries())
+    for (const nn::Parameters::Entry& same : parameters.entries())
+      if (same.name == entry.name) others.write(entry, parameters.read(same));
+  EXPECT_EQ(logits(model), logits(plain));
+  std::size_t own = 0;
+  for (const nn::Parameters::Entry& entry : parameters.entries())
+    if (entry.name.starts_with("resnet.encoder.self_attention.")) {
+      ++own;
+      if (entry.name.ends_with("gamma")) parameters.write(entry, std::vector<float>{0.5f});
+    }
+  EXPECT_EQ(own, 5u);
+  EXPECT_NE(logits(model), logits(plain));
+  const std::vector<float> before = logits(model);
+  model.fold();
+  expect_near(logits(model), before);
+
+  Pass pass(cpu(), {.recording = true});
+  pass.begin({});
+  parameters.start_gradients();
+  pass.backward(ops::sum(ops::sum(model.logits(pass.input(pixels)), 1), 0));
+  parameters.finish_gradients();
+  const std::vector<float> gradient = download(parameters.gradient());
+  for (const nn::Parameters::Entry& entry : parameters.entries()) {
+    if (entry.name.find("self_attention") == std::string::npos) continue;
+    const float* at = gradient.data() + entry.offset;
+    EXPECT_TRUE(std::any_of(at, at + entry.parameter->shape.size(), [](float g) { return g != 0; })) << entry.name;
+  }
+}
+
 TEST(ResNet, RefusesConfigsThatAreNone) {
   const Json good = read_json(kFolder + "/config.json");
-  const std::pair<const char*, Json> kBad[] = {{"depths", Json::array({1, 2})},
-                                               {"depths", Json::array({1, 0, 1, 1})},
-                                               {"depths", "1, 2, 1, 1"},
-                                               {"hidden_sizes", Json::array({8, 16, 24, 1 << 30})},
-                                               {"layer_type", "wide"},
-                                               {"stem", "large"},
-                                               {"embedding_size", 0},
-                                               {"hidden_act", "mish"},
-                                               {"model_type", "vit"}};
+  const std::pair<const char*, Json> kBad[] = {
+      {"depths", Json::array({1, 2})}, {"depths", Json::array({1, 0, 1, 1})},
+      {"depths", "1, 2, 1, 1"},        {"hidden_sizes", Json::array({8, 16, 24, 1 << 30})},
+      {"layer_type", "wide"},          {"stem", "large"},
+      {"self_attention_stage", 5},     {"embedding_size", 0},
+      {"hidden_act", "mish"},          {"model_type", "vit"}};
   for (const auto& [key, value] : kBad) {
     Json json = good;
     json[key] = value;

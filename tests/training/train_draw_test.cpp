@@ -1,6 +1,8 @@
 // attend train --task draw and attend draw as a user meets them: a folder per class in, drawings out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -10,8 +12,10 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/image/decode.h"
+#include "attend/image/encode.h"
 #include "tests/cli/run_attend.h"
 #include "tests/training/folder_bytes.h"
+#include "tests/training/slower.h"
 #include "tests/training/toy_pictures.h"
 
 namespace attend::test {
@@ -93,10 +97,85 @@ TEST_F(TrainDraw, LossesOfBothAreLoggedAndTheFolderDraws) {
   EXPECT_NE(unknown.err.find("no class 'horse'; there are north-east, north-west"), std::string::npos) << unknown.err;
   EXPECT_EQ(draw({"--walk", "3", "--out", path("h.png")}).code, 1);
   EXPECT_FALSE(fs::exists(path("h.png")));
+  const Outcome info = run_attend({"info", path("sagan")});
+  EXPECT_NE(info.out.find("drawings    16 x 16, of 4 classes, from 8 numbers of noise; attention between 8 x 8"),
+            std::string::npos)
+      << info.out;
   // Another command says who can use it.
   const Outcome classified = run_attend({"classify", "--model", path("sagan"), path("a.png")});
   EXPECT_EQ(classified.code, 1);
   EXPECT_NE(classified.err.find("use attend draw"), std::string::npos) << classified.err;
+}
+
+// Pictures of one colour each, on noise; which colour is the class. An average of the weights, over more steps than
+// there are, is what draws.
+TEST_F(TrainDraw, TheClassDecidesWhatIsDrawn) {
+  constexpr int kSide = 8;
+  constexpr std::array<int, 3> kColours[] = {{220, 40, 40}, {40, 200, 60}, {40, 60, 220}};
+  constexpr const char* kNames[] = {"blue", "green", "red"};
+  unsigned seed = 1;
+  for (int each = 0; each < 3; ++each)
+    for (int i = 0; i < 40; ++i) {
+      image::Image picture(kSide, kSide);
+      for (std::size_t j = 0; j < picture.pixels.size(); ++j) {
+        seed = seed * 1664525u + 1013904223u;
+        picture.pixels[j] = static_cast<std::uint8_t>(kColours[2 - each][j % 3] + static_cast<int>(seed >> 27) - 16);
+      }
+      write_file(folder_ / "colours" / (i < 32 ? "train" : "valid") / kNames[each] / (std::to_string(i) + ".png"),
+                 image::encode_png(picture));
+    }
+  const Outcome trained = run_attend(
+      {"train",
+       "--task",
+       "draw",
+       "--train",
+       path("colours/train"),
+       "--valid",
+       path("colours/valid"),
+       "--out",
+       path("sagan"),
+       "--image-size",
+       "8",
+       "--batch",
+       "16",
+       "--attention-stage",
+       "0",
+       "--learning-rate",
+       "2e-3",
+       "--discriminator-rate",
+       "4e-3",
+       "--steps",
+       std::to_string(600 / kSlower),
+       "--threads",
+       "1",
+       "--config",
+       R"({"noise_size": 8, "generator_widths": [16, 16], "discriminator_widths": [16, 16], "discriminator_halvings": 1})"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  if (kSlower > 1) return;  // too few steps to have learned it
+  for (int each = 0; each < 3; ++each) {
+    const Outcome drawn = draw({"--class", kNames[each], "--count", "4", "--out", path("colour.png")});
+    ASSERT_EQ(drawn.code, 0) << drawn.err;
+    const image::Image grid = image::read_image(path("colour.png"));
+    std::array<double, 3> sums{};  // the white between drawings is the same in all
+    for (std::size_t j = 0; j < grid.pixels.size(); ++j) sums[j % 3] += grid.pixels[j];
+    const auto most = std::max_element(sums.begin(), sums.end()) - sums.begin();
+    EXPECT_EQ(most, 2 - each) << kNames[each] << ' ' << sums[0] << ' ' << sums[1] << ' ' << sums[2];
+  }
+}
+
+// What a shipped folder has: the generator alone, in bf16.
+TEST_F(TrainDraw, AGeneratorDrawsWithoutItsDiscriminator) {
+  ASSERT_EQ(train("whole", {"--steps", "2"}).code, 0);
+  const Outcome converted =
+      run_attend({"convert", path("whole"), "--without", "discriminator", "--dtype", "f32", "--out", path("sagan")});
+  ASSERT_EQ(converted.code, 0) << converted.err;
+  EXPECT_LT(fs::file_size(path("sagan/model.safetensors")), fs::file_size(path("whole/model.safetensors")));
+  ASSERT_EQ(draw({"--out", path("alone.png")}).code, 0);
+  ASSERT_EQ(run_attend({"draw", "--model", path("whole"), "--out", path("whole.png")}).code, 0);
+  EXPECT_TRUE(read_file(path("alone.png")) == read_file(path("whole.png")));
+  const Outcome none = run_attend({"convert", path("whole"), "--without", "decoder", "--out", path("none")});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("begins with 'decoder.'"), std::string::npos) << none.err;
 }
 
 TEST_F(TrainDraw, AJudgeSaysHowFarDrawingsAre) {

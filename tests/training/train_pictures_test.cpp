@@ -122,6 +122,52 @@ TEST_F(TrainPictures, FineTuningTakesOverAllButTheHeadAndStretchesPositions) {
   EXPECT_EQ(read_json(path("large/config.json"))["hidden_size"], 16);
 }
 
+// Trained, saved, loaded and looked at with self-attention behind a stage.
+TEST_F(TrainPictures, AResNetTakesSelfAttention) {
+  const Outcome trained = run_attend(
+      {"train",
+       "--task",
+       "classify-images",
+       "--model",
+       "resnet",
+       "--self-attention",
+       "2",
+       "--config",
+       R"({"layer_type": "basic", "depths": [1, 1], "hidden_sizes": [8, 16], "embedding_size": 8, "stem": "small"})",
+       "--train",
+       path("pictures/train"),
+       "--valid",
+       path("pictures/valid"),
+       "--out",
+       path("resnet"),
+       "--image-size",
+       "16",
+       "--no-flip",
+       "--crop",
+       "none",
+       "--batch",
+       "16",
+       "--steps",
+       "60",
+       "--learning-rate",
+       "3e-3"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(read_json(path("resnet/config.json"))["self_attention_stage"], 2);
+  const Safetensors file = Safetensors::open(path("resnet/model.safetensors"));
+  EXPECT_EQ(file["resnet.encoder.self_attention.f.weight"].shape, (Shape{2, 16, 1, 1}));
+  EXPECT_NE(file.floats("resnet.encoder.self_attention.gamma").at(0), 0);
+  EXPECT_GT(accuracy("resnet"), 0.9);
+  const Outcome resumed =
+      run_attend({"train", "--resume", "--out", path("resnet"), "--steps", "64", "--allow-changes"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  const Outcome info = run_attend({"info", path("resnet")});
+  EXPECT_NE(info.out.find("1 layers with attention"), std::string::npos) << info.out;
+  const Outcome looked = run_attend({"look", "--model", path("resnet"), "--picture",
+                                     path("pictures/valid/south-west/20.png"), "--png", path("looked.png")});
+  EXPECT_EQ(looked.code, 0) << looked.err;
+  EXPECT_TRUE(fs::exists(path("looked.png")));
+}
+
 TEST_F(TrainPictures, ABrokenPictureIsNamedOrLeftOut) {
   write_file(folder_ / "pictures" / "train" / "north-east" / "broken.png", "no picture");
   const Outcome stopped = run_attend(training("stopped", {"--steps", "10"}));
@@ -140,6 +186,7 @@ TEST_F(TrainPictures, WhatMakesNoSenseIsSaid) {
     EXPECT_FALSE(fs::exists(folder_ / "bad" / "model.safetensors"));
   };
   expect({"--model", "resnet", "--steps", "5"}, "'width' is for vit");
+  expect({"--self-attention", "1", "--steps", "5"}, "'self_attention' is for resnet");
   expect({"--crop", "sideways", "--steps", "5"}, "crop");
   expect({"--patch-size", "40", "--steps", "5"}, "patch_size");
   expect({"--valid", "/nowhere", "--steps", "5"}, "/nowhere");
