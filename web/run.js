@@ -5,6 +5,8 @@ import { choice, figure, h, paint, saves, short, thumbnailsPicture } from "look/
 import { matrixPicture } from "look/pictures";
 import { chart } from "look/charts";
 import { pictureSnapshot } from "look/picture_view";
+import { detectSnapshot } from "look/detect_view";
+import { captionSnapshot } from "look/caption_view";
 
 const run = { log: [], look: [], steps: 0 };
 
@@ -85,12 +87,12 @@ function picturesOfPictures() {
   const box = h("div"), body = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
   let turn = 0;
   const show = async () => {
-    const mine = ++turn, node = await pictureSnapshot(one(), changes => { remember(changes); show(); });
+    const mine = ++turn, snapshot = one().boxes ? detectSnapshot : one().tokens ? captionSnapshot : pictureSnapshot, node = await snapshot(one(), changes => { remember(changes); show(); });
     if (mine !== turn) return;
     steps.update();
     body.replaceChildren(node);
   };
-  const steps = stepper(box, show), names = picture().examples.map((example, i) => [i, whole(example.target) || `picture ${i + 1}`]);
+  const steps = stepper(box, show), names = picture().examples.map((example, i) => [i, short(whole(example.target) || `picture ${i + 1}`, 28)]);
   const which = choice("example", names, Math.min(state.example, names.length - 1), example => { remember({ example }); which.show(example); show(); });
   box.append(steps.node, h("div", { class: "controls" }, which), body);
   show();

@@ -11,12 +11,17 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/paths.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/cli/command.h"
 #include "attend/image/decode.h"
+#include "attend/inspect/caption.h"
+#include "attend/inspect/detection.h"
 #include "attend/inspect/inspect.h"
 #include "attend/inspect/picture.h"
 #include "attend/inspect/picture_page.h"
 #include "attend/serve/api.h"
+#include "attend/serve/caption_api.h"
+#include "attend/serve/detection_api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
 #include "attend/serve/picture_api.h"
@@ -37,6 +42,8 @@ constexpr const char* kLookExamples = R"(Examples:
   attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
   attend look --model vit-base                               a model that looks at pictures; drop yours on the page
   attend look --model vit-base --picture cat.jpg --png heads.png
+  attend look --model detr-resnet-50                         boxes; click one: where its query looks
+  attend look --model runs/show-tell --beside runs/show-attend-tell   two that write about one picture
 Ctrl-C ends the server. It is reachable from this machine only, unless --host says otherwise.)";
 
 // The attention between what was read and written, or the last layer's, large; and every head small.
@@ -59,6 +66,7 @@ view::Picture picture_of(const std::string& text, tasks::Inspector& inspector) {
 void list_look_flags(Flags& flags, LookOptions& options) {
   flags.add("--model", options.model, "a model's folder, or the name of a shipped one")
       .shown_as(tasks::kShippedTranslator);
+  flags.add("--beside", options.beside, "a second model that writes about pictures, to see the same ones");
   flags.add("--run", options.run, "a training run's folder: how it went, and the model it made");
   flags.add("--port", options.port, "of the server; 0 is any free one");
   flags.add("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in");
@@ -95,17 +103,51 @@ void write_picture(const LookOptions& options, const std::function<view::Picture
 struct Looked {
   std::unique_ptr<tasks::Inspector> text;
   std::unique_ptr<tasks::PictureInspector> pictures;
-  std::unique_ptr<serve::PictureApi> picture_api;
+  std::unique_ptr<tasks::Detector> detector;
+  std::unique_ptr<tasks::LoadedDescriber> describer, beside;
+  std::unique_ptr<serve::PictureQuestions> picture_api;  // of all but text
 
-  Looked(const std::filesystem::path& folder, Backend& backend, DType dtype) {
-    if (tasks::looks_at_pictures(folder)) {
+  Looked(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
+    const catalogue::Family family = catalogue::read_config(folder).entry->family;
+    check(second.empty() || family == catalogue::Family::captions,
+          "look: --beside is for models that write about pictures; the one in {} does not", folder.string());
+    if (family == catalogue::Family::pictures) {
       pictures = std::make_unique<tasks::PictureInspector>(folder, backend, dtype);
       picture_api = std::make_unique<serve::PictureApi>(*pictures);
+    } else if (family == catalogue::Family::detr) {
+      detector = std::make_unique<tasks::Detector>(folder, backend, nn::ModelFormat{dtype});
+      picture_api = std::make_unique<serve::DetectionApi>(*detector);
+    } else if (family == catalogue::Family::captions) {
+      open_describers(folder, second, backend, dtype);
     } else {
       text = tasks::open_inspector(folder, backend, dtype);
     }
   }
   Looked() = default;
+
+  // Of a picture, without a browser.
+  view::Picture page(const image::Image& picture, const std::string& name) const {
+    if (detector)
+      return tasks::detection_page(tasks::inspect_detection(*detector, detector->prepare(picture)), name,
+                                   serve::DetectionApi::kThreshold);
+    if (describer) return tasks::caption_page(tasks::inspect_caption(*describer, describer->prepare(picture)));
+    return tasks::picture_page(pictures->inspect(pictures->prepare(picture)), name);
+  }
+
+ private:
+  void open_describers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
+    const auto name = [](std::filesystem::path path) {
+      return (path.has_filename() ? path : path.parent_path()).filename().string();
+    };
+    describer = tasks::load_describer(folder, backend, nn::ModelFormat{dtype});
+    std::optional<serve::CaptionApi::Named> other;
+    if (!second.empty()) {
+      const std::filesystem::path place = tasks::find_model(second);
+      beside = tasks::load_describer(place, backend, nn::ModelFormat{dtype});
+      other.emplace(*beside, name(place));
+    }
+    picture_api = std::make_unique<serve::CaptionApi>(serve::CaptionApi::Named{*describer, name(folder)}, other);
+  }
 };
 
 void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
@@ -114,15 +156,14 @@ void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
     if (!options.export_file.empty()) write_file(options.export_file, serve::exported_page(api, options.text));
     return write_picture(options, [&] { return picture_of(options.text, *looked.text); });
   }
-  check(!options.picture.empty(), "look: this model looks at pictures: give --picture, not --text");
+  check(!options.picture.empty(), "look: this model reads pictures: give --picture, not --text");
   const image::Image picture = image::read_image(options.picture);
   const std::string name = std::filesystem::path(options.picture).filename().string();
   if (!options.export_file.empty()) {
     const std::string kept = looked.picture_api->keep(read_file(options.picture)).at("picture").text();
     write_file(options.export_file, serve::exported_picture(api, *looked.picture_api, kept));
   }
-  write_picture(options,
-                [&] { return tasks::picture_page(looked.pictures->inspect(looked.pictures->prepare(picture)), name); });
+  write_picture(options, [&] { return looked.page(picture, name); });
 }
 
 }  // namespace
@@ -140,8 +181,8 @@ void run_look(const LookOptions& options, const Streams& streams) {
   const auto backend = options.device.open();
   Looked looked;
   if (!run || path_exists(folder / "model.safetensors"))  // a young run has none yet
-    looked = Looked(folder, *backend, options.device.type());
-  check(looked.text || looked.pictures || !writes_files(options), "look: {} has no model yet", folder.string());
+    looked = Looked(folder, options.beside, *backend, options.device.type());
+  check(looked.text || looked.picture_api || !writes_files(options), "look: {} has no model yet", folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
   const bool local = options.host == "localhost" || options.host.starts_with("127.");
   serve::Api api({.inspector = looked.text.get(), .pictures = looked.picture_api.get(), .run = run ? &*run : nullptr},
@@ -149,9 +190,10 @@ void run_look(const LookOptions& options, const Streams& streams) {
   if (writes_files(options)) return write_files(options, looked, api);
 
   InterruptGuard interrupt;
-  serve::HttpServer server(
-      {.host = options.host, .port = options.port, .max_picture = looked.pictures ? serve::PictureApi::kMostBytes : 0},
-      [&](const serve::HttpRequest& request) { return api.handle(request); });
+  serve::HttpServer server({.host = options.host,
+                            .port = options.port,
+                            .max_picture = looked.picture_api ? serve::PictureShelf::kMostBytes : 0},
+                           [&](const serve::HttpRequest& request) { return api.handle(request); });
   streams.out << fmt::format("attend look: http://{}:{}/  (Ctrl-C ends it)\n", options.host, server.port())
               << std::flush;
   server.run([&] { return interrupt.requested(); });

@@ -12,8 +12,9 @@ namespace attend {
 class Flags;
 
 struct LookOptions {
-  std::string model;  // a folder, or the name of a shipped model; empty: the shipped one
-  std::string run;    // a training run's folder, its curves and pictures beside its model
+  std::string model;   // a folder, or the name of a shipped model; empty: the shipped one
+  std::string beside;  // a second one that writes about the same pictures
+  std::string run;     // a training run's folder, its curves and pictures beside its model
   std::string host = "127.0.0.1";
   int port = 8080;
   std::string text, picture;       // of the files below

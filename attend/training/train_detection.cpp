@@ -27,7 +27,8 @@ constexpr std::string_view kBackbone = "model.backbone.conv_encoder.model";
 // A set with what reads its pictures.
 struct DetectionPictures {
   DetectionPictures(const std::string& path, const DetectRecipe& recipe)
-      : set(path, recipe.pictures_folder), reader(data::pictures_of(set), recipe.pictures.pictures().reading()) {}
+      : set(path, {.pictures = recipe.pictures_folder, .masks = recipe.pictures.copy_paste > 0}),
+        reader(data::pictures_of(set), recipe.pictures.pictures().reading()) {}
   data::DetectionSet set;
   data::PictureCache reader;
 
