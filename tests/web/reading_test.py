@@ -57,7 +57,7 @@ def test_objects(browser, address):
     check(near(shown_heat(browser, "what was found"), mean), "a box shows where its query looks")
     click(browser, "[aria-label=head] button:nth-child(3)")
     check(near(shown_heat(browser, "what was found"), heads[size:]), "by each head")
-    browser.open(link(browser, f"query={query}"))
+    browser.open(link(browser, "head=1"))
     check(near(shown_heat(browser, "what was found"), heads[size:]), "and a link restores it")
     click(browser, "[aria-label=from] button:nth-child(2)")
     pick(browser, 1.5 / columns, 0.5 / rows)
@@ -109,7 +109,7 @@ def test_runs(browser, attend, detr, writer):
     with look(attend, "--run", writer) as address:
         browser.open(f"{address}#view=run")
         last = json.loads((writer / "look.jsonl").read_text().splitlines()[-1])["examples"][0]
-        browser.until("document.getElementById('sample')")
+        browser.until("!!document.getElementById('sample')")
         check(text_of(browser, "sample") == (last["text"] or "—"), "a run shows the sentence it writes")
 
 
