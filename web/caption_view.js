@@ -61,8 +61,9 @@ function writer(said, pixels, card) {
   const buttons = said.tokens.map((token, i) => h("button", { class: "", "data-word": i, ...reads(i) }, shown(token)));
   const drawn = attends ? said.tokens.map((token, i) => [shown(token), litTile(pixels, chosenHeat(said, i), `where ${shown(token)} looked`)]) : [];
   const tiles = drawn.map(([name, canvas], i) => h("button", { "data-tile": i, ...reads(i) }, canvas, h("span", {}, name)));
+  const choices = attends && card.attention ? layerChoices(card) : [];
   const node = h("div", { class: "card writer", "data-writer": card.name || "" }, ...(card.name ? [h("h2", {}, card.name), h("p", { class: "note" }, kindOf(card))] : []),
-    h("div", { class: "tokens words" }, ...buttons), ...(attends && card.attention ? [h("div", { class: "controls" }, ...layerChoices(card))] : []),
+    h("div", { class: "tokens words" }, ...buttons), ...(choices.length ? [h("div", { class: "controls" }, ...choices)] : []),
     h("div", { class: "columns" }, h("div", {}, figure("word", box), words), others), ...(said.start.length ? [bottleneck(said)] : []),
     ...(tiles.length ? [h("h2", {}, "Word by word"), h("div", { class: "tiles" }, ...tiles), saves("words", () => thumbnailsPicture(drawn, 5))] : []));
   show(kept());

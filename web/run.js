@@ -38,7 +38,7 @@ const points = key => run.log.filter(line => Number.isFinite(line[key])).map(lin
 function charts() {
   const end = Math.max(run.steps, reached(), 1), mark = picture() && state.at >= 0 ? picture().step : -1;
   const valid = key => run.log.filter(line => line.validation && !line.averaged && Number.isFinite(line.validation[key])).map(line => [line.step, line.validation[key]]);
-  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "pictures");  // how many were judged is no score
+  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "pictures" && valid(key).some(([, value]) => value !== -1));  // how many were judged is no score, and COCO's -1 is none
   const list = [
     ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
     ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key, lines: [{ name: "validation", points: valid(key), dots: true }] }]),

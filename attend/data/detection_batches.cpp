@@ -23,13 +23,10 @@ DetectionBatches::DetectionBatches(DetectionSource source, const DetectionOption
   check_picture_items(source_.items, source_.set.size());
   check_picture_batch(batches.batch, static_cast<std::int64_t>(maker_.values()));
   if (options.copy_paste == 0) return;
+  source_.set.check_masks(source_.items);
   for (const std::int64_t item : source_.items)
     for (std::size_t i = 0; i < source_.set.masks(item).size(); ++i)
       if (source_.set.masks(item)[i].known()) cuttable_.push_back({item, i});
-  check(
-      !cuttable_.empty(),
-      "copy_paste: none of the objects has a mask; COCO's files have them as polygons (\"segmentation\"), Penn-Fudan's "
-      "folder in PedMasks");
 }
 
 // Null where the picture cannot be read, or nothing of the thing is in it.

@@ -132,6 +132,15 @@ void DetectionSet::use_classes(const std::vector<std::string>& classes) {
   classes_ = classes;
 }
 
+void DetectionSet::check_masks(const std::vector<std::int64_t>& items) const {
+  const bool any = std::ranges::any_of(
+      items, [&](std::int64_t item) { return std::ranges::any_of(masks(item), &ObjectMask::known); });
+  check(
+      any,
+      "copy_paste: none of the objects has a mask; COCO's files have them as polygons (\"segmentation\"), Penn-Fudan's "
+      "folder in PedMasks");
+}
+
 image::Image DetectionSet::read(std::int64_t i) const { return image::read_image(name(i)); }
 
 metrics::Instances DetectionSet::truth(const std::vector<std::int64_t>& items) const {

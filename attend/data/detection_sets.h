@@ -43,6 +43,8 @@ class DetectionSet {
   const std::vector<LabelledBox>& boxes(std::int64_t i) const { return boxes_[static_cast<std::size_t>(i)]; }
   // What is known of the pixels of each of those boxes; empty where masks were not asked for.
   const std::vector<ObjectMask>& masks(std::int64_t i) const { return masks_[static_cast<std::size_t>(i)]; }
+  // Throws Error when none of the objects of these pictures has a mask.
+  void check_masks(const std::vector<std::int64_t>& items) const;
   // Its id and the size that its boxes were given for.
   const metrics::CocoPicture& picture(std::int64_t i) const { return pictures_[static_cast<std::size_t>(i)]; }
   // RGB. Throws Error that names the file. Several threads may read.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
@@ -32,7 +33,7 @@ constexpr double kRange = 10;  // the fixture's pixels are numbers from -5 to 5
 class LookDetection : public testing::Test {
  protected:
   LookDetection() : model_("tests/fixtures/data/detr") {
-    preprocessor({});
+    preprocessor(Json::object());
     detector_.emplace(model_.path(), cpu());
   }
 
@@ -89,7 +90,12 @@ TEST_F(LookDetection, QueriesLookWhereTransformersSaysTheyDo) {
     const tasks::GridAttention& ours = seen.decoder[layer];
     ASSERT_EQ(ours.places, places);
     ASSERT_EQ(weights.size(), 2 * ours.weights.size());  // of two pictures
-    for (std::size_t i = 0; i < ours.weights.size(); ++i) EXPECT_NEAR(ours.weights[i], weights[i], 0.03);
+    double off = 0;
+    for (std::size_t i = 0; i < ours.weights.size(); ++i) {
+      EXPECT_NEAR(ours.weights[i], weights[i], 0.08);
+      off += std::abs(static_cast<double>(ours.weights[i] - weights[i]));
+    }
+    EXPECT_LT(off / static_cast<double>(ours.weights.size()), 0.01);
   }
 }
 
@@ -106,7 +112,7 @@ TEST_F(LookDetection, EveryRowOfAttentionIsWhole) {
           for (std::int64_t head = -1; head < layer.heads; ++head) {
             double sum = 0;
             for (const float one : layer.row(row, head)) sum += static_cast<double>(one);
-            EXPECT_NEAR(sum, 1, 1e-5);
+            EXPECT_NEAR(sum, 1, 1e-3);  // the fixture's scores are in the hundreds
           }
     EXPECT_EQ(seen.boxes[0].looks, seen.decoder.back().row(seen.boxes[0].query));
   }
@@ -165,7 +171,9 @@ TEST_F(LookDetectionApi, OneFileAndOnePictureCarryIt) {
   EXPECT_EQ(tasks::detection_tiles(seen, 2).places.size(), 0u);
   const view::Picture page = tasks::detection_page(seen, "a.png", 0);
   EXPECT_EQ(page.pixels.size(), 1u + 2 * static_cast<std::size_t>(kQueries));
-  EXPECT_LT(view::to_png(tasks::detection_page(seen, "a.png", 2)).size(), view::to_png(page).size());
+  const view::Picture empty = tasks::detection_page(seen, "a.png", 2);
+  EXPECT_LT(empty.height, page.height);
+  EXPECT_EQ(empty.texts.front().text, "a.png → nothing");
 }
 
 }  // namespace
