@@ -18,11 +18,14 @@ import { pictureInput } from "look/picture_input";
 import { besideView, gridView } from "look/drawing_grid";
 import { whereView } from "look/drawing_where";
 import { walkView } from "look/drawing_walk";
+import { detectView } from "look/detect_view";
+import { captionView } from "look/caption_view";
 
-const alone = model.kind === "run", pictures = model.kind === "picture";
+const alone = model.kind === "run", pictures = Boolean(model.samples);
 const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
   classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], answering: ["Answer", "Answer"], encoder: [null, "Read"] }[model.kind] || [];
-const looks = {
+const reading = { detection: { objects: ["Objects", detectView] }, caption: { sentence: ["Sentence", captionView] } }[model.kind];
+const looks = reading ? { ...(model.run ? { run: ["Training", runView] } : {}), ...reading } : {
   ...(model.run ? { run: ["Training", runView] } : {}), picture: ["Picture", pictureView],
   ...(model.attention.length ? { rollout: ["Rollout", rolloutView] } : {}),
   ...(model.attention.some(a => a.window) ? { windows: ["Windows", windowsView] } : {}),
@@ -111,7 +114,7 @@ function key(event) {
   if (event.key === "/") { event.preventDefault(); return $(pictures ? "choose" : "text")?.focus(); }
   if (state.view === "generate" && side) { event.preventDefault(); return set({ step: Math.max(0, state.step + side) }); }
   const here = model.attention.filter(a => a.stack === state.stack && a.kind === state.kind);
-  if (!here.length || !["heads", "steps", "map", "picture", "windows"].includes(state.view)) return;
+  if (!here.length || !["heads", "steps", "map", "picture", "windows", "objects", "sentence"].includes(state.view)) return;
   const up = { ArrowUp: 1, ArrowDown: -1 }[event.key] || 0, token = { "[": -1, "]": 1 }[event.key];
   if (side || up) {
     event.preventDefault();

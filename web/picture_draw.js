@@ -15,20 +15,43 @@ export function pixelsOf(result) {
   return decoded.get(result);
 }
 
+// The weight at a point of the picture, 0 to 1 each way: of the place there, or smoothly between the middles of places.
+function weightAt({ rows, columns, weights, smooth }, x, y) {
+  if (!smooth) return weights[Math.floor(y * rows) * columns + Math.floor(x * columns)];
+  const at = (place, count) => Math.max(0, Math.min(count - 1, place * count - 0.5));
+  const column = at(x, columns), row = at(y, rows), left = Math.floor(column), top = Math.floor(row);
+  const right = Math.min(left + 1, columns - 1), low = Math.min(top + 1, rows - 1), u = column - left, v = row - top;
+  return (1 - v) * ((1 - u) * weights[top * columns + left] + u * weights[top * columns + right]) + v * ((1 - u) * weights[low * columns + left] + u * weights[low * columns + right]);
+}
+
 // The picture is as bright as it is looked at, as in figure 6 of the ViT paper; without heat it is itself.
 function light(canvas, pixels, heat) {
   const { width, height, data } = pixels, out = new Uint8ClampedArray(data);
   if (heat) {
     const most = heat.weights.reduce((a, w) => Math.max(a, w), 1e-9);
     for (let y = 0, i = 0; y < height; ++y) {
-      const row = Math.floor(y * heat.rows / height) * heat.columns;
       for (let x = 0; x < width; ++x, i += 4) {
-        const share = 0.12 + 0.88 * heat.weights[row + Math.floor(x * heat.columns / width)] / most;
+        const share = 0.12 + 0.88 * weightAt(heat, (x + 0.5) / width, (y + 0.5) / height) / most;
         for (let c = 0; c < 3; ++c) out[i + c] = data[i + c] * share;
       }
     }
   }
   canvas.getContext("2d").putImageData(new ImageData(out, width, height), 0, 0);
+}
+
+// The picture by the light of a heat, small: of twenty that are drawn together each has to be quick.
+const smaller = new WeakMap();
+export function litTile(pixels, heat, label) {
+  if (!smaller.has(pixels)) {
+    const whole = h("canvas", { width: pixels.width, height: pixels.height }), times = Math.min(1, 224 / pixels.width);
+    whole.getContext("2d").putImageData(pixels, 0, 0);
+    const small = h("canvas", { width: Math.round(times * pixels.width), height: Math.max(1, Math.round(times * pixels.height)) }), pen = small.getContext("2d", { willReadFrequently: true });
+    pen.drawImage(whole, 0, 0, small.width, small.height);
+    smaller.set(pixels, pen.getImageData(0, 0, small.width, small.height));
+  }
+  const few = smaller.get(pixels), canvas = h("canvas", { width: few.width, height: few.height, role: "img", "aria-label": label, class: pixels.width < 160 ? "blocks" : "" });
+  light(canvas, few, heat);
+  return canvas;
 }
 
 const unit = 448;  // of the drawing over the picture

@@ -6,6 +6,8 @@ import { matrixPicture } from "look/pictures";
 import { chart } from "look/charts";
 import { pictureSnapshot } from "look/picture_view";
 import { drawingFilm } from "look/drawing_film";
+import { detectSnapshot } from "look/detect_view";
+import { captionSnapshot } from "look/caption_view";
 
 const run = { log: [], look: [], steps: 0 };
 const others = [];  // runs it is compared with: { name, log, steps }
@@ -46,7 +48,7 @@ const points = key => run.log.filter(line => Number.isFinite(line[key])).map(lin
 function charts() {
   const end = Math.max(run.steps, reached(), 1), mark = picture() && state.at >= 0 ? picture().step : -1;
   const valid = key => run.log.filter(line => line.validation && !line.averaged && Number.isFinite(line.validation[key])).map(line => [line.step, line.validation[key]]);
-  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "pictures");  // how many were judged is no score
+  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "pictures" && valid(key).some(([, value]) => value !== -1));  // how many were judged is no score, and COCO's -1 is none
   const list = [
     ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
     ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key.replaceAll("_", " "), lines: [{ name: "validation", points: valid(key), dots: true }] }]),
@@ -112,12 +114,12 @@ function picturesOfPictures() {
   const box = h("div"), body = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
   let turn = 0;
   const show = async () => {
-    const mine = ++turn, node = await pictureSnapshot(one(), changes => { remember(changes); show(); });
+    const mine = ++turn, snapshot = one().boxes ? detectSnapshot : one().tokens ? captionSnapshot : pictureSnapshot, node = await snapshot(one(), changes => { remember(changes); show(); });
     if (mine !== turn) return;
     steps.update();
     body.replaceChildren(node);
   };
-  const steps = stepper(box, show), names = picture().examples.map((example, i) => [i, whole(example.target) || `picture ${i + 1}`]);
+  const steps = stepper(box, show), names = picture().examples.map((example, i) => [i, short(whole(example.target) || `picture ${i + 1}`, 28)]);
   const which = choice("example", names, Math.min(state.example, names.length - 1), example => { remember({ example }); which.show(example); show(); });
   box.append(steps.node, h("div", { class: "controls" }, which), body);
   show();

@@ -13,7 +13,7 @@ export async function ask(path, body) {
   return answer;
 }
 
-// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, picture, or run alone.
+// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, picture, detection, caption, or run alone.
 export const model = exported ? exported.model : await ask("/api/model");
 const last = model.attention[model.attention.length - 1];
 
@@ -22,7 +22,7 @@ const defaults = {
   picture: exported ? exported.picture || "" : model.samples ? model.samples[0] : "", query: -1,  // and who looks: a place of it, or its class token
   stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
   class: 0, seed: 1, row: 0, toclass: -1, toseed: 2, share: 0,  // a drawing, and the one a walk ends with
-  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0,
+  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0, threshold: 50,
 };
 
 export const state = { ...defaults };
@@ -40,7 +40,7 @@ export function readAddress() {
 function address() {
   const words = new URLSearchParams({ model: model.name });
   for (const name in defaults)
-    if (state[name] !== defaults[name] || name === "view" || name === (model.kind === "picture" ? "picture" : "text")) words.set(name, state[name]);
+    if (state[name] !== defaults[name] || name === "view" || name === (model.samples ? "picture" : "text")) words.set(name, state[name]);
   return "#" + words;
 }
 
@@ -87,7 +87,7 @@ export function inspect(request) {
 }
 
 // What the views are about.
-export const subject = () => model.kind === "picture" ? { picture: state.picture } : { text: state.text };
+export const subject = () => model.samples ? { picture: state.picture } : { text: state.text };
 
 // All of one layer's attention over a picture; the newest few are kept.
 const layers = new Map();

@@ -14,7 +14,6 @@
 #include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
 #include "attend/tasks/describer.h"
-#include "attend/view/attention_map.h"
 #include "attend/view/caption_picture.h"
 
 namespace attend {
@@ -47,18 +46,13 @@ std::filesystem::path numbered(const std::filesystem::path& path, std::int64_t n
   return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), number, path.extension().string());
 }
 
-// Pieces of words joined, as they are read; the end mark is where the model looked last.
 view::CaptionPicture picture_of(const image::Image& picture, const tasks::Description& description) {
-  const auto places = static_cast<std::size_t>(description.grid.h * description.grid.w);
-  view::AttentionMap map{.source = {}, .target = description.tokens, .weights = description.looks};
-  for (std::size_t i = 0; i < places; ++i) map.source.push_back(fmt::format(" {}", i));  // each is a word
-  const view::AttentionMap words = view::merge_words(map);
-  return {.picture = picture,
-          .caption = description.text,
-          .words = words.target,
-          .rows = static_cast<std::size_t>(description.grid.h),
-          .columns = static_cast<std::size_t>(description.grid.w),
-          .weights = words.weights};
+  return view::joined_words({.picture = picture,
+                             .caption = description.text,
+                             .words = description.tokens,
+                             .rows = static_cast<std::size_t>(description.grid.h),
+                             .columns = static_cast<std::size_t>(description.grid.w),
+                             .weights = description.looks});
 }
 
 Json json_of(const std::string& file, const tasks::Description& description, bool attention) {

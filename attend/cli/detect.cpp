@@ -16,10 +16,12 @@
 #include "attend/cli/device_flags.h"
 #include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
+#include "attend/inspect/detection.h"
 #include "attend/metrics/coco_files.h"
 #include "attend/tasks/detector.h"
 #include "attend/view/boxes_picture.h"
 #include "attend/view/terminal_picture.h"
+#include "attend/view/tiles_picture.h"
 
 namespace attend {
 
@@ -32,13 +34,14 @@ struct DetectCommand : DeviceFlags {
   std::vector<std::string> files;
   float threshold = 0.7f;
   std::int64_t batch = 4;
-  bool show = false;
+  bool show = false, show_attention = false;
 };
 
 constexpr const char* kDetectExamples = R"(Examples:
   attend detect --model detr-resnet-50 street.jpg                     file, label, score, x, y, width, height
   attend detect --model detr-resnet-50 street.jpg --png found.png     and the picture with its boxes
   attend detect --model runs/detr-scenes scenes/valid --show          each picture in the terminal
+  attend detect --model runs/detr-scenes scene.png --show-attention   where each thing's query looks; --png has it, too
   attend detect --model detr photos/ --threshold 0 --images instances_val.json --json found.json
   attend score --metric coco --ground-truth instances_val.json --predictions found.json      COCO's AP of that
 Boxes are in pixels of the picture, from its upper left corner. A second picture's --png goes to NAME-2.png.)";
@@ -106,11 +109,19 @@ class DetectOutput {
                             {"bbox", Json::array({x, y, width, height})},
                             {"score", one.score}});
     }
-    if (options_.show)
+    if (options_.show || options_.show_attention)
       streams_.out << view::draw(view::with_outlines(picture, boxes, kTerminalPixels), {}, streams_.out_terminal)
                    << '\n';
+    std::vector<view::Tile> tiles;
+    if (options_.show_attention && !found.empty()) {
+      const tasks::DetectionInspection seen = tasks::inspect_detection(detector_, detector_.prepare(picture));
+      tiles = tasks::detection_tiles(seen, options_.threshold).queries;
+      streams_.out << view::draw(tiles, streams_.out_terminal) << '\n';
+    }
     if (options_.png_file.empty() && options_.svg_file.empty()) return;
-    const view::Picture page = view::boxes_picture(picture, boxes);
+    view::Picture page = view::boxes_picture(picture, boxes);
+    if (!tiles.empty())
+      page = view::stacked(std::move(page), view::tiles_picture(tiles, {.title = "where each query looks"}));
     if (!options_.png_file.empty()) write_file(numbered(options_.png_file), view::to_png(page));
     if (!options_.svg_file.empty()) write_file(numbered(options_.svg_file), view::to_svg(page));
   }
@@ -176,6 +187,7 @@ void add_detect_command(Flags& program, const Streams& streams) {
         flags.add("--png", options.png_file, "writes the picture with its boxes");
         flags.add("--svg", options.svg_file, "the same as SVG");
         flags.add("--show", options.show, "draws it in the terminal");
+        flags.add("--show-attention", options.show_attention, "and beside it where the query of each box looks");
         flags.add("--batch", options.batch, "pictures computed together, padded to one size");
         add_device_flags(flags, options);
         add_weights_flag(flags, options);

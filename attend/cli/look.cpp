@@ -10,14 +10,19 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/paths.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/cli/command.h"
 #include "attend/cli/model_flag.h"
 #include "attend/image/decode.h"
+#include "attend/inspect/caption.h"
+#include "attend/inspect/detection.h"
 #include "attend/inspect/drawing.h"
 #include "attend/inspect/inspect.h"
 #include "attend/inspect/picture.h"
 #include "attend/inspect/picture_page.h"
 #include "attend/serve/api.h"
+#include "attend/serve/caption_api.h"
+#include "attend/serve/detection_api.h"
 #include "attend/serve/drawing_api.h"
 #include "attend/serve/export.h"
 #include "attend/serve/http.h"
@@ -40,6 +45,8 @@ constexpr const char* kLookExamples = R"(Examples:
   attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
   attend look --model vit-base                               a model that looks at pictures; drop yours on the page
   attend look --model vit-base --picture cat.jpg --png heads.png
+  attend look --model detr-resnet-50                         boxes; click one: where its query looks
+  attend look --model runs/show-tell --beside runs/show-attend-tell   two that write about one picture
   attend look --model runs/sagan-cifar10 --beside runs/sagan-no-attention-cifar10   drawings, and where a place looks
 Ctrl-C ends the server. It is reachable from this machine only, unless --host says otherwise.)";
 
@@ -62,7 +69,7 @@ view::Picture picture_of(const std::string& text, tasks::Inspector& inspector) {
 
 void list_look_flags(Flags& flags, LookOptions& options) {
   add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
-  flags.add("--beside", options.beside, "a second model that draws, to see the same noise");
+  flags.add("--beside", options.beside, "a second model that writes about pictures, or that draws, to see the same beside the first");
   flags
       .add("--run", options.runs, "a training run's folder: how it went, and the model it made; more of them: compared")
       .one_at_a_time();
@@ -101,28 +108,63 @@ void write_picture(const LookOptions& options, const std::function<view::Picture
 struct Looked {
   std::unique_ptr<tasks::Inspector> text;
   std::unique_ptr<tasks::PictureInspector> pictures;
-  std::unique_ptr<serve::PictureApi> picture_api;
   std::unique_ptr<tasks::DrawingInspector> drawings, drawings_beside;
   std::unique_ptr<serve::DrawingApi> drawing_api;
+  std::unique_ptr<tasks::Detector> detector;
+  std::unique_ptr<tasks::LoadedDescriber> describer, beside;
+  std::unique_ptr<serve::PictureQuestions> picture_api;  // of all but text and drawings
 
   Looked(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
-    check(second.empty() || tasks::draws(folder), "look: --beside is for models that draw; the one in {} does not",
+    if (tasks::draws(folder)) return open_drawers(folder, second, backend, dtype);
+    const catalogue::Family family = catalogue::read_config(folder).entry->family;
+    check(second.empty() || family == catalogue::Family::captions,
+          "look: --beside is for models that write about pictures or draw; the one in {} does neither",
           folder.string());
-    if (tasks::draws(folder)) {
-      drawings = std::make_unique<tasks::DrawingInspector>(folder, backend, dtype);
-      if (!second.empty())
-        drawings_beside = std::make_unique<tasks::DrawingInspector>(tasks::find_model(second), backend, dtype);
-      drawing_api = std::make_unique<serve::DrawingApi>(
-          *drawings,
-          serve::DrawingApi::Beside{drawings_beside.get(), std::filesystem::path(second).filename().string()});
-    } else if (tasks::looks_at_pictures(folder)) {
+    if (family == catalogue::Family::pictures) {
       pictures = std::make_unique<tasks::PictureInspector>(folder, backend, dtype);
       picture_api = std::make_unique<serve::PictureApi>(*pictures);
+    } else if (family == catalogue::Family::detr) {
+      detector = std::make_unique<tasks::Detector>(folder, backend, nn::ModelFormat{dtype});
+      picture_api = std::make_unique<serve::DetectionApi>(*detector);
+    } else if (family == catalogue::Family::captions) {
+      open_describers(folder, second, backend, dtype);
     } else {
       text = tasks::open_inspector(folder, backend, dtype);
     }
   }
   Looked() = default;
+
+  // Of a picture, without a browser.
+  view::Picture page(const image::Image& picture, const std::string& name) const {
+    if (detector)
+      return tasks::detection_page(tasks::inspect_detection(*detector, detector->prepare(picture)), name,
+                                   serve::DetectionApi::kThreshold);
+    if (describer) return tasks::caption_page(tasks::inspect_caption(*describer, describer->prepare(picture)));
+    return tasks::picture_page(pictures->inspect(pictures->prepare(picture)), name);
+  }
+
+ private:
+  void open_drawers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
+    drawings = std::make_unique<tasks::DrawingInspector>(folder, backend, dtype);
+    if (!second.empty())
+      drawings_beside = std::make_unique<tasks::DrawingInspector>(tasks::find_model(second), backend, dtype);
+    drawing_api = std::make_unique<serve::DrawingApi>(
+        *drawings,
+        serve::DrawingApi::Beside{drawings_beside.get(), std::filesystem::path(second).filename().string()});
+  }
+  void open_describers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
+    const auto name = [](std::filesystem::path path) {
+      return (path.has_filename() ? path : path.parent_path()).filename().string();
+    };
+    describer = tasks::load_describer(folder, backend, nn::ModelFormat{dtype});
+    std::optional<serve::CaptionApi::Named> other;
+    if (!second.empty()) {
+      const std::filesystem::path place = tasks::find_model(second);
+      beside = tasks::load_describer(place, backend, nn::ModelFormat{dtype});
+      other.emplace(*beside, name(place));
+    }
+    picture_api = std::make_unique<serve::CaptionApi>(serve::CaptionApi::Named{*describer, name(folder)}, other);
+  }
 };
 
 void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
@@ -132,15 +174,14 @@ void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
     if (!options.export_file.empty()) write_file(options.export_file, serve::exported_page(api, options.text));
     return write_picture(options, [&] { return picture_of(options.text, *looked.text); });
   }
-  check(!options.picture.empty(), "look: this model looks at pictures: give --picture, not --text");
+  check(!options.picture.empty(), "look: this model reads pictures: give --picture, not --text");
   const image::Image picture = image::read_image(options.picture);
   const std::string name = std::filesystem::path(options.picture).filename().string();
   if (!options.export_file.empty()) {
     const std::string kept = looked.picture_api->keep(read_file(options.picture)).at("picture").text();
     write_file(options.export_file, serve::exported_picture(api, *looked.picture_api, kept));
   }
-  write_picture(options,
-                [&] { return tasks::picture_page(looked.pictures->inspect(looked.pictures->prepare(picture)), name); });
+  write_picture(options, [&] { return looked.page(picture, name); });
 }
 
 }  // namespace
@@ -164,7 +205,7 @@ void run_look(const LookOptions& options, const Streams& streams) {
   Looked looked;
   if (runs.empty() || path_exists(folder / "model.safetensors"))  // a young run has none yet
     looked = Looked(folder, options.beside, *backend, options.device.type());
-  check(looked.text || looked.pictures || looked.drawings || !writes_files(options), "look: {} has no model yet",
+  check(looked.text || looked.picture_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
         folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
   const bool local = options.host == "localhost" || options.host.starts_with("127.");
@@ -174,9 +215,10 @@ void run_look(const LookOptions& options, const Streams& streams) {
   if (writes_files(options)) return write_files(options, looked, api);
 
   InterruptGuard interrupt;
-  serve::HttpServer server(
-      {.host = options.host, .port = options.port, .max_picture = looked.pictures ? serve::PictureApi::kMostBytes : 0},
-      [&](const serve::HttpRequest& request) { return api.handle(request); });
+  serve::HttpServer server({.host = options.host,
+                            .port = options.port,
+                            .max_picture = looked.picture_api ? serve::PictureShelf::kMostBytes : 0},
+                           [&](const serve::HttpRequest& request) { return api.handle(request); });
   streams.out << fmt::format("attend look: http://{}:{}/  (Ctrl-C ends it)\n", options.host, server.port())
               << std::flush;
   server.run([&] { return interrupt.requested(); });

@@ -9,6 +9,8 @@ namespace attend::data {
 
 namespace {
 
+constexpr std::int64_t kMostPasted = 100;
+
 void check_share(double value, double least, const char* name) {
   check(value >= least && value <= 1, "{} is from {} to 1, not {}", name, least, value);
 }
@@ -29,6 +31,8 @@ void DetectionOptions::check_ranges() const {
   check_share(crop_chance, 0, "crop_chance");
   check_share(least_crop, 0.1, "least_crop");
   check_share(least_scale, 0.1, "least_scale");
+  check(copy_paste >= 0 && copy_paste <= kMostPasted, "copy_paste is from 0 to {}, not {}", kMostPasted, copy_paste);
+  check_share(copy_paste_chance, 0, "copy_paste_chance");
 }
 
 image::PreprocessorConfig DetectionOptions::evaluation() const {

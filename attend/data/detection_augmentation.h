@@ -20,6 +20,8 @@ struct DetectionOptions {
   std::int64_t image_size = 256;
   bool flip = true;
   double crop_chance = 0.5, least_crop = 0.6, least_scale = 0.7;
+  std::int64_t copy_paste = 0;
+  double copy_paste_chance = 0.5;
   std::string mean = "0.485,0.456,0.406", std = "0.229,0.224,0.225";  // ImageNet's
   std::string broken = "stop";
   std::int64_t cache_bytes = std::int64_t{2} << 30;
@@ -32,6 +34,9 @@ struct DetectionOptions {
     v("crop_chance", crop_chance, "detect: the share of pictures of which a part is taken; no box is cut");
     v("least_crop", least_crop, "detect: how much of a picture's width and height that part has at least");
     v("least_scale", least_scale, "detect: how large pictures become at least, in parts of --image-size; 1: all of it");
+    v("copy_paste", copy_paste,
+      "detect: so many things at most are cut out of other pictures by their masks and pasted in; 0: none");
+    v("copy_paste_chance", copy_paste_chance, "detect: the share of pictures that things are pasted into");
     v("mean", mean, "of red, green and blue (1 is white), which becomes 0");
     v("std", std, "of red, green and blue, which becomes 1");
     v("broken", broken, "what a picture that cannot be read does: stop, or skip (another takes its place)");
@@ -59,6 +64,7 @@ class DetectionMaker {
   // values [size, size, 3]. What is drawn decides all.
   Made operator()(const image::Image& picture, const std::vector<LabelledBox>& boxes, image::Draws& draws,
                   std::span<float> values) const;
+  image::Image prepare(const image::Image& picture) const { return preprocessor_.prepare(picture); }
   // The picture as it is when the model is used; returns its size.
   Extent2 plain(const image::Image& picture, std::span<float> values) const;
 

@@ -15,12 +15,37 @@ PictureCache::Source pictures_of(const DetectionSet& set) {
 DetectionBatches::DetectionBatches(DetectionSource source, const DetectionOptions& options,
                                    const PictureBatchOptions& batches)
     : source_(std::move(source)),
+      options_(options),
       batches_(batches),
       maker_(options),
       pool_(static_cast<int>(options.workers)),
       order_(source_.items.size(), static_cast<std::uint64_t>(batches.batch), batches.seed) {
   check_picture_items(source_.items, source_.set.size());
   check_picture_batch(batches.batch, static_cast<std::int64_t>(maker_.values()));
+  if (options.copy_paste == 0) return;
+  source_.set.check_masks(source_.items);
+  for (const std::int64_t item : source_.items)
+    for (std::size_t i = 0; i < source_.set.masks(item).size(); ++i)
+      if (source_.set.masks(item)[i].known()) cuttable_.push_back({item, i});
+}
+
+// Null where the picture cannot be read, or nothing of the thing is in it.
+std::optional<CutOut> DetectionBatches::cut_out(image::Draws& draws) const {
+  const Cuttable& from = cuttable_[static_cast<std::size_t>(draws.below(static_cast<int>(cuttable_.size())))];
+  const std::shared_ptr<const image::Image> picture = source_.reader.read(from.item);
+  if (!picture) return std::nullopt;
+  return cut(*picture, source_.set.boxes(from.item)[from.object], source_.set.masks(from.item)[from.object]);
+}
+
+PastedPicture DetectionBatches::pasted_into(const image::Image& picture, std::int64_t item, image::Draws& draws) const {
+  PastedPicture pasted{.picture = picture, .boxes = source_.set.boxes(item), .visible = {}};
+  const std::vector<ObjectMask>& masks = source_.set.masks(item);
+  for (std::size_t i = 0; i < pasted.boxes.size(); ++i)
+    pasted.visible.push_back(mask_in(picture.width, picture.height, pasted.boxes[i], masks[i]));
+  const int count = 1 + draws.below(static_cast<int>(options_.copy_paste));
+  for (int i = 0; i < count; ++i)
+    if (const std::optional<CutOut> thing = cut_out(draws)) paste(*thing, {.flip = options_.flip}, draws, pasted);
+  return pasted;
 }
 
 void DetectionBatches::seek(std::uint64_t position) {
@@ -51,9 +76,11 @@ void DetectionBatches::make_row(const EpochOrder::Row& row, std::size_t at, Host
     const std::int64_t item = items[(row.item + i) % items.size()];
     const std::shared_ptr<const image::Image> picture = source_.reader.read(item);
     if (!picture) continue;
-    const std::size_t one = maker_.values();
-    DetectionMaker::Made made =
-        maker_(*picture, source_.set.boxes(item), draws, std::span(batch.values).subspan(at * one, one));
+    const std::span<float> values = std::span(batch.values).subspan(at * maker_.values(), maker_.values());
+    const bool pastes = !cuttable_.empty() && draws.chance(options_.copy_paste_chance);
+    const PastedPicture pasted = pastes ? pasted_into(*picture, item, draws) : PastedPicture();
+    DetectionMaker::Made made = pastes ? maker_(pasted.picture, pasted.boxes, draws, values)
+                                       : maker_(*picture, source_.set.boxes(item), draws, values);
     batch.sizes[at] = made.size, batch.boxes[at] = std::move(made.boxes), batch.items[at] = item;
     return;
   }
@@ -108,6 +135,20 @@ HostDetectionBatch ValidationDetections::make(std::size_t first) {
   rethrow_first(errors);
   for (const std::int64_t item : batch.items) batch.boxes.push_back(source_.set.boxes(item));
   return batch;
+}
+
+std::vector<ValidationDetections::Shown> ValidationDetections::some(std::size_t count) {
+  std::vector<Shown> shown;
+  for (std::size_t i = 0; i < std::min(count, source_.items.size()); ++i) {
+    const std::int64_t item = source_.items[i * source_.items.size() / count];
+    const std::shared_ptr<const image::Image> picture = source_.reader.read(item);
+    if (!picture) continue;
+    HostDetectionBatch batch{.side = maker_.side(), .values = std::vector<float>(maker_.values())};
+    batch.sizes = {maker_.plain(*picture, batch.values)};
+    batch.boxes = {source_.set.boxes(item)}, batch.items = {item};
+    shown.push_back({maker_.prepare(*picture), std::move(batch)});
+  }
+  return shown;
 }
 
 void ValidationDetections::for_each(const std::function<void(const HostDetectionBatch& batch)>& use) {

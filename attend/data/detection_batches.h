@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "attend/base/thread_pool.h"
+#include "attend/data/copy_paste.h"
 #include "attend/data/detection_augmentation.h"
 #include "attend/data/epoch_order.h"
 #include "attend/data/picture_batches.h"
@@ -53,10 +55,19 @@ class DetectionBatches {
   using Ahead = Prefetch<HostDetectionBatch, std::uint64_t>;
   HostDetectionBatch make(std::uint64_t number);
   void make_row(const EpochOrder::Row& row, std::size_t at, HostDetectionBatch& batch) const;
+  std::optional<CutOut> cut_out(image::Draws& draws) const;
+  // With things of other pictures in it.
+  PastedPicture pasted_into(const image::Image& picture, std::int64_t item, image::Draws& draws) const;
 
+  struct Cuttable {
+    std::int64_t item;
+    std::size_t object;
+  };
   DetectionSource source_;
+  DetectionOptions options_;
   PictureBatchOptions batches_;
   DetectionMaker maker_;
+  std::vector<Cuttable> cuttable_;  // what has a mask, where things are pasted
   ThreadPool pool_;
   PictureBuffers buffers_;
   EpochOrder order_;
@@ -72,6 +83,13 @@ class ValidationDetections {
 
   const DetectionSource& source() const { return source_; }
   void for_each(const std::function<void(const HostDetectionBatch& batch)>& use);
+
+  // Up to so many, evenly from all of them, as pixels and as a batch of one; broken ones are left out.
+  struct Shown {
+    image::Image prepared;
+    HostDetectionBatch batch;
+  };
+  std::vector<Shown> some(std::size_t count);
 
  private:
   HostDetectionBatch make(std::size_t first);

@@ -35,20 +35,20 @@ std::string name_of(const metrics::Category& category) {
 
 }  // namespace
 
-DetectionSet::DetectionSet(const fs::path& path, const fs::path& pictures) {
+DetectionSet::DetectionSet(const fs::path& path, const DetectionReading& reading) {
   if (is_folder(path))
-    read_penn_fudan(path);
+    read_penn_fudan(path, reading);
   else
-    read_coco(path, pictures);
+    read_coco(path, reading);
   check(!files_.empty(), "{}: it has no pictures", path.string());
   check(!classes_.empty(), "{}: it has no categories", path.string());
   list_boxes(path.string());
 }
 
-void DetectionSet::read_coco(const fs::path& path, const fs::path& pictures) {
-  metrics::CocoSet set = metrics::read_coco_set(path);
+void DetectionSet::read_coco(const fs::path& path, const DetectionReading& reading) {
+  metrics::CocoSet set = metrics::read_coco_set(path, {.outlines = reading.masks});
   check(!set.pictures.empty(), "{}: it has no pictures", path.string());
-  const fs::path folder = pictures.empty() ? coco_pictures(path, set.pictures[0].file) : pictures;
+  const fs::path folder = reading.pictures.empty() ? coco_pictures(path, set.pictures[0].file) : reading.pictures;
   std::unordered_map<std::int64_t, std::int64_t> numbers, labels;
   for (metrics::CocoPicture& picture : set.pictures) {
     numbers[picture.id] = size();
@@ -64,13 +64,29 @@ void DetectionSet::read_coco(const fs::path& path, const fs::path& pictures) {
   objects_ = std::move(set.truth.objects);
   for (metrics::TrueObject& object : objects_)
     object.image = numbers.at(object.image), object.category = labels.at(object.category);
+  for (std::size_t i = 0; i < set.outlines.size(); ++i) {
+    const metrics::CocoPicture& picture = pictures_[static_cast<std::size_t>(objects_[i].image)];
+    ObjectMask& mask = object_masks_.emplace_back();
+    for (std::vector<float>& polygon : set.outlines[i]) {
+      for (std::size_t k = 0; k < polygon.size(); ++k)
+        polygon[k] /= static_cast<float>(k % 2 == 0 ? picture.width : picture.height);
+      mask.polygons.push_back(std::move(polygon));
+    }
+  }
 }
 
-void DetectionSet::read_penn_fudan(const fs::path& folder) {
+void DetectionSet::read_penn_fudan(const fs::path& folder, const DetectionReading& reading) {
   classes_ = {"person"};
   for (PennFudanPicture& picture : data::read_penn_fudan(folder)) {
-    for (const metrics::Box& box : picture.boxes)
+    const fs::path masks = folder / "PedMasks" / (picture.file.stem().string() + "_mask.png");
+    const bool drawn = reading.masks && path_exists(masks);
+    for (const metrics::Box& box : picture.boxes) {
       objects_.push_back({.image = size(), .category = 0, .box = box, .area = box.area()});
+      // Their pixels have the number of the object, counted from 1 in the order of the boxes.
+      const int number = static_cast<int>(&box - picture.boxes.data()) + 1;
+      if (reading.masks)
+        object_masks_.push_back(drawn ? ObjectMask{.file = masks.string(), .number = number} : ObjectMask{});
+    }
     pictures_.push_back(
         {.id = size() + 1, .file = picture.file.filename().string(), .width = picture.width, .height = picture.height});
     files_.push_back(std::move(picture.file));
@@ -78,9 +94,10 @@ void DetectionSet::read_penn_fudan(const fs::path& folder) {
 }
 
 void DetectionSet::list_boxes(const std::string& source) {
-  boxes_.resize(files_.size());
+  boxes_.resize(files_.size()), masks_.resize(files_.size());
   std::int64_t empty = 0;
-  for (const metrics::TrueObject& object : objects_) {
+  for (std::size_t i = 0; i < objects_.size(); ++i) {
+    const metrics::TrueObject& object = objects_[i];
     if (object.crowd) continue;
     const auto at = static_cast<std::size_t>(object.image);
     const double width = pictures_[at].width, height = pictures_[at].height;
@@ -90,11 +107,14 @@ void DetectionSet::list_boxes(const std::string& source) {
                           .top = part(object.box.y, height),
                           .right = part(object.box.x + object.box.width, width),
                           .bottom = part(object.box.y + object.box.height, height)};
-    if (box.right > box.left && box.bottom > box.top)
-      boxes_[at].push_back(box);
-    else
+    if (box.right <= box.left || box.bottom <= box.top) {
       ++empty;
+      continue;
+    }
+    boxes_[at].push_back(box);
+    if (!object_masks_.empty()) masks_[at].push_back(std::move(object_masks_[i]));
   }
+  object_masks_ = {};
   if (empty > 0) left_out_ = fmt::format("{}: {} boxes left out: nothing of them is in the picture", source, empty);
 }
 
@@ -110,6 +130,15 @@ void DetectionSet::use_classes(const std::vector<std::string>& classes) {
     for (LabelledBox& box : boxes) box.label = place[static_cast<std::size_t>(box.label)];
   for (metrics::TrueObject& object : objects_) object.category = place[static_cast<std::size_t>(object.category)];
   classes_ = classes;
+}
+
+void DetectionSet::check_masks(const std::vector<std::int64_t>& items) const {
+  const bool any = std::ranges::any_of(
+      items, [&](std::int64_t item) { return std::ranges::any_of(masks(item), &ObjectMask::known); });
+  check(
+      any,
+      "copy_paste: none of the objects has a mask; COCO's files have them as polygons (\"segmentation\"), Penn-Fudan's "
+      "folder in PedMasks");
 }
 
 image::Image DetectionSet::read(std::int64_t i) const { return image::read_image(name(i)); }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "attend/data/object_masks.h"
 #include "attend/image/image.h"
 #include "attend/metrics/coco_files.h"
 
@@ -23,10 +24,14 @@ struct LabelledBox {
   bool operator==(const LabelledBox&) const = default;
 };
 
+struct DetectionReading {
+  std::filesystem::path pictures = {};  // the folder of COCO's pictures; empty: looked for
+  bool masks = false;                   // which pixels are an object's: COCO's polygons, Penn-Fudan's PedMasks
+};
+
 class DetectionSet {
  public:
-  // pictures: the folder of COCO's pictures; empty: looked for.
-  explicit DetectionSet(const std::filesystem::path& path, const std::filesystem::path& pictures = {});
+  explicit DetectionSet(const std::filesystem::path& path, const DetectionReading& reading = {});
 
   std::int64_t size() const { return static_cast<std::int64_t>(files_.size()); }
   const std::vector<std::string>& classes() const { return classes_; }
@@ -36,6 +41,10 @@ class DetectionSet {
   std::string name(std::int64_t i) const { return files_[static_cast<std::size_t>(i)].string(); }
   // What is to be learned of it: inside of the picture, and no crowd.
   const std::vector<LabelledBox>& boxes(std::int64_t i) const { return boxes_[static_cast<std::size_t>(i)]; }
+  // What is known of the pixels of each of those boxes; empty where masks were not asked for.
+  const std::vector<ObjectMask>& masks(std::int64_t i) const { return masks_[static_cast<std::size_t>(i)]; }
+  // Throws Error when none of the objects of these pictures has a mask.
+  void check_masks(const std::vector<std::int64_t>& items) const;
   // Its id and the size that its boxes were given for.
   const metrics::CocoPicture& picture(std::int64_t i) const { return pictures_[static_cast<std::size_t>(i)]; }
   // RGB. Throws Error that names the file. Several threads may read.
@@ -47,15 +56,17 @@ class DetectionSet {
   const std::string& left_out() const { return left_out_; }
 
  private:
-  void read_coco(const std::filesystem::path& path, const std::filesystem::path& pictures);
-  void read_penn_fudan(const std::filesystem::path& folder);
+  void read_coco(const std::filesystem::path& path, const DetectionReading& reading);
+  void read_penn_fudan(const std::filesystem::path& folder, const DetectionReading& reading);
   void list_boxes(const std::string& source);
 
   std::vector<std::string> classes_;
   std::vector<std::filesystem::path> files_;
   std::vector<metrics::CocoPicture> pictures_;
   std::vector<metrics::TrueObject> objects_;  // image: the number here; category: the label
+  std::vector<ObjectMask> object_masks_;      // of those, where they were asked for
   std::vector<std::vector<LabelledBox>> boxes_;
+  std::vector<std::vector<ObjectMask>> masks_;  // of the boxes
   std::string left_out_;
 };
 

@@ -59,7 +59,7 @@ Look look_at(const catalogue::Entry& entry) {
               }};
     case catalogue::Family::detr:
     case catalogue::Family::captions:
-      break;
+      return {open_no_text, [](const Json&, const std::string&) { return Anatomy{}; }};
   }
   fail("look: nothing shows a {}", entry.type);
 }

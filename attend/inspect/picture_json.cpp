@@ -22,6 +22,12 @@ std::string picture_address(const image::Image& picture) {
   return "data:image/png;base64," + base64(image::encode_png(picture));
 }
 
+std::string shown_address(const image::Image& picture) {
+  constexpr std::size_t kMostPlainBytes = std::size_t{3} * 96 * 96;
+  if (picture.pixels.size() <= kMostPlainBytes) return picture_address(picture);
+  return "data:image/jpeg;base64," + base64(image::encode_jpeg(picture, {.quality = 85}));
+}
+
 Json place_json(const models::AttentionPlace& place, std::int64_t layer) {
   return {{"stack", "encoder"},
           {"kind", "self"},

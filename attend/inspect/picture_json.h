@@ -12,6 +12,8 @@ namespace attend::tasks {
 std::string packed_shares(std::span<const float> values);
 // A picture as the address of an image.
 std::string picture_address(const image::Image& picture);
+// The same; a large one as JPEG, which takes a tenth of the room.
+std::string shown_address(const image::Image& picture);
 
 // {"layer", "heads", "tokens", "queries": [h, w], "keys": [h, w], "window", "shift"}, and stack and kind as texts have.
 Json place_json(const models::AttentionPlace& place, std::int64_t layer);

@@ -6,7 +6,8 @@
 #include "attend/base/base64.h"
 #include "attend/base/error.h"
 #include "attend/catalogue/catalogue.h"
-#include "attend/image/encode.h"
+#include "attend/inspect/caption.h"
+#include "attend/inspect/detection.h"
 #include "attend/inspect/picture_json.h"
 #include "attend/models/sagan.h"
 
@@ -45,7 +46,6 @@ const train::Example::Attention& seen_in(const train::Example& example, const st
   return *seen;
 }
 
-constexpr std::size_t kMostPlainBytes = std::size_t{3} * 96 * 96;
 constexpr std::size_t kMostDrawn = 10;  // they are small, and what a film of them is about
 
 // As the page's own picture, with what the label should be.
@@ -59,11 +59,33 @@ Json painted_picture(const train::Example& example, const std::vector<models::At
   }
   inspection.rollout = rollout_of(inspection.attention);
   Json json = picture_json(inspection);
-  // A line for each of fifty moments: a picture of 224 x 224 takes a tenth of the room as JPEG.
-  if (inspection.seen.pixels.size() > kMostPlainBytes)
-    json["seen"] = "data:image/jpeg;base64," + base64(image::encode_jpeg(inspection.seen, {.quality = 85}));
-  json.update({{"source", side(example.read, example.read_text)}, {"target", side({}, example.written_text)}});
+  json["seen"] = shown_address(inspection.seen);  // a line for each of fifty moments: small
   return json;
+}
+
+constexpr float kPaintedScore = 0.5f;  // of what is named in words
+
+// What was found, and which query was matched to what is there.
+Json painted_detection(const train::Example& example) {
+  const train::Example::Picture& picture = *example.picture;
+  return detection_json({.seen = picture.seen,
+                         .grid = picture.grid,
+                         .boxes = *picture.found,
+                         .truth = picture.truth.value_or(std::vector<train::PictureBox>())},
+                        kPaintedScore);
+}
+
+Json painted_caption(const train::Example& example) {
+  const train::Example::Picture& picture = *example.picture;
+  CaptionInspection inspection{.seen = picture.seen, .text = example.text, .grid = picture.grid};
+  const auto places = static_cast<std::size_t>(picture.grid.h * picture.grid.w);
+  SeenAttention layer{.place = {"decoder", "cross", 0}, .heads = 1, .rows = picture.words->size(), .columns = places};
+  for (const train::PictureWord& word : *picture.words) {
+    inspection.tokens.push_back(word.text);
+    layer.weights.insert(layer.weights.end(), word.looks.begin(), word.looks.end());
+  }
+  if (!layer.weights.empty()) inspection.attention.push_back(std::move(layer));
+  return caption_json(inspection);
 }
 
 }  // namespace
@@ -96,7 +118,12 @@ Json RunPainter::paint(const std::vector<train::Example>& examples) {
   Json list = Json::array();
   for (const train::Example& example : examples) {
     if (example.picture) {
-      list.push_back(painted_picture(example, places()));
+      const bool found = example.picture->found.has_value(), words = example.picture->words.has_value();
+      Json json = found   ? painted_detection(example)
+                  : words ? painted_caption(example)
+                          : painted_picture(example, places());
+      json.update({{"source", side(example.read, example.read_text)}, {"target", side({}, example.written_text)}});
+      list.push_back(std::move(json));
       continue;
     }
     Json attention = Json::array();

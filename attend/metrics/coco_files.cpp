@@ -74,6 +74,18 @@ class CocoEntry {
     return value == Json(1) || value == Json(true);
   }
 
+  CocoOutline outline() const {
+    CocoOutline outline;
+    if (!has("segmentation") || !at("segmentation").is_array()) return outline;
+    for (const Json& polygon : at("segmentation")) {
+      check(polygon.is_array() && polygon.size() >= 6 && polygon.size() % 2 == 0,
+            "{}: a polygon of \"segmentation\" must be a list of x and y of at least three points", name_);
+      std::vector<float>& points = outline.emplace_back();
+      for (const Json& number : polygon) points.push_back(static_cast<float>(real(number, "segmentation")));
+    }
+    return outline;
+  }
+
   Box box() const {
     const Json& value = at("bbox");
     check(value.is_array() && value.size() == 4, "{}: \"bbox\" must be [x, y, width, height], not {}", name_,
@@ -186,13 +198,16 @@ Instances instances_of(const Json& file, const std::string& name) {
 
 Instances read_instances(const fs::path& path) { return instances_of(read_json(path), path.string()); }
 
-CocoSet read_coco_set(const fs::path& path) {
+CocoSet read_coco_set(const fs::path& path, const CocoReading& reading) {
   const std::string name = path.string();
   const Json file = read_json(path);
   CocoSet set{.truth = instances_of(file, name), .pictures = {}};
   for_each_entry(list_of(file, name, "images"), name, "image", [&](const CocoEntry& entry) {
     set.pictures.push_back({entry.id("id"), entry.text("file_name"), entry.edge("width"), entry.edge("height")});
   });
+  if (reading.outlines)
+    for_each_entry(list_of(file, name, "annotations"), name, "annotation",
+                   [&](const CocoEntry& entry) { set.outlines.push_back(entry.outline()); });
   return set;
 }
 

@@ -24,11 +24,17 @@ struct CocoPicture {
   std::string file = {};
   int width = 0, height = 0;
 };
+// Where an object is: polygons, x and y in turn, in pixels. Empty where the file does not say, or says it as runs.
+using CocoOutline = std::vector<std::vector<float>>;
 struct CocoSet {
   Instances truth;
-  std::vector<CocoPicture> pictures;  // in the order of the file
+  std::vector<CocoPicture> pictures;       // in the order of the file
+  std::vector<CocoOutline> outlines = {};  // of the objects, where they were asked for
 };
-CocoSet read_coco_set(const std::filesystem::path& path);
+struct CocoReading {
+  bool outlines = false;  // of millions of objects they are most of the file
+};
+CocoSet read_coco_set(const std::filesystem::path& path, const CocoReading& reading = {});
 
 // [{"image_id", "category_id", "bbox", "score"}]. As in pycocotools, a picture that is not in the instances is an
 // error, and detections of other categories are left out: unknown counts them.

@@ -53,6 +53,8 @@ class CaptionDecoder {
   virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& regions, std::int64_t group) const = 0;
   // Under which a probe sees where each token looked, [B, H, T, S]; empty for one without attention.
   virtual std::string attention_label() const = 0;
+  // Of one without attention: the one vector that is all it knows of each picture, [B, 1, ..]; else undefined.
+  virtual Tensor summary(const Tensor& /*regions*/) const { return {}; }
 };
 
 class Captioner {

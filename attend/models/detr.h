@@ -163,6 +163,8 @@ class Detr {
   // The same into the memory of others of as many pictures, padded to the same size.
   void put_places(const DetrPlaces& to, const Extent2& padded, std::span<const Extent2> sizes) const;
   Extent2 grid_size(const Extent2& padded) const { return backbone_.grid_size(padded); }
+  // How many rows and columns of that grid show a picture of this size: its places come first, row by row.
+  Extent2 own_grid(const Extent2& padded, const Extent2& size) const;
 
   // pixels [B, H, W, C], zero where they are padding.
   DetrOutput detect(const Tensor& pixels, const DetrPlaces& places) const;

@@ -45,6 +45,11 @@ void check_sizes(const Extent2& padded, std::span<const Extent2> sizes) {
 
 }  // namespace
 
+Extent2 Detr::own_grid(const Extent2& padded, const Extent2& size) const {
+  const Extent2 grid = grid_size(padded);
+  return {seen(grid.h, padded.h, size.h), seen(grid.w, padded.w, size.w)};
+}
+
 DetrPlaces Detr::places(Backend& backend, DType dtype, const Extent2& padded, std::span<const Extent2> sizes) const {
   check_sizes(padded, sizes);
   const Extent2 grid = grid_size(padded);
@@ -76,8 +81,7 @@ void Detr::put_places(const DetrPlaces& to, const Extent2& padded, std::span<con
     return found->second;
   };
   for (std::int64_t b = 0; b < batch; ++b) {
-    const Extent2 own{seen(grid.h, padded.h, sizes[static_cast<std::size_t>(b)].h),
-                      seen(grid.w, padded.w, sizes[static_cast<std::size_t>(b)].w)};
+    const Extent2 own = own_grid(padded, sizes[static_cast<std::size_t>(b)]);
     const std::vector<float>&down = waves_of(own.h), &across = waves_of(own.w);
     const auto inside = [&](std::int64_t p) { return p / grid.w < own.h && p % grid.w < own.w; };
     for (const bool wanted : {true, false})

@@ -48,6 +48,7 @@ class ShowTell : public CaptionDecoder {
   CaptionLoss loss(const Tensor& regions, const CaptionBatch& batch, float smoothing) const override;
   std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& regions, std::int64_t group) const override;
   std::string attention_label() const override { return ""; }
+  Tensor summary(const Tensor& regions) const override { return see(regions); }
 
   // What it knows before the first word.
   RecurrentState begin(const Tensor& regions) const;

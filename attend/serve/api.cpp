@@ -11,6 +11,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/serve/inspection_json.h"
+#include "attend/serve/picture_shelf.h"
 #include "attend/serve/request.h"
 #include "attend/serve/web_files.h"
 
@@ -71,7 +72,7 @@ Json Api::model() const {
   return json;
 }
 
-PictureApi& Api::pictures() const {
+PictureQuestions& Api::pictures() const {
   check(parts_.pictures != nullptr, "the model here does not look at pictures");
   return *parts_.pictures;
 }
@@ -160,7 +161,8 @@ HttpResponse Api::handle(const HttpRequest& request) {
   if (path == "/api/model") return {.body = dumped(model())};
   const WebFile* file = find_web_file(path == "/" ? "index.html" : std::string_view(path).substr(path.empty() ? 0 : 1));
   if (!file && parts_.pictures && path.starts_with("/samples/"))
-    if (const std::string png = PictureApi::sample_png(path.substr(std::string_view("/samples/").size())); !png.empty())
+    if (const std::string png = PictureShelf::sample_png(path.substr(std::string_view("/samples/").size()));
+        !png.empty())
       return {.type = "image/png", .body = png};
   if (!file) return refused(404, "there is no such page");
   return {.type = std::string(file->type), .body = std::string(file->content)};

@@ -9,7 +9,7 @@
 #include "attend/inspect/inspect.h"
 #include "attend/serve/drawing_api.h"
 #include "attend/serve/http.h"
-#include "attend/serve/picture_api.h"
+#include "attend/serve/picture_questions.h"
 #include "attend/serve/run_reader.h"
 
 namespace attend::serve {
@@ -25,7 +25,7 @@ class Api {
   // What it is given must outlive it; without an inspector or a run, what asks for one is refused.
   struct Parts {
     tasks::Inspector* inspector = nullptr;
-    PictureApi* pictures = nullptr;  // of a model that looks at pictures, instead of an inspector
+    PictureQuestions* pictures = nullptr;  // of a model that reads pictures, instead of an inspector
     DrawingApi* drawings = nullptr;  // of one that draws
     RunReader* run = nullptr;
     std::vector<RunReader*> others = {};  // runs to compare it with
@@ -45,7 +45,7 @@ class Api {
  private:
   HttpResponse ask(const HttpRequest& request);
   tasks::Inspector& inspector() const;
-  PictureApi& pictures() const;
+  PictureQuestions& pictures() const;
 
   Parts parts_;
   ApiOptions options_;

@@ -49,8 +49,6 @@ std::string page_with(const Json& data) {
   return page;
 }
 
-constexpr std::int64_t kMostExportedWeights = 1'500'000;  // 4 MB of text
-
 }  // namespace
 
 std::string exported_page(Api& api, const std::string& text) {
@@ -72,25 +70,9 @@ std::string exported_page(Api& api, const std::string& text) {
   return page_with(data);
 }
 
-std::string exported_picture(Api& api, PictureApi& pictures, const std::string& name) {
-  const Json model = api.model(), where = {{"picture", name}};
-  Json data = {{"model", model}, {"picture", name}, {"result", pictures.inspect(where)}, {"layers", Json::array()}};
-  std::int64_t weights = 0;
-  for (const Json& place : model.at("attention")) {
-    const std::int64_t heads = place.at("heads").get<std::int64_t>(), tokens = place.at("tokens").get<std::int64_t>();
-    const auto count = [&](const char* side) {
-      return tokens + place.at(side)[0].get<std::int64_t>() * place.at(side)[1].get<std::int64_t>();
-    };
-    const std::int64_t window = place.at("window").get<std::int64_t>();
-    weights += heads * count("queries") * (window > 0 ? window * window : count("keys"));
-  }
-  for (std::size_t i = 0; i < model.at("attention").size() && weights <= kMostExportedWeights; ++i)
-    data["layers"].push_back(pictures.attention({{"picture", name}, {"layer", i}}));
-  if (!model.at("positions").text().empty()) data["positions"] = pictures.positions();
-  if (model.at("unwalked").text().empty()) {
-    const Json walk = {{"picture", name}, {"layer", model.at("attention").size() - 1}, {"head", 0}, {"token", 0}};
-    data["trace"] = {{"where", walk}, {"steps", pictures.trace(walk)}};
-  }
+std::string exported_picture(Api& api, PictureQuestions& pictures, const std::string& name) {
+  Json data = {{"model", api.model()}, {"picture", name}};
+  data.update(pictures.exported(name));
   return page_with(data);
 }
 

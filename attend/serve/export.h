@@ -4,15 +4,14 @@
 #include <string>
 
 #include "attend/serve/api.h"
-#include "attend/serve/picture_api.h"
+#include "attend/serve/picture_questions.h"
 
 namespace attend::serve {
 
 // Carries the translation, the same without positions, and one walk step by step. What would need the model is shown
 // as switched off.
 std::string exported_page(Api& api, const std::string& text);
-// The same of a picture, by the name that pictures.keep() gave it. Whole layers of attention go along as long as the
-// file stays small; else where the class token looks.
-std::string exported_picture(Api& api, PictureApi& pictures, const std::string& name);
+// The same of a picture, by the name that pictures.keep() gave it.
+std::string exported_picture(Api& api, PictureQuestions& pictures, const std::string& name);
 
 }  // namespace attend::serve

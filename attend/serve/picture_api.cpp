@@ -1,29 +1,16 @@
 #include "attend/serve/picture_api.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <span>
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/hashing.h"
-#include "attend/image/decode.h"
-#include "attend/image/encode.h"
 #include "attend/inspect/picture_json.h"
 #include "attend/serve/request.h"
-#include "attend/serve/sample_pictures.h"
 
 namespace attend::serve {
 
 namespace {
 
-constexpr std::size_t kMostKept = 16;
-constexpr std::int64_t kMostUploadedPixels = 64 << 20;  // a small file can claim any size
-constexpr int kSampleSize = 224;
-
-// A file always has the same name, so that a link to it lasts as long as the server.
-std::string name_of(std::string_view file) { return fmt::format("{:016x}", hash_text(file)); }
+constexpr std::int64_t kMostExportedWeights = 1'500'000;  // 4 MB of text
 
 const tasks::AttentionPlace& encoder_place() {
   static const tasks::AttentionPlace kPlace{"encoder", "self", 0};
@@ -32,21 +19,11 @@ const tasks::AttentionPlace& encoder_place() {
 
 }  // namespace
 
-bool is_picture_type(std::string_view type) {
-  return type.starts_with("image/png") || type.starts_with("image/jpeg") || type.starts_with("image/webp");
-}
-
-std::string PictureApi::sample_png(std::string_view name) {
-  const SamplePicture* sample = find_sample(name);
-  return sample ? image::encode_png(sample->paint(kSampleSize)) : "";
-}
-
 Json PictureApi::model() const {
   const tasks::PictureCard& card = inspector_.card();
-  Json attention = Json::array(), samples = Json::array();
+  Json attention = Json::array();
   for (std::size_t i = 0; i < inspector_.places().size(); ++i)
     attention.push_back(tasks::place_json(inspector_.places()[i], static_cast<std::int64_t>(i)));
-  for (const SamplePicture& sample : sample_pictures()) samples.push_back(sample.name);
   return {{"kind", "picture"},
           {"config", card.config},
           {"parameters", card.parameters},
@@ -57,35 +34,8 @@ Json PictureApi::model() const {
           {"layers", inspector_.anatomy().has_layers()},
           {"unwalked", card.unwalked},
           {"attention", std::move(attention)},
-          {"samples", std::move(samples)},
-          {"limits", {{"bytes", kMostBytes}}}};
-}
-
-void PictureApi::remember(std::string name, const image::Image& picture) {
-  Kept kept{std::move(name), inspector_.prepare(picture)};
-  std::erase_if(kept_, [&](const Kept& one) { return one.name == kept.name; });
-  kept_.push_front(std::move(kept));
-  if (kept_.size() > kMostKept) kept_.pop_back();
-}
-
-Json PictureApi::keep(const std::string& file) {
-  check(file.size() <= kMostBytes, "the picture has {} bytes, at most {} are taken", file.size(), kMostBytes);
-  const image::Image picture = image::decode(std::as_bytes(std::span(file)), "the picture",
-                                             {.most_pixels = kMostUploadedPixels, .most_bytes = kMostBytes});
-  std::string name = name_of(file);
-  remember(name, picture);
-  return {{"picture", name}, {"size", {picture.height, picture.width}}};
-}
-
-const image::Image& PictureApi::picture(const Json& request) {
-  const std::string name = word(request, "picture", "");
-  check(!name.empty(), "there is no picture");
-  const auto found = std::ranges::find(kept_, name, &Kept::name);
-  if (found != kept_.end()) return found->prepared;
-  const SamplePicture* sample = find_sample(name);
-  check(sample != nullptr, "the picture '{}' is not here any more; choose it again", name);
-  remember(name, sample->paint(kSampleSize));
-  return kept_.front().prepared;
+          {"samples", PictureShelf::samples()},
+          {"limits", {{"bytes", PictureShelf::kMostBytes}}}};
 }
 
 const tasks::PictureInspection& PictureApi::inspection(const Json& request) {
@@ -95,7 +45,7 @@ const tasks::PictureInspection& PictureApi::inspection(const Json& request) {
   const std::string key = word(request, "picture", "") + ' ' + (ablation ? ablation->dump() : "");
   if (seen_ && key == newest_) return *seen_;
   seen_.reset();
-  seen_ = inspector_.inspect(picture(request), options);
+  seen_ = inspector_.inspect(shelf_.find(request), options);
   newest_ = key;
   return *seen_;
 }
@@ -114,7 +64,7 @@ Json PictureApi::attention(const Json& request) {
 
 Json PictureApi::trace(const Json& request) {
   return view::to_json(inspector_.trace(
-      picture(request),
+      shelf_.find(request),
       {.layer = whole(request, "layer", 0), .head = whole(request, "head", 0), .token = whole(request, "token", 0)}));
 }
 
@@ -123,6 +73,25 @@ Json PictureApi::positions() const {
   for (float& one : likeness) one = (one + 1) / 2;  // cosines as shares
   const Extent2 grid = inspector_.places().front().keys;
   return {{"grid", {grid.h, grid.w}}, {"likeness", tasks::packed_shares(likeness)}};
+}
+
+Json PictureApi::exported(const std::string& name) {
+  const Json where = {{"picture", name}};
+  Json data = {{"result", inspect(where)}, {"layers", Json::array()}};
+  std::int64_t weights = 0;
+  for (const models::AttentionPlace& place : inspector_.places()) {
+    const auto count = [&](const Extent2& side) { return place.tokens + side.h * side.w; };
+    weights +=
+        place.heads * count(place.queries) * (place.window > 0 ? place.window * place.window : count(place.keys));
+  }
+  for (std::size_t i = 0; i < inspector_.places().size() && weights <= kMostExportedWeights; ++i)
+    data["layers"].push_back(attention({{"picture", name}, {"layer", i}}));
+  if (inspector_.card().positions) data["positions"] = positions();
+  if (inspector_.card().unwalked.empty()) {
+    const Json walk = {{"picture", name}, {"layer", inspector_.places().size() - 1}, {"head", 0}, {"token", 0}};
+    data["trace"] = {{"where", walk}, {"steps", trace(walk)}};
+  }
+  return data;
 }
 
 }  // namespace attend::serve

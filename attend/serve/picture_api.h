@@ -1,49 +1,37 @@
-// What the page asks a model that looks at pictures, as JSON (docs/look.md has the format). Pictures are sent once and
-// then known by a name; the last few are kept.
+// What the page asks a model that labels pictures, as JSON (docs/look.md has the format).
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "attend/base/json.h"
 #include "attend/inspect/picture.h"
+#include "attend/serve/picture_questions.h"
+#include "attend/serve/picture_shelf.h"
 
 namespace attend::serve {
 
-bool is_picture_type(std::string_view content_type);
-
-class PictureApi {
+class PictureApi : public PictureQuestions {
  public:
-  static constexpr std::size_t kMostBytes = 32 << 20;  // of a file
-
   // inspector must outlive it.
-  explicit PictureApi(tasks::PictureInspector& inspector) : inspector_(inspector) {}
+  explicit PictureApi(tasks::PictureInspector& inspector)
+      : inspector_(inspector), shelf_([&inspector](const image::Image& one) { return inspector.prepare(one); }) {}
 
-  Json model() const;
-  // A file's bytes -> {"picture": its name}. Throws Error for what is no picture.
-  Json keep(const std::string& file);
-  // {"picture", "ablation"}; all throw Error for requests that make no sense.
-  Json inspect(const Json& request);
-  Json attention(const Json& request);  // {"picture", "ablation", "layer"}
-  Json trace(const Json& request);      // {"picture", "layer", "head", "token"}
-  Json positions() const;
-
-  // One of the pictures that come with attend, as a file; empty when there is none of that name.
-  static std::string sample_png(std::string_view name);
+  Json model() const override;
+  Json keep(const std::string& file) override { return shelf_.keep(file); }
+  // {"picture", "ablation"}
+  Json inspect(const Json& request) override;
+  Json attention(const Json& request) override;  // {"picture", "ablation", "layer"}
+  Json trace(const Json& request) override;      // {"picture", "layer", "head", "token"}
+  Json positions() const override;
+  // Whole layers of attention go along as long as the file stays small; else where the class token looks.
+  Json exported(const std::string& name) override;
 
  private:
-  struct Kept {
-    std::string name;
-    image::Image prepared;
-  };
-  const image::Image& picture(const Json& request);
-  void remember(std::string name, const image::Image& picture);
   const tasks::PictureInspection& inspection(const Json& request);
 
   tasks::PictureInspector& inspector_;
-  std::deque<Kept> kept_;  // newest first
+  PictureShelf shelf_;
   // The newest answer: layers are asked for one after another.
   std::string newest_;
   std::optional<tasks::PictureInspection> seen_;

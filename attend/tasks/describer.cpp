@@ -141,8 +141,10 @@ std::vector<Description> Describer::describe(const Tensor& pixels, const Describ
   std::vector<Description> results;
   for (const auto& found : hypotheses) {
     const Hypothesis& best = found.at(0);
-    results.push_back(
-        {.text = one_line(tokenizer_.decode(best.tokens)), .score = best.score, .finished = best.finished});
+    results.push_back({.text = one_line(tokenizer_.decode(best.tokens)),
+                       .score = best.score,
+                       .finished = best.finished,
+                       .ids = best.tokens});
   }
   if (options.attention) look(pixels, hypotheses, results);
   return results;

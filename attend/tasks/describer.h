@@ -39,8 +39,9 @@ struct DescribeOptions {
 
 struct Description {
   std::string text;
-  float score = 0;       // normalised log-probability
-  bool finished = true;  // false: cut at the maximum length
+  float score = 0;                     // normalised log-probability
+  bool finished = true;                // false: cut at the maximum length
+  std::vector<std::int32_t> ids = {};  // without start and end
   // With attention: the tokens, the end mark among them, and where each looked, row by row of a grid over the picture.
   std::vector<std::string> tokens = {};
   Extent2 grid = {};

@@ -49,14 +49,11 @@ Detector::Detector(const std::filesystem::path& folder, const catalogue::ModelCo
   model_.fold();
 }
 
-std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image> prepared,
-                                                    std::span<const image::PixelSize> sizes, float threshold) const {
-  check(prepared.size() == sizes.size(), "detect: {} pictures of {} sizes", prepared.size(), sizes.size());
-  if (prepared.empty()) return {};
-  Extent2 padded{1, 1};
-  std::vector<Extent2> own;
+Detector::Batch Detector::batch_of(std::span<const image::Image> prepared) const {
+  Batch batch{.pixels = {}, .padded = {1, 1}, .own = {}};
+  Extent2& padded = batch.padded;
   for (const image::Image& picture : prepared) {
-    own.push_back({picture.height, picture.width});
+    batch.own.push_back({picture.height, picture.width});
     padded = {std::max<std::int64_t>(padded.h, picture.height), std::max<std::int64_t>(padded.w, picture.width)};
   }
   if (const auto& fixed = preprocessor_.config().pad_size) {
@@ -77,10 +74,26 @@ std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image
   }
   const Tensor pixels = make_tensor(backend_, {count, padded.h, padded.w, 3}, DType::f32);
   upload(pixels, values);
-  const models::DetrPlaces places = model_.places(backend_, dtype_, padded, own);
+  batch.pixels = dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_);
+  return batch;
+}
+
+Detector::Answers Detector::answers(const image::Image& prepared, Probe& probe) const {
+  const Batch batch = batch_of(std::span(&prepared, 1));
+  const models::DetrPlaces places = model_.places(backend_, dtype_, batch.padded, batch.own);
+  Pass pass(backend_, {.probe = &probe});
+  const models::DetrOutput output = model_.detect(pass.input(batch.pixels), places);
+  return {download(output.logits), download(output.boxes), model_.own_grid(batch.padded, batch.own[0])};
+}
+
+std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image> prepared,
+                                                    std::span<const image::PixelSize> sizes, float threshold) const {
+  check(prepared.size() == sizes.size(), "detect: {} pictures of {} sizes", prepared.size(), sizes.size());
+  if (prepared.empty()) return {};
+  const Batch batch = batch_of(prepared);
+  const models::DetrPlaces places = model_.places(backend_, dtype_, batch.padded, batch.own);
   Pass pass(backend_);
-  const models::DetrOutput output =
-      model_.detect(pass.input(dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_)), places);
+  const models::DetrOutput output = model_.detect(pass.input(batch.pixels), places);
   const std::vector<float> logits = download(output.logits), boxes = download(output.boxes);
   std::vector<std::vector<Detected>> found;
   for (std::size_t i = 0; i < prepared.size(); ++i) {

@@ -39,6 +39,7 @@ class Detector {
 
   const models::Detr& model() const { return model_; }
   const std::vector<std::string>& labels() const { return model_.config().labels; }
+  std::int64_t parameters() const { return parameters_.count(); }
 
   // Resized as the model reads them.
   image::Image prepare(const image::Image& picture) const { return preprocessor_.prepare(picture); }
@@ -46,7 +47,22 @@ class Detector {
   std::vector<std::vector<Detected>> detect(std::span<const image::Image> prepared,
                                             std::span<const image::PixelSize> sizes, float threshold) const;
 
+  // What every query answers about one prepared picture, and how its places lie in what a probe sees: the first
+  // rows x columns of them, row by row.
+  struct Answers {
+    std::vector<float> logits, boxes;  // [Q, labels + 1] and [Q, 4]
+    Extent2 grid = {};
+  };
+  Answers answers(const image::Image& prepared, Probe& probe) const;
+
  private:
+  // As the model reads them: padded to one size.
+  struct Batch {
+    Tensor pixels;
+    Extent2 padded;
+    std::vector<Extent2> own;
+  };
+  Batch batch_of(std::span<const image::Image> prepared) const;
   Detector(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
            const nn::ModelFormat& format);
 

@@ -2,6 +2,7 @@
 // painter's.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,9 +11,26 @@
 
 #include "attend/base/json.h"
 #include "attend/image/image.h"
+#include "attend/tensor/pictures.h"
 #include "attend/tensor/shape.h"
 
 namespace attend::train {
+
+// Something in a picture, with who found it and where that one looked.
+struct PictureBox {
+  std::string label = {};
+  float score = 0;
+  std::array<double, 4> box = {};  // left, top, width, height, in parts of the picture
+  std::int32_t query = -1;         // of the model; -1: none
+  std::vector<float> looks = {};   // over the places of a grid, row by row; empty: nothing is known
+};
+
+// A word about a picture, and where it looked.
+struct PictureWord {
+  std::string text = {};
+  float probability = 0;
+  std::vector<float> looks = {};
+};
 
 struct Example {
   std::vector<std::string> read = {}, written = {};  // tokens, as people read them
@@ -31,6 +49,11 @@ struct Example {
   struct Picture {
     image::Image seen;
     std::vector<std::pair<std::string, float>> labels = {};
+    Extent2 grid = {};  // of the looks below
+    // Of one that finds things: its answers, best first, and what is there, with the query that was matched to each.
+    std::optional<std::vector<PictureBox>> found = {}, truth = {};
+    // Of one that writes about pictures: `text` is the whole sentence.
+    std::optional<std::vector<PictureWord>> words = {};
   };
   std::optional<Picture> picture = {};
 };

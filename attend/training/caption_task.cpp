@@ -8,6 +8,7 @@
 #include "attend/base/random.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tasks/translator.h"
+#include "attend/training/reading_examples.h"
 
 namespace attend::tasks {
 
@@ -193,6 +194,18 @@ train::Validation CaptionTask::validate() {
   if (options_.select == "cider") result.score = scores.cider;
   if (options_.select == "bleu") result.score = scores.bleu[3];
   return result;
+}
+
+std::vector<train::Example> CaptionTask::examples(const train::ExampleLimits& limits) {
+  if (!shown_) shown_ = parts_.validation.pictures.some(limits.count);
+  std::vector<train::Example> examples;
+  for (const data::ValidationPictures::Shown& shown : *shown_) {
+    const auto& references = parts_.validation.references[static_cast<std::size_t>(shown.label)];
+    examples.push_back(caption_example({parts_.model, describer_, parts_.tokenizer, parts_.backend, parts_.dtype,
+                                        parts_.validation.pictures.normalization()},
+                                       shown.prepared, references.empty() ? "" : references.front()));
+  }
+  return examples;
 }
 
 }  // namespace attend::tasks

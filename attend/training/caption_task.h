@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,6 +65,8 @@ class CaptionTask : public train::Task {
   // What descriptions of the first so many pictures are worth, found with so many beams.
   metrics::CaptionScores judge(const JudgedCaptions& judged, std::int64_t pictures, std::int64_t beams) const;
   double loss_on(const JudgedCaptions& judged) const;
+  // Pictures of the validation set with the sentences it writes, greedily, and where each word looked.
+  std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
   // Captions on the device, by their length: a captured step finds each shape in its own place.
@@ -73,6 +76,7 @@ class CaptionTask : public train::Task {
   Parts parts_;
   CaptionTaskOptions options_;
   Describer describer_;
+  std::optional<std::vector<data::ValidationPictures::Shown>> shown_;  // read once
   Tensor pixels_;
   std::map<std::int64_t, models::CaptionBatch> places_;
   std::int64_t length_ = 0;  // of the batch in place

@@ -8,6 +8,7 @@
 #include "attend/base/error.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tasks/detector.h"
+#include "attend/training/reading_examples.h"
 
 namespace attend::tasks {
 
@@ -134,6 +135,14 @@ train::Validation DetectTask::judge(data::ValidationDetections& pictures) const 
           .score = options_.select_by_loss ? -verdict.loss : stats[0],
           .text = fmt::format("validation loss {:.4f}, AP {:.3f}, AP50 {:.3f}", verdict.loss, stats[0], stats[1]),
           .json = verdict.json()};
+}
+
+std::vector<train::Example> DetectTask::examples(const train::ExampleLimits& limits) {
+  if (!shown_) shown_ = parts_.validation.some(limits.count);
+  std::vector<train::Example> examples;
+  for (const data::ValidationDetections::Shown& shown : *shown_)
+    examples.push_back(detection_example({parts_.model, parts_.backend, parts_.dtype}, shown));
+  return examples;
 }
 
 }  // namespace attend::tasks

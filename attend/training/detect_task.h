@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "attend/data/detection_batches.h"
@@ -65,12 +66,15 @@ class DetectTask : public train::Task {
   void seek(const Json& position) override;
   train::Validation validate() override { return judge(parts_.validation); }
   train::Validation judge(data::ValidationDetections& pictures) const;
+  // Pictures of the validation set, with what is found in them and which query is matched to what.
+  std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
   Extent2 padded() const { return {parts_.image_size, parts_.image_size}; }
 
   Parts parts_;
   Options options_;
+  std::optional<std::vector<data::ValidationDetections::Shown>> shown_;  // read once
   models::DetrCriterion criterion_;
   Tensor pixels_;              // of the batch
   models::DetrPlaces places_;  // likewise

@@ -27,7 +27,8 @@ constexpr std::string_view kBackbone = "model.backbone.conv_encoder.model";
 // A set with what reads its pictures.
 struct DetectionPictures {
   DetectionPictures(const std::string& path, const DetectRecipe& recipe)
-      : set(path, recipe.pictures_folder), reader(data::pictures_of(set), recipe.pictures.pictures().reading()) {}
+      : set(path, {.pictures = recipe.pictures_folder, .masks = recipe.pictures.copy_paste > 0}),
+        reader(data::pictures_of(set), recipe.pictures.pictures().reading()) {}
   data::DetectionSet set;
   data::PictureCache reader;
 
@@ -159,6 +160,7 @@ class DetectTrainee : public Trainee {
     std::size_t most = 0;
     for (const std::int64_t item : split_.train) most = std::max(most, training_.set.boxes(item).size());
     check(most > 0, "{}: there is not one box to learn from", given_.train);
+    if (given_.pictures.copy_paste > 0) training_.set.check_masks(split_.train);
     if (static_cast<std::int64_t>(most) > model_->config().queries)
       run_.options.messages << fmt::format(
           "a picture has {} objects, more than the {} queries of the model, which finds as many at most\n", most,

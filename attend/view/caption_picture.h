@@ -7,7 +7,7 @@
 
 #include "attend/base/terminal.h"
 #include "attend/image/image.h"
-#include "attend/view/picture.h"
+#include "attend/view/tiles_picture.h"
 
 namespace attend::view {
 
@@ -16,16 +16,20 @@ struct CaptionPicture {
   std::string caption;
   std::vector<std::string> words;     // without the white space around them
   std::size_t rows = 0, columns = 0;  // of the grid that lies over the picture
-  std::vector<float> weights;         // [words, rows, columns]
+  std::vector<float> weights = {};    // [words, rows, columns]
 };
+
+// Of tokens with the weights of each, [tokens, rows, columns]: pieces of words are joined, as they are read, and the
+// end mark is where the model looked last.
+CaptionPicture joined_words(CaptionPicture tokens);
 
 // The picture as a word saw it: the brighter the more weight a place has of the word's largest.
 image::Image seen_by(const CaptionPicture& caption, std::size_t word, int width, int height);
 
-// The picture, then one for each word, as many side by side as fit. With colour two pixels a character (half blocks),
-// without it shades of plain characters.
+// The picture, then one for each word. All throw Error when sizes do not fit.
+std::vector<Tile> tiles_of(const CaptionPicture& caption);
 std::string draw(const CaptionPicture& caption, const Terminal& terminal);
-// The same as a figure, for to_svg() and to_png(). Both throw Error when sizes do not fit.
+// For to_svg() and to_png().
 Picture caption_figure(const CaptionPicture& caption);
 
 }  // namespace attend::view

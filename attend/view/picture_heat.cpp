@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "attend/base/error.h"
+#include "attend/image/resize.h"
 #include "attend/view/text_width.h"
 
 namespace attend::view {
@@ -21,6 +22,22 @@ float largest_of(const Heat& heat) {
   check(heat.weights.size() == heat.rows * heat.columns && !heat.weights.empty(), "heat: {} weights for {} x {} places",
         heat.weights.size(), heat.rows, heat.columns);
   return std::max(1e-12f, *std::max_element(heat.weights.begin(), heat.weights.end()));
+}
+
+// The weight at a point of the picture (0 to 1 each way), between the middles of the four places around it.
+double weight_at(const Heat& heat, double x, double y) {
+  const auto at = [](double place, std::size_t count) {
+    return std::clamp(place * static_cast<double>(count) - 0.5, 0.0, static_cast<double>(count - 1));
+  };
+  const double column = at(x, heat.columns), row = at(y, heat.rows);
+  const auto left = static_cast<std::size_t>(column), top = static_cast<std::size_t>(row);
+  const std::size_t right = std::min(left + 1, heat.columns - 1), bottom = std::min(top + 1, heat.rows - 1);
+  const double u = column - static_cast<double>(left), v = row - static_cast<double>(top);
+  const auto weight = [&](std::size_t r, std::size_t c) {
+    return static_cast<double>(heat.weights[r * heat.columns + c]);
+  };
+  return (1 - v) * ((1 - u) * weight(top, left) + u * weight(top, right)) +
+         v * ((1 - u) * weight(bottom, left) + u * weight(bottom, right));
 }
 
 void add_square(Picture& page, double x, double y, double side, const image::Image& pixels) {
@@ -55,6 +72,21 @@ image::Image lit(const image::Image& picture, const Heat& heat) {
       for (int c = 0; c < 3; ++c) {
         std::uint8_t& value = result.row(y)[3 * x + c];
         value = static_cast<std::uint8_t>(std::lround(value * (0.12 + 0.88 * std::max(0.0, share))));
+      }
+    }
+  return result;
+}
+
+image::Image lit_smoothly(const image::Image& picture, const Heat& heat, int width, int height) {
+  constexpr double kLeft = 0.15;  // of a place that is not looked at
+  const auto most = static_cast<double>(largest_of(heat));
+  image::Image result = image::resize(picture, width, height, {.filter = image::Filter::box});
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x) {
+      const double share = std::clamp(weight_at(heat, (x + 0.5) / width, (y + 0.5) / height) / most, 0.0, 1.0);
+      for (int c = 0; c < 3; ++c) {
+        std::uint8_t& pixel = result.row(y)[3 * x + c];
+        pixel = static_cast<std::uint8_t>(std::lround(pixel * (kLeft + (1 - kLeft) * share)));
       }
     }
   return result;

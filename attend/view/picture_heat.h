@@ -20,6 +20,9 @@ struct Heat {
 
 // The picture, the brighter the more weight a place has of the largest (as figure 6 of Dosovitskiy et al. 2020).
 image::Image lit(const image::Image& picture, const Heat& heat);
+// The same at another size, with the heat running smoothly between the middles of places (as figure 3 of Xu et al.
+// 2015).
+image::Image lit_smoothly(const image::Image& picture, const Heat& heat, int width, int height);
 // The heat alone, a pixel a place, from white to dark blue.
 image::Image heat_pixels(const Heat& heat);
 

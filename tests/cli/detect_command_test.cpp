@@ -180,6 +180,21 @@ TEST_F(DetectCommandTest, PicturesAreDrawn) {
   EXPECT_NE(svg.find("data:image/png;base64,"), std::string::npos);
 }
 
+// Where each query looks stands under its label, in the terminal and on the page.
+TEST_F(DetectCommandTest, AttentionIsDrawn) {
+  const Outcome plain = detect({path("a.png"), "--threshold", "0", "--show", "--png", path("plain.png")});
+  const Outcome shown = detect(
+      {path("a.png"), "--threshold", "0", "--show-attention", "--png", path("seen.png"), "--svg", path("seen.svg")});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_GT(shown.out.size(), plain.out.size());
+  EXPECT_GT(image::read_image(path("seen.png")).height, image::read_image(path("plain.png")).height);
+  const std::string svg = read_file(path("seen.svg"));
+  std::size_t pictures = 0;
+  for (std::size_t at = svg.find("<image"); at != std::string::npos; at = svg.find("<image", at + 1)) ++pictures;
+  EXPECT_EQ(pictures, 1u + kQueries);
+  EXPECT_NE(svg.find("where each query looks"), std::string::npos);
+}
+
 TEST_F(DetectCommandTest, WhatCannotBeIsSaid) {
   const auto expect_error = [](const Outcome& result, const std::string& part) {
     EXPECT_EQ(result.code, 1);

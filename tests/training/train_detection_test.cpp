@@ -142,10 +142,35 @@ TEST_F(TrainDetection, TheBackboneOfAClassifierIsTakenOver) {
   EXPECT_GT(compared, 20);
 }
 
+// Things are pasted the same way again when a run goes on.
+TEST_F(TrainDetection, ARunWithPastedThingsEndsWithTheSameBytes) {
+  const auto run = [&](const char* out, const char* steps, const char* chance, const char* more) {
+    std::vector<std::string> words =
+        toy_detr(training(out, {"--steps", steps, "--copy-paste", "2", "--copy-paste-chance", chance, "--schedule",
+                                "inverse-square-root", "--warmup", "5", "--save-every", "4"}));
+    if (*more) words.emplace_back(more);
+    const Outcome outcome = run_attend(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+  };
+  const auto bytes = [&](const char* out) { return read_file(path(out) + "/model.safetensors"); };
+  run("whole", "8", "0.5", ""), run("parts", "4", "0.5", ""), run("parts", "8", "0.5", "--resume");
+  EXPECT_EQ(bytes("whole"), bytes("parts"));
+  run("none", "8", "0", "");
+  EXPECT_NE(bytes("whole"), bytes("none"));
+}
+
 TEST_F(TrainDetection, WhatCannotBeIsSaidBeforeTheFirstStep) {
   expect_error(training("x", {"--from", "a", "--backbone", "b"}), "exclude each other");
   expect_error(training("x", {"--crop-chance", "2"}), "crop_chance is from 0 to 1, not 2");
   expect_error(training("x", {"--norms", "warm"}), "norms");
+  expect_error(training("x", {"--copy-paste", "-1"}), "copy_paste is from 0 to 100, not -1");
+  Json blind = read_json(path("scenes/instances_train.json"));
+  for (Json& object : blind["annotations"]) object.erase("segmentation");
+  write_file(path("scenes/instances_train2.json"), blind.dump());
+  const std::string train = path("scenes/instances_train2.json"), pictures = path("scenes/train");
+  expect_error(toy_detr(training("x", {"--train", train.c_str(), "--pictures-folder", pictures.c_str(), "--valid",
+                                       train.c_str(), "--steps", "2", "--copy-paste", "2"})),
+               "none of the objects has a mask");
   std::string text = read_file(path("scenes/instances_valid.json"));
   text.replace(text.find("\"square\""), 8, "\"sphere\"");
   write_file(path("scenes/instances_valid.json"), text);
