@@ -21,6 +21,7 @@
 #include "attend/serve/http.h"
 #include "attend/serve/picture_api.h"
 #include "attend/serve/run_reader.h"
+#include "attend/serve/shelf.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/heads_picture.h"
 
@@ -84,6 +85,8 @@ void check_options(const LookOptions& options) {
   check(options.run.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
 }
 
+bool is_local(const LookOptions& options) { return options.host == "localhost" || options.host.starts_with("127."); }
+
 void write_picture(const LookOptions& options, const std::function<view::Picture()>& draw) {
   if (options.svg_file.empty() && options.png_file.empty()) return;
   const view::Picture picture = draw();
@@ -106,6 +109,20 @@ struct Looked {
     }
   }
   Looked() = default;
+};
+
+// A model that comes with attend, opened because somebody chose it on the page.
+class Chosen : public serve::Shelf::Opened {
+ public:
+  Chosen(const std::string& name, const LookOptions& options, Backend& backend)
+      : looked_(tasks::find_model(name), backend, options.device.type()),
+        api_({.inspector = looked_.text.get(), .pictures = looked_.picture_api.get()},
+             {.name = name, .only_local_names = is_local(options)}) {}
+  serve::Api& api() override { return api_; }
+
+ private:
+  Looked looked_;
+  serve::Api api_;
 };
 
 void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
@@ -143,15 +160,17 @@ void run_look(const LookOptions& options, const Streams& streams) {
     looked = Looked(folder, *backend, options.device.type());
   check(looked.text || looked.pictures || !writes_files(options), "look: {} has no model yet", folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
-  const bool local = options.host == "localhost" || options.host.starts_with("127.");
   serve::Api api({.inspector = looked.text.get(), .pictures = looked.picture_api.get(), .run = run ? &*run : nullptr},
-                 {.name = folder.filename().string(), .only_local_names = local});
+                 {.name = folder.filename().string(), .only_local_names = is_local(options)});
   if (writes_files(options)) return write_files(options, looked, api);
 
+  // Beside a run its own model is enough.
+  serve::Shelf shelf(api, folder.filename().string(),
+                     run ? std::vector<serve::Shelf::Entry>{} : serve::shipped_entries(),
+                     [&](const std::string& name) { return std::make_unique<Chosen>(name, options, *backend); });
   InterruptGuard interrupt;
-  serve::HttpServer server(
-      {.host = options.host, .port = options.port, .max_picture = looked.pictures ? serve::PictureApi::kMostBytes : 0},
-      [&](const serve::HttpRequest& request) { return api.handle(request); });
+  serve::HttpServer server({.host = options.host, .port = options.port, .max_picture = serve::PictureApi::kMostBytes},
+                           [&](const serve::HttpRequest& request) { return shelf.handle(request); });
   streams.out << fmt::format("attend look: http://{}:{}/  (Ctrl-C ends it)\n", options.host, server.port())
               << std::flush;
   server.run([&] { return interrupt.requested(); });

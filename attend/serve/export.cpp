@@ -68,6 +68,7 @@ std::string exported_page(Api& api, const std::string& text) {
                         {"head", 0},
                         {"token", 0}};
     data["trace"] = {{"where", where}, {"steps", api.trace(where)}};
+    data["output"] = api.output(where);
   }
   return page_with(data);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <set>
 #include <system_error>
 
 #include "attend/base/error.h"
@@ -29,6 +30,16 @@ std::vector<fs::path> places_of(const std::string& name) {
   places.push_back(folder.parent_path() / "models" / name);
   places.push_back(folder.parent_path() / "share" / "attend" / "models" / name);
   return places;
+}
+
+std::vector<std::string> shipped_models() {
+  std::set<std::string> names;
+  for (const fs::path& place : places_of("")) {
+    std::error_code error;
+    for (fs::directory_iterator entry(place, error), end; !error && entry != end; entry.increment(error))
+      if (present(entry->path() / "config.json")) names.insert(entry->path().filename().string());
+  }
+  return {names.begin(), names.end()};
 }
 
 fs::path find_model(const std::string& path_or_name) {

@@ -13,6 +13,9 @@ inline constexpr const char* kShippedTranslator = "en-fr";
 // program and one above it (a build folder in the source tree), and ../share/attend/models/NAME (an installed program).
 std::vector<std::filesystem::path> places_of(const std::string& name);
 
+// The names of the models in those places, in alphabetical order.
+std::vector<std::string> shipped_models();
+
 // The folder, which has a config.json: the path itself, or the first place of a model of that name. Throws Error saying
 // where it looked.
 std::filesystem::path find_model(const std::string& path_or_name);
