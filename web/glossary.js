@@ -52,7 +52,7 @@ function show(event) {
   const above = edge.bottom + tip.offsetHeight + 12 > innerHeight;
   tip.style.top = (above ? edge.top - tip.offsetHeight - 6 : edge.bottom + 6) + "px";
 }
-const hide = () => { tip.hidden = true; };
+const hide = () => { if (!tip.hidden) tip.hidden = true; };
 addEventListener("scroll", hide, { passive: true, capture: true });
 
 // Marks the first use of each term in the running text of a view.

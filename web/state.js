@@ -19,9 +19,10 @@ export async function ask(path, body, other = null) {
 
 // What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, picture, or run alone.
 const meant = new URLSearchParams(location.hash.slice(1)).get("model");
-export const shelf = exported ? { models: [] } : await ask("/api/models").catch(() => ({ models: [] }));
+const [first, others] = exported ? [exported.model] : await Promise.all([ask("/api/model"), ask("/api/models").catch(() => null)]);
+export const shelf = others || { models: [] };
 if (meant !== shelf.first && shelf.models.some(one => one.name === meant)) base = `/models/${meant}`;
-export const model = exported ? exported.model : await ask("/api/model");
+export const model = base ? await ask("/api/model") : first;
 export const sentences = sentencesOf(model);
 const last = model.attention[model.attention.length - 1];
 

@@ -9,6 +9,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/serve/export.h"
 #include "attend/serve/inspection_json.h"
 #include "attend/serve/lessons.h"
 #include "attend/serve/request.h"
@@ -163,7 +164,8 @@ HttpResponse Api::handle(const HttpRequest& request) {
     if (path == question) return ask(request);
   if (request.method != "GET" && request.method != "HEAD") return refused(405, "ask with GET");
   if (path == "/api/model") return {.body = dumped(model())};
-  const WebFile* file = find_web_file(path == "/" ? "index.html" : std::string_view(path).substr(path.empty() ? 0 : 1));
+  if (path == "/") return {.type = "text/html; charset=utf-8", .body = whole_page()};
+  const WebFile* file = find_web_file(std::string_view(path).substr(path.empty() ? 0 : 1));
   if (!file && parts_.pictures && path.starts_with("/samples/"))
     if (const std::string png = PictureApi::sample_png(path.substr(std::string_view("/samples/").size())); !png.empty())
       return {.type = "image/png", .body = png};

@@ -210,7 +210,8 @@ def test_small_things(browser, address):
     check(said == ["99.7 %", "over 99.9 %", "100 %", "50 %", "under 0.1 %"], "99.65 % is not 100 %")
     browser.size(390, 844)
     browser.open(f"{address}#view=map")
-    check(browser.js("document.querySelector('nav').className") == "more-right", "what can be scrolled says so")
+    browser.until("document.querySelector('nav').className === 'more-right'")
+    check(True, "what can be scrolled says so")
     browser.size(1280, 900)
 
 
