@@ -13,8 +13,6 @@ const notes = {
   answering: "Parts of the text by the probability that the answer begins and ends there; pick another to see where it stands.",
 };
 
-export const percent = p => ` ${(100 * p).toFixed(p < 0.1 ? 1 : 0)} %`;
-
 // Spans count characters, not the halves that JavaScript's strings have.
 const part = (text, [begin, end]) => [...text].slice(begin, end).join("");
 export const answeredText = (text, span) => [part(text, [0, span[0]]), h("mark", { class: "answer" }, part(text, span)), part(text, [span[1]])];

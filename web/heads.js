@@ -1,6 +1,6 @@
 // Heads: one attention as lines and as a matrix, alone or beside another head.
-import { find, labels, matrix, model, remember, set, state, titleOf } from "look/state";
-import { choice, figure, h, say, shown } from "look/draw";
+import { find, labels, matrix, model, remember, set, state, titleOf, whoLooks } from "look/state";
+import { choice, figure, h, say, short, shown } from "look/draw";
 import { linesPicture, matrixPicture } from "look/pictures";
 
 export function place() {
@@ -31,22 +31,33 @@ const nameOf = (now, head) => `${now.stack}-${now.kind}-layer${now.layer + 1}-` 
 // head of the same tokens in place.
 function pair(result, rows, columns) {
   let weights = rows.map(() => columns.map(() => 0)), name = "";
-  const words = h("p", { class: "quiet" }), title = h("h3");
+  let at = null;
+  const words = h("p", { class: "quiet values-title" }), title = h("h3");
+  // The row that is pointed at as bars beside the matrix, a line for each token; without one, the mean of all rows.
+  const bars = columns.map(piece => ({ name: h("span", {}, short(piece)), bar: h("div", { class: "meter" }), number: h("span", { class: "number" }) }));
+  const values = h("div", { class: "values" }, words, h("div", { class: "rows" }, ...bars.flatMap(b => [b.name, b.bar, b.number])));
   const onrow = (row, column = -1) => {
     lines.show(row, weights);
-    const top = row < 0 ? [] : weights[row].map((w, c) => [w, c]).sort((a, b) => b[0] - a[0]).slice(0, 3);
-    say(words, row < 0 ? "Point at a token to see where it looks; a click keeps it."
-      : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}`
-        : `${shown(rows[row])} looks at ` + top.map(([w, c]) => `${shown(columns[c])} ${w.toFixed(2)}`).join(", "));
+    const shares = row >= 0 ? weights[row] : columns.map((_, c) => weights.reduce((sum, one) => sum + one[c], 0) / weights.length);
+    say(words, row < 0 ? "On average. Point at a token to see where it looks; a click keeps it."
+      : column >= 0 ? `${shown(rows[row])} → ${shown(columns[column])}: ${weights[row][column].toFixed(4)}` : `${shown(rows[row])} looks at`);
+    bars.forEach(({ name, bar, number }, c) => {
+      bar.style.width = 100 * shares[c] + "%";
+      say(number, shares[c].toFixed(4));
+      const state = c === column ? "here" : shares[c] < 0.02 ? "weak" : "";
+      if (name.className !== state) name.className = number.className = state, number.classList.add("number");
+    });
+    if (at) say(title, `${named}: ${whoLooks(at, row < 0 ? "" : shown(rows[row]))}`);
   };
+  let named = "";
   const focus = () => onrow(Math.min(state.focus, rows.length - 1));
   const onpick = row => { remember({ focus: row === state.focus ? -1 : row }); focus(); };
   const lines = linesPicture({ rows, columns, weights, onrow, onpick }), cells = matrixPicture({ rows, columns, weights, onrow, onpick });
   const box = h("div", { class: "card", onmouseleave: focus }, title,
-    h("div", { class: "pair" }, figure(() => name + "-lines", lines), figure(() => name, cells)), words);
+    h("div", { class: "pair" }, figure(() => name + "-lines", lines), figure(() => name, cells), values));
   return { box, show(now, head) {
     weights = matrix(find(result, now), head), name = nameOf(now, head);
-    say(title, !model.layers ? "the attention" : head < 0 ? "all heads averaged" : `head ${head + 1}`);
+    at = now, named = !model.layers ? "the attention" : head < 0 ? "all heads averaged" : `head ${head + 1}`;
     cells.update(weights);
     focus();
   } };
@@ -66,7 +77,7 @@ export function headsView(result) {
       note, h("div", { class: "columns" }, ...pairs.map(p => p.box))) };
   }
   drawn.controls.show(now), drawn.compare.show(state.compare);
-  say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.` : "Each word that is written (left) looks at the words that were read. Keys: [ ] tokens.");
+  say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.` : "Keys: [ ] tokens.");
   drawn.pairs[0].show(now, head);
   if (others) drawn.pairs[1].show(now, Math.min(state.compare, now.heads - 1));
   return drawn.root;

@@ -1,11 +1,17 @@
 // The frame: sentence, tabs, keys, theme. Each view is a function (result) -> element.
-import { exported, inspect, model, onChange, readAddress, set, state, subject } from "look/state";
+import { begin, exported, inspect, model, onChange, readAddress, sentences, set, shelf, state, subject } from "look/state";
 import { h } from "look/draw";
+import { compareView, comparable } from "look/compare";
+import { explain } from "look/glossary";
+import { hint } from "look/hints";
+import { percent } from "look/percent";
+import { showSource } from "look/source";
+import { applyBareStop, canTour, showTour, startTour } from "look/tour";
 import { mapView } from "look/map";
 import { headsView } from "look/heads";
 import { stepsView } from "look/steps";
 import { positionsView } from "look/positions";
-import { answeredText, generateView, percent, taggedText } from "look/generate";
+import { answeredText, generateView, taggedText } from "look/generate";
 import { ablateView } from "look/ablate";
 import { runView } from "look/run";
 import { pictureView } from "look/picture_view";
@@ -39,11 +45,12 @@ const drawings = model.kind === "drawing" && {
 };
 const views = drawings || pictures ? drawings || looks : {
   ...(model.run ? { run: ["Training", runView] } : {}),
-  ...(alone ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
+  ...(alone || !model.attention.length ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
   ...(model.layers ? { steps: ["Step by step", stepsView] } : {}),
   ...(model.positions ? { positions: ["Positions", positionsView] } : {}),
   ...(answers[0] ? { generate: [answers[0], generateView] } : {}),
   ...(alone ? {} : { ablate: ["Ablate", ablateView] }),
+  ...(comparable() ? { compare: ["RNN or attention", compareView] } : {}),
 };
 const $ = id => document.getElementById(id);
 
@@ -59,7 +66,7 @@ function answer(result) {
   if (model.kind === "language-model") return [state.text, h("mark", {}, result.text)];
   if (model.kind === "masked-lm" && !result.steps.length) return [h("span", { class: "quiet" }, `Write ${model.mask} where the model shall guess.`)];
   if (model.kind === "tagging") return taggedText(state.text, result.steps);
-  if (model.kind === "answering" && result.steps.length) return [...answeredText(state.text, result.steps[0].span), h("span", { class: "quiet" }, percent(result.steps[0].probability))];
+  if (model.kind === "answering" && result.steps.length) return [...answeredText(state.text, result.steps[0].span), h("span", { class: "quiet" }, " " + percent(result.steps[0].probability))];
   return [result.text];
 }
 
@@ -74,6 +81,7 @@ function showTab() {
   tab.setAttribute("aria-current", "page");
   $("form").hidden = pictures || drawings || open === "run";
   $("pictures").hidden = !pictures || open === "run";
+  $("sentences").hidden = pictures || drawings || open === "run" || exported !== null || sentences.length < 2;
   $("translation").hidden = drawings || open === "run";  // its inputs are those it was recorded with
   $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
 }
@@ -82,16 +90,23 @@ function showTab() {
 let turn = 0, answered = null;
 async function draw() {
   const mine = ++turn;
-  if (!views[state.view]) state.view = Object.keys(views)[0];
+  if (!views[state.view]) state.view = views.compare ? "compare" : Object.keys(views)[0];
   showTab();
   if ($("text") !== document.activeElement && $("text").value !== state.text) $("text").value = state.text;
   try {
     const result = alone || drawings ? null : await inspect(subject());
+    if (mine !== turn) return;
+    if (result && !pictures) begin(applyBareStop(result) ? null : result);
+    showTab();
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
     input?.show();
     if (result && result !== answered) $("translation").replaceChildren(...answer(answered = result));
-    if ($("view").firstChild !== view) $("view").replaceChildren(view);
+    if ($("view").firstChild !== view) {
+      $("view").replaceChildren(view);
+      explain(view), hint(document.body);
+    }
+    showSentence(), showSource(), showTour(pictures ? null : answered);
     const title = `${result ? result.text || state.text : model.name} · attend look`;
     if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
@@ -108,7 +123,7 @@ onChange(() => { waiting ||= requestAnimationFrame(() => { waiting = 0; draw(); 
 // Digits choose a view, arrows go through layers and heads of the attention at hand, or through the steps of an answer;
 // [ and ] go through tokens, / goes to the sentence.
 function key(event) {
-  if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
   const names = Object.keys(views), side = { ArrowLeft: -1, ArrowRight: 1 }[event.key] || 0;
   if (event.key >= "1" && event.key <= String(names.length)) return set({ view: names[event.key - 1] });
   if (event.key === "/") { event.preventDefault(); return $(pictures ? "choose" : "text")?.focus(); }
@@ -131,13 +146,29 @@ theme(preferred.matches ? "dark" : "light");
 preferred.addEventListener("change", () => { theme(preferred.matches ? "dark" : "light"); draw(); });
 $("theme").addEventListener("click", () => { theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); draw(); });
 
+const named = shelf.models.length ? [] : [model.name];  // the switch says it already
 const size = model.parameters >= 1e6 ? `${(model.parameters / 1e6).toFixed(1)} M` : `${Math.round(model.parameters / 1e3)} k`;
-$("model").textContent = alone ? `${model.name} · training` : [model.name, ...(model.config.model_type === model.name ? [] : [model.config.model_type]), `${size} parameters`, ...(exported ? ["exported"] : [])].join(" · ");
+$("model").textContent = alone ? `${model.name} · training` : [...named, ...(model.config.model_type === model.name ? [] : [model.config.model_type]), `${size} parameters`, ...(exported ? ["exported"] : [])].join(" · ");
 $("go").textContent = answers[1] || "";
 $("form").addEventListener("submit", event => {
   event.preventDefault();
   set({ text: $("text").value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
 });
+// The shelf, the telling sentences, the tour.
+const chooser = h("select", { id: "switch", "aria-label": "model", title: "another model", onchange: event => { location.hash = "model=" + event.target.value; } },
+  ...[...(shelf.models.some(one => one.name === model.name) ? [] : [{ name: model.name, about: "" }]), ...shelf.models].map(({ name, about }) =>
+    h("option", { value: name, selected: name === model.name ? "" : null, title: about }, about ? `${name}: ${about}` : name)));
+if (!alone && shelf.models.length) $("model").before(chooser);
+const picker = h("select", { id: "telling", "aria-label": "telling sentences", onchange: event => {
+  if (event.target.value) set({ text: event.target.value, token: 0, focus: -1, prefix: "", step: 0, masked: "" });
+} }, h("option", { value: "" }, "sentences that show something …"), ...sentences.flatMap(({ text, swapped, why }) => [text, ...(swapped ? [swapped] : [])].map((one, i) =>
+  h("option", { value: one }, `${one} — ${i ? "the same in another order" : why}`))));
+$("sentences").append(picker);
+function showSentence() {
+  const known = sentences.some(one => one.text === state.text || one.swapped === state.text), value = known ? state.text : "";
+  if (picker.value !== value) picker.value = value;
+}
+if (canTour() && !alone) $("theme").before(h("button", { id: "tour", title: "one sentence from its tokens to the translation", onclick: () => startTour(answered) }, "Take the tour"));
 const input = pictures ? pictureInput(fail) : null;
 if (input) $("pictures").replaceChildren(input.node);
 if (exported) { $("text").readOnly = true; $("go").hidden = true; }

@@ -1,6 +1,6 @@
 // Positions: what is added to the tokens for their places, the rotation that shifts sinusoids, and the model without any.
-import { exported, inspect, model, positions, state } from "look/state";
-import { figure, h, signedColor } from "look/draw";
+import { ask, exported, inspect, model, positions, sentences, state } from "look/state";
+import { figure, h, shown, signedColor, strip } from "look/draw";
 import { matrixPicture } from "look/pictures";
 
 const learned = model.positions === "learned", halves = model.positions === "sinusoidal-halves";
@@ -53,6 +53,18 @@ function turning(width) {
     h("div", { class: "controls" }, turn, label), box];
 }
 
+const said = result => result.text || "—";
+const off = { ablation: { positions: false } }, written = model.kind === "language-model";
+
+async function without(result) {
+  const plain = await inspect({ text: state.text, ...off }), same = said(plain) === said(result);
+  return h("div", { class: "card" }, h("h2", {}, "Without positions"),
+    h("p", { class: "note" }, written ? "Every token is put at place 0. Order is then told only by the mask: a token sees those before it, not where they stand."
+      : "Every token is put at place 0: to the encoder the text is a bag of words."),
+    h("h3", {}, "with positions"), h("p", {}, said(result)), h("h3", {}, same ? "without: the same" : "without: something else"), h("p", { id: "unordered", class: same ? "" : "broken" }, said(plain)),
+    h("p", { class: "quiet" }, `score ${result.score.toFixed(3)} with, ${plain.score.toFixed(3)} without`));
+}
+
 // All words but the first and the last, which carry the capital and the full stop, in another order.
 function reordered(text) {
   const words = text.trim().split(/\s+/);
@@ -61,34 +73,61 @@ function reordered(text) {
   return [words[0], ...inner.slice(middle), ...inner.slice(0, middle), words[words.length - 1]].join(" ");
 }
 
-const said = result => result.text || "—";
+// Pairs of the same tokens in two orders: the sentence at hand first, then those that were chosen because order decides.
+function pairs() {
+  const chosen = sentences.filter(one => one.swapped), mine = chosen.find(one => one.text === state.text || one.swapped === state.text);
+  const other = mine ? (mine.text === state.text ? mine.swapped : mine.text) : reordered(state.text);
+  return [...(other ? [[state.text, other]] : []), ...chosen.filter(one => one !== mine).slice(0, 2).map(one => [one.text, one.swapped])];
+}
+const bag = ids => [...ids].sort((a, b) => a - b).join();
 
-async function without(result) {
-  const off = { ablation: { positions: false } }, plain = await inspect({ text: state.text, ...off });
-  const other = exported ? null : reordered(state.text);
-  const parts = [h("h2", {}, "Without positions"),
-    h("p", { class: "note" }, model.kind === "language-model"
-      ? "Every token is put at place 0. Order is then told only by the mask: a token sees those before it, not where they stand."
-      : "Every token is put at place 0: to the encoder the text is a bag of words, and any order of them gives the same answer."),
-    h("h3", {}, "with positions"), h("p", {}, said(result)), h("h3", {}, "without"), h("p", { id: "unordered" }, said(plain)),
-    h("p", { class: "quiet" }, `score ${result.score.toFixed(3)} with, ${plain.score.toFixed(3)} without`)];
-  if (other && model.kind !== "language-model") {
-    const [ordered, bag] = await Promise.all([inspect({ text: other }), inspect({ text: other, ...off })]);
-    parts.push(h("h2", { style: "margin-top:16px" }, "The words in another order"), h("p", { class: "note" }, other),
-      h("h3", {}, "with positions"), h("p", {}, said(ordered)), h("h3", {}, "without: the same as above"), h("p", { id: "reordered" }, said(bag)));
-  }
-  return h("div", { class: "card" }, ...parts);
+// What the model makes of both orders, with positions and without. Whether they agree is found out, not told.
+async function order([one, two], i) {
+  const [a, b, c, d] = await Promise.all([inspect({ text: one }), inspect({ text: two }), inspect({ text: one, ...off }), inspect({ text: two, ...off })]);
+  const cells = (x, y, name) => {
+    const same = said(x) === said(y);
+    return h("td", { "data-order": name, "data-same": same ? 1 : 0 }, h("div", {}, said(x)), h("div", { class: same ? "" : "broken" }, said(y)), h("small", { class: "quiet" }, same ? "the same answer" : "two answers"));
+  };
+  const tokens = bag(a.source.ids) === bag(b.source.ids) ? "" : "not the same tokens";
+  return h("tr", {}, h("td", {}, h("div", {}, one), h("div", {}, two), h("small", { class: "quiet" }, tokens)), cells(a, b, "with"), cells(c, d, "without" + (i ? "" : "-here")));
+}
+
+async function orders() {
+  const all = pairs();
+  if (!all.length) return null;
+  const rows = await Promise.all(all.map(order)), agree = rows.filter(row => row.querySelector('[data-order^="without"]').dataset.same === "1").length;
+  const differ = rows.filter(row => row.querySelector('[data-order="with"]').dataset.same === "0").length;
+  return h("div", { class: "card" }, h("h2", {}, "The same words in another order"),
+    h("p", { class: "note", id: "agreement" }, `With positions ${differ} of ${rows.length} pairs get two answers; without, ${agree} of ${rows.length} get one and the same.`),
+    h("div", { class: "scrolled" }, h("table", { class: "orders" }, h("tr", {}, h("th", {}, "two orders"), h("th", {}, "with positions"), h("th", {}, "without")), ...rows)));
+}
+
+// f(Px) against P f(x): the encoder's vectors of the tokens backwards, put back in order, beside those of the text as it is.
+async function equivariance() {
+  const answer = await ask("/api/states", { text: state.text, order: [] }), scale = Math.max(...answer.with.rows.flat().map(Math.abs));
+  const side = (title, name) => {
+    const { difference, largest, rows, moved } = answer[name], holds = difference < 1e-4 * largest;
+    return h("div", {}, h("h3", {}, title),
+      h("p", { class: "quiet" }, "largest difference ", h("strong", { id: `difference-${name}` }, difference.toExponential(1)), `, of numbers up to ${largest.toFixed(2)}: `, h("strong", {}, holds ? "the same vectors" : "other vectors")),
+      h("div", { class: "rows twins vector" }, ...answer.tokens.flatMap((piece, i) => [h("span", {}, shown(piece)), strip(rows[i], rows[i].length, scale), strip(moved[i], moved[i].length, scale)])));
+  };
+  const holds = answer.without.difference < 1e-4 * answer.without.largest && answer.with.difference >= 1e-4 * answer.with.largest;
+  return h("div", { class: "card wide" }, h("h2", {}, "Is the encoder permutation equivariant?"),
+    h("p", { class: "note" }, `The tokens of “${state.text}” are read as they are (left) and backwards (right, put back in order): ${answer.width} numbers for each, of which ${answer.with.rows[0].length} are drawn. ` +
+      (holds ? "Without positions it makes no difference, so it is; with positions it does, so order counts." : "See the differences.")),
+    h("div", { class: "columns" }, side("without positions", "without"), side("with positions", "with")));
 }
 
 export async function positionsView(result) {
-  const [table, card] = await Promise.all([positions(), without(result)]);
+  const alone = exported || written, none = Promise.resolve(null);
+  const [table, card, moved, equal] = await Promise.all([positions(), without(result), alone ? none : orders(), alone ? none : equivariance()]);
   const count = Math.max(20, Math.min(table.rows.length, result.source.pieces.length));
-  return h("div", { class: "columns" },
-    h("div", { class: "card" }, h("h2", {}, "Where a token stands"),
+  return h("div", {}, h("div", { class: "columns" },
+    h("div", { class: "card", id: "places" }, h("h2", {}, "Where a token stands"),
       h("p", { class: "note" }, learned ? "Each place (down) has a vector of its own that was learned with the model, added to the token's. Blue is below zero, orange above."
         : "Each place (down) is a pattern of sines and cosines (across), added to the token's vector. Blue is below zero, orange above."),
       figure("positions", picture(table, count)),
       ...(learned ? [] : turning(table.width)),
       h("h2", {}, "How alike two places are"), h("p", { class: "note" }, "The cosine between their vectors" + (learned ? "." : ": near places resemble each other.")), figure("likeness", likeness(table, Math.min(20, table.rows.length)))),
-    card);
+    h("div", {}, card, moved)), equal);
 }

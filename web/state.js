@@ -1,11 +1,15 @@
 // What is shown, in the address (#view=heads&text=..&layer=1..), and where its data comes from: the program that serves
 // this page, or, in an exported file, the page itself.
+import { sentencesOf } from "look/sentences";
 
 const inlined = document.getElementById("data");
 export const exported = inlined ? JSON.parse(inlined.textContent) : null;
 
-export async function ask(path, body) {
-  const response = await fetch(path, body && {
+// Which of the models here: the one the program was started with, or another of its shelf (#model=NAME).
+let base = "";
+export const addressOf = path => base + path;
+export async function ask(path, body, other = null) {
+  const response = await fetch((other === null ? base : `/models/${other}`) + path, body && {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const answer = await response.json();
@@ -13,34 +17,49 @@ export async function ask(path, body) {
   return answer;
 }
 
-// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, picture, detection, caption, or run alone.
-export const model = exported ? exported.model : await ask("/api/model");
+// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, picture, detection, caption, drawing, or run alone.
+const meant = new URLSearchParams(location.hash.slice(1)).get("model");
+const [first, others] = exported ? [exported.model] : await Promise.all([ask("/api/model"), ask("/api/models").catch(() => null)]);
+export const shelf = others || { models: [] };
+if (meant !== shelf.first && shelf.models.some(one => one.name === meant)) base = `/models/${meant}`;
+export const model = base ? await ask("/api/model") : first;
+export const sentences = sentencesOf(model);
 const last = model.attention[model.attention.length - 1];
 
 const defaults = {
-  view: model.run ? "run" : model.kind === "picture" ? "picture" : "map", text: exported ? exported.text || "" : model.example || "",
+  view: model.run ? "run" : model.kind === "picture" ? "picture" : "map", text: exported ? exported.text || "" : sentences[0]?.text || "",
   picture: exported ? exported.picture || "" : model.samples ? model.samples[0] : "", query: -1,  // and who looks: a place of it, or its class token
   stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
   class: 0, seed: 1, row: 0, toclass: -1, toseed: 2, share: 0,  // a drawing, and the one a walk ends with
-  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0, threshold: 50,
+  compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0, threshold: 50, temperature: 1, topk: 0, source: "", tour: 0,
 };
 
 export const state = { ...defaults };
+
+// An address that names no head begins at the easiest one; one that names no view is a bare stop of the tour.
+let open = true, plain = true;
+export const bare = () => plain;
+export function begin(result) {
+  if (open && result && model.kind !== "picture") Object.assign(state, easiest(result));
+  open = plain = false;
+}
 
 // Returns what is wrong with the address, if anything.
 export function readAddress() {
   clearTimeout(writer), writer = 0;
   Object.assign(state, defaults);
   const words = new URLSearchParams(location.hash.slice(1)), meant = words.get("model");
+  if (meant && meant !== model.name && shelf.models.some(one => one.name === meant)) return location.reload();
   for (const [name, value] of words)
     if (name in defaults) state[name] = typeof defaults[name] === "number" ? Number(value) || 0 : value;
+  open = !["stack", "kind", "layer", "head"].some(name => words.has(name)), plain = !words.has("view");
   return meant && meant !== model.name ? `This link is about the model ${meant}; this is ${model.name}.` : "";
 }
 
 function address() {
   const words = new URLSearchParams({ model: model.name });
   for (const name in defaults)
-    if (state[name] !== defaults[name] || name === "view" || name === (model.samples ? "picture" : "text")) words.set(name, state[name]);
+    if (state[name] !== defaults[name] || name === "view" || (name === "head" && !open) || name === (model.samples ? "picture" : "text")) words.set(name, state[name]);
   return "#" + words;
 }
 
@@ -109,6 +128,12 @@ export function trace(where) {
   return Promise.reject(new Error("This file carries no walk."));
 }
 
+// Where a walk ends.
+export function output(where) {
+  if (exported) return Promise.resolve(exported.output);
+  return ask("/api/output", where);
+}
+
 let table = null;
 export function positions() {
   if (exported) return Promise.resolve(exported.positions);
@@ -141,6 +166,36 @@ export function matrix(layer, head) {
   if (head >= 0) return layer.weights[Math.min(head, layer.weights.length - 1)];
   return layer.weights[0].map((row, r) => row.map((_, c) =>
     layer.weights.reduce((sum, one) => sum + one[r][c], 0) / layer.weights.length));
+}
+
+// How much of what both sides have (a full stop, a name, a digit) is looked at from where it is written: 1 says that a head
+// of cross-attention is the alignment, not its neighbour. Nothing in common: 0.
+function aligned({ rows, columns }, weights) {
+  const names = columns.map(piece => piece.trim()), shared = rows.map(piece => names.indexOf(piece.trim())).map((c, r) => [r, c]).filter(([, c]) => c >= 0 && names.indexOf(names[c], c + 1) < 0);
+  return shared.reduce((sum, [r, c]) => sum + weights[r][c], 0) / Math.max(1, shared.length);
+}
+
+// The head that is easiest to read: its rows are decided, and about different tokens; of cross-attention, its alignment is
+// right where that is known. Among the attention that says most about an answer, or among those that wanted() picks.
+export function easiest(result, wanted = null) {
+  const among = result.attention.filter(wanted || (a => a.kind === telling(result.attention).kind && a.stack === telling(result.attention).stack));
+  let best = null, most = -1;
+  for (const { stack, kind, layer, weights } of among)
+    weights.forEach((rows, head) => {
+      const tops = rows.map(row => row.indexOf(Math.max(...row))), sure = rows.reduce((sum, row) => sum + Math.max(...row), 0) / rows.length;
+      const clear = sure * new Set(tops).size / Math.min(rows.length, rows[0]?.length || 1) * (kind === "cross" ? 0.25 + aligned(labels(result, { stack, kind }), rows) : 1);
+      if (clear > most) most = clear, best = { stack, kind, layer, head };
+    });
+  return best;
+}
+
+// Who looks and at what, in words: piece is one token, or nothing for all of them.
+export function whoLooks(place, piece = "") {
+  const one = piece ? `‘${piece}’` : "";
+  if (place.kind === "cross") return `${one || "Each word being written"} (decoder, writing) looks at the source (encoder, reading)`;
+  if (model.kind === "translation") return place.stack === "encoder" ? `${one || "Each word of the source"} (encoder, reading) looks at the source itself`
+    : `${one || "Each word being written"} (decoder, writing) looks at what is written so far`;
+  return place.stack === "decoder" ? `${one || "Each token"} (writing) looks at itself and what stands before it` : `${one || "Each token"} (reading) looks at the whole text`;
 }
 
 // The attention that says most about an answer: the last one between both sides, or the last layer's.

@@ -1,16 +1,16 @@
 // Step by step: one token through one head with its real numbers, from its vector to the next layer.
-import { exported, labels, set, state, trace } from "look/state";
+import { exported, labels, model, sameHead, set, state, trace, whoLooks } from "look/state";
 import { h, saves, shown, short, signedColor, strip } from "look/draw";
+import { barRow } from "look/bars";
 import { place, placeControls } from "look/heads";
+import { outputSections } from "look/output";
+import { sourceLink } from "look/source";
 
-function values(step) {
+// hidden: which rows a mask hides, of the steps behind it.
+function values(step, hidden) {
   const finite = step.values.filter(x => x !== null), most = Math.max(1e-9, ...finite.map(Math.abs));
-  if (step.rows.length && step.shape[1] === 1) return h("div", { class: "rows" }, ...step.rows.flatMap((piece, i) => {
-    const x = step.values[i], bar = h("div", { class: "meter" });
-    bar.style.width = x === null ? "0" : 100 * Math.abs(x) / most + "%";
-    if (x < 0) bar.style.background = "var(--quiet)";
-    return [h("span", {}, short(piece)), bar, h("span", { class: "number" }, x === null ? "−∞" : x.toFixed(4))];
-  }));
+  if (step.rows.length && step.shape[1] === 1) return h("div", { class: "rows" }, ...step.rows.flatMap((piece, i) =>
+    barRow(piece, step.values[i], most, { masked: step.values[i] === null ? "masked, −∞" : step.name === "softmax" && hidden[i] ? "masked, 0" : "", share: step.name === "softmax" })));
   if (step.rows.length) return h("div", { class: "rows" }, ...step.rows.flatMap((piece, i) =>
     [h("span", {}, short(piece)), strip(step.values.slice(i * step.shape[1], (i + 1) * step.shape[1]), step.shape[1], most), h("span")]));
   return vectorOf(step, most);
@@ -38,21 +38,34 @@ export function walkPicture(walk) {
   return h("svg", { viewBox: `0 0 ${width} ${y}`, width, height: y, "font-size": 13 }, h("text", { x: 16, y: 20, "font-size": 15 }, `“${shown(walk.queries[walk.token])}”, head ${walk.head + 1} of ${walk.heads}`), ...parts);
 }
 
-// values(step) draws its numbers.
-export const walkCard = (walk, values) => h("div", { class: "card" }, ...walk.steps.map(step => h("section", { class: "step", "data-step": step.name },
+// values(step) draws its numbers; more are sections behind the walk's.
+export const walkCard = (walk, values, more = []) => h("div", { class: "card" }, ...walk.steps.map(step => h("section", { class: "step", "data-step": step.name },
   h("div", {}, h("h2", {}, step.name), h("div", { class: "formula" }, step.formula),
-    h("code", {}, `[${step.shape.join(" × ")}]`), h("code", {}, `${step.file}:${step.line}`)),
-  h("div", { class: "vector" }, values(step), h("div", { class: "quiet" }, step.note)))));
+    h("code", {}, `[${step.shape.join(" × ")}]`), sourceLink(step.file, step.line)),
+  h("div", { class: "vector" }, values(step), h("div", { class: "quiet" }, step.note)))), ...more);
+
+// Which token the vector of this one decided, if any.
+function writtenNext(result, place, token) {
+  if (place.stack !== "decoder") return null;
+  const at = model.kind === "translation" ? token : token + 1 - result.source.pieces.length;
+  return result.steps[at] ? { id: result.target.ids[at], text: result.target.pieces[at], probability: result.steps[at].probability } : null;
+}
 
 export async function stepsView(result) {
-  const now = place(), head = Math.max(0, Math.min(state.head, now.heads - 1));
+  // An exported file carries one walk.
+  const fixed = exported?.trace?.where, now = fixed ? model.attention.find(a => sameHead(a, fixed)) : place();
+  const head = fixed ? fixed.head : Math.max(0, Math.min(state.head, now.heads - 1));
   const rows = labels(result, { stack: now.stack, kind: "self" }).rows;
-  const token = Math.max(0, Math.min(state.token, rows.length - 1));
+  const token = fixed ? fixed.token : Math.max(0, Math.min(state.token, rows.length - 1));
   const where = { text: state.text, target: result.target.ids, stack: now.stack, kind: now.kind, layer: now.layer, head, token };
-  const walk = await trace(where);
+  const layers = Math.max(...model.attention.filter(a => a.stack === now.stack).map(a => a.layer)) + 1, next = writtenNext(result, now, token);
+  const [walk, more] = await Promise.all([trace(where), outputSections(where, layers, next)]);
+  const masked = walk.steps.find(step => step.name === "masked"), hidden = masked ? masked.values.map(x => x === null) : [];
   const tokens = exported ? [] : [h("div", { class: "controls" }, h("label", {}, "token", h("div", { class: "tokens" }, ...rows.map((piece, i) =>
     h("button", { class: i === token ? "on" : "", onclick: () => set({ token: i }) }, shown(piece))))))];
   return h("div", {}, exported ? null : h("div", { class: "controls" }, ...placeControls(now, { average: false }).nodes), ...tokens,
-    h("p", { class: "note" }, `How “${shown(walk.queries[walk.token])}” passes head ${walk.head + 1} of ${walk.heads}. Blue is below zero, orange above; each strip has its own scale.`),
-    walkCard(walk, values), saves("steps", () => walkPicture(walk)));
+    h("p", { class: "note" }, `How ‘${shown(walk.queries[walk.token])}’ passes head ${walk.head + 1} of ${walk.heads}${next ? `, on the way to writing ‘${shown(next.text)}’` : ""}. `,
+      h("span", { class: "legend" }, h("i", { class: "below" }), "below zero ", h("i", { class: "above" }), "above ", h("i", { class: "masked" }), "masked"), "; each step has a scale of its own."),
+    h("h3", {}, whoLooks(now, shown(walk.queries[walk.token]))),
+    walkCard(walk, step => values(step, hidden), more), saves("steps", () => walkPicture(walk)));
 }

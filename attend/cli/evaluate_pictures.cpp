@@ -99,7 +99,7 @@ Evaluation evaluate_pictures(const EvaluatedModel& model) {
 Evaluation evaluate_detection(const EvaluatedModel& model) {
   model.expect_files(1, 1, "COCO's instances_*.json, or Penn-Fudan's folder");
   const tasks::Detector detector(model.options.model, model.backend, model.options.format());
-  data::DetectionSet set(model.options.data[0], model.options.pictures);
+  data::DetectionSet set(model.options.data[0], {.pictures = model.options.pictures});
   set.use_classes(detector.labels());
   std::vector<metrics::Detection> detections;
   Evaluation result;

@@ -28,6 +28,7 @@
 #include "attend/serve/http.h"
 #include "attend/serve/picture_api.h"
 #include "attend/serve/run_reader.h"
+#include "attend/serve/shelf.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/heads_picture.h"
 
@@ -69,7 +70,8 @@ view::Picture picture_of(const std::string& text, tasks::Inspector& inspector) {
 
 void list_look_flags(Flags& flags, LookOptions& options) {
   add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
-  flags.add("--beside", options.beside, "a second model that writes about pictures, or that draws, to see the same beside the first");
+  flags.add("--beside", options.beside,
+            "a second model that writes about pictures, or that draws, to see the same beside the first");
   flags
       .add("--run", options.runs, "a training run's folder: how it went, and the model it made; more of them: compared")
       .one_at_a_time();
@@ -97,6 +99,8 @@ void check_options(const LookOptions& options) {
   check(options.runs.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
 }
 
+bool is_local(const LookOptions& options) { return options.host == "localhost" || options.host.starts_with("127."); }
+
 void write_picture(const LookOptions& options, const std::function<view::Picture()>& draw) {
   if (options.svg_file.empty() && options.png_file.empty()) return;
   const view::Picture picture = draw();
@@ -115,7 +119,10 @@ struct Looked {
   std::unique_ptr<serve::PictureQuestions> picture_api;  // of all but text and drawings
 
   Looked(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
-    if (tasks::draws(folder)) return open_drawers(folder, second, backend, dtype);
+    if (tasks::draws(folder)) {
+      open_drawers(folder, second, backend, dtype);
+      return;
+    }
     const catalogue::Family family = catalogue::read_config(folder).entry->family;
     check(second.empty() || family == catalogue::Family::captions,
           "look: --beside is for models that write about pictures or draw; the one in {} does neither",
@@ -149,8 +156,7 @@ struct Looked {
     if (!second.empty())
       drawings_beside = std::make_unique<tasks::DrawingInspector>(tasks::find_model(second), backend, dtype);
     drawing_api = std::make_unique<serve::DrawingApi>(
-        *drawings,
-        serve::DrawingApi::Beside{drawings_beside.get(), std::filesystem::path(second).filename().string()});
+        *drawings, serve::DrawingApi::Beside{drawings_beside.get(), std::filesystem::path(second).filename().string()});
   }
   void open_describers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
     const auto name = [](std::filesystem::path path) {
@@ -165,6 +171,22 @@ struct Looked {
     }
     picture_api = std::make_unique<serve::CaptionApi>(serve::CaptionApi::Named{*describer, name(folder)}, other);
   }
+};
+
+// A model that comes with attend, opened because somebody chose it on the page.
+class Chosen : public serve::Shelf::Opened {
+ public:
+  Chosen(const std::string& name, const LookOptions& options, Backend& backend)
+      : looked_(tasks::find_model(name), "", backend, options.device.type()),
+        api_({.inspector = looked_.text.get(),
+              .pictures = looked_.picture_api.get(),
+              .drawings = looked_.drawing_api.get()},
+             {.name = name, .only_local_names = is_local(options)}) {}
+  serve::Api& api() override { return api_; }
+
+ private:
+  Looked looked_;
+  serve::Api api_;
 };
 
 void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
@@ -208,17 +230,18 @@ void run_look(const LookOptions& options, const Streams& streams) {
   check(looked.text || looked.picture_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
         folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
-  const bool local = options.host == "localhost" || options.host.starts_with("127.");
   parts.inspector = looked.text.get(), parts.pictures = looked.picture_api.get();
   parts.drawings = looked.drawing_api.get();
-  serve::Api api(parts, {.name = folder.filename().string(), .only_local_names = local});
+  serve::Api api(parts, {.name = folder.filename().string(), .only_local_names = is_local(options)});
   if (writes_files(options)) return write_files(options, looked, api);
 
+  // Beside a run its own model is enough.
+  serve::Shelf shelf(api, folder.filename().string(),
+                     runs.empty() ? serve::shipped_entries() : std::vector<serve::Shelf::Entry>{},
+                     [&](const std::string& name) { return std::make_unique<Chosen>(name, options, *backend); });
   InterruptGuard interrupt;
-  serve::HttpServer server({.host = options.host,
-                            .port = options.port,
-                            .max_picture = looked.picture_api ? serve::PictureShelf::kMostBytes : 0},
-                           [&](const serve::HttpRequest& request) { return api.handle(request); });
+  serve::HttpServer server({.host = options.host, .port = options.port, .max_picture = serve::PictureShelf::kMostBytes},
+                           [&](const serve::HttpRequest& request) { return shelf.handle(request); });
   streams.out << fmt::format("attend look: http://{}:{}/  (Ctrl-C ends it)\n", options.host, server.port())
               << std::flush;
   server.run([&] { return interrupt.requested(); });

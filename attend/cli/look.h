@@ -13,7 +13,7 @@ namespace attend {
 class Flags;
 
 struct LookOptions {
-  std::string model;  // a folder, or the name of a shipped model; empty: the shipped one
+  std::string model;   // a folder, or the name of a shipped model; empty: the shipped one
   std::string beside;  // a second one that writes about the same pictures, or draws from the same noise
   // A training run's folder, its curves and pictures beside its model; then those it is compared with.
   std::vector<std::string> runs;

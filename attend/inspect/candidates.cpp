@@ -1,7 +1,11 @@
 #include "attend/inspect/candidates.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 namespace attend::tasks {
 
@@ -18,6 +22,22 @@ std::vector<Candidate> candidates_of(std::span<const float> logits, const Candid
   for (auto id = ids.begin(); id != middle; ++id)
     candidates.push_back({*id, options.name(*id), std::exp(logits[static_cast<std::size_t>(*id)] - options.log_sum)});
   return candidates;
+}
+
+Output output_of(std::span<const float> logits, const CandidateOptions& options, std::string line) {
+  Output output{
+      .words = candidates_of(logits, options), .logits = {}, .log_sum = options.log_sum, .line = std::move(line)};
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(logits.size()); ++id)
+    if (!options.allowed || options.allowed(id)) output.logits.push_back(logits[static_cast<std::size_t>(id)]);
+  std::ranges::sort(output.logits, std::greater<>());
+  return output;
+}
+
+std::string percent_of(float probability) {
+  const double percent = 100 * static_cast<double>(probability);
+  if (percent > 0 && percent < 0.05) return "under 0.1 %";
+  if (percent >= 99.95 && percent < 100) return "over 99.9 %";
+  return fmt::format("{:.{}f} %", percent, percent < 10 || (percent > 99 && percent < 100) ? 1 : 0);
 }
 
 float log_sum_of(std::span<const float> logits) {

@@ -277,7 +277,7 @@ void EncoderInspector::find_answer(const std::string& text, const EncoderText& w
 // The answer for a person: the text with its masks filled, the label, the words with their tags, the part that answers.
 void EncoderInspector::describe(const std::string& text, Inspection& result) const {
   if ((card_.kind == "classification" || card_.kind == "answering") && !result.steps.empty())
-    result.text = fmt::format("{} {:.0f} %", result.target[0], 100 * result.steps[0].probability);
+    result.text = fmt::format("{} {}", result.target[0], percent_of(result.steps[0].probability));
   if (card_.kind == "masked-lm") {
     std::vector<std::int32_t> ids = result.source_ids;
     for (const InspectedStep& step : result.steps) ids[static_cast<std::size_t>(step.place)] = step.chosen;
@@ -294,6 +294,42 @@ view::Trace EncoderInspector::trace(const TraceRequest& request) {
   const std::vector<std::string> tokens = labels(request.text, whole);
   return trace_layer(anatomy_, request, {tokens, tokens}, backend_,
                      [&](Pass& pass) { encoder_->body().states(input_of(reduced(whole, {})).in(pass)); });
+}
+
+// A masked language model has a guess for every token, a tagger a tag; a classifier reads the first alone.
+Output EncoderInspector::output(const TraceRequest& request) {
+  const EncoderText whole = encode(request.text);
+  check(request.token >= 0 && request.token < static_cast<std::int64_t>(whole.ids.size()), "there is no token {}",
+        request.token);
+  const bool each = card_.kind == "masked-lm" || card_.kind == "tagging";
+  const bool regression = encoder_->body().config().regression;
+  if (!each && (card_.kind != "classification" || request.token != 0 || regression)) return {};
+  const std::vector<float> all = ask(reduced(whole, {}), {static_cast<std::int32_t>(request.token)}, nullptr);
+  std::span<const float> logits = all;
+  if (card_.kind == "masked-lm")
+    logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(encoder_->reader().tokenizer().id_limit())));
+  return output_of(logits,
+                   {.count = kOutputWords,
+                    .log_sum = log_sum_of(logits),
+                    .allowed = {},
+                    .name = [&](std::int32_t id) { return name_of_choice(id); }},
+                   card_.kind + " logits");
+}
+
+EncoderStates EncoderInspector::states(const StatesRequest& request) {
+  const EncoderText whole = encode(request.text);
+  const std::vector<std::string> names = labels(request.text, whole);
+  const std::vector<std::size_t> order = order_of(request, whole.ids.size());
+  Read read{.text = {}, .kept = all_of(order.size()), .positions = request.positions};
+  EncoderStates result;
+  for (const std::size_t i : order) {
+    result.tokens.push_back(names[i]);
+    read.text.ids.push_back(whole.ids[i]), read.text.types.push_back(whole.types[i]);
+  }
+  Pass pass(backend_);
+  const Tensor states = encoder_->body().states(input_of(read).in(pass));
+  result.width = static_cast<std::size_t>(states.width()), result.values = download(states);
+  return result;
 }
 
 PositionTable EncoderInspector::positions(std::int64_t rows) const {

@@ -36,6 +36,8 @@ class EncoderInspector : public Inspector {
   Inspection inspect(const std::string& text, const InspectOptions& options) override;
   using Inspector::inspect;
   view::Trace trace(const TraceRequest& request) override;
+  Output output(const TraceRequest& request) override;
+  EncoderStates states(const StatesRequest& request) override;
   PositionTable positions(std::int64_t rows) const override;
 
  private:

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,27 @@ struct PositionTable {
   std::vector<float> values = {};  // [rows, width]
 };
 
+// Where a walk ends: what the last vector of a token says about every word (or label) that may come next.
+struct Output {
+  std::vector<Candidate> words = {};  // the likeliest, with their probabilities
+  std::vector<float> logits = {};     // of all that may come, the largest first; empty: this token decides no word
+  float log_sum = 0;                  // log p = logit - log_sum
+  std::string line = {};              // which computes them (source_lines.h)
+};
+
+// What an encoder makes of its tokens.
+struct StatesRequest {
+  std::string text;
+  std::vector<std::int64_t> order = {};  // token order[i] stands at place i; empty: as they come
+  bool positions = true;                 // false: every token stands at place 0
+};
+struct EncoderStates {
+  std::vector<std::string> tokens;  // by place
+  std::size_t width = 0;
+  std::vector<float> values = {};   // [tokens, width]
+  std::vector<float> summary = {};  // the one vector that a recurrent decoder starts from
+};
+
 // Ablation changes the model's weights for the time of a call: one call at a time.
 class Inspector {
  public:
@@ -131,6 +153,11 @@ class Inspector {
   Inspection inspect(const std::string& text) { return inspect(text, {}); }
   // Step by step through one head, from the vector of a token to the next layer.
   virtual view::Trace trace(const TraceRequest& request) = 0;
+  // What follows the token of a walk: the request's place and head do not matter, but its stack.
+  virtual Output output(const TraceRequest&) { return {}; }
+  // Throw Error where there is no encoder, or nothing that translates.
+  virtual EncoderStates states(const StatesRequest& request);
+  virtual std::vector<std::string> answers(std::span<const std::string> lines);
   // At most so many rows; empty for a model without positions.
   virtual PositionTable positions(std::int64_t rows) const = 0;
 

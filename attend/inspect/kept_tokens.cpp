@@ -44,4 +44,17 @@ std::vector<std::size_t> all_of(std::size_t count) {
   return result;
 }
 
+std::vector<std::size_t> order_of(const StatesRequest& request, std::size_t count) {
+  if (request.order.empty()) return all_of(count);
+  std::vector<char> seen(count);
+  std::vector<std::size_t> order;
+  for (const std::int64_t i : request.order) {
+    const auto token = static_cast<std::size_t>(i);
+    check(i >= 0 && token < count && !seen[token], "an order has each of the {} tokens once, and {} is not", count, i);
+    seen[token] = 1, order.push_back(token);
+  }
+  check(order.size() == count, "an order of {} tokens has {}", count, order.size());
+  return order;
+}
+
 }  // namespace attend::tasks

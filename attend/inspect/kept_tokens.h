@@ -27,4 +27,7 @@ SeenAttention spread(const Anatomy::Attention& attention, const view::Collector&
 
 std::vector<std::size_t> all_of(std::size_t count);
 
+// Which token stands at each place. Throws Error when it is no order of so many.
+std::vector<std::size_t> order_of(const StatesRequest& request, std::size_t count);
+
 }  // namespace attend::tasks

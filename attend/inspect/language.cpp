@@ -137,16 +137,39 @@ void LanguageInspector::write(const std::vector<std::int32_t>& prompt, const Ins
   result.score = static_cast<float>(sum / static_cast<double>(std::max<std::size_t>(result.steps.size(), 1)));
 }
 
-view::Trace LanguageInspector::trace(const TraceRequest& request) {
+std::vector<std::int32_t> LanguageInspector::whole(const TraceRequest& request) const {
   std::vector<std::int32_t> ids = encode(request.text);
   check(ids.size() + request.target.size() <= static_cast<std::size_t>(card_.max_tokens) + 1, "the text is too long");
   for (const std::int32_t id : request.target)
     check(id >= 0 && id < generator_.tokenizer().id_limit(), "there is no token {}", id);
   ids.insert(ids.end(), request.target.begin(), request.target.end());
+  return ids;
+}
+
+view::Trace LanguageInspector::trace(const TraceRequest& request) {
+  const std::vector<std::int32_t> ids = whole(request);
   const std::vector<std::string> tokens = labels(ids);
   return trace_layer(anatomy_, request, {tokens, tokens, true}, backend_, [&](Pass& pass) {
     generator_.model().body().states(nn::Sequences{nn::row_of(backend_, ids)}.in(pass));
   });
+}
+
+Output LanguageInspector::output(const TraceRequest& request) {
+  std::vector<std::int32_t> ids = whole(request);
+  check(request.token >= 0 && request.token < static_cast<std::int64_t>(ids.size()), "there is no token {}",
+        request.token);
+  ids.resize(static_cast<std::size_t>(request.token) + 1);
+  Pass pass(backend_);
+  nn::CausalDecoder decoder(generator_.model().body(), pass, nn::row_of(backend_, ids), 1);
+  nn::StepModel& model = decoder;
+  const nn::StepModel::Scores scores = model.step(std::span(&ids.back(), 1));
+  const std::int64_t known = generator_.tokenizer().id_limit();
+  return output_of(scores.logits,
+                   {.count = kOutputWords,
+                    .log_sum = scores.log_sums[0],
+                    .allowed = [&](std::int32_t id) { return id < known; },
+                    .name = [&](std::int32_t id) { return name_of_token(id); }},
+                   "gpt2 logits");
 }
 
 PositionTable LanguageInspector::positions(std::int64_t rows) const {

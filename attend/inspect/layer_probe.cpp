@@ -149,13 +149,19 @@ class Writer {
            cut(parts.hidden, t, 1, 0, static_cast<std::size_t>(parts.hidden.width())));
     vector("feed-forward", "W₂ hidden + b₂", line, "What it adds.", cut(parts.fed, t, 1, 0, width));
     vector("next layer", anatomy_.pre_norm ? "x ← x + feed-forward" : "x ← norm(x + feed-forward)", add_line(),
-           "The vector that the next layer reads.", cut(parts.end, t, 1, 0, width));
+           last_layer() ? "The last layer's vector: it leaves the stack." : "The vector that the next layer reads.",
+           cut(parts.end, t, 1, 0, width));
   }
 
  private:
   std::string x_line() const {
     return anatomy_.family == "transformer" ? fmt::format("{} {} x", place_.stack, place_.kind)
                                             : anatomy_.family + " x";
+  }
+  bool last_layer() const {
+    return std::ranges::none_of(anatomy_.feed_forward, [&](const Anatomy::FeedForward& one) {
+      return one.stack == place_.stack && one.layer > place_.layer;
+    });
   }
   std::string add_line() const { return anatomy_.pre_norm ? "add before norm" : "add and norm"; }
 

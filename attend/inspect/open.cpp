@@ -66,6 +66,10 @@ Look look_at(const catalogue::Entry& entry) {
 
 }  // namespace
 
+EncoderStates Inspector::states(const StatesRequest&) { fail("this model has no encoder"); }
+
+std::vector<std::string> Inspector::answers(std::span<const std::string>) { fail("this model does not translate"); }
+
 std::unique_ptr<Inspector> open_inspector(const std::filesystem::path& folder, Backend& backend, DType dtype) {
   return look_at(*catalogue::read_config(folder).entry).open(folder, backend, dtype);
 }

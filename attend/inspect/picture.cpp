@@ -113,7 +113,7 @@ PictureInspection PictureInspector::inspect(const image::Image& prepared, const 
         {.count = options.candidates, .log_sum = log_sum_of(logits), .allowed = {}, .name = [&](std::int32_t id) {
            return encoder_.model().labels()[static_cast<std::size_t>(id)];
          }});
-    result.text = fmt::format("{} {:.0f} %", result.labels[0].text, 100 * result.labels[0].probability);
+    result.text = fmt::format("{} {}", result.labels[0].text, percent_of(result.labels[0].probability));
   }
   for (const models::AttentionPlace& place : places_) result.attention.emplace_back(place, collector.at(place.label));
   result.rollout = rollout_of(result.attention);

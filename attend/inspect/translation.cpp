@@ -213,6 +213,54 @@ view::Trace TranslationInspector::trace(const TraceRequest& request) {
   });
 }
 
+// The decoder's token t, which stands behind the start token, decides token t of the target.
+Output TranslationInspector::output(const TraceRequest& request) {
+  if (request.place.stack == "encoder") return {};
+  const std::vector<std::int32_t>& target = request.target;
+  check(request.token >= 0 && request.token < static_cast<std::int64_t>(target.size()), "there is no token {}",
+        request.token);
+  for (const std::int32_t id : target) check(id >= 0 && id < loaded_->model->vocabulary(), "there is no token {}", id);
+  const Source source = prepare(encode(request.text), {});
+  check(static_cast<std::int64_t>(target.size()) <= source.longest, "the target has {} tokens, at most {} are written",
+        target.size(), source.longest);
+  Pass pass(backend_);
+  const auto model = loaded_->model->start(pass, source.sequences, 1);
+  nn::StepModel::Scores scores;
+  std::int32_t newest = start_;
+  for (std::size_t at = 0; at <= static_cast<std::size_t>(request.token); newest = target[at++])
+    scores = model->step(std::span(&newest, 1));
+  return output_of(scores.logits,
+                   {.count = kOutputWords,
+                    .log_sum = scores.log_sums[0],
+                    .allowed = [&](std::int32_t id) { return !suppressed_[static_cast<std::size_t>(id)]; },
+                    .name = [&](std::int32_t id) { return name_of_token(id); }},
+                   anatomy_.family + " logits");
+}
+
+EncoderStates TranslationInspector::states(const StatesRequest& request) {
+  const std::vector<std::int32_t> ids = encode(request.text);
+  const std::vector<std::string> names = labels(ids, true);
+  const std::vector<std::size_t> order = order_of(request, ids.size());
+  EncoderStates result;
+  std::vector<std::int32_t> moved, places;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    result.tokens.push_back(names[order[i]]), moved.push_back(ids[order[i]]);
+    places.push_back(request.positions ? static_cast<std::int32_t>(i) : 0);
+  }
+  Pass pass(backend_);
+  const models::Encoded read = loaded_->model->encode(one_sequence(backend_, moved, places).in(pass));
+  result.width = static_cast<std::size_t>(read.states.width()), result.values = download(read.states);
+  if (read.summary.defined()) result.summary = download(read.summary);
+  return result;
+}
+
+std::vector<std::string> TranslationInspector::answers(std::span<const std::string> lines) {
+  std::vector<std::string> result;
+  for (const TranslatedLine& line : loaded_->translator.translate(lines, {.beams = 1, .batch = 64}))
+    result.push_back(line.text());
+  return result;
+}
+
 PositionTable TranslationInspector::positions(std::int64_t rows) const {
   const auto* model = dynamic_cast<const models::Transformer*>(loaded_->model.get());
   if (!model) return {};

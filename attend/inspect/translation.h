@@ -21,6 +21,9 @@ class TranslationInspector : public Inspector {
   Inspection inspect(const std::string& text, const InspectOptions& options) override;
   using Inspector::inspect;
   view::Trace trace(const TraceRequest& request) override;
+  Output output(const TraceRequest& request) override;
+  EncoderStates states(const StatesRequest& request) override;
+  std::vector<std::string> answers(std::span<const std::string> lines) override;
   PositionTable positions(std::int64_t rows) const override;
 
   const LoadedTranslator& loaded() const { return *loaded_; }

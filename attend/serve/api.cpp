@@ -10,7 +10,9 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/serve/export.h"
 #include "attend/serve/inspection_json.h"
+#include "attend/serve/lessons.h"
 #include "attend/serve/picture_shelf.h"
 #include "attend/serve/request.h"
 #include "attend/serve/web_files.h"
@@ -89,11 +91,7 @@ std::string Api::inspect(const Json& request) {
 
 Json Api::trace(const Json& request) {
   if (parts_.pictures) return pictures().trace(request);
-  return view::to_json(inspector().trace({.text = read_text(request, options_),
-                                          .target = ids(items(request, "target"), "target"),
-                                          .place = read_place(request),
-                                          .head = whole(request, "head", 0),
-                                          .token = whole(request, "token", 0)}));
+  return view::to_json(inspector().trace(traced(request)));
 }
 
 Json Api::positions() const {
@@ -106,6 +104,28 @@ Json Api::positions() const {
     rows.push_back(std::move(row));
   }
   return {{"width", table.width}, {"rows", std::move(rows)}};
+}
+
+tasks::TraceRequest Api::traced(const Json& request) const {
+  return {.text = read_text(request, options_),
+          .target = ids(items(request, "target"), "target"),
+          .place = read_place(request),
+          .head = whole(request, "head", 0),
+          .token = whole(request, "token", 0)};
+}
+
+Json Api::output(const Json& request) { return output_json(inspector().output(traced(request))); }
+
+Json Api::states(const Json& request) {
+  const std::string text = read_text(request, options_);
+  const Json* order = field(request, "order");
+  if (!order) return states_json(inspector().states({.text = text}));
+  const std::vector<std::int32_t> wanted = ids(*order, "order");
+  return compare_orders(inspector(), {.text = text, .order = {wanted.begin(), wanted.end()}});
+}
+
+Json Api::exact(const Json& request) {
+  return exact_by_length(inspector(), word(request, "language", ""), whole(request, "count", 300));
 }
 
 Json Api::run(const Json& request) {
@@ -142,6 +162,9 @@ HttpResponse Api::ask(const HttpRequest& request) {
     const std::lock_guard lock(model_);
     if (request.path == "/api/run") return {.body = dumped(run(body))};
     if (request.path == "/api/trace") return {.body = dumped(trace(body))};
+    if (request.path == "/api/output") return {.body = dumped(output(body))};
+    if (request.path == "/api/states") return {.body = dumped(states(body))};
+    if (request.path == "/api/exact") return {.body = dumped(exact(body))};
     if (request.path == "/api/attention") return {.body = dumped(pictures().attention(body))};
     if (request.path == "/api/positions") return {.body = dumped(positions())};
     return {.body = inspect(body)};
@@ -150,16 +173,18 @@ HttpResponse Api::ask(const HttpRequest& request) {
   }
 }
 
+bool Api::answers_to(const std::string& host) const { return !options_.only_local_names || local_name(host); }
+
 HttpResponse Api::handle(const HttpRequest& request) {
-  if (options_.only_local_names && !local_name(request.host))
-    return refused(403, "this server answers only to 127.0.0.1 and localhost");
+  if (!answers_to(request.host)) return refused(403, "this server answers only to 127.0.0.1 and localhost");
   const std::string& path = request.path;
-  for (const char* question :
-       {"/api/inspect", "/api/trace", "/api/positions", "/api/attention", "/api/picture", "/api/run"})
+  for (const char* question : {"/api/inspect", "/api/trace", "/api/positions", "/api/attention", "/api/picture",
+                               "/api/run", "/api/output", "/api/states", "/api/exact"})
     if (path == question) return ask(request);
   if (request.method != "GET" && request.method != "HEAD") return refused(405, "ask with GET");
   if (path == "/api/model") return {.body = dumped(model())};
-  const WebFile* file = find_web_file(path == "/" ? "index.html" : std::string_view(path).substr(path.empty() ? 0 : 1));
+  if (path == "/") return {.type = "text/html; charset=utf-8", .body = whole_page()};
+  const WebFile* file = find_web_file(std::string_view(path).substr(path.empty() ? 0 : 1));
   if (!file && parts_.pictures && path.starts_with("/samples/"))
     if (const std::string png = PictureShelf::sample_png(path.substr(std::string_view("/samples/").size()));
         !png.empty())

@@ -26,11 +26,14 @@ class Api {
   struct Parts {
     tasks::Inspector* inspector = nullptr;
     PictureQuestions* pictures = nullptr;  // of a model that reads pictures, instead of an inspector
-    DrawingApi* drawings = nullptr;  // of one that draws
+    DrawingApi* drawings = nullptr;        // of one that draws
     RunReader* run = nullptr;
     std::vector<RunReader*> others = {};  // runs to compare it with
   };
   Api(const Parts& parts, ApiOptions options) : parts_(parts), options_(std::move(options)) {}
+
+  // Whether a request with this Host header is this machine's own, or any may ask.
+  bool answers_to(const std::string& host) const;
 
   // Any thread. Never throws for what a request says: that is an answer with 4xx and {"error": ".."}.
   HttpResponse handle(const HttpRequest& request);
@@ -40,9 +43,13 @@ class Api {
   std::string inspect(const Json& request);
   Json trace(const Json& request);
   Json positions() const;
+  Json output(const Json& request);
+  Json states(const Json& request);  // also in another order, compared with this one
+  Json exact(const Json& request);
   Json run(const Json& request);
 
  private:
+  tasks::TraceRequest traced(const Json& request) const;
   HttpResponse ask(const HttpRequest& request);
   tasks::Inspector& inspector() const;
   PictureQuestions& pictures() const;

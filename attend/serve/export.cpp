@@ -31,8 +31,8 @@ std::string script_json(const Json& json) {
   return result;
 }
 
-// The page around this.
-std::string page_with(const Json& data) {
+// The page with all its files in it, and before its scripts what head says.
+std::string page_with(const std::string& head) {
   std::string page(find_web_file("index.html")->content);
   Json imports = Json::object();
   for (const WebFile& file : web_files())
@@ -42,14 +42,22 @@ std::string page_with(const Json& data) {
   const std::size_t map = page.find("<script type=\"importmap\">"), end = page.find("</script>", map);
   check(map != std::string::npos && end != std::string::npos, "export: the page has no import map");
   page.replace(map, end - map,
-               fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n<script type=\"importmap\">{}",
-                           script_json(data), script_json({{"imports", imports}})));
+               fmt::format("{}<script type=\"importmap\">{}", head, script_json({{"imports", imports}})));
   replace(page, "<link rel=\"stylesheet\" href=\"style.css\">",
           fmt::format("<style>{}</style>", find_web_file("style.css")->content));
   return page;
 }
 
+std::string page_about(const Json& data) {
+  return page_with(fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n", script_json(data)));
+}
+
 }  // namespace
+
+const std::string& whole_page() {
+  static const std::string kPage = page_with("");
+  return kPage;
+}
 
 std::string exported_page(Api& api, const std::string& text) {
   const Json model = api.model(), result = parse_json(api.inspect({{"text", text}}), "export");
@@ -66,14 +74,15 @@ std::string exported_page(Api& api, const std::string& text) {
                         {"head", 0},
                         {"token", 0}};
     data["trace"] = {{"where", where}, {"steps", api.trace(where)}};
+    data["output"] = api.output(where);
   }
-  return page_with(data);
+  return page_about(data);
 }
 
 std::string exported_picture(Api& api, PictureQuestions& pictures, const std::string& name) {
   Json data = {{"model", api.model()}, {"picture", name}};
   data.update(pictures.exported(name));
-  return page_with(data);
+  return page_about(data);
 }
 
 }  // namespace attend::serve

@@ -8,6 +8,8 @@
 
 namespace attend::serve {
 
+// Without data, for whoever asks a server: one answer instead of one for each file.
+const std::string& whole_page();
 // Carries the translation, the same without positions, and one walk step by step. What would need the model is shown
 // as switched off.
 std::string exported_page(Api& api, const std::string& text);

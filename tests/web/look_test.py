@@ -85,7 +85,7 @@ def test_page(browser, address):
     # What a token under the mouse looks at is said in words.
     browser.js("""const box = [...document.querySelectorAll('.picture')].pop(), cell = box.querySelector('canvas').getBoundingClientRect();
       box.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: cell.left + 1, clientY: cell.bottom - 1}))""")
-    check(f"{layer['weights'][3][-1][0]:.4f}" in browser.js("document.querySelector('.card > .quiet').textContent"), "pointing at a cell says its number")
+    check(f"{layer['weights'][3][-1][0]:.4f}" in browser.js("document.querySelector('.values-title').textContent"), "pointing at a cell says its number")
 
 
 def test_steps(browser, address):
@@ -236,12 +236,12 @@ def test_run(browser, attend, folder):
         check(lines == 2, "and in one chart")
 
 
-def check_sizes(browser, address, views):
+def check_sizes(browser, address, views, words=""):
     for width in (390, 1280):
         for dark in (False, True):
             browser.size(width, 900, dark)
             for view in views:
-                browser.open(f"{address}#view={view}")
+                browser.open(f"{address}#{words}view={view}")
                 wider = browser.js("document.documentElement.scrollWidth - innerWidth")
                 if wider > 0:
                     raise AssertionError(f"{view} is {wider} pixels wider than {width}")
