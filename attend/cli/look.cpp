@@ -109,6 +109,8 @@ struct Looked {
     }
   }
   Looked() = default;
+
+  serve::Api::Parts parts() const { return {.inspector = text.get(), .pictures = picture_api.get()}; }
 };
 
 // A model that comes with attend, opened because somebody chose it on the page.
@@ -116,8 +118,7 @@ class Chosen : public serve::Shelf::Opened {
  public:
   Chosen(const std::string& name, const LookOptions& options, Backend& backend)
       : looked_(tasks::find_model(name), backend, options.device.type()),
-        api_({.inspector = looked_.text.get(), .pictures = looked_.picture_api.get()},
-             {.name = name, .only_local_names = is_local(options)}) {}
+        api_(looked_.parts(), {.name = name, .only_local_names = is_local(options)}) {}
   serve::Api& api() override { return api_; }
 
  private:
@@ -160,8 +161,9 @@ void run_look(const LookOptions& options, const Streams& streams) {
     looked = Looked(folder, *backend, options.device.type());
   check(looked.text || looked.pictures || !writes_files(options), "look: {} has no model yet", folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
-  serve::Api api({.inspector = looked.text.get(), .pictures = looked.picture_api.get(), .run = run ? &*run : nullptr},
-                 {.name = folder.filename().string(), .only_local_names = is_local(options)});
+  serve::Api::Parts parts = looked.parts();
+  parts.run = run ? &*run : nullptr;
+  serve::Api api(parts, {.name = folder.filename().string(), .only_local_names = is_local(options)});
   if (writes_files(options)) return write_files(options, looked, api);
 
   // Beside a run its own model is enough.
