@@ -74,7 +74,7 @@ export function headsView(result) {
     const controls = placeControls(now), compare = choice("compare", second, state.compare, compare => set({ compare })), note = h("p", { class: "note" });
     drawn = { key, result, pairs, controls, compare, note, root: h("div", {},
       h("div", { class: "controls" }, ...controls.nodes, now.heads > 1 ? h("label", {}, "beside it", compare) : null),
-      note, h("div", { class: "columns" }, ...pairs.map(p => p.box))) };
+      note, h("div", { class: others ? "columns two" : "columns" }, ...pairs.map(p => p.box))) };
   }
   drawn.controls.show(now), drawn.compare.show(state.compare);
   say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.` : "Keys: [ ] tokens.");

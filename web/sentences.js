@@ -38,7 +38,7 @@ const table = {
   "bert-sst2": [
     { text: "A gorgeous, witty and moving film.", why: "plain praise" },
     { text: "Not a single joke works.", why: "a negation" },
-    { text: "The plot is dull, but the actors save it.", why: "two opinions: the second counts" },
+    { text: "The plot is dull, but the actors save it.", why: "two opinions: which one counts?" },
     { text: "It is not good, it is great.", swapped: "It is not great, it is good.", why: "the same words in another order" },
   ],
   bert: [
@@ -49,7 +49,7 @@ const table = {
   ],
   shakespeare: [
     { text: "The king is", why: "it writes letter by letter" },
-    { text: "ROMEO:\nO, ", why: "a speaker's name, then a speech" },
+    { text: "ROMEO: O, my", why: "a speaker's name, then a speech" },
     { text: "To be, or not to ", why: "words it may know" },
   ],
 };

@@ -18,11 +18,12 @@ export async function ask(path, body, other = null) {
 }
 
 // What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, picture, detection, caption, drawing, or run alone.
-const meant = new URLSearchParams(location.hash.slice(1)).get("model");
+const start = new URLSearchParams(location.hash.slice(1)).get("model");
 const [first, others] = exported ? [exported.model] : await Promise.all([ask("/api/model"), ask("/api/models").catch(() => null)]);
 export const shelf = others || { models: [] };
-if (meant !== shelf.first && shelf.models.some(one => one.name === meant)) base = `/models/${meant}`;
-export const model = base ? await ask("/api/model") : first;
+if (start !== shelf.first && shelf.models.some(one => one.name === start)) base = `/models/${start}`;
+let broken = "";  // why the model that was meant cannot be opened
+export const model = base ? await ask("/api/model").catch(error => { broken = error.message, base = ""; return first; }) : first;
 export const sentences = sentencesOf(model);
 const last = model.attention[model.attention.length - 1];
 
@@ -49,10 +50,11 @@ export function readAddress() {
   clearTimeout(writer), writer = 0;
   Object.assign(state, defaults);
   const words = new URLSearchParams(location.hash.slice(1)), meant = words.get("model");
-  if (meant && meant !== model.name && shelf.models.some(one => one.name === meant)) return location.reload();
+  if (meant && meant !== model.name && shelf.models.some(one => one.name === meant) && !(broken && meant === start)) return location.reload();
   for (const [name, value] of words)
     if (name in defaults) state[name] = typeof defaults[name] === "number" ? Number(value) || 0 : value;
   open = !["stack", "kind", "layer", "head"].some(name => words.has(name)), plain = !words.has("view");
+  if (broken) return `${start} cannot be opened: ${broken}`;
   return meant && meant !== model.name ? `This link is about the model ${meant}; this is ${model.name}.` : "";
 }
 
@@ -192,9 +194,9 @@ export function easiest(result, wanted = null) {
 // Who looks and at what, in words: piece is one token, or nothing for all of them.
 export function whoLooks(place, piece = "") {
   const one = piece ? `‘${piece}’` : "";
-  if (place.kind === "cross") return `${one || "Each word being written"} (decoder, writing) looks at the source (encoder, reading)`;
-  if (model.kind === "translation") return place.stack === "encoder" ? `${one || "Each word of the source"} (encoder, reading) looks at the source itself`
-    : `${one || "Each word being written"} (decoder, writing) looks at what is written so far`;
+  if (place.kind === "cross") return `${one || "Each token being written"} (decoder, writing) looks at the source (encoder, reading)`;
+  if (model.kind === "translation") return place.stack === "encoder" ? `${one || "Each token of the source"} (encoder, reading) looks at the source itself`
+    : `${one || "Each token being written"} (decoder, writing) looks at what is written so far`;
   return place.stack === "decoder" ? `${one || "Each token"} (writing) looks at itself and what stands before it` : `${one || "Each token"} (reading) looks at the whole text`;
 }
 

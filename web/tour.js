@@ -30,7 +30,7 @@ export function stops(result) {
     { title: "Tokens", state: { view: "map" }, mark: ".stack.encoder > p",
       text: `The text is cut into ${source.length} tokens: ${words.join(" · ")}, and a mark for the end. Each becomes a vector of ${model.config.width ?? model.config.d_model ?? "some hundred"} numbers, its embedding. From here on there are only vectors.` },
     { title: "Places", state: { view: "positions" }, mark: "#places",
-      text: "Attention knows no order. So each place has a vector of its own, a row of this picture, and it is added to the token’s. Beside it you see what becomes of the model without." },
+      text: "Attention knows no order. So each place has a vector of its own, a row of this picture, and it is added to the token’s. Further on this page you see what becomes of the model without." },
     { title: "A head that is easy to read", state: { view: "heads", ...read, focus: -1 }, mark: ".pair",
       text: `The encoder’s layer ${read.layer + 1}, head ${read.head + 1}: the clearest of its heads for this sentence. Each token (left, or down) looks at tokens of the same sentence (right, or across). Thick or dark is much.` },
     { title: "One token looks", state: { view: "heads", ...read, focus: token }, mark: ".values",
@@ -58,7 +58,8 @@ export function stops(result) {
     { title: "Word after word", state: { view: "generate", step: Math.min(written, result.steps.length - 1), prefix: "" }, mark: ".card",
       text: "What was chosen is read again as the next input. Click another candidate, and the sentence goes on from there. Below, the tree of beginnings that beam search kept." },
     { title: "Without that head", state: { view: "ablate", heads: `${cross.stack} ${cross.kind} ${cross.layer} ${cross.head}=0`, layers: "", masked: "", order: 1 }, mark: "#ablated",
-      text: "The head of cross-attention that we looked at is switched off here. Switch others off, hide words, take the positions away: what changes is shown beside the original. That was the tour; the picker above has sentences worth a look." },
+      text: "The head of cross-attention that we looked at is switched off here. Switch others off, hide words, take the positions away: what changes is shown beside the original. That was the tour; the picker above has sentences worth a look.",
+      more: shelf.models.some(m => m.name === "reverse-transformer") ? ["What was there before attention? Three networks, side by side", "model=reverse-transformer&view=compare"] : null },
   ];
 }
 
@@ -98,7 +99,7 @@ export function showTour(result) {
   const dots = h("div", { class: "dots" }, ...all.map((one, i) => h("button", { class: i + 1 === n ? "on" : "", title: one.title, "aria-label": `stop ${i + 1}: ${one.title}`, onclick: () => go(result, i + 1) })));
   box.replaceChildren(h("div", {}, h("strong", {}, stop.title), h("span", { class: "quiet" }, ` ${n} of ${all.length}`),
     h("button", { class: "plain", id: "skip", onclick: () => set({ tour: 0 }) }, innerWidth < 700 ? "skip" : "skip the tour")),
-  h("p", {}, stop.text), h("div", { class: "controls" }, h("button", { id: "back", disabled: n === 1 ? "" : null, onclick: () => go(result, n - 1) }, "← back"),
+  h("p", {}, stop.text), stop.more ? h("p", {}, h("a", { id: "more", href: "#" + stop.more[1] }, stop.more[0] + " →")) : "", h("div", { class: "controls" }, h("button", { id: "back", disabled: n === 1 ? "" : null, onclick: () => go(result, n - 1) }, "← back"),
     h("button", { id: "next", class: "on", onclick: () => n < all.length ? go(result, n + 1) : set({ tour: 0 }) }, n < all.length ? "next →" : "the end"), dots));
   explain(box, "p");
   marked = stop.mark ? document.querySelector("#view " + stop.mark) : null;

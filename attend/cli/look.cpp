@@ -141,6 +141,10 @@ struct Looked {
   }
   Looked() = default;
 
+  serve::Api::Parts parts() const {
+    return {.inspector = text.get(), .pictures = picture_api.get(), .drawings = drawing_api.get()};
+  }
+
   // Of a picture, without a browser.
   view::Picture page(const image::Image& picture, const std::string& name) const {
     if (detector)
@@ -178,10 +182,7 @@ class Chosen : public serve::Shelf::Opened {
  public:
   Chosen(const std::string& name, const LookOptions& options, Backend& backend)
       : looked_(tasks::find_model(name), "", backend, options.device.type()),
-        api_({.inspector = looked_.text.get(),
-              .pictures = looked_.picture_api.get(),
-              .drawings = looked_.drawing_api.get()},
-             {.name = name, .only_local_names = is_local(options)}) {}
+        api_(looked_.parts(), {.name = name, .only_local_names = is_local(options)}) {}
   serve::Api& api() override { return api_; }
 
  private:
@@ -216,13 +217,10 @@ void run_look(const LookOptions& options, const Streams& streams) {
     check(path_exists(std::filesystem::path(run) / "log.jsonl"), "look: there is no training run in {}", run);
     runs.push_back(std::make_unique<serve::RunReader>(run));
   }
-  serve::Api::Parts parts;
-  if (runs.empty()) {
+  if (!runs.empty())
+    folder = options.runs[0];
+  else
     folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
-  } else {
-    folder = options.runs[0], parts.run = runs[0].get();
-    for (std::size_t i = 1; i < runs.size(); ++i) parts.others.push_back(runs[i].get());
-  }
   const auto backend = options.device.open();
   Looked looked;
   if (runs.empty() || path_exists(folder / "model.safetensors"))  // a young run has none yet
@@ -230,8 +228,8 @@ void run_look(const LookOptions& options, const Streams& streams) {
   check(looked.text || looked.picture_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
         folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
-  parts.inspector = looked.text.get(), parts.pictures = looked.picture_api.get();
-  parts.drawings = looked.drawing_api.get();
+  serve::Api::Parts parts = looked.parts();
+  for (const auto& run : runs) (parts.run ? parts.others.emplace_back() : parts.run) = run.get();
   serve::Api api(parts, {.name = folder.filename().string(), .only_local_names = is_local(options)});
   if (writes_files(options)) return write_files(options, looked, api);
 

@@ -1,13 +1,13 @@
 #include "attend/serve/shelf.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/base/paths.h"
 #include "attend/serve/inspection_json.h"
 #include "attend/tasks/model_folder.h"
 
@@ -18,7 +18,12 @@ namespace {
 constexpr std::string_view kPrefix = "/models/";
 
 // "# en-fr: English to French, .." -> "English to French, .."
-std::string title_of(const std::string& card) {
+std::string title_of(const std::filesystem::path& path) {
+  std::string card;
+  try {
+    card = read_file(path.string());
+  } catch (const Error&) {  // a model without a card has no title
+  }
   const std::string line = card.substr(0, card.find('\n'));
   const std::size_t colon = line.find(": ");
   return colon == std::string::npos ? "" : line.substr(colon + 2);
@@ -61,10 +66,8 @@ HttpResponse Shelf::handle_other(const HttpRequest& request, const std::string& 
 
 std::vector<Shelf::Entry> shipped_entries() {
   std::vector<Shelf::Entry> entries;
-  for (const std::string& name : tasks::shipped_models()) {
-    const std::filesystem::path card = tasks::find_model(name) / "README.md";
-    entries.push_back({name, path_exists(card) ? title_of(read_file(card.string())) : ""});
-  }
+  for (const std::string& name : tasks::shipped_models())
+    entries.push_back({name, title_of(tasks::find_model(name) / "README.md")});
   return entries;
 }
 

@@ -107,9 +107,9 @@ class Browser:
 
 
 @contextlib.contextmanager
-def look(attend, *arguments):
-    """The address of a running `attend look`."""
-    process = subprocess.Popen([attend, "look", "--port", "0", *arguments], stdout=subprocess.PIPE, text=True)
+def look(attend, *arguments, folder=None):
+    """The address of a running `attend look`, started in this folder."""
+    process = subprocess.Popen([attend, "look", "--port", "0", *arguments], stdout=subprocess.PIPE, text=True, cwd=folder)
     try:
         yield re.search(r"http://[\d.:]+/", process.stdout.readline())[0]
     finally:

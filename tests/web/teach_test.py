@@ -195,6 +195,18 @@ def test_choices(browser, address):
         ask(address, "models/dates/api/inspect", {"text": text})
 
 
+def test_broken_model(browser, attend):
+    """A model that cannot be opened is said to be, and the page goes on with the first."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "models/broken").mkdir(parents=True)
+        (folder / "models/broken/config.json").write_text('{"model_type": "transformer"}')
+        with look(attend, "--model", str(pathlib.Path("models/dates").resolve()), folder=folder) as address:
+            browser.open(f"{address}#model=broken")
+            browser.until("document.getElementById('error').textContent.startsWith('broken cannot be opened')")
+            check(text_of(browser, "translation") == "1987-03-03", "a broken model is said to be")
+
+
 def test_small_things(browser, address):
     long = "The animal did not cross the street because it was too tired and the old man who reads a book in the garden told us that we are going to see him."
     for width in (390, 1280):
@@ -226,7 +238,7 @@ def test_export(browser, attend):
 
 
 def main():
-    attend, chromium = sys.argv[1], find_chromium()
+    attend, chromium = str(pathlib.Path(sys.argv[1]).resolve()), find_chromium()
     if not chromium:
         print("skipped: there is no chromium here")
         return 77
@@ -237,6 +249,7 @@ def main():
         test_positions(browser, address)
         test_three(browser, address)
         test_choices(browser, address)
+        test_broken_model(browser, attend)
         test_small_things(browser, address)
         test_export(browser, attend)
         check_sizes(browser, address, ("compare",), f"model={THREE[0]}&")
