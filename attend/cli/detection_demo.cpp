@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kModel = "detr-scenes";
 constexpr float kThreshold = 0.7f;
 constexpr int kPixels = 48;  // across, in the terminal
-constexpr std::uint64_t kPicture = 1000;
+constexpr std::uint64_t kPicture = 11;
 
 }  // namespace
 
