@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <ostream>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/lines.h"
@@ -66,6 +66,60 @@ std::vector<std::string> translations_of(const EvaluatedModel& model, const std:
     texts.push_back(line.text());
   if (model.streams.err_terminal.interactive) progress.finish();
   return texts;
+}
+
+// Texts of a batch with the mask in the place of some tokens.
+struct HiddenTokens {
+  std::vector<tasks::EncoderText> texts;
+  std::vector<std::int32_t> places, labels;  // rows of the packed texts, and what stood there
+  std::vector<std::size_t> from;             // which text, by place
+};
+
+// A share of each line's tokens is hidden, always the same ones, and at least one.
+HiddenTokens hide_tokens(tasks::EncoderBatch batch, std::span<const std::size_t> lines, double share,
+                         std::int32_t mask) {
+  constexpr std::uint32_t kStream = 0x6d61736b;
+  HiddenTokens hidden;
+  std::int32_t row = 0;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    tasks::EncoderText text = *batch[i];
+    const tasks::EncoderText::Range range = text.first;
+    std::vector<std::size_t> tokens;
+    for (std::size_t token = range.begin; token < range.end; ++token)
+      if (random_word(1, kStream, (static_cast<std::uint64_t>(lines[i]) << 20) + token) / 4294967296.0 < share)
+        tokens.push_back(token);
+    if (tokens.empty() && range.size() > 0) tokens.push_back(range.begin + lines[i] % range.size());
+    for (const std::size_t token : tokens) {
+      hidden.places.push_back(row + static_cast<std::int32_t>(token));
+      hidden.labels.push_back(std::exchange(text.ids[token], mask));
+      hidden.from.push_back(i);
+    }
+    row += static_cast<std::int32_t>(text.ids.size());
+    hidden.texts.push_back(std::move(text));
+  }
+  return hidden;
+}
+
+struct Guesses {
+  std::vector<std::int32_t> tokens;
+  std::vector<float> losses;
+};
+
+Guesses guess(const tasks::Filler& filler, const HiddenTokens& hidden, Backend& backend) {
+  std::vector<const tasks::EncoderText*> texts;
+  for (const tasks::EncoderText& text : hidden.texts) texts.push_back(&text);
+  Pass pass(backend);
+  const auto on_device = [&](const std::vector<std::int32_t>& values) {
+    const Tensor tensor = make_tensor(backend, {static_cast<std::int64_t>(values.size())}, DType::i32);
+    upload(tensor, values);
+    return pass.input(tensor);
+  };
+  const auto& model = filler.encoder().model();
+  const models::BertInput input = filler.encoder().reader().pack(texts, backend).in(pass);
+  const Tensor states = ops::gather(model.body().states(input).flat_rows(), on_device(hidden.places));
+  const Tensor logits = model.logits(states);
+  return {download_ints(ops::max(logits, 1).index),
+          download(ops::cross_entropy(logits, on_device(hidden.labels)).losses)};
 }
 
 }  // namespace
@@ -140,73 +194,35 @@ Evaluation evaluate_language_model(const EvaluatedModel& model) {
   return result;
 }
 
-// A share of each line's tokens is hidden, always the same, at least one; the model sees the mask in their place.
 Evaluation evaluate_masked(const EvaluatedModel& model) {
   model.expect_files(1, 1, "one text, a line a text");
-  constexpr std::uint32_t kHidden = 0x6d61736b;
   const tasks::Filler filler(model.options.model, model.backend, model.options.format());
-  const auto& encoder = filler.encoder();
-  const std::int32_t mask = *encoder.reader().tokenizer().token_to_id(filler.mask());
+  const tasks::EncoderReader& reader = filler.encoder().reader();
+  const std::int32_t mask = *reader.tokenizer().token_to_id(filler.mask());
   const std::vector<std::string> lines = lines_of(model.options.data[0], model.streams);
   std::vector<tasks::EncoderText> texts;
   for (std::size_t i = 0; i < lines.size(); ++i)
-    texts.push_back(encoder.reader().read(lines[i], static_cast<std::int64_t>(i) + 1, {}));
+    texts.push_back(reader.read(lines[i], static_cast<std::int64_t>(i) + 1, {}));
   Evaluation result;
   double nats = 0;
   std::int64_t right = 0, hidden = 0;
   tasks::in_batches(texts, model.options.batch, [&](tasks::EncoderBatch batch, std::span<const std::size_t> indices) {
-    std::vector<tasks::EncoderText> masked;
-    std::vector<std::int32_t> places, labels;
-    std::vector<std::size_t> from;  // which text of the batch, by place
-    std::int32_t row = 0;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      masked.push_back(*batch[i]);
-      const tasks::EncoderText::Range range = batch[i]->first;
-      const auto chosen = [&](std::size_t token) {
-        const double draw =
-            random_word(1, kHidden, (static_cast<std::uint64_t>(indices[i]) << 20) + token) / 4294967296.0;
-        return draw < model.options.masked;
-      };
-      std::vector<std::size_t> tokens;
-      for (std::size_t token = range.begin; token < range.end; ++token)
-        if (chosen(token)) tokens.push_back(token);
-      if (tokens.empty() && range.size() > 0) tokens.push_back(range.begin + indices[i] % range.size());
-      for (const std::size_t token : tokens) {
-        places.push_back(row + static_cast<std::int32_t>(token)), labels.push_back(batch[i]->ids[token]);
-        from.push_back(i);
-        masked.back().ids[token] = mask;
-      }
-      row += static_cast<std::int32_t>(batch[i]->ids.size());
-    }
-    if (places.empty()) return;
-    std::vector<const tasks::EncoderText*> pointers;
-    for (const tasks::EncoderText& text : masked) pointers.push_back(&text);
-    Pass pass(model.backend);
-    const models::BertInput input = encoder.reader().pack(pointers, model.backend).in(pass);
-    const auto on_device = [&](const std::vector<std::int32_t>& values) {
-      const Tensor tensor = make_tensor(model.backend, {static_cast<std::int64_t>(values.size())}, DType::i32);
-      upload(tensor, values);
-      return pass.input(tensor);
-    };
-    const Tensor states = ops::gather(encoder.model().body().states(input).flat_rows(), on_device(places));
-    const Tensor logits = encoder.model().logits(states);
-    const std::vector<std::int32_t> guessed = download_ints(ops::max(logits, 1).index);
-    const std::vector<float> losses = download(ops::cross_entropy(logits, on_device(labels)).losses);
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      nats += static_cast<double>(losses[i]), right += guessed[i] == labels[i], ++hidden;
-      if (guessed[i] == labels[i]) continue;
-      const auto name = [&](std::int32_t id) { return encoder.reader().tokenizer().id_to_token(id).value_or("?"); };
-      const std::string text = replace_invalid_utf8(
-          encoder.reader().tokenizer().decode(masked[from[i]].ids, {.skip_special_tokens = false}));
-      const std::size_t line = indices[from[i]] + 1;
-      result.worst.push_back({static_cast<double>(losses[i]),
-                              {{"line", line},
-                               {"text", text},
-                               {"guess", name(guessed[i])},
-                               {"truth", name(labels[i])},
-                               {"probability", std::exp(-static_cast<double>(losses[i]))}},
-                              fmt::format("line {}: guessed {} where {} is hidden in\n  {}", line, name(guessed[i]),
-                                          name(labels[i]), text)});
+    const HiddenTokens here = hide_tokens(batch, indices, model.options.masked, mask);
+    if (here.places.empty()) return;
+    const Guesses guesses = guess(filler, here, model.backend);
+    for (std::size_t i = 0; i < here.labels.size(); ++i) {
+      const auto loss = static_cast<double>(guesses.losses[i]);
+      nats += loss, right += guesses.tokens[i] == here.labels[i], ++hidden;
+      if (guesses.tokens[i] == here.labels[i]) continue;
+      const auto name = [&](std::int32_t id) { return std::string(reader.tokenizer().id_to_token(id).value_or("?")); };
+      const std::string said = name(guesses.tokens[i]), truth = name(here.labels[i]);
+      const std::string text =
+          replace_invalid_utf8(reader.tokenizer().decode(here.texts[here.from[i]].ids, {.skip_special_tokens = false}));
+      const std::size_t line = indices[here.from[i]] + 1;
+      result.worst.push_back(
+          {loss,
+           {{"line", line}, {"text", text}, {"guess", said}, {"truth", truth}, {"probability", std::exp(-loss)}},
+           fmt::format("line {}: guessed {} where {} is hidden in\n  {}", line, said, truth, text)});
     }
   });
   check(hidden > 0, "evaluate: {} has no tokens to hide", model.options.data[0]);

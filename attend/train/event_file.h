@@ -27,7 +27,8 @@ struct CurvePoint {
 };
 std::string curve_event(double wall_time, std::int64_t step, const std::vector<CurvePoint>& points);
 
-// The records at the beginning of a file that are whole, of the header and of steps up to this one.
+// The records at the beginning of a file that are whole, of the header and of steps up to this one, without those of an
+// average, which is the end of a run.
 std::string kept_events(std::string_view file, std::int64_t step);
 
 }  // namespace attend::train

@@ -69,7 +69,8 @@ class PictureTrainee : public Trainee {
             .parts = {{model_->parameters()}},
             .settings = recipe,
             .recipe = write_fields(recipe),
-            .more = fmt::format(", {} steps", recipe.steps)};
+            .more = fmt::format(", {} steps", recipe.steps),
+            .tokens = patches() * recipe.batch};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
@@ -107,6 +108,15 @@ class PictureTrainee : public Trainee {
   }
 
  private:
+  // Of a picture; 0 of a model whose layers do not all see the same ones.
+  std::int64_t patches() const {
+    const Json config = model_->config();
+    const std::string type = config.value("model_type", std::string());
+    const auto side = config.value("patch_size", std::int64_t{0});
+    if ((type != "vit" && type != "deit") || side <= 0) return 0;
+    return model_->size().h / side * (model_->size().w / side);
+  }
+
   std::vector<std::int64_t> valid_items() const { return validation_ ? all_of(validation_->list) : split_.valid; }
 
   const PictureRecipe given_;

@@ -208,6 +208,18 @@ std::vector<std::string> lines_of(const fs::path& log) {
   return lines;
 }
 
+// Rows of curves.csv, likewise.
+std::vector<std::string> rows_of(const fs::path& table) {
+  std::vector<std::string> rows;
+  std::istringstream in(read_file(table));
+  for (std::string row; std::getline(in, row);) {
+    const std::size_t first = row.find(','), second = row.find(',', first + 1);
+    if (row.find("_per_second") == std::string::npos && row.find("activation_bytes") == std::string::npos)
+      rows.push_back(row.substr(0, first) + row.substr(second));
+  }
+  return rows;
+}
+
 TEST_F(RunFolderTest, TheLogOfAResumedRunIsThatOfAWholeOne) {
   const Words log = {"--log-every", "5", "--save-every", "3", "--validate-every", "6", "--schedule", "linear"};
   const auto with = [&](const Words& more, const std::string& out) {
@@ -226,8 +238,17 @@ TEST_F(RunFolderTest, TheLogOfAResumedRunIsThatOfAWholeOne) {
   }
   ASSERT_EQ(run_attend(with({"--steps", "12", "--resume"}, "parts")).code, 0);
   EXPECT_EQ(lines_of(folder_ / "parts/log.jsonl"), lines_of(folder_ / "whole/log.jsonl"));
+  const std::vector<std::string> rows = rows_of(folder_ / "whole/curves.csv");
+  EXPECT_EQ(rows_of(folder_ / "parts/curves.csv"), rows);
+  EXPECT_EQ(rows.front(), "step,curve,value");
+  EXPECT_NE(std::ranges::find_if(rows, [](const auto& row) { return row.starts_with("12,validation/loss,"); }),
+            rows.end());
+  const auto events = [&](const char* run) { return read_file(folder_ / run / "events.out.tfevents").size(); };
+  EXPECT_EQ(events("parts"), events("whole"));
   ASSERT_EQ(run_attend(with({"--steps", "12", "--resume"}, "parts")).code, 0);  // there is nothing left to do
   EXPECT_EQ(lines_of(folder_ / "parts/log.jsonl"), lines_of(folder_ / "whole/log.jsonl"));
+  EXPECT_EQ(rows_of(folder_ / "parts/curves.csv"), rows);
+  EXPECT_EQ(events("parts"), events("whole"));
 }
 
 }  // namespace
