@@ -7,7 +7,7 @@ const kinds = ["image/png", "image/jpeg", "image/webp"];
 async function send(file) {
   if (!kinds.includes(file.type)) throw new Error(`${file.name || "that"} is no PNG, JPEG or WebP picture`);
   if (file.size > model.limits.bytes) throw new Error(`the picture has ${(file.size / 1048576).toFixed(0)} MB, at most ${model.limits.bytes / 1048576} are taken`);
-  const response = await fetch("/api/picture", { method: "POST", headers: { "Content-Type": file.type }, body: file });
+  const response = await fetch("./api/picture", { method: "POST", headers: { "Content-Type": file.type }, body: file });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error || "the server said " + response.status);
   show(answer.picture);
@@ -18,7 +18,7 @@ const show = picture => set({ picture, masked: "", query: -1 });
 export function pictureInput(fail) {
   if (exported) return { node: h("span"), show() {} };
   const choose = h("input", { type: "file", accept: kinds.join(","), id: "file", hidden: "", onchange: event => { if (event.target.files[0]) send(event.target.files[0]).catch(fail); event.target.value = ""; } });
-  const samples = model.samples.map(name => h("button", { type: "button", class: "sample", title: name, "aria-label": name, "data-sample": name, onclick: () => show(name) }, h("img", { src: `/samples/${name}`, alt: name, width: 48, height: 48 })));
+  const samples = model.samples.map(name => h("button", { type: "button", class: "sample", title: name, "aria-label": name, "data-sample": name, onclick: () => show(name) }, h("img", { src: `./samples/${name}`, alt: name, width: 48, height: 48 })));
   const first = files => [...files].find(file => file.type.startsWith("image/")) || files[0];
   addEventListener("dragover", event => { event.preventDefault(); document.body.classList.add("dropping"); });
   addEventListener("dragleave", event => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });

@@ -5,7 +5,7 @@ const inlined = document.getElementById("data");
 export const exported = inlined ? JSON.parse(inlined.textContent) : null;
 
 export async function ask(path, body) {
-  const response = await fetch(path, body && {
+  const response = await fetch("." + path, body && {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const answer = await response.json();
