@@ -23,6 +23,19 @@ else()
   target_link_libraries(attend_fmt INTERFACE fmt::fmt)
 endif()
 
+# Boost.Beast is the server of attend look and attend serve (attend/serve/http.cpp, and no other file, sees it). Without it
+# the program is built all the same, and says so when it is asked to serve.
+find_path(attend_boost_dir boost/beast/http.hpp PATHS /usr/include NO_CMAKE_FIND_ROOT_PATH)
+add_library(attend_boost INTERFACE)
+if(attend_boost_dir)
+  if(NOT attend_boost_dir STREQUAL "/usr/include")
+    target_include_directories(attend_boost SYSTEM INTERFACE ${attend_boost_dir})
+  endif()
+else()
+  message(STATUS "attend look and attend serve cannot serve: <boost/beast/http.hpp> was not found (libboost-dev)")
+  target_compile_definitions(attend_boost INTERFACE ATTEND_WITHOUT_BOOST)
+endif()
+
 # zlib reads compressed text and writes pictures. A cross build goes without: the library beside it is the host's.
 add_library(attend_zlib INTERFACE)
 if(CMAKE_CROSSCOMPILING)

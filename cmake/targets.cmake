@@ -43,7 +43,7 @@ function(attend_folder folder)
     # Measured file by file: what is inlined where must not depend on the neighbours.
     set_target_properties(attend_${folder} PROPERTIES UNITY_BUILD OFF)
   endif()
-  if(folder MATCHES "^(tasks|training|inspect|verify|catalogue|view|serve|models|decode|data|train|checkpoint|metrics)$")
+  if(folder MATCHES "^(tasks|training|inspect|verify|serving|catalogue|view|serve|models|decode|data|train|checkpoint|metrics)$")
     target_link_libraries(attend_${folder} PRIVATE attend_cold)
   endif()
   if(folder STREQUAL "cli" AND ATTEND_SANITIZE STREQUAL "address")

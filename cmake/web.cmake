@@ -56,5 +56,9 @@ if(TARGET attend_serve)
                WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
       set_tests_properties(web.${page} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
     endforeach()
+    # attend serve and the clients that exist; skipped where they were not fetched (npm ci in tests/serve_clients).
+    add_test(NAME serve_clients COMMAND python3 tests/serve_clients/run.py $<TARGET_FILE:attend>
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(serve_clients PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
   endif()
 endif()

@@ -7,9 +7,9 @@ export const exported = inlined ? JSON.parse(inlined.textContent) : null;
 
 // Which of the models here: the one the program was started with, or another of its shelf (#model=NAME).
 let base = "";
-export const addressOf = path => base + path;
+export const addressOf = path => "." + base + path;  // the page may lie in a folder of a server
 export async function ask(path, body, other = null) {
-  const response = await fetch((other === null ? base : `/models/${other}`) + path, body && {
+  const response = await fetch("." + (other === null ? base : `/models/${other}`) + path, body && {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
   const answer = await response.json();

@@ -28,6 +28,7 @@
 #include "attend/cli/make_data.h"
 #include "attend/cli/preprocess.h"
 #include "attend/cli/score.h"
+#include "attend/cli/serve.h"
 #include "attend/cli/tag.h"
 #include "attend/cli/tokenize.h"
 #include "attend/cli/train.h"
@@ -76,6 +77,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_make_data_command(program, streams);
   add_preprocess_command(program, streams);
   add_score_command(program, streams);
+  add_serve_command(program, streams);
   add_tag_command(program, streams);
   add_tokenize_command(program, streams);
   add_train_command(program, streams, args);

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "attend/base/error.h"
 
 namespace attend::decode {
 
-namespace {
+namespace searching {  // which a search keeps from step to step
 
 struct Beam {
   std::vector<std::int32_t> tokens;
@@ -15,17 +16,24 @@ struct Beam {
   std::int32_t node = -1;  // of the tree, when there is one
 };
 
-struct Candidate {
-  std::int64_t beam;
-  std::int32_t token;
-  double sum;
-};
-
 // One source sentence: the beginnings still open, best first, and what has ended.
 struct BeamSentence {
   std::size_t index;
   std::vector<Beam> open;
   std::vector<Hypothesis> ended;
+};
+
+}  // namespace searching
+
+namespace {
+
+using searching::Beam;
+using searching::BeamSentence;
+
+struct Candidate {
+  std::int64_t beam;
+  std::int32_t token;
+  double sum;
 };
 
 double normalised(double sum, std::size_t length, const BeamOptions& options) {
@@ -118,50 +126,75 @@ bool advance(BeamSentence& sentence, const std::vector<Candidate>& candidates, s
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const BeamOptions& options) {
+struct BeamSearch::State {
+  nn::StepModel& model;
+  const BeamOptions& options;
+  Ended ended;
+  std::int64_t wanted = 0;
+  std::vector<BeamSentence> running = {};
+  std::vector<std::int32_t> tokens = {};  // the newest of every row
+  std::vector<bool> dropped = {};         // by sentence
+};
+
+BeamSearch::BeamSearch(nn::StepModel& model, const BeamOptions& options, Ended ended)
+    : state_(new State{model, options, std::move(ended)}) {
   for (std::int64_t longest : options.max_lengths)
     check(longest >= 1, "beam search: a maximum length of {}; it must be at least 1", longest);
   check(options.beams >= 1 && options.results >= 1 && options.results <= options.beams,
         "beam search: {} results from {} beams", options.results, options.beams);
   check(!options.tree || options.max_lengths.size() == 1, "beam search: a tree is of one sentence, not of {}",
         options.max_lengths.size());
-  const auto beams = static_cast<std::size_t>(options.beams);
   // Half of what can be chosen may be ends; a single beam is then at its end.
-  const std::int64_t wanted = std::min(options.beams == 1 ? 1 : 2 * options.beams, model.suppress(options.suppressed));
-  check(wanted > 0, "beam search: every token is suppressed");
-  std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
-  std::vector<BeamSentence> running;
-  for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, {Beam{}}, {}});
-  std::vector<std::int32_t> tokens(running.size() * beams, options.start);
+  state_->wanted = std::min(options.beams == 1 ? 1 : 2 * options.beams, model.suppress(options.suppressed));
+  check(state_->wanted > 0, "beam search: every token is suppressed");
+  for (std::size_t i = 0; i < options.max_lengths.size(); ++i) state_->running.push_back({i, {Beam{}}, {}});
+  state_->tokens.assign(state_->running.size() * static_cast<std::size_t>(options.beams), options.start);
+  state_->dropped.resize(options.max_lengths.size());
+}
 
-  while (!running.empty()) {
-    const nn::StepModel::Scores scores = model.step(tokens, wanted);
-    check(scores.ids.size() == tokens.size() * static_cast<std::size_t>(wanted) &&
-              scores.logits.size() == scores.ids.size() && scores.log_sums.size() == tokens.size(),
-          "beam search: {} candidates for {} rows of {}", scores.ids.size(), tokens.size(), wanted);
-    std::vector<BeamSentence> next;
-    std::vector<std::int32_t> from;
-    tokens.clear();
-    for (std::size_t s = 0; s < running.size(); ++s) {
-      BeamSentence& sentence = running[s];
-      std::vector<std::int32_t> parents;
-      const auto candidates = best_candidates(sentence, scores, s * beams, 2 * beams);
-      if (advance(sentence, candidates, parents, options)) {
-        sentence.ended.resize(std::min(sentence.ended.size(), static_cast<std::size_t>(options.results)));
-        results[sentence.index] = std::move(sentence.ended);
-        continue;
-      }
-      // Every sentence keeps its full set of rows; the ones without a beginning repeat the first.
-      for (std::size_t beam = 0; beam < beams; ++beam) {
-        const std::size_t used = beam < sentence.open.size() ? beam : 0;
-        from.push_back(static_cast<std::int32_t>(s * beams) + parents[used]);
-        tokens.push_back(sentence.open[used].tokens.back());
-      }
-      next.push_back(std::move(sentence));
+BeamSearch::~BeamSearch() = default;
+
+bool BeamSearch::done() const { return state_->running.empty(); }
+
+void BeamSearch::drop(std::size_t sentence) { state_->dropped.at(sentence) = true; }
+
+void BeamSearch::step() {
+  auto& [model, options, ended, wanted, running, tokens, dropped] = *state_;
+  const auto beams = static_cast<std::size_t>(options.beams);
+  const nn::StepModel::Scores scores = model.step(tokens, wanted);
+  check(scores.ids.size() == tokens.size() * static_cast<std::size_t>(wanted) &&
+            scores.logits.size() == scores.ids.size() && scores.log_sums.size() == tokens.size(),
+        "beam search: {} candidates for {} rows of {}", scores.ids.size(), tokens.size(), wanted);
+  std::vector<BeamSentence> next;
+  std::vector<std::int32_t> from;
+  tokens.clear();
+  for (std::size_t s = 0; s < running.size(); ++s) {
+    BeamSentence& sentence = running[s];
+    if (dropped[sentence.index]) continue;
+    std::vector<std::int32_t> parents;
+    const auto candidates = best_candidates(sentence, scores, s * beams, 2 * beams);
+    if (advance(sentence, candidates, parents, options)) {
+      sentence.ended.resize(std::min(sentence.ended.size(), static_cast<std::size_t>(options.results)));
+      ended(sentence.index, std::move(sentence.ended));
+      continue;
     }
-    running = std::move(next);
-    if (!running.empty()) model.reorder(from);
+    // Every sentence keeps its full set of rows; the ones without a beginning repeat the first.
+    for (std::size_t beam = 0; beam < beams; ++beam) {
+      const std::size_t used = beam < sentence.open.size() ? beam : 0;
+      from.push_back(static_cast<std::int32_t>(s * beams) + parents[used]);
+      tokens.push_back(sentence.open[used].tokens.back());
+    }
+    next.push_back(std::move(sentence));
   }
+  running = std::move(next);
+  if (!running.empty()) model.reorder(from);
+}
+
+std::vector<std::vector<Hypothesis>> beam_search(nn::StepModel& model, const BeamOptions& options) {
+  std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
+  BeamSearch search(model, options,
+                    [&](std::size_t sentence, std::vector<Hypothesis> found) { results[sentence] = std::move(found); });
+  while (!search.done()) search.step();
   return results;
 }
 

@@ -1,7 +1,10 @@
 // Beam search: the few best beginnings are kept and continued together (greedy search is a beam of one).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "attend/decode/hypothesis.h"
@@ -27,6 +30,26 @@ struct BeamOptions {
   std::vector<std::int64_t> max_lengths;      // of each sentence, without start and end
   std::int64_t results = 1;                   // n best
   std::vector<BeamNode>* tree = nullptr;      // gets all that the search for a single sentence kept, step by step
+};
+
+// A search that is taken a step at a time, for whoever does other things between them. The options must outlive it.
+class BeamSearch {
+ public:
+  // Hears of a sentence as soon as it has its results, best first.
+  using Ended = std::function<void(std::size_t sentence, std::vector<Hypothesis> results)>;
+  BeamSearch(nn::StepModel& model, const BeamOptions& options, Ended ended);
+  ~BeamSearch();
+  BeamSearch(const BeamSearch&) = delete;
+  BeamSearch& operator=(const BeamSearch&) = delete;
+
+  bool done() const;
+  void step();  // one more token of every sentence that is not at its end
+  // The sentence is not wanted any more; it leaves, unheard, with the next step.
+  void drop(std::size_t sentence);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // For each sentence its best hypotheses, best first. model must have beams rows for each of max_lengths.size()

@@ -31,6 +31,7 @@ class BatchModel {
     std::int64_t top_k = 0;                // as StepModel::step
     bool newcomers_wait = false;           // the next row that ends is not left empty
   };
+  // Of every row up to the last that has a text, or of more.
   virtual StepModel::Scores step(const Step& step) = 0;
 };
 

@@ -1,6 +1,8 @@
 #include "attend/nn/causal_batch.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/ops/embedding.h"
@@ -58,11 +60,24 @@ StepModel::Scores CausalBatch::enter(std::span<const Newcomer> newcomers, std::i
   return rows_.scores(read_prompts(newcomers), top_k);
 }
 
+// On a GPU a step costs about the same for any number of rows, and is captured once.
+std::size_t CausalBatch::rows_in_use() const {
+  if (!pass_.backend().on_host()) return lengths_.size();
+  std::size_t last = lengths_.size();
+  while (last > 1 && lengths_[last - 1] == kEmpty) --last;
+  return std::min(std::bit_ceil(last), lengths_.size());
+}
+
 StepModel::Scores CausalBatch::step(const Step& step) {
   rows_.start(step.tokens);
+  const std::size_t rows = rows_in_use();
+  if (std::exchange(shown_, rows) != rows) {
+    for (KvCache& cache : caches_) cache.show(static_cast<std::int64_t>(rows));
+    runner_.memory_moved();
+  }
   const StepModel::Scores scores =
-      runner_.run({.tokens = step.tokens,
-                   .positions = lengths_,
+      runner_.run({.tokens = step.tokens.first(rows),
+                   .positions = std::span(lengths_).first(rows),
                    .capacity = capacity(),
                    .limit = room_,
                    .top_k = step.top_k,

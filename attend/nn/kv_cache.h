@@ -55,6 +55,8 @@ class KvCache {
 
   std::int64_t length() const { return length_; }
   std::int64_t capacity() const { return memory_.dim(1); }
+  // From now on keys() and values() show the first so many rows; what the others have stays.
+  void show(std::int64_t rows) { rows_ = rows; }
   // [rows, capacity, C] windows: attention must be told length() as key_lengths.
   Tensor keys() const { return memory_.slice_first(0, rows_).columns(0, width_); }
   Tensor values() const { return memory_.slice_first(0, rows_).columns(width_, width_); }

@@ -1,253 +1,638 @@
 #include "attend/serve/http.h"
 
-#include <arpa/inet.h>
+#include "attend/base/error.h"
+
+#ifdef ATTEND_WITHOUT_BOOST
+
+namespace attend::serve {
+
+struct HttpServer::Core {};
+
+namespace {
+[[noreturn]] void fail_without_boost(const HttpOptions& options) {
+  fail("{}: this program has no server: it was built where there was no Boost (install libboost-dev, build again)",
+       options.command);
+}
+}  // namespace
+
+bool has_http_server() { return false; }
+HttpServer::HttpServer(HttpOptions options, Handler) { fail_without_boost(options); }
+HttpServer::HttpServer(HttpOptions options, Dispatcher) { fail_without_boost(options); }
+HttpServer::~HttpServer() = default;
+int HttpServer::port() const { return 0; }
+std::size_t HttpServer::connections() const { return 0; }
+void HttpServer::run(const std::function<bool()>&) {}
+
+}  // namespace attend::serve
+
+#else
+
 #include <fmt/core.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <cctype>
-#include <cerrno>
-#include <charconv>
-#include <chrono>
-#include <cstring>
+#include <deque>
 #include <exception>
+#include <limits>
+#include <mutex>
 #include <optional>
-#include <string_view>
-#include <system_error>
-#include <thread>
-#include <utility>
-#include <vector>
+#include <random>
+#include <unordered_set>
 
-#include "attend/base/error.h"
-#include "attend/base/json.h"
+#include "attend/serve/workers.h"
 
 namespace attend::serve {
 
 namespace {
 
+namespace net = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
+using Socket = net::generic::stream_protocol::socket;
 
-const char* reason_of(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 411:
-      return "Length Required";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 431:
-      return "Request Header Fields Too Large";
-    default:
-      return "Internal Server Error";
-  }
+constexpr std::size_t kMostUnsent = 1 << 20;  // bytes of an answer that a client has not taken yet
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
 }
 
-// A socket of a client, closed at the end, with one deadline for all that is read and one for all that is written.
-class Connection {
- public:
-  Connection(int socket, std::chrono::milliseconds patience) : socket_(socket), patience_(patience) { renew(); }
-  ~Connection() { ::close(socket_); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+std::string_view view_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-  void renew() { deadline_ = Clock::now() + patience_; }
-
-  // More bytes behind text; false at the end, an error or the deadline.
-  bool read(std::string& text) {
-    char buffer[8192];
-    if (!wait(POLLIN)) return false;
-    const ssize_t got = ::recv(socket_, buffer, sizeof buffer, 0);
-    if (got <= 0) return false;
-    text.append(buffer, static_cast<std::size_t>(got));
-    return true;
+bool has_huge_number(std::string_view head) {
+  int digits = 0;
+  for (const char c : head) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    if (digits > 18) return true;
   }
+  return false;
+}
 
-  void write(std::string_view text) {
-    while (!text.empty() && wait(POLLOUT)) {
-      const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;
-      text.remove_prefix(static_cast<std::size_t>(sent));
-    }
-  }
+// A name that another program chose is kept if it can stand in a header and a line of a log.
+std::string id_of(std::string_view given) {
+  const auto fine = [](char c) { return c > ' ' && c < 127 && c != '"' && c != '\\'; };
+  if (!given.empty() && given.size() <= 128 && std::ranges::all_of(given, fine)) return std::string(given);
+  static const std::uint64_t first = (std::uint64_t{std::random_device{}()} << 32) | std::random_device{}();
+  static std::atomic<std::uint64_t> count{0};
+  std::uint64_t x = first + 0x9E3779B97F4A7C15u * ++count;  // splitmix64
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return fmt::format("{:016x}", x ^ (x >> 31));
+}
 
-  // Who is still sending when we close would see a reset instead of the answer.
-  void drain() {
-    ::shutdown(socket_, SHUT_WR);
-    deadline_ = std::min(deadline_, Clock::now() + std::chrono::milliseconds(200));
-    std::string rest;
-    while (rest.size() < (1 << 20) && read(rest)) {
-    }
-  }
+class Session;
 
- private:
-  bool wait(short events) const {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
-    pollfd waiting{socket_, events, 0};
-    return left > 0 && ::poll(&waiting, 1, static_cast<int>(left)) == 1;
-  }
+}  // namespace
 
-  int socket_;
-  std::chrono::milliseconds patience_;
-  Clock::time_point deadline_;
+struct HttpServer::Core {
+  HttpOptions options;
+  Dispatcher dispatcher;
+  net::io_context io{1};
+  std::vector<net::ip::tcp::acceptor> tcp;
+  std::vector<net::local::stream_protocol::acceptor> local;
+  int port = 0;
+  std::atomic<std::size_t> open{0};
+  std::unordered_set<Session*> sessions;  // of the thread that reads and writes
+  bool ends = false;                      // no new requests
+  bool paused = false;                    // as many connections as may be
+  std::unique_ptr<Workers> workers;       // last: they end before what they work on
+
+  void listen();
+  void listen_locally();
+  template <class Acceptor>
+  void accept(std::shared_ptr<Core> self, Acceptor& acceptor);
+  void accept_all(const std::shared_ptr<Core>& self);
+  void start(std::shared_ptr<Core> self, Socket socket, std::string client);
+  void left(const std::shared_ptr<Core>& self, Session* session);
+  void close_listeners();
 };
 
-bool same_name(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+namespace {
+
+using Core = HttpServer::Core;
+
+// One connection: a request is read, handed on, answered, and the next is read. Everything but atomics belongs to the
+// thread that reads and writes.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(std::shared_ptr<Core> core, Socket socket, std::string client)
+      : core_(std::move(core)), socket_(std::move(socket)), timer_(core_->io), client_(std::move(client)) {}
+
+  void start() { await_request(core_->options.patience); }
+  // No more requests: at once when none is running.
+  void end() {
+    ends_ = true;
+    if (state_ == State::idle) close();
+  }
+  void close() {
+    error_code ignored;
+    timer_.cancel();
+    socket_.close(ignored);
+  }
+  const std::shared_ptr<Core>& core() const { return core_; }
+
+  // For an exchange.
+  void send(std::string bytes, bool last) {
+    if (broken_) return;
+    if (last) state_ = State::flushing;
+    unsent_ += bytes.size();
+    queue_.push_back(std::move(bytes));
+    if (!writing_) write_next();
+  }
+  std::string head_of(const HttpResponse& response, std::optional<std::size_t> length);
+  bool broken() const { return broken_; }
+  std::size_t unsent() const { return unsent_; }
+  bool chunked() const { return chunked_; }
+  bool head_only() const { return head_only_; }
+  void note(std::size_t bytes) { record_.sent += bytes; }
+
+ private:
+  enum class State { idle, reading, answering, flushing, lingering };
+
+  void arm(std::chrono::milliseconds time) {
+    timer_.expires_after(time);
+    timer_.async_wait([self = shared_from_this(), turn = ++turn_](const error_code& error) {
+      if (error || turn != self->turn_) return;
+      self->late_ = true;
+      error_code ignored;
+      self->socket_.cancel(ignored);
+    });
+  }
+  void disarm() {
+    ++turn_;
+    timer_.cancel();
+  }
+
+  // A connection may wait long for its next request, but a request that has begun may not take long.
+  void await_request(std::chrono::milliseconds time) {
+    state_ = State::idle, late_ = false;
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(core_->options.max_head));
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // until the head says what it is
+    if (buffer_.size() > 0) return read_head();
+    arm(time);
+    socket_.async_read_some(buffer_.prepare(8192),
+                            [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+                              self->disarm();
+                              if (error) return self->finish();
+                              self->buffer_.commit(bytes);
+                              self->read_head();
+                            });
+  }
+
+  void read_head() {
+    state_ = State::reading;
+    began_ = Clock::now();
+    record_ = {.client = client_};
+    chunked_ = head_only_ = false, keep_ = false, unsent_ = 0;
+    huge_ = has_huge_number({static_cast<const char*>(buffer_.data().data()), buffer_.data().size()});
+    arm(core_->options.patience);
+    http::async_read_header(socket_, buffer_, *parser_,
+                            [self = shared_from_this()](const error_code& error, std::size_t) {
+                              if (error) return self->refuse(error);
+                              self->take_head();
+                            });
+  }
+
+  void take_head();
+  void read_body() {
+    http::async_read(socket_, buffer_, *parser_, [self = shared_from_this()](const error_code& error, std::size_t) {
+      self->disarm();
+      if (error) return self->refuse(error);
+      self->hand_on();
+    });
+  }
+  void hand_on();
+  void watch(const std::shared_ptr<std::atomic<bool> >& gone);
+  void refuse(const error_code& error);
+  void refuse(int status, const char* why);
+  void write_next();
+  void written();
+  // Who is still sending when we close would see a reset instead of the answer.
+  void linger() {
+    state_ = State::lingering;
+    error_code ignored;
+    socket_.shutdown(Socket::shutdown_send, ignored);
+    arm(std::chrono::milliseconds(200));
+    drop_more(std::size_t{1} << 20);
+  }
+  void drop_more(std::size_t left) {
+    buffer_.clear();
+    socket_.async_read_some(buffer_.prepare(8192),
+                            [self = shared_from_this(), left](const error_code& error, std::size_t bytes) {
+                              if (error || bytes >= left) return self->finish();
+                              self->drop_more(left - bytes);
+                            });
+  }
+  void finish() {
+    broken_ = true;
+    close();
+  }
+
+ public:
+  ~Session() { core_->open.fetch_sub(1); }
+
+ private:
+  std::shared_ptr<Core> core_;  // first: it outlives the rest
+  Socket socket_;
+  net::steady_timer timer_;
+  std::string client_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body> > parser_;
+  State state_ = State::idle;
+  std::uint64_t turn_ = 0;  // of the timer
+  bool huge_ = false;       // a number that no machine has room for stands in the head
+  bool late_ = false, keep_ = false, chunked_ = false, head_only_ = false, old_ = false;
+  bool writing_ = false, ends_ = false;
+  std::atomic<bool> broken_{false};
+  std::atomic<std::size_t> unsent_{0};
+  std::deque<std::string> queue_;
+  Clock::time_point began_;
+  HttpRecord record_;
+};
+
+// The answer to one request. Whatever it is told goes to the thread that reads and writes.
+class SessionExchange : public Exchange {
+ public:
+  SessionExchange(std::shared_ptr<Session> session, std::shared_ptr<std::atomic<bool> > gone)
+      : session_(std::move(session)), gone_(std::move(gone)) {}
+  ~SessionExchange() override {
+    if (begun_ && !done_) finish();
+    if (!begun_ && !done_) answer(refused(500, "something went wrong here"));
+  }
+
+  void answer(HttpResponse response) override {
+    if (done_.exchange(true)) return;
+    post([response = std::move(response)](Session& session) {
+      std::string bytes = session.head_of(response, response.body.size());
+      session.note(response.body.size());
+      if (!session.head_only()) bytes += response.body;
+      session.send(std::move(bytes), true);
+    });
+  }
+  void begin(HttpResponse head) override {
+    if (begun_.exchange(true)) return;
+    post([head = std::move(head)](Session& session) { session.send(session.head_of(head, std::nullopt), false); });
+  }
+  bool write(std::string_view piece) override {
+    if (session_->broken() || session_->unsent() + waiting_->load() > kMostUnsent) return false;
+    if (piece.empty()) return true;
+    *waiting_ += piece.size();
+    post([text = std::string(piece), waiting = waiting_](Session& session) {
+      *waiting -= text.size();
+      session.note(text.size());
+      session.send(session.chunked() ? fmt::format("{:x}\r\n{}\r\n", text.size(), text) : text, false);
+    });
+    return true;
+  }
+  void finish() override {
+    if (done_.exchange(true)) return;
+    post([](Session& session) { session.send(session.chunked() ? "0\r\n\r\n" : "", true); });
+  }
+  bool gone() const override { return gone_->load() || session_->broken(); }
+
+ private:
+  template <class Work>
+  void post(Work work) {
+    net::post(session_->core()->io, [session = session_, work = std::move(work)] { work(*session); });
+  }
+
+  std::shared_ptr<Session> session_;
+  std::shared_ptr<std::atomic<bool> > gone_;
+  std::atomic<bool> begun_{false}, done_{false};
+  std::shared_ptr<std::atomic<std::size_t> > waiting_ = std::make_shared<std::atomic<std::size_t> >(0);
+};
+
+// Two ways to say where a body ends are a way past a proxy that believes the other one.
+void Session::take_head() {
+  const auto& message = parser_->get();
+  const std::string_view coding = view_of(message[http::field::transfer_encoding]);
+  if (message.count(http::field::content_length) > 1) return refuse(400, "two Content-Lengths");
+  if (message.count(http::field::transfer_encoding) > 1 || (!coding.empty() && lower(coding) != "chunked"))
+    return refuse(501, "of transfer codings only chunked is known");
+  const bool picture = lower(view_of(message[http::field::content_type])).starts_with("image/");
+  const std::size_t most = picture ? core_->options.max_picture : core_->options.max_body;
+  if (const auto length = parser_->content_length(); length && *length > most)
+    return refuse(413, fmt::format("the body has {} bytes, at most {} are taken", *length, most).c_str());
+  parser_->body_limit(most);
+  if (parser_->is_done()) {
+    disarm();
+    return hand_on();
+  }
+  if (lower(view_of(message[http::field::expect])) == "100-continue" && buffer_.size() == 0) {
+    net::async_write(socket_, net::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")),
+                     [self = shared_from_this()](const error_code& error, std::size_t) {
+                       if (error) return self->finish();
+                       self->read_body();
+                     });
+    return;
+  }
+  read_body();
+}
+
+void Session::hand_on() {
+  state_ = State::answering;
+  auto message = parser_->release();
+  HttpRequest request;
+  request.method = view_of(message.method_string());
+  const std::string_view target = view_of(message.target());
+  request.path = target.substr(0, target.find('?'));
+  if (const std::size_t mark = target.find('?'); mark != std::string_view::npos)
+    request.query = target.substr(mark + 1);
+  for (const auto& field : message)
+    request.headers.emplace_back(lower(view_of(field.name_string())), std::string(view_of(field.value())));
+  request.host = request.header("host");
+  request.content_type = request.header("content-type");
+  request.id = id_of(request.header("x-request-id"));
+  request.client = client_;
+  request.body = std::move(message.body());
+  record_.id = request.id, record_.method = request.method, record_.path = request.path;
+  record_.received = request.body.size();
+  head_only_ = request.method == "HEAD";
+  old_ = message.version() < 11;
+  keep_ = message.keep_alive() && !ends_;
+  auto gone = std::make_shared<std::atomic<bool> >(false);
+  if (buffer_.size() == 0) watch(gone);
+  core_->dispatcher(std::move(request), std::make_shared<SessionExchange>(shared_from_this(), gone));
+}
+
+// Sees the client close its side while an answer is being found.
+void Session::watch(const std::shared_ptr<std::atomic<bool> >& gone) {
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this(), gone](const error_code& error) {
+    if (error || self->state_ != State::answering) return;
+    char byte;
+    const ssize_t got = ::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) *gone = true;
   });
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
+void Session::refuse(const error_code& error) {
+  if (late_) return refuse(408, "the request did not arrive in time");
+  if (error == http::error::header_limit) return refuse(431, "the head of the request is too large");
+  if (error == http::error::body_limit) return refuse(413, "the body is too large");
+  if (error == http::error::bad_content_length) {
+    // A number that no machine has room for is a length all the same.
+    return huge_ ? refuse(413, "the body is too large") : refuse(400, "a bad Content-Length");
+  }
+  if (error == http::error::partial_message || error == http::error::end_of_stream)
+    return parser_ && parser_->got_some() ? refuse(400, "the request ends too early") : finish();
+  if (error.category() == http::make_error_code(http::error::bad_value).category())
+    return refuse(400, "this is not an HTTP request");
+  finish();
 }
 
-// The value of a header; nothing when it is not there.
-std::optional<std::string_view> header(std::string_view head, std::string_view name) {
-  for (std::size_t at = head.find("\r\n"); at != std::string_view::npos && at + 2 < head.size();) {
-    const std::size_t end = std::min(head.find("\r\n", at + 2), head.size());
-    const std::string_view line = head.substr(at + 2, end - at - 2);
-    const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos && same_name(line.substr(0, colon), name))
-      return trimmed(line.substr(colon + 1));
-    at = end == head.size() ? std::string_view::npos : end;
-  }
-  return std::nullopt;
+void Session::refuse(int status, const char* why) {
+  disarm();
+  state_ = State::answering;
+  keep_ = false;
+  if (record_.id.empty()) record_.id = id_of({});
+  const HttpResponse response = refused(status, why);
+  note(response.body.size());
+  send(head_of(response, response.body.size()) + response.body, true);
 }
 
-// Reads one request. Returns what to answer when it is not one we take.
-std::optional<HttpResponse> receive(Connection& connection, const HttpOptions& options, HttpRequest& request) {
-  std::string text;
-  std::size_t end;
-  while ((end = text.find("\r\n\r\n")) == std::string::npos) {
-    if (text.size() > options.max_head) return refused(431, "the head of the request is too large");
-    if (!connection.read(text)) return refused(408, "the request did not arrive");
+std::string Session::head_of(const HttpResponse& response, std::optional<std::size_t> length) {
+  record_.status = response.status;
+  chunked_ = !length && !old_;
+  if (!length && old_) keep_ = false;
+  keep_ = keep_ && !ends_;
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_of(response.status));
+  if (response.status != 204) head += fmt::format("Content-Type: {}\r\n", response.type);
+  if (length && response.status != 204) head += fmt::format("Content-Length: {}\r\n", *length);
+  if (chunked_) head += "Transfer-Encoding: chunked\r\n";
+  head += keep_ ? (old_ ? "Connection: keep-alive\r\n" : "") : "Connection: close\r\n";
+  head += fmt::format("x-request-id: {}\r\n", record_.id);
+  bool cached = false;
+  for (const auto& [name, value] : response.headers) {
+    head += fmt::format("{}: {}\r\n", name, value);
+    cached = cached || lower(name) == "cache-control";
   }
-  if (end > options.max_head) return refused(431, "the head of the request is too large");
-  const std::string head = text.substr(0, end);
-  const std::string_view line = std::string_view(head).substr(0, head.find("\r\n"));
-  const std::size_t first = line.find(' '), second = line.rfind(' ');
-  if (first == std::string_view::npos || second <= first || !line.substr(second + 1).starts_with("HTTP/1."))
-    return refused(400, "this is not an HTTP request");
-  request.method = line.substr(0, first);
-  std::string_view target = line.substr(first + 1, second - first - 1);
-  request.path = target.substr(0, target.find('?'));
-  request.host = header(head, "Host").value_or("");
-  request.content_type = header(head, "Content-Type").value_or("");
-  if (header(head, "Transfer-Encoding")) return refused(411, "a body needs a Content-Length");
-  std::size_t length = 0;
-  if (const auto given = header(head, "Content-Length")) {
-    const auto [stop, error] = std::from_chars(given->data(), given->data() + given->size(), length);
-    if (error == std::errc::result_out_of_range) return refused(413, "the body is too large");
-    if (error != std::errc() || stop != given->data() + given->size()) return refused(400, "a bad Content-Length");
-  } else if (request.method == "POST") {
-    return refused(411, "a body needs a Content-Length");
-  }
-  const std::size_t most = request.content_type.starts_with("image/") ? options.max_picture : options.max_body;
-  if (length > most) return refused(413, fmt::format("the body has {} bytes, at most {} are taken", length, most));
-  request.body = text.substr(end + 4);
-  while (request.body.size() < length)
-    if (!connection.read(request.body)) return refused(408, "the body did not arrive");
-  request.body.resize(length);
-  return std::nullopt;
+  if (!cached) head += "Cache-Control: no-store\r\n";
+  return head + "X-Content-Type-Options: nosniff\r\n\r\n";
 }
 
-int listen_on(const std::string& host, int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  check(::inet_pton(AF_INET, host == "localhost" ? "127.0.0.1" : host.c_str(), &address.sin_addr) == 1,
-        "look: '{}' is no IPv4 address", host);
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  check(listener >= 0, "look: no socket: {}", std::strerror(errno));
-  const int yes = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(listener, 16) != 0) {
-    const int error = errno;
-    ::close(listener);
-    fail("look: cannot listen on {}:{}: {}{}", host, port, std::strerror(error),
-         error == EADDRINUSE ? "; --port 0 takes any free one" : "");
-  }
-  return listener;
+void Session::write_next() {
+  if (queue_.empty()) return written();
+  writing_ = true;
+  arm(core_->options.patience);
+  net::async_write(socket_, net::buffer(queue_.front()),
+                   [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+                     self->disarm();
+                     self->writing_ = false;
+                     self->unsent_ -= std::min(self->unsent_.load(), bytes);
+                     if (error) return self->finish();
+                     self->queue_.pop_front();
+                     self->write_next();
+                   });
+}
+
+// All that there is so far.
+void Session::written() {
+  if (state_ != State::flushing) return;
+  record_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+  if (core_->options.log) core_->options.log(record_);
+  if (keep_ && !ends_) return await_request(core_->options.idle);
+  linger();
 }
 
 }  // namespace
 
-HttpResponse refused(int status, const std::string& why) {
-  return {.status = status, .body = Json{{"error", why}}.dump()};
+// ---- The server.
+
+void HttpServer::Core::listen() {
+  check(options.port >= 0 && options.port <= 65535, "{}: a port is 0 to 65535, not {}", options.command, options.port);
+  std::string host = options.host == "localhost" ? "127.0.0.1" : options.host;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  error_code error;
+  const auto address = net::ip::make_address(host, error);
+  check(!error, "{}: '{}' is no address of IPv4 or IPv6", options.command, options.host);
+  const net::ip::tcp::endpoint endpoint(address, static_cast<std::uint16_t>(options.port));
+  net::ip::tcp::acceptor acceptor(io);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(net::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
+  check(!error, "{}: cannot listen on {}:{}: {}{}", options.command, options.host, options.port, error.message(),
+        error == net::error::address_in_use ? "; --port 0 takes any free one" : "");
+  port = acceptor.local_endpoint().port();
+  tcp.push_back(std::move(acceptor));
 }
 
-HttpServer::HttpServer(HttpOptions options, Handler handler)
-    : options_(std::move(options)), handler_(std::move(handler)) {
-  check(options_.port >= 0 && options_.port <= 65535, "look: a port is 0 to 65535, not {}", options_.port);
-  listener_ = listen_on(options_.host, options_.port);
-  sockaddr_in bound{};
-  socklen_t size = sizeof bound;
-  ::getsockname(listener_, reinterpret_cast<sockaddr*>(&bound), &size);
-  port_ = ntohs(bound.sin_port);
-}
-
-HttpServer::~HttpServer() { ::close(listener_); }
-
-// The caller is one of the workers, so that there is one even where the system gives no thread.
-void HttpServer::run(const std::function<bool()>& stop) {
-  std::vector<std::jthread> workers;
+// A socket that a server left behind when it was killed is taken over, one that answers is not.
+void HttpServer::Core::listen_locally() {
+  if (options.unix_path.empty()) return;
+  error_code error;
+  struct stat found {};
+  net::local::stream_protocol::endpoint endpoint;
   try {
-    for (int i = 1; i < options_.workers; ++i) workers.emplace_back([&] { work(stop); });
-  } catch (const std::system_error&) {
+    endpoint = net::local::stream_protocol::endpoint(options.unix_path);
+  } catch (const boost::system::system_error& wrong) {
+    fail("{}: cannot listen on {}: {}", options.command, options.unix_path, wrong.code().message());
   }
-  work(stop);
+  if (::lstat(options.unix_path.c_str(), &found) == 0) {
+    check(S_ISSOCK(found.st_mode), "{}: {} is there and is no socket", options.command, options.unix_path);
+    net::local::stream_protocol::socket probe(io);
+    probe.connect(endpoint, error);
+    check(!!error, "{}: somebody listens on {} already", options.command, options.unix_path);
+    ::unlink(options.unix_path.c_str());
+  }
+  net::local::stream_protocol::acceptor acceptor(io);
+  error = {};
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
+  check(!error, "{}: cannot listen on {}: {}", options.command, options.unix_path, error.message());
+  local.push_back(std::move(acceptor));
 }
 
-void HttpServer::work(const std::function<bool()>& stop) const {
-  while (!stop()) {
-    pollfd waiting{listener_, POLLIN, 0};
-    if (::poll(&waiting, 1, 100) != 1) continue;
-    const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connection >= 0)
-      answer(connection);
-    else if (errno != EAGAIN && errno != EWOULDBLOCK)  // no descriptor or memory left; else another worker had it
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+namespace {
+std::string name_of(const net::ip::tcp::socket& socket) {
+  error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  return error ? "" : endpoint.address().to_string(error);
 }
+std::string name_of(const net::local::stream_protocol::socket&) { return "unix"; }
+}  // namespace
 
-void HttpServer::answer(int socket) const {
-  Connection connection(socket, options_.patience);
-  HttpRequest request;
-  HttpResponse response;
-  if (auto refusal = receive(connection, options_, request)) {
-    response = std::move(*refusal);
-  } else {
-    try {
-      response = handler_(request);
-    } catch (const std::exception&) {
-      response = refused(500, "something went wrong here");
+template <class Acceptor>
+void HttpServer::Core::accept(std::shared_ptr<Core> self, Acceptor& acceptor) {
+  acceptor.async_accept([this, self, &acceptor](const error_code& error, auto socket) {
+    if (ends || error == net::error::operation_aborted) return;
+    if (error) {  // no descriptor or memory left: what is open may end soon
+      auto timer = std::make_shared<net::steady_timer>(io, std::chrono::milliseconds(50));
+      timer->async_wait([this, self, &acceptor, timer](const error_code&) {
+        if (!ends) accept(self, acceptor);
+      });
+      return;
     }
-  }
-  connection.renew();
-  connection.write(
-      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n"
-                  "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n",
-                  response.status, reason_of(response.status), response.type, response.body.size()));
-  if (request.method != "HEAD") connection.write(response.body);
-  connection.drain();
+    if constexpr (requires { typename std::decay_t<decltype(socket)>::protocol_type::resolver; }) {
+      error_code ignored;
+      socket.set_option(net::ip::tcp::no_delay(true), ignored);
+    }
+    std::string client = name_of(socket);
+    start(self, Socket(std::move(socket)), std::move(client));
+    if (open >= options.max_connections)
+      paused = true;
+    else
+      accept(self, acceptor);
+  });
+}
+
+void HttpServer::Core::accept_all(const std::shared_ptr<Core>& self) {
+  for (auto& acceptor : tcp) accept(self, acceptor);
+  for (auto& acceptor : local) accept(self, acceptor);
+}
+
+void HttpServer::Core::start(std::shared_ptr<Core> self, Socket socket, std::string client) {
+  ++open;
+  const std::shared_ptr<Session> session(new Session(self, std::move(socket), std::move(client)), [](Session* one) {
+    const std::shared_ptr<Core> core = one->core();
+    net::post(core->io, [core, one] { core->left(core, one); });
+  });
+  sessions.insert(session.get());
+  session->start();
+}
+
+// Nobody has the session any more.
+void HttpServer::Core::left(const std::shared_ptr<Core>& self, Session* session) {
+  sessions.erase(session);
+  delete session;
+  if (!paused || ends || open >= options.max_connections) return;
+  paused = false;
+  accept_all(self);
+}
+
+void HttpServer::Core::close_listeners() {
+  error_code ignored;
+  for (auto& acceptor : tcp) acceptor.close(ignored);
+  for (auto& acceptor : local) acceptor.close(ignored);
+  if (!local.empty()) ::unlink(options.unix_path.c_str());
+}
+
+bool has_http_server() { return true; }
+
+HttpServer::HttpServer(HttpOptions options, Dispatcher dispatcher) : core_(std::make_shared<Core>()) {
+  core_->options = std::move(options);
+  core_->dispatcher = std::move(dispatcher);
+  core_->listen();
+  core_->listen_locally();
+}
+
+HttpServer::HttpServer(HttpOptions options, Handler handler) : HttpServer(std::move(options), Dispatcher()) {
+  core_->workers = std::make_unique<Workers>(static_cast<std::size_t>(std::max(core_->options.workers, 1)));
+  core_->dispatcher = [core = core_.get(), handler = std::move(handler)](HttpRequest request,
+                                                                         std::shared_ptr<Exchange> exchange) {
+    core->workers->add([&handler, request = std::move(request), exchange = std::move(exchange)] {
+      try {
+        exchange->answer(handler(request));
+      } catch (const std::exception&) {
+        exchange->answer(refused(500, "something went wrong here"));
+      }
+    });
+  };
+}
+
+// Sessions refer to the core and the core to sessions: whoever is left is cut off.
+HttpServer::~HttpServer() {
+  core_->close_listeners();
+  core_->workers.reset();
+  core_->dispatcher = nullptr;
+  for (Session* session : core_->sessions) session->close();
+  core_->io.restart();
+  core_->io.poll();
+}
+
+int HttpServer::port() const { return core_->port; }
+std::size_t HttpServer::connections() const { return core_->open; }
+
+void HttpServer::run(const std::function<bool()>& stop) {
+  Core& core = *core_;
+  core.accept_all(core_);
+  const auto tick = std::chrono::milliseconds(100);
+  net::steady_timer timer(core.io);
+  std::optional<Clock::time_point> deadline;
+  std::function<void(const error_code&)> look = [&](const error_code&) {
+    if (!core.ends && stop()) {
+      core.ends = true;
+      deadline = Clock::now() + core.options.drain;
+      core.close_listeners();
+    }
+    if (core.ends) {
+      const std::vector<Session*> all(core.sessions.begin(), core.sessions.end());
+      for (Session* session : all) session->end();
+      if (core.sessions.empty()) return core.io.stop();
+      if (Clock::now() >= *deadline) {
+        for (Session* session : all) session->close();
+        return core.io.stop();
+      }
+    }
+    timer.expires_after(core.ends ? std::chrono::milliseconds(10) : tick);
+    timer.async_wait(look);
+  };
+  timer.expires_after(tick);
+  timer.async_wait(look);
+  core.io.restart();
+  core.io.run();
 }
 
 }  // namespace attend::serve
+
+#endif

@@ -1,58 +1,108 @@
-// As much of HTTP/1.1 (RFC 9112) as one page on one's own machine needs: GET and POST with a length, one request a
-// connection, limits on everything that is read. Debian's cpp-httplib is a shared library that brings OpenSSL and
-// Brotli along and is not there for a cross build; this is 200 lines.
+// HTTP/1.1 (RFC 9112) on Boost.Beast, which http.cpp alone sees: connections that are kept, bodies in chunks both ways,
+// answers that grow (server-sent events), TCP of both families and Unix sockets, limits on everything that is read, and
+// an end at which running requests finish. One thread reads and writes; answers are found by others.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace attend::serve {
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method, path;  // the path without what follows a '?'
   std::string host, content_type, body;
+  std::string query = {};    // what follows it
+  HttpHeaders headers = {};  // names in lower case
+  std::string id = {};       // the client's x-request-id, or one of ours
+  std::string client = {};   // its address
+
+  // The first of that name (in lower case); empty when there is none.
+  std::string_view header(std::string_view name) const;
 };
 
 struct HttpResponse {
   int status = 200;
   std::string type = "application/json; charset=utf-8";
   std::string body = {};
+  HttpHeaders headers = {};
 };
 
 // {"error": why}
 HttpResponse refused(int status, const std::string& why);
+const char* reason_of(int status);
+
+// What is left to do for one request: its answer, at once or piece by piece, by any thread. One that is let go without
+// an answer is answered with 500.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual void answer(HttpResponse response) = 0;
+  // An answer that grows: begin, write .., finish. write() is false when nobody takes it any more: the client has gone,
+  // or lets more than a megabyte wait.
+  virtual void begin(HttpResponse head) = 0;
+  virtual bool write(std::string_view piece) = 0;
+  virtual void finish() = 0;
+  // The client has closed its side. It may still read, but most do not.
+  virtual bool gone() const = 0;
+};
+
+// What is known of a request when it has been answered.
+struct HttpRecord {
+  std::string id = {}, client = {}, method = {}, path = {};
+  int status = 0;
+  std::size_t received = 0, sent = 0;  // bytes of the bodies
+  double seconds = 0;
+};
 
 struct HttpOptions {
-  std::string host = "127.0.0.1";  // an IPv4 address, or localhost
+  std::string host = "127.0.0.1";  // an address of IPv4 or IPv6, or localhost
   int port = 0;                    // 0: any free one
   std::size_t max_body = 64 << 10, max_head = 16 << 10;
   std::size_t max_picture = 0;               // bytes of a body of type image/..
-  int workers = 4;                           // requests answered at once; others wait in the system's queue
+  int workers = 4;                           // requests answered at once by a Handler; others wait
   std::chrono::milliseconds patience{5000};  // for a request to arrive, and for an answer to leave
+  std::chrono::milliseconds idle{5000};      // for the next request of a connection
+  std::chrono::milliseconds drain{1000};     // for running requests, once it ends
+  std::size_t max_connections = 1024;        // others wait in the system's queue
+  std::string unix_path = {};                // a Unix socket as well
+  std::string command = "look";              // opens messages
+  std::function<void(const HttpRecord&)> log = {};
 };
 
 class HttpServer {
  public:
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
-  // Listens from now on. Throws Error when the address is taken or is none. The handler is called by several threads.
+  // Called by the thread that reads and writes, so it only hands on.
+  using Dispatcher = std::function<void(HttpRequest request, std::shared_ptr<Exchange> exchange)>;
+  // Listens from now on. Throws Error when the address is taken or is none. A handler is called by several threads.
   HttpServer(HttpOptions options, Handler handler);
+  HttpServer(HttpOptions options, Dispatcher dispatcher);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  int port() const { return port_; }
-  // Answers until stop() is true, which is asked ten times per second by every worker.
+  int port() const;
+  std::size_t connections() const;  // open now
+  // Answers until stop() is true, which is asked ten times per second; then takes no new requests, and returns when the
+  // running ones are answered or options.drain is over.
   void run(const std::function<bool()>& stop);
 
- private:
-  void work(const std::function<bool()>& stop) const;
-  void answer(int connection) const;
+  struct Core;  // of http.cpp
 
-  HttpOptions options_;
-  Handler handler_;
-  int listener_ = -1, port_ = 0;
+ private:
+  std::shared_ptr<Core> core_;
 };
+
+// False where the program was built without Boost: then there is no server, and making one throws Error.
+bool has_http_server();
 
 }  // namespace attend::serve

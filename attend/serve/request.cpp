@@ -22,6 +22,20 @@ std::int64_t whole(const Json& object, const char* name, std::int64_t otherwise)
   return value->get<std::int64_t>();
 }
 
+double real(const Json& object, const char* name, double otherwise) {
+  const Json* value = field(object, name);
+  if (!value) return otherwise;
+  check(value->is_number(), "'{}' must be a number", name);
+  return value->get<double>();
+}
+
+bool flag(const Json& object, const char* name, bool otherwise) {
+  const Json* value = field(object, name);
+  if (!value) return otherwise;
+  check(value->is_boolean(), "'{}' must be true or false", name);
+  return value->get<bool>();
+}
+
 std::string word(const Json& object, const char* name, const char* otherwise) {
   const Json* value = field(object, name);
   if (!value) return otherwise;

@@ -72,18 +72,31 @@ std::vector<Answer> Answerer::answer(std::string_view question, std::string_view
   const std::vector<EncoderText> texts = answer_windows(encoder_.reader(), question, context, options.overlap);
   std::vector<WindowLogits> found(texts.size());
   in_batches(texts, options.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
-    Pass pass(encoder_.backend());
-    const models::BertInput input = encoder_.reader().pack(batch, encoder_.backend()).in(pass);
-    const Tensor states = encoder_.model().body().states(input);  // [rows, C]
-    const std::vector<float> logits = download(encoder_.model().logits(states.reshape({1, -1, states.width()})));
-    const auto ends = logits.begin() + static_cast<std::ptrdiff_t>(logits.size() / 2);  // [2, 1, rows]
-    std::ptrdiff_t row = 0;
-    for (std::size_t i = 0; i < batch.size(); row += static_cast<std::ptrdiff_t>(batch[i++]->ids.size())) {
-      const auto from = row + static_cast<std::ptrdiff_t>(batch[i]->second.begin),
-                 to = row + static_cast<std::ptrdiff_t>(batch[i]->second.end);
-      found[indices[i]] = {{logits.begin() + from, logits.begin() + to}, {ends + from, ends + to}};
-    }
+    std::vector<WindowLogits> some = logits(batch);
+    for (std::size_t i = 0; i < batch.size(); ++i) found[indices[i]] = std::move(some[i]);
   });
+  return answers(texts, found, context, options);
+}
+
+std::vector<WindowLogits> Answerer::logits(EncoderBatch windows) const {
+  Pass pass(encoder_.backend());
+  const models::BertInput input = encoder_.reader().pack(windows, encoder_.backend()).in(pass);
+  const Tensor states = encoder_.model().body().states(input);  // [rows, C]
+  const std::vector<float> logits = download(encoder_.model().logits(states.reshape({1, -1, states.width()})));
+  const auto ends = logits.begin() + static_cast<std::ptrdiff_t>(logits.size() / 2);  // [2, 1, rows]
+  std::vector<WindowLogits> found;
+  std::ptrdiff_t row = 0;
+  for (const EncoderText* window : windows) {
+    const auto from = row + static_cast<std::ptrdiff_t>(window->second.begin),
+               to = row + static_cast<std::ptrdiff_t>(window->second.end);
+    found.push_back({{logits.begin() + from, logits.begin() + to}, {ends + from, ends + to}});
+    row += static_cast<std::ptrdiff_t>(window->ids.size());
+  }
+  return found;
+}
+
+std::vector<Answer> Answerer::answers(std::span<const EncoderText> texts, std::span<const WindowLogits> found,
+                                      std::string_view context, const AnswerOptions& options) {
   std::vector<Answer> answers;
   for (const FoundSpan& one : spans_of(found, options.max_tokens)) {
     if (static_cast<std::int64_t>(answers.size()) == options.top_k) break;

@@ -51,6 +51,11 @@ class Answerer {
   std::vector<Answer> answer(std::string_view question, std::string_view context,
                              const AnswerOptions& options = {}) const;
 
+  // In two halves: one pass over windows, and the answers from what it says of all windows of a context.
+  std::vector<WindowLogits> logits(EncoderBatch windows) const;
+  static std::vector<Answer> answers(std::span<const EncoderText> windows, std::span<const WindowLogits> logits,
+                                     std::string_view context, const AnswerOptions& options);
+
   const EncoderModel<models::QuestionAnswerer>& encoder() const { return encoder_; }
 
  private:

@@ -26,24 +26,38 @@ std::vector<Classified> Classifier::classify(std::span<const std::string> lines,
                         ? reader_.read(line, number, options.batching)
                         : reader_.read(line.substr(0, tab), line.substr(tab + 1), number, options.batching));
   }
-  const std::vector<std::string>& labels = head_->labels();
-  const std::int64_t count = options.top_k > 0 ? options.top_k : static_cast<std::int64_t>(labels.size());
   std::vector<Classified> results(lines.size());
   in_batches(texts, options.batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
-    Pass pass(backend_);
-    std::vector<float> logits = download(head_->logits(pack_once(reader_, batch, backend_).in(pass)));  // [B, labels]
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const auto values = std::span(logits).subspan(i * labels.size(), labels.size());
-      Classified& result = results[indices[i]];
-      if (regression()) {
-        result.number = values[0];
-        continue;
-      }
-      softmax(values);
-      for (std::size_t label : largest(values, count)) result.labels.push_back({labels[label], values[label]});
-    }
+    std::vector<std::vector<float>> values = logits(batch);
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      results[indices[i]] = classified(std::move(values[i]), options.top_k);
   });
   return results;
+}
+
+std::vector<std::vector<float>> Classifier::logits(EncoderBatch texts) const {
+  Pass pass(backend_);
+  const std::vector<float> all = download(head_->logits(pack_once(reader_, texts, backend_).in(pass)));  // [B, labels]
+  const std::size_t width = all.size() / texts.size();
+  std::vector<std::vector<float>> result;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto own = std::span(all).subspan(i * width, width);
+    result.emplace_back(own.begin(), own.end());
+  }
+  return result;
+}
+
+Classified Classifier::classified(std::vector<float> values, std::int64_t top_k) const {
+  Classified result;
+  if (regression()) {
+    result.number = values[0];
+    return result;
+  }
+  const std::vector<std::string>& labels = head_->labels();
+  softmax(values);
+  for (std::size_t label : largest(values, top_k > 0 ? top_k : static_cast<std::int64_t>(labels.size())))
+    result.labels.push_back({labels[label], values[label]});
+  return result;
 }
 
 }  // namespace attend::tasks

@@ -34,6 +34,11 @@ class Classifier {
   // A line with a tab in it is a pair.
   std::vector<Classified> classify(std::span<const std::string> lines, const ClassifyOptions& options = {}) const;
 
+  // In two halves, for whoever makes batches of texts by other rules (attend serve): one pass over texts, [labels]
+  // each, and what it says of one of them.
+  std::vector<std::vector<float>> logits(EncoderBatch texts) const;
+  Classified classified(std::vector<float> logits, std::int64_t top_k) const;
+
   bool regression() const { return head_->regression(); }
   const std::vector<std::string>& labels() const { return head_->labels(); }
   const EncoderReader& reader() const { return reader_; }

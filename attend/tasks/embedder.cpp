@@ -11,9 +11,6 @@
 
 namespace attend::tasks {
 
-namespace {
-
-// states: the rows of one text, one after another.
 std::vector<float> pooled(std::span<const float> states, std::size_t width, const EmbedOptions& options) {
   const std::size_t rows = states.size() / width;
   std::vector<float> vector(states.begin(), states.begin() + static_cast<std::ptrdiff_t>(width));
@@ -30,8 +27,6 @@ std::vector<float> pooled(std::span<const float> states, std::size_t width, cons
   if (options.normalize) normalize(vector);
   return vector;
 }
-
-}  // namespace
 
 void normalize(std::span<float> vector) {
   double squares = 0;
@@ -54,13 +49,8 @@ std::vector<std::vector<float>> Embedder::embed(std::span<const std::string> lin
   std::vector<std::vector<float>> vectors(lines.size());
   const auto columns = static_cast<std::size_t>(width());
   in_batches(texts, options.batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
-    Pass pass(encoder_.backend());
-    const models::BertInput input = reader.pack(batch, encoder_.backend()).in(pass);
-    const std::vector<float> states = download(encoder_.model().body().states(input));  // [rows, C]
-    std::size_t row = 0;
-    for (std::size_t i = 0; i < batch.size(); row += batch[i++]->ids.size())
-      vectors[indices[i]] =
-          pooled(std::span(states).subspan(row * columns, batch[i]->ids.size() * columns), columns, options);
+    const std::vector<std::vector<float>> states = states_of(encoder_, batch);
+    for (std::size_t i = 0; i < batch.size(); ++i) vectors[indices[i]] = pooled(states[i], columns, options);
   });
   return vectors;
 }

@@ -33,6 +33,9 @@ class EncoderBody {
   models::Bert bert_;
 };
 
+// One vector from the states of a text's tokens, [tokens, width].
+std::vector<float> pooled(std::span<const float> states, std::size_t width, const EmbedOptions& options);
+
 class Embedder {
  public:
   Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});

@@ -185,6 +185,17 @@ models::BertInput EncoderReader::pack(std::span<const EncoderText* const> texts,
   return input;
 }
 
+std::vector<std::vector<float>> by_text(std::span<const float> rows, EncoderBatch texts, std::size_t width) {
+  std::vector<std::vector<float>> result;
+  std::size_t at = 0;
+  for (const EncoderText* text : texts) {
+    const auto own = rows.subspan(at, text->ids.size() * width);
+    result.emplace_back(own.begin(), own.end());
+    at += own.size();
+  }
+  return result;
+}
+
 void in_batches(std::span<const EncoderText> texts, std::int64_t batch,
                 const std::function<void(EncoderBatch texts, std::span<const std::size_t> indices)>& run) {
   check(batch >= 1, "encoder: a batch of {} texts", batch);

@@ -105,6 +105,9 @@ using EncoderBatch = std::span<const EncoderText* const>;
 void in_batches(std::span<const EncoderText> texts, std::int64_t batch,
                 const std::function<void(EncoderBatch texts, std::span<const std::size_t> indices)>& run);
 
+// What a model said of the rows of texts one after another (`width` numbers each), text by text.
+std::vector<std::vector<float>> by_text(std::span<const float> rows, EncoderBatch texts, std::size_t width);
+
 template <class Model>
 class EncoderModel {
  public:
@@ -135,5 +138,14 @@ class EncoderModel {
   EncoderReader reader_;
   nn::Parameters parameters_;
 };
+
+// The states of every token, [tokens, C] for each text: one pass over all of them.
+template <class Model>
+std::vector<std::vector<float>> states_of(const EncoderModel<Model>& encoder, EncoderBatch texts) {
+  Pass pass(encoder.backend());
+  const models::BertInput input = encoder.reader().pack(texts, encoder.backend()).in(pass);
+  return by_text(download(encoder.model().body().states(input)), texts,
+                 static_cast<std::size_t>(encoder.config().width));
+}
 
 }  // namespace attend::tasks

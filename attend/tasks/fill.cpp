@@ -44,40 +44,65 @@ std::vector<FilledLine> Filler::fill(std::span<const std::string> lines, const F
     results[i].resize(masks);
     texts.push_back(reader.read(lines[i], number, options.batching));
   }
-  const std::int64_t known = std::min<std::int64_t>(reader.tokenizer().id_limit(), reader.settings().vocabulary);
   in_batches(texts, options.batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
-    std::vector<std::int32_t> rows;
-    std::vector<std::vector<FilledToken>*> places;
-    std::size_t row = 0;
+    std::vector<std::vector<float>> values = logits(batch);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      std::size_t mask = 0;
-      for (std::int32_t id : batch[i]->ids) {
-        FilledLine& line = results[indices[i]];
-        if (id == mask_id_ && mask < line.size())
-          rows.push_back(static_cast<std::int32_t>(row)), places.push_back(&line[mask++]);
-        ++row;
-      }
-    }
-    if (rows.empty()) return;
-    Pass pass(encoder_.backend());
-    const models::BertInput input = reader.pack(batch, encoder_.backend()).in(pass);
-    const Tensor chosen = make_tensor(encoder_.backend(), {static_cast<std::int64_t>(rows.size())}, DType::i32);
-    upload(chosen, rows);
-    // Only the masks are answered, not all tokens: [M, C] -> [M, V].
-    const Tensor states = ops::gather(encoder_.model().body().states(input).flat_rows(), pass.input(chosen));
-    std::vector<float> logits = download(encoder_.model().logits(states));
-    const auto width = static_cast<std::size_t>(reader.settings().vocabulary);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      // Rows of the table beyond the tokenizer's ids stand for nothing.
-      const auto values = std::span(logits).subspan(i * width, static_cast<std::size_t>(known));
-      softmax(values);
-      for (std::size_t id : largest(values, options.top_k)) {
-        const auto token = static_cast<std::int32_t>(id);
-        places[i]->push_back({token, plain(reader.tokenizer(), token), values[id]});
-      }
+      FilledLine& line = results[indices[i]];
+      FilledLine found = filled(std::move(values[i]), options.top_k);
+      for (std::size_t mask = 0; mask < std::min(line.size(), found.size()); ++mask)
+        line[mask] = std::move(found[mask]);
     }
   });
   return results;
+}
+
+// Only the masks are answered, not all tokens: [M, C] -> [M, V].
+std::vector<std::vector<float>> Filler::logits(EncoderBatch texts) const {
+  std::vector<std::int32_t> rows;
+  std::vector<std::size_t> masks;
+  std::int32_t row = 0;
+  for (const EncoderText* text : texts) {
+    const std::size_t before = rows.size();
+    for (const std::int32_t id : text->ids) {
+      if (id == mask_id_) rows.push_back(row);
+      ++row;
+    }
+    masks.push_back(rows.size() - before);
+  }
+  std::vector<std::vector<float>> result(texts.size());
+  if (rows.empty()) return result;
+  Pass pass(encoder_.backend());
+  const models::BertInput input = encoder_.reader().pack(texts, encoder_.backend()).in(pass);
+  const Tensor chosen = make_tensor(encoder_.backend(), {static_cast<std::int64_t>(rows.size())}, DType::i32);
+  upload(chosen, rows);
+  const Tensor states = ops::gather(encoder_.model().body().states(input).flat_rows(), pass.input(chosen));
+  const std::vector<float> all = download(encoder_.model().logits(states));
+  const auto width = static_cast<std::size_t>(encoder_.reader().settings().vocabulary);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto own = std::span(all).subspan(at, masks[i] * width);
+    result[i].assign(own.begin(), own.end());
+    at += own.size();
+  }
+  return result;
+}
+
+FilledLine Filler::filled(std::vector<float> logits, std::int64_t top_k) const {
+  const EncoderReader& reader = encoder_.reader();
+  // Rows of the table beyond the tokenizer's ids stand for nothing.
+  const auto width = static_cast<std::size_t>(reader.settings().vocabulary),
+             known = std::min<std::size_t>(static_cast<std::size_t>(reader.tokenizer().id_limit()), width);
+  FilledLine line;
+  for (std::size_t begin = 0; begin < logits.size(); begin += width) {
+    const auto values = std::span(logits).subspan(begin, known);
+    softmax(values);
+    line.emplace_back();
+    for (const std::size_t id : largest(values, top_k)) {
+      const auto token = static_cast<std::int32_t>(id);
+      line.back().push_back({token, plain(reader.tokenizer(), token), values[id]});
+    }
+  }
+  return line;
 }
 
 std::string Filler::complete(const std::string& line, const FilledLine& filled, std::size_t mask,

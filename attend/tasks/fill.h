@@ -31,6 +31,9 @@ class Filler {
 
   // Throws Error naming the line that has no mask.
   std::vector<FilledLine> fill(std::span<const std::string> lines, const FillOptions& options = {}) const;
+  // In two halves: one pass over texts, [masks, vocabulary] each, and what it says of one of them.
+  std::vector<std::vector<float>> logits(EncoderBatch texts) const;
+  FilledLine filled(std::vector<float> logits, std::int64_t top_k) const;
   // The line with its masks replaced by the likeliest tokens, the one numbered `mask` by choice.
   std::string complete(const std::string& line, const FilledLine& filled, std::size_t mask, std::size_t choice) const;
 

@@ -9,6 +9,7 @@
 #include "attend/decode/sample.h"
 #include "attend/models/config_checks.h"
 #include "attend/nn/causal_decoder.h"
+#include "attend/tasks/growing_text.h"
 
 namespace attend::tasks {
 
@@ -18,25 +19,6 @@ Tensor ids_tensor(Backend& backend, std::span<const std::int32_t> ids) {
   Tensor tensor = make_tensor(backend, {1, static_cast<std::int64_t>(ids.size())}, DType::i32);
   upload(tensor, ids);
   return tensor;
-}
-
-// Where the first of the stop strings begins; npos when none is there.
-std::size_t find_stop(const std::string& text, const std::vector<std::string>& stops) {
-  std::size_t first = std::string::npos;
-  for (const std::string& stop : stops) first = std::min(first, text.find(stop));
-  return first;
-}
-
-// How much of a growing text is safe to show: not half a character (which decodes to U+FFFD), and nothing that may turn
-// out to be the beginning of a stop string.
-std::size_t settled(const std::string& text, const std::vector<std::string>& stops) {
-  std::size_t end = text.size();
-  while (end >= 3 && text.compare(end - 3, 3, "\xEF\xBF\xBD") == 0) end -= 3;
-  std::size_t held = 0;
-  for (const std::string& stop : stops)
-    for (std::size_t length = std::min(stop.size(), end); length > held; --length)
-      if (text.compare(end - length, length, stop, 0, length) == 0) held = length;
-  return end - held;
 }
 
 }  // namespace
@@ -99,7 +81,7 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
 
   Pass pass(backend_);
   std::vector<decode::Hypothesis> results;
-  std::string shown;
+  GrowingText growing(tokenizer_, options.stops);
   if (options.beams > 0) {
     nn::CausalDecoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.beams, longest);
     results = decode::beam_search(decoder, {.beams = options.beams,
@@ -114,16 +96,10 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   } else {
     nn::CausalDecoder decoder(model_.body(), pass, ids_tensor(backend_, ids), options.samples, longest);
     const auto stop = [&](std::size_t, std::size_t, std::span<const std::int32_t> written) {
-      const std::string text = tokenizer_.decode(written);
-      const std::size_t found = find_stop(text, options.stops);
-      if (options.on_text && options.samples == 1) {
-        const std::size_t until = found != std::string::npos ? found : settled(text, options.stops);
-        if (until > shown.size()) {
-          options.on_text(std::string_view(text).substr(shown.size(), until - shown.size()));
-          shown = text.substr(0, until);
-        }
-      }
-      return found != std::string::npos || (options.interrupted && options.interrupted());
+      const bool stopped = growing.add(written);
+      if (options.on_text && options.samples == 1)
+        if (const std::string piece = growing.take(); !piece.empty()) options.on_text(piece);
+      return stopped || (options.interrupted && options.interrupted());
     };
     results = decode::sample(decoder, {.temperature = options.temperature,
                                        .top_k = options.top_k,
@@ -142,8 +118,9 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
   }
   std::vector<Generated> generated;
   for (const decode::Hypothesis& result : results) generated.push_back(finished(result, options.stops));
-  if (options.on_text && generated.size() == 1 && generated[0].text.size() > shown.size())
-    options.on_text(std::string_view(generated[0].text).substr(shown.size()));
+  if (options.on_text && generated.size() == 1)
+    if (const std::string rest = options.beams > 0 ? generated[0].text : growing.take_rest(); !rest.empty())
+      options.on_text(rest);
   return generated;
 }
 

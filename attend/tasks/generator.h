@@ -73,14 +73,18 @@ class Generator {
   using SeenToken = std::function<void(std::span<const std::int32_t> ids, std::size_t token, float nats)>;
   Perplexity perplexity(std::string_view text, std::int64_t context = 0, const SeenToken& seen = {}) const;
 
+  // For whoever draws tokens by other rules (attend serve). A prompt's tokens, at least one; Error when it leaves no
+  // room. The rows of the table that stand for no token.
+  std::vector<std::int32_t> read_prompt(std::string_view prompt) const;
+  std::vector<std::int32_t> meaningless() const;
+  Backend& backend() const { return backend_; }
+
   const models::GPT2LanguageModel& model() const { return model_; }
   const nn::Parameters& parameters() const { return parameters_; }
   nn::Parameters& parameters() { return parameters_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
-  std::vector<std::int32_t> read_prompt(std::string_view prompt) const;
-  std::vector<std::int32_t> meaningless() const;
   bool has_stop(std::span<const std::int32_t> written, const std::vector<std::string>& stops) const;
   Generated finished(const decode::Hypothesis& result, const std::vector<std::string>& stops) const;
 

@@ -132,8 +132,7 @@ std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> 
   std::vector<std::uint32_t> numbers;
   for (const Source& source : batch) {
     rows.push_back(source.ids);
-    const auto size = static_cast<std::int64_t>(source.ids.size()) - 1;
-    max_lengths.push_back(std::min(model_.max_length(), 2 * size + 50));
+    max_lengths.push_back(longest_for(source.ids.size()));
     numbers.push_back(static_cast<std::uint32_t>(options.first_line + static_cast<std::int64_t>(source.line)));
   }
   Pass pass(backend_);
@@ -150,13 +149,7 @@ std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> 
                                    .suppressed = suppressed_,
                                    .max_lengths = std::move(max_lengths),
                                    .numbers = std::move(numbers)});
-  return decode::beam_search(*model, {.beams = options.beams,
-                                      .alpha = options.alpha,
-                                      .start = start_,
-                                      .end = end_,
-                                      .suppressed = suppressed_,
-                                      .max_lengths = std::move(max_lengths),
-                                      .results = options.n_best > 1 ? options.beams : 1});
+  return decode::beam_search(*model, beam_options(options, std::move(max_lengths)));
 }
 
 // Different tokens may be the same text; of those the best one stays. At most n_best are left.
@@ -168,6 +161,50 @@ void Translator::drop_doubles(std::vector<Hypothesis>& hypotheses, const Transla
   });
   if (static_cast<std::int64_t>(hypotheses.size()) > options.n_best)
     hypotheses.resize(static_cast<std::size_t>(options.n_best));
+}
+
+std::int64_t Translator::longest_for(std::size_t tokens) const {
+  return std::min(model_.max_length(), 2 * (static_cast<std::int64_t>(tokens) - 1) + 50);
+}
+
+decode::BeamOptions Translator::beam_options(const TranslateOptions& options,
+                                             std::vector<std::int64_t> max_lengths) const {
+  return {.beams = options.beams,
+          .alpha = options.alpha,
+          .start = start_,
+          .end = end_,
+          .suppressed = suppressed_,
+          .max_lengths = std::move(max_lengths),
+          .results = options.n_best > 1 ? options.beams : 1};
+}
+
+Translation Translator::translation_of(const Hypothesis& hypothesis) const {
+  return {one_line(tokenizer_.decode(hypothesis.tokens)), hypothesis.score, hypothesis.finished};
+}
+
+std::optional<std::vector<std::int32_t>> Translator::tokens_of(const std::string& line) const {
+  std::vector<Source> sources = read(std::span(&line, 1), {});
+  if (sources.empty()) return std::nullopt;
+  return std::move(sources.front().ids);
+}
+
+std::unique_ptr<Translator::Search> Translator::begin(const std::vector<std::vector<std::int32_t>>& sentences,
+                                                      const TranslateOptions& options, Translated translated) const {
+  check_options(options);
+  std::unique_ptr<Search> search(new Search(backend_));
+  std::vector<std::int64_t> max_lengths;
+  for (const std::vector<std::int32_t>& sentence : sentences) max_lengths.push_back(longest_for(sentence.size()));
+  search->options_ = beam_options(options, std::move(max_lengths));
+  search->model_ = model_.start(search->pass_, padded(backend_, sentences, pad_), options.beams);
+  search->search_ = std::make_unique<decode::BeamSearch>(
+      *search->model_, search->options_,
+      [this, options, heard = std::move(translated)](std::size_t sentence, std::vector<Hypothesis> results) {
+        if (options.n_best > 1) drop_doubles(results, options);
+        std::vector<Translation> translations;
+        for (const Hypothesis& result : results) translations.push_back(translation_of(result));
+        heard(sentence, std::move(translations));
+      });
+  return search;
 }
 
 // Whatever the tokenizer's decoder does to spaces, the text of a token is what the decoded text gains by it.
@@ -248,8 +285,7 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
       for (std::vector<Hypothesis>& each : hypotheses) drop_doubles(each, options);
     for (std::size_t i = 0; i < batch.size(); ++i)
       for (const Hypothesis& hypothesis : hypotheses[i])
-        results[batch[i].line].translations.push_back(
-            {one_line(tokenizer_.decode(hypothesis.tokens)), hypothesis.score, hypothesis.finished});
+        results[batch[i].line].translations.push_back(translation_of(hypothesis));
     if (options.attention && !model_.alignment_label().empty())
       for (std::size_t rank = 0; rank < static_cast<std::size_t>(options.n_best); ++rank)
         look(batch, hypotheses, rank, results);

@@ -19,9 +19,12 @@
 #include <vector>
 
 #include "attend/catalogue/catalogue.h"
+#include "attend/decode/beam_search.h"
 #include "attend/decode/hypothesis.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
+#include "attend/nn/step_model.h"
+#include "attend/tensor/pass.h"
 #include "attend/text/tokenizer.h"
 #include "attend/view/attention_map.h"
 
@@ -82,6 +85,29 @@ class Translator {
   // windows of a few batches.
   std::vector<TranslatedLine> translate(std::span<const std::string> lines, const TranslateOptions& options = {}) const;
 
+  // A sentence as the model reads it; none for a line that is blank.
+  std::optional<std::vector<std::int32_t>> tokens_of(const std::string& line) const;
+  // Beam searches that are taken a step at a time (attend serve): each sentence is heard of, by its number, as soon as
+  // it is translated.
+  class Search {
+   public:
+    bool done() const { return search_->done(); }
+    void step() { search_->step(); }
+    void drop(std::size_t sentence) { search_->drop(sentence); }
+
+   private:
+    friend class Translator;
+    explicit Search(Backend& backend) : pass_(backend) {}
+    Pass pass_;
+    decode::BeamOptions options_;
+    std::unique_ptr<nn::StepModel> model_;
+    std::unique_ptr<decode::BeamSearch> search_;
+  };
+  using Translated = std::function<void(std::size_t sentence, std::vector<Translation> translations)>;
+  // Of options: beams, alpha and n_best.
+  std::unique_ptr<Search> begin(const std::vector<std::vector<std::int32_t>>& sentences,
+                                const TranslateOptions& options, Translated translated) const;
+
   // Every head of every layer of the encoder, in order; none for a model whose encoder has no attention.
   std::vector<SelfAttention> self_attention(const std::string& line) const;
 
@@ -96,6 +122,9 @@ class Translator {
     std::vector<std::int32_t> ids;  // with the end token
   };
   std::vector<Source> read(std::span<const std::string> lines, const TranslateOptions& options) const;
+  std::int64_t longest_for(std::size_t tokens) const;  // translation of a sentence of so many, the end counted
+  decode::BeamOptions beam_options(const TranslateOptions& options, std::vector<std::int64_t> max_lengths) const;
+  Translation translation_of(const decode::Hypothesis& hypothesis) const;
   std::vector<std::vector<decode::Hypothesis>> search(std::span<const Source> batch,
                                                       const TranslateOptions& options) const;
   void drop_doubles(std::vector<decode::Hypothesis>& hypotheses, const TranslateOptions& options) const;

@@ -56,13 +56,13 @@ Answer send_raw(int port, const std::string& bytes) {
 }
 
 Answer get(int port, const std::string& path) {
-  return send_raw(port, fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", path, port));
+  return send_raw(port, fmt::format("GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n", path, port));
 }
 
 Answer post(int port, const std::string& path, const std::string& body, const char* type = "application/json") {
-  return send_raw(
-      port, fmt::format("POST {} HTTP/1.1\r\nhost: localhost\r\nCONTENT-TYPE: {}\r\nContent-Length: {}\r\n\r\n{}", path,
-                        type, body.size(), body));
+  return send_raw(port, fmt::format("POST {} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nCONTENT-TYPE: "
+                                    "{}\r\nContent-Length: {}\r\n\r\n{}",
+                                    path, type, body.size(), body));
 }
 
 class Look : public ::testing::Test {
@@ -236,7 +236,7 @@ TEST_F(Look, SurvivesWhatIsNotHttp) {
   EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n").status,
             413);
   EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nContent-Length: -3\r\n\r\n").status, 400);
-  EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").status, 411);
+  EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").status, 408);
   EXPECT_EQ(send_raw(port, "POST /api/inspect HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc").status, 408);
   // A page of another site that made its name point here.
   EXPECT_EQ(send_raw(port, "GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n").status, 403);

@@ -131,7 +131,7 @@ TEST_F(Encoders, TheBatchChangesNothing) {
              alone = classifier.classify(kEncoderLines, {.batching = {.batch = 1}});
   for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
     EXPECT_EQ(together[i].labels[0].label, alone[i].labels[0].label);
-    EXPECT_NEAR(together[i].labels[0].probability, alone[i].labels[0].probability, 1e-6);
+    EXPECT_EQ(together[i].labels[0].probability, alone[i].labels[0].probability);  // bit for bit
   }
 }
 

@@ -1,0 +1,38 @@
+// attend serve: models behind the HTTP interfaces that existing clients speak.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attend/cli/device_flags.h"
+#include "attend/cli/streams.h"
+#include "attend/tasks/embedder.h"
+
+namespace attend {
+
+class Flags;
+
+struct ServeOptions {
+  std::vector<std::string> models;  // [NAME=]DIR, or the name of a shipped one; none: all that are shipped
+  std::string host = "127.0.0.1";
+  int port = 8080;
+  std::string unix_path;
+  std::string api_key_file;
+  std::string cors_origin;
+  std::int64_t max_connections = 1024, max_concurrent = 512, max_batch_tokens = 4096, max_rows = 16, batch_wait_us = 0;
+  std::string max_body = "2MB", max_picture = "20MB";
+  double request_timeout = 30, idle_timeout = 75, drain_timeout = 30;  // seconds
+  std::string access_log = "text";
+  bool look = true;
+  tasks::Pooling pooling = tasks::Pooling::mean;
+  DeviceFlags device = {};
+};
+
+// "2MB", "512K", "1000" -> bytes. Throws Error for what is none.
+std::size_t bytes_named(const std::string& text, const std::string& flag);
+
+void run_serve(const ServeOptions& options, const Streams& streams);
+void add_serve_command(Flags& program, const Streams& streams);
+
+}  // namespace attend

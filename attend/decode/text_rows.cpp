@@ -1,0 +1,105 @@
+#include "attend/decode/text_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "attend/base/error.h"
+
+namespace attend::decode {
+
+TextRows::TextRows(nn::BatchModel& model, const Options& options)
+    : model_(model), options_(options), rows_(static_cast<std::size_t>(model.rows())), tokens_(rows_.size()) {
+  check(model.rows() >= 1, "sample: a batch of {} rows", model.rows());
+  options_.together = std::clamp<std::size_t>(options_.together, 1, rows_.size());
+}
+
+void TextRows::add(std::shared_ptr<RowText> text) {
+  check(text->max_length >= 1 && !text->prompt.empty(), "sample: a text of {} tokens after a prompt of {}",
+        text->max_length, text->prompt.size());
+  waiting_.push_back(std::move(text));
+}
+
+std::size_t TextRows::advance() {
+  written_ = 0;
+  drop();
+  const std::size_t wait = std::min(options_.together, waiting_.size());
+  if (wait > 0 && rows_.size() - busy_ >= wait) {
+    enter();
+  } else if (busy_ > 0) {
+    const nn::StepModel::Scores scores =
+        model_.step({.tokens = tokens_, .top_k = wanted(), .newcomers_wait = !waiting_.empty()});
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      if (rows_[row]) write(row, scores, row);
+  }
+  return written_;
+}
+
+void TextRows::drop() {
+  const auto gone = [](const std::shared_ptr<RowText>& text) { return text->dropped && text->dropped(); };
+  std::erase_if(waiting_, gone);
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    if (!rows_[row] || !gone(rows_[row])) continue;
+    model_.leave(static_cast<std::int64_t>(row));
+    rows_[row].reset();
+    --busy_;
+  }
+}
+
+// How many of the likeliest tokens all texts can be drawn from; 0: some need all there are.
+std::int64_t TextRows::wanted() const {
+  std::int64_t most = 1;
+  for (const auto& text : rows_) {
+    if (!text) continue;
+    if (text->drawer->wanted() == 0) return 0;
+    most = std::max({most, text->drawer->wanted(), text->likeliest});
+  }
+  return most;
+}
+
+void TextRows::enter() {
+  std::vector<nn::BatchModel::Newcomer> newcomers;
+  std::size_t together = 0;
+  for (std::size_t row = 0; row < rows_.size() && !waiting_.empty(); ++row) {
+    if (rows_[row]) continue;
+    const std::size_t size = waiting_.front()->prompt.size();
+    if (together > 0 && together + size > options_.tokens_at_once) break;
+    together += size;
+    rows_[row] = std::move(waiting_.front());
+    waiting_.pop_front();
+    newcomers.push_back({static_cast<std::int64_t>(row), rows_[row]->prompt});
+    ++busy_;
+  }
+  const nn::StepModel::Scores scores = model_.enter(newcomers, wanted());
+  for (std::size_t i = 0; i < newcomers.size(); ++i) write(static_cast<std::size_t>(newcomers[i].row), scores, i);
+}
+
+// One more token of the text in a row, from row `from` of the scores, of which it sees no more than it asked for: who
+// shares the batch changes nothing.
+void TextRows::write(std::size_t row, const nn::StepModel::Scores& scores, std::size_t from) {
+  const std::shared_ptr<RowText> text = rows_[row];
+  const std::size_t each = scores.logits.size() / scores.log_sums.size();
+  const auto part = [&](std::size_t count) {
+    nn::StepModel::Scores own{scores.logits.subspan(from * each, count), scores.log_sums.subspan(from, 1)};
+    if (!scores.ids.empty()) own.ids = scores.ids.subspan(from * each, count);
+    return own;
+  };
+  const auto few = static_cast<std::size_t>(text->drawer->wanted());
+  Writing& writing = text->writing;
+  const double u = uniform(text->seed, 0, draw_of(writing.hypothesis.tokens.size(), text->sample));
+  const auto [token, logit] = (*text->drawer)(part(scores.ids.empty() ? each : std::min(few, each)), 0,
+                                              {text->prompt, writing.hypothesis.tokens}, u);
+  const double log_probability = logit - static_cast<double>(scores.log_sums[from]);
+  const nn::StepModel::Scores all = part(each);
+  const RowText::Step step{token, log_probability, all};
+  writing.add(token, log_probability, text->max_length, *text->options,
+              [&](std::span<const std::int32_t>) { return text->on_token && text->on_token(*text, step); });
+  tokens_[row] = token;
+  ++written_;
+  if (!writing.done) return;
+  model_.leave(static_cast<std::int64_t>(row));
+  rows_[row].reset();
+  --busy_;
+  if (text->on_done) text->on_done(*text);
+}
+
+}  // namespace attend::decode

@@ -1,0 +1,73 @@
+// What the doors of attend serve share. A door speaks as one family of servers does, so that its clients notice no
+// difference: its paths, its JSON, and its errors in its own shape.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/serve/http.h"
+#include "attend/serving/metrics.h"
+#include "attend/serving/served_models.h"
+
+namespace attend::serve {
+
+// Thrown by a door: what to answer instead.
+struct Refusal {
+  int status = 400;
+  std::string why;
+  std::string kind = {};  // a word of the family's own: "Validation", "model_not_found"
+};
+[[noreturn]] void refuse(int status, std::string why, std::string kind = {});
+
+struct DoorContext {
+  serving::ServedModels& models;
+  serving::Metrics& metrics;
+  std::vector<std::string> keys = {};  // those that let in; none: everybody
+  std::int64_t max_concurrent = 512, max_batch_tokens = 4096;
+  std::string version = {};
+
+  // Whether the key of the request's headers (Authorization: Bearer, or X-API-Key) lets in.
+  bool lets_in(const HttpRequest& request) const;
+  bool knows(std::string_view key) const;
+};
+
+class Door {
+ public:
+  explicit Door(DoorContext& context) : context_(context) {}
+  virtual ~Door() = default;
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+
+  virtual bool takes(const HttpRequest& request) const = 0;
+  virtual HttpResponse refused(const Refusal& refusal) const = 0;
+  // May wait, so it has a thread of its own. Nothing: the exchange is answered as it goes on. Throws Refusal, or Error
+  // for what in the request makes no sense.
+  virtual std::optional<HttpResponse> answer(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) = 0;
+  // Of an Error.
+  virtual int bad_request() const { return 400; }
+  // Lets in by a key in the body as well, and looks at it itself.
+  virtual bool reads_keys() const { return false; }
+
+ protected:
+  DoorContext& context_;
+};
+
+// The model of that name; without a name the first that can do what is asked. Null when there is none.
+using Can = std::function<bool(const serving::ServedModel&)>;
+serving::ServedModelPtr choose(const serving::ServedModels& models, const std::string& name, const Can& can);
+
+// A body of JSON; Error where it is none.
+Json json_body(const HttpRequest& request);
+// application/x-www-form-urlencoded, as of bodies and of what follows a '?'. Of a name given twice, the last.
+std::vector<std::pair<std::string, std::string>> form_fields(std::string_view text);
+
+// 0.1.0's vectors are f32: numbers are written as short as they can be read back.
+void append_floats(std::string& json, std::span<const float> values);
+std::string floats_json(std::span<const float> values);
+
+}  // namespace attend::serve

@@ -1,0 +1,292 @@
+// /v1/completions: texts that go on where prompts end, whole or as server-sent events from the first token on.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+
+#include "attend/base/error.h"
+#include "attend/serve/doors/openai.h"
+#include "attend/serve/doors/texts.h"
+#include "attend/serve/request.h"
+
+namespace attend::serve {
+
+namespace completions {
+namespace {
+
+using serving::GeneratedText;
+using serving::GenerationRequest;
+using serving::TokenScore;
+
+struct Settings {
+  std::vector<std::string> prompts;
+  GenerationRequest request;
+  std::int64_t samples = 1;  // that are told; request.samples are drawn
+  bool stream = false, usage = false, echo = false;
+};
+
+float number(const Json& body, const char* name, float otherwise, double least, double most) {
+  const double value = real(body, name, static_cast<double>(otherwise));
+  check(value >= least && value <= most, "'{}' must be {} to {}, not {}", name, least, most, value);
+  return static_cast<float>(value);
+}
+
+std::vector<std::string> prompts_of(const Json& body, const serving::ServedModel& model) {
+  const Json* prompt = field(body, "prompt");
+  if (!prompt) return {""};
+  const auto decoded = [&](const Json& list) {
+    std::vector<TokenId> tokens;
+    for (const std::int32_t id : ids(list, "prompt")) {
+      check(id < static_cast<std::int32_t>(model.tokenizer()->id_limit()), "there is no token {}", id);
+      tokens.push_back(id);
+    }
+    return model.tokenizer()->decode(tokens, {.skip_special_tokens = false});
+  };
+  if (prompt->is_array() && !prompt->empty() && prompt->at(0).is_number()) return {decoded(*prompt)};
+  if (prompt->is_array() && !prompt->empty() && prompt->at(0).is_array()) {
+    std::vector<std::string> texts;
+    for (const Json& list : *prompt) texts.push_back(decoded(list));
+    return texts;
+  }
+  return texts_of(*prompt, "prompt");
+}
+
+Settings settings_of(const Json& body, const serving::ServedModel& model) {
+  Settings settings;
+  settings.prompts = prompts_of(body, model);
+  check(!settings.prompts.empty() && settings.prompts.size() <= 256, "'prompt' must have 1 to 256 texts, not {}",
+        settings.prompts.size());
+  GenerationRequest& request = settings.request;
+  request.max_tokens = whole(body, "max_tokens", 16);
+  check(request.max_tokens >= 1, "'max_tokens' must be at least 1, not {}", request.max_tokens);
+  request.temperature = number(body, "temperature", 1, 0, 100);
+  if (!flag(body, "do_sample", true)) request.temperature = 0;  // of Hugging Face's client
+  request.top_p = number(body, "top_p", 1, 1e-6, 1);
+  request.top_k = std::max<std::int64_t>(whole(body, "top_k", 0), 0);
+  request.min_p = number(body, "min_p", 0, 0, 1);
+  request.repetition_penalty = number(body, "repetition_penalty", 1, 0.01, 100);
+  const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+  request.seed = static_cast<std::uint64_t>(whole(body, "seed", now % 1000000007));
+  settings.samples = whole(body, "n", 1);
+  check(settings.samples >= 1 && settings.samples <= 128, "'n' must be 1 to 128, not {}", settings.samples);
+  request.samples = std::clamp<std::int64_t>(whole(body, "best_of", 1), settings.samples, 128);
+  if (const Json* stop = field(body, "stop")) request.stops = texts_of(*stop, "stop");
+  std::erase(request.stops, "");
+  check(request.stops.size() <= 16, "'stop' has {} texts, at most 16 are taken", request.stops.size());
+  if (const Json* logprobs = field(body, "logprobs"); logprobs && !(logprobs->is_boolean() && !logprobs->get<bool>()))
+    request.logprobs = logprobs->is_boolean() ? 0 : whole(body, "logprobs", 0);
+  check(request.logprobs <= 20, "'logprobs' must be at most 20, not {}", request.logprobs);
+  settings.stream = flag(body, "stream", false);
+  settings.echo = flag(body, "echo", false);
+  if (const Json* options = field(body, "stream_options")) settings.usage = flag(*options, "include_usage", false);
+  if (settings.stream) request.samples = settings.samples;  // nobody can choose the best of what is told already
+  return settings;
+}
+
+Json logprobs_json(const std::vector<TokenScore>& scores, std::size_t& offset) {
+  Json tokens = Json::array(), own = Json::array(), top = Json::array(), offsets = Json::array();
+  for (const TokenScore& score : scores) {
+    tokens.push_back(score.token), own.push_back(score.log_probability), offsets.push_back(offset);
+    Json likeliest = Json::object();
+    for (const auto& [token, value] : score.likeliest) likeliest[token] = value;
+    top.push_back(std::move(likeliest));
+    offset += score.token.size();
+  }
+  return {{"tokens", tokens}, {"token_logprobs", own}, {"top_logprobs", top}, {"text_offset", offsets}};
+}
+
+Json choice_json(std::size_t index, const std::string& text, Json logprobs, Json reason) {
+  return {{"text", text}, {"index", index}, {"logprobs", std::move(logprobs)}, {"finish_reason", std::move(reason)}};
+}
+
+// What every object of one answer begins with.
+struct Heading {
+  std::string id, model;
+  std::int64_t created = 0;
+
+  Json with(Json choices) const {
+    return {{"id", id},
+            {"object", "text_completion"},
+            {"created", created},
+            {"model", model},
+            {"choices", std::move(choices)}};
+  }
+};
+
+Json usage_json(std::int64_t prompt, std::int64_t written) {
+  return {{"prompt_tokens", prompt}, {"completion_tokens", written}, {"total_tokens", prompt + written}};
+}
+
+// One object, with logprobs or null, and choices[index].finish_reason.
+std::string whole_answer(serving::GenerationQueue& queue, const Settings& settings, const Heading& heading,
+                         const std::shared_ptr<Exchange>& exchange) {
+  Json choices = Json::array();
+  std::int64_t prompt_tokens = 0, written = 0;
+  std::size_t index = 0;
+  // All prompts are under way at once; their answers are put together in order.
+  struct Part {
+    std::vector<GeneratedText> texts;
+    std::int64_t prompt = 0;
+    std::exception_ptr failure;
+  };
+  std::vector<Part> parts(settings.prompts.size());
+  struct Waiting {
+    std::mutex mutex;
+    std::condition_variable done;
+    std::size_t left;
+  };
+  const auto waiting = std::make_shared<Waiting>();
+  waiting->left = parts.size();
+  const auto shared = std::make_shared<std::vector<Part>>(std::move(parts));
+  for (std::size_t i = 0; i < settings.prompts.size(); ++i) {
+    GenerationRequest request = settings.request;
+    request.prompt = settings.prompts[i];
+    request.seed += i;
+    const auto ended = [waiting, shared, i](auto change) {
+      const std::lock_guard lock(waiting->mutex);
+      change((*shared)[i]);
+      --waiting->left;
+      waiting->done.notify_all();
+    };
+    queue.start(request, {.on_done =
+                              [ended](std::vector<GeneratedText> texts, std::int64_t prompt) {
+                                ended([&](Part& part) { part.texts = std::move(texts), part.prompt = prompt; });
+                              },
+                          .on_failure =
+                              [ended](const std::string& why) {
+                                ended([&](Part& part) { part.failure = std::make_exception_ptr(Refusal{500, why}); });
+                              },
+                          .gone = [exchange] { return exchange->gone(); }});
+  }
+  {
+    std::unique_lock lock(waiting->mutex);
+    while (!waiting->done.wait_for(lock, std::chrono::milliseconds(100), [&] { return waiting->left == 0; }))
+      if (exchange->gone()) refuse(499, "the client has gone");
+  }
+  for (std::size_t i = 0; i < shared->size(); ++i) {
+    Part& part = (*shared)[i];
+    if (part.failure) std::rethrow_exception(part.failure);
+    prompt_tokens += part.prompt;
+    for (const GeneratedText& text : part.texts) written += text.tokens;
+    if (static_cast<std::int64_t>(part.texts.size()) > settings.samples)
+      std::ranges::stable_sort(part.texts, std::ranges::greater(), &GeneratedText::score);
+    part.texts.resize(static_cast<std::size_t>(settings.samples));
+    for (const GeneratedText& text : part.texts) {
+      const std::string before = settings.echo ? settings.prompts[i] : "";
+      std::size_t offset = before.size();
+      choices.push_back(choice_json(index++, before + text.text,
+                                    settings.request.logprobs >= 0 ? logprobs_json(text.scores, offset) : Json(),
+                                    text.finished ? "stop" : "length"));
+    }
+  }
+  Json json = heading.with(std::move(choices));
+  json["usage"] = usage_json(prompt_tokens, written);
+  return json.dump();
+}
+
+// Lives as long as one of its texts is under way.
+struct Stream {
+  std::shared_ptr<Exchange> exchange;
+  Heading heading;
+  bool usage = false, logprobs = false;
+  std::size_t left = 0;
+  std::int64_t prompt_tokens = 0, written = 0;
+  std::vector<std::size_t> offsets = {};
+  std::atomic<bool> stuck{false};
+
+  void tell(const Json& json) {
+    if (!exchange->write(fmt::format("data: {}\n\n", json.dump()))) stuck = true;
+  }
+  Json with(Json choice) const {
+    Json choices = Json::array();
+    choices.push_back(std::move(choice));
+    Json json = heading.with(std::move(choices));
+    if (usage) json["usage"] = nullptr;
+    return json;
+  }
+};
+
+void begin_stream(serving::GenerationQueue& queue, const Settings& settings, const Heading& heading,
+                  const std::shared_ptr<Exchange>& exchange) {
+  const auto stream = std::make_shared<Stream>();
+  stream->exchange = exchange, stream->heading = heading, stream->usage = settings.usage;
+  stream->logprobs = settings.request.logprobs >= 0;
+  stream->left = settings.prompts.size();
+  const auto samples = static_cast<std::size_t>(settings.samples);
+  stream->offsets.resize(settings.prompts.size() * samples);
+  // What is wrong with a request is said before an answer begins.
+  for (const std::string& prompt : settings.prompts) queue.generator().read_prompt(prompt);
+  exchange->begin({.type = "text/event-stream; charset=utf-8"});
+  for (std::size_t i = 0; i < settings.prompts.size(); ++i) {
+    GenerationRequest request = settings.request;
+    request.prompt = settings.prompts[i];
+    request.seed += i;
+    if (settings.echo)
+      for (std::size_t k = 0; k < samples; ++k)
+        stream->tell(stream->with(choice_json(i * samples + k, request.prompt, {}, {})));
+    queue.start(
+        request,
+        {.on_text =
+             [stream, i, samples](std::size_t sample, const std::string& piece, const auto& scores) {
+               const std::size_t index = i * samples + sample;
+               Json logprobs = stream->logprobs ? logprobs_json(scores, stream->offsets[index]) : Json();
+               stream->tell(stream->with(choice_json(index, piece, std::move(logprobs), {})));
+             },
+         .on_done =
+             [stream, i, samples](const std::vector<GeneratedText>& texts, std::int64_t prompt) {
+               for (std::size_t k = 0; k < texts.size(); ++k) {
+                 stream->tell(
+                     stream->with(choice_json(i * samples + k, "", {}, texts[k].finished ? "stop" : "length")));
+                 stream->written += texts[k].tokens;
+               }
+               stream->prompt_tokens += prompt;
+               if (--stream->left > 0) return;
+               if (stream->usage) {
+                 Json json = stream->heading.with(Json::array());
+                 json["usage"] = usage_json(stream->prompt_tokens, stream->written);
+                 stream->tell(json);
+               }
+               stream->exchange->write("data: [DONE]\n\n");
+               stream->exchange->finish();
+             },
+         .on_failure =
+             [stream](const std::string& why) {
+               Json error = Json::object();
+               error["error"] = {{"message", why}, {"type", "server_error"}, {"param", nullptr}, {"code", nullptr}};
+               stream->tell(error);
+               stream->exchange->finish();
+             },
+         .gone = [stream] { return stream->stuck || stream->exchange->gone(); }});
+  }
+}
+
+}  // namespace
+}  // namespace completions
+
+std::optional<HttpResponse> complete(const Json& body, const std::string& named, DoorContext& context,
+                                     const std::shared_ptr<Exchange>& exchange) {
+  const std::string name = named.empty() ? word(body, "model", "") : named;
+  const serving::ServedModelPtr model =
+      choose(context.models, name, [](const serving::ServedModel& one) { return one.generation != nullptr; });
+  if (!model)
+    refuse(404,
+           name.empty() ? "no model here goes on with texts"
+                        : fmt::format("The model '{}' does not exist, or does not go on with texts", name),
+           "model_not_found");
+  const completions::Settings settings = completions::settings_of(body, *model);
+  static std::atomic<std::uint64_t> count{0};
+  const std::int64_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const completions::Heading heading{fmt::format("cmpl-{:x}{:06x}", now, ++count), model->name(), now};
+  if (!settings.stream)
+    return HttpResponse{.body = completions::whole_answer(*model->generation, settings, heading, exchange)};
+  completions::begin_stream(*model->generation, settings, heading, exchange);
+  return std::nullopt;
+}
+
+}  // namespace attend::serve

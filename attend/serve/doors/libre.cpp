@@ -1,0 +1,256 @@
+#include "attend/serve/doors/libre.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "attend/base/error.h"
+#include "attend/base/unicode/unicode.h"
+#include "attend/serve/doors/libre_text.h"
+#include "attend/serve/doors/texts.h"
+#include "attend/serve/openapi.h"
+#include "attend/serve/request.h"
+
+namespace attend::serve {
+
+namespace libre {
+namespace {
+
+using serving::ServedModel;
+using serving::ServedModelPtr;
+
+std::vector<ServedModelPtr> translators(const serving::ServedModels& models) {
+  std::vector<ServedModelPtr> found;
+  for (const ServedModelPtr& model : models.all())
+    if (model->translation && !model->source_language().empty()) found.push_back(model);
+  return found;
+}
+
+std::string language_name(const std::string& code) {
+  static const std::map<std::string, const char*> kNames = {
+      {"ar", "Arabic"},  {"cs", "Czech"},     {"da", "Danish"},     {"de", "German"},     {"el", "Greek"},
+      {"en", "English"}, {"es", "Spanish"},   {"fi", "Finnish"},    {"fr", "French"},     {"he", "Hebrew"},
+      {"hi", "Hindi"},   {"hu", "Hungarian"}, {"id", "Indonesian"}, {"it", "Italian"},    {"ja", "Japanese"},
+      {"ko", "Korean"},  {"nl", "Dutch"},     {"pl", "Polish"},     {"pt", "Portuguese"}, {"ro", "Romanian"},
+      {"ru", "Russian"}, {"sv", "Swedish"},   {"tr", "Turkish"},    {"uk", "Ukrainian"},  {"vi", "Vietnamese"},
+      {"zh", "Chinese"}};
+  const auto found = kNames.find(code);
+  return found == kNames.end() ? code : found->second;
+}
+
+struct Detected {
+  std::string language;
+  double confidence = 0;  // 0 to 100
+};
+
+// A model reads its own language in few tokens, and another one in many: bytes per token, and how many are unknown.
+std::vector<Detected> detect(const serving::ServedModels& models, std::string_view text) {
+  std::map<std::string, double> best;
+  const std::string fine = replace_invalid_utf8(text.substr(0, 2000));
+  for (const ServedModelPtr& model : translators(models)) {
+    const Tokenizer& tokenizer = *model->tokenizer();
+    const auto ids = tokenizer.encode_ids(fine, {.add_special_tokens = false, .truncate = false, .pad = false});
+    const auto unknown = tokenizer.token_to_id(tasks::kUnknownToken);
+    double fit = 0;
+    if (!ids.empty()) {
+      const auto strange = unknown ? std::ranges::count(ids, *unknown) : 0;
+      fit = static_cast<double>(fine.size()) / static_cast<double>(ids.size()) *
+            (1 - static_cast<double>(strange) / static_cast<double>(ids.size()));
+    }
+    double& known = best[model->source_language()];
+    known = std::max(known, fit);
+  }
+  double sum = 0;
+  for (const auto& [language, fit] : best) sum += std::pow(fit, 4);
+  std::vector<Detected> result;
+  for (const auto& [language, fit] : best) {
+    // One language alone is as sure as its tokens are long: four bytes and more are words it knows.
+    const double share = best.size() > 1 ? (sum > 0 ? std::pow(fit, 4) / sum : 0) : std::min(1.0, fit / 4);
+    result.push_back({language, std::round(1000 * share) / 10});
+  }
+  std::ranges::stable_sort(result, std::ranges::greater(), &Detected::confidence);
+  return result;
+}
+
+Json detected_json(const Detected& one) { return {{"confidence", one.confidence}, {"language", one.language}}; }
+
+// JSON, or a form with the same names.
+Json fields_of(const HttpRequest& request) {
+  Json fields = Json::object();
+  for (const auto& [name, value] : form_fields(request.query)) fields[name] = value;
+  if (request.body.empty()) return fields;
+  const std::string& type = request.content_type;
+  if (type.starts_with("application/x-www-form-urlencoded")) {
+    for (const auto& [name, value] : form_fields(request.body)) fields[name] = replace_invalid_utf8(value);
+    return fields;
+  }
+  const Json body = json_body(request);
+  check(body.is_object(), "Invalid request: the body must be an object");
+  fields.update(body);
+  return fields;
+}
+
+std::string wanted(const Json& fields, const char* name) {
+  const Json* value = field(fields, name);
+  check(value && value->is_string() && !value->text().empty(), "Invalid request: missing {} parameter", name);
+  return value->text();
+}
+
+std::int64_t count_of(const Json& fields, const char* name) {
+  const Json* value = field(fields, name);
+  if (!value) return 0;
+  if (!value->is_string()) return whole(fields, name, 0);
+  std::int64_t number = 0;
+  for (const char c : value->text()) {
+    check(c >= '0' && c <= '9' && number < 1000, "'{}' must be a whole number", name);
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
+}  // namespace
+}  // namespace libre
+
+bool LibreDoor::takes(const HttpRequest& request) const {
+  for (const std::string_view path :
+       {"/translate", "/detect", "/languages", "/frontend/settings", "/spec", "/translate_file"})
+    if (request.path == path) return true;
+  return false;
+}
+
+HttpResponse LibreDoor::refused(const Refusal& refusal) const { return serve::refused(refusal.status, refusal.why); }
+
+HttpResponse LibreDoor::translate(const Json& request, const std::shared_ptr<Exchange>& exchange) const {
+  const Json* q = field(request, "q");
+  check(q != nullptr, "Invalid request: missing q parameter");
+  const bool batch = q->is_array();
+  const std::vector<std::string> texts = texts_of(*q, "q");
+  check(batch || !texts[0].empty(), "Invalid request: missing q parameter");
+  const std::string target = libre::wanted(request, "target"), format = word(request, "format", "text");
+  std::string source = libre::wanted(request, "source");
+  check(format == "text" || format == "html", "{} format is not supported", format);
+  const std::int64_t alternatives = libre::count_of(request, "alternatives");
+  check(alternatives >= 0 && alternatives <= 8, "'alternatives' must be 0 to 8, not {}", alternatives);
+  Json detected = Json::array();
+  if (source == "auto") {
+    std::string all;
+    for (const std::string& text : texts) all += text + '\n';
+    const std::vector<libre::Detected> found = libre::detect(context_.models, all);
+    check(!found.empty(), "no languages are served");
+    source = found[0].language;
+    for (std::size_t i = 0; i < texts.size(); ++i) detected.push_back(libre::detected_json(found[0]));
+  }
+  const auto models = libre::translators(context_.models);
+  const auto found = std::ranges::find_if(models, [&](const serving::ServedModelPtr& model) {
+    return model->source_language() == source && model->target_language() == target;
+  });
+  const auto speaks = [&](const std::string& code) {
+    return std::ranges::any_of(models, [&](const auto& model) {
+      return model->source_language() == code || model->target_language() == code;
+    });
+  };
+  check(speaks(source), "{} is not supported", source);
+  check(speaks(target), "{} is not supported", target);
+  check(found != models.end() || source == target, "{} ({}) is not available as a target language from {} ({})",
+        libre::language_name(target), target, libre::language_name(source), source);
+
+  // All sentences of all texts are one request of the queue.
+  std::vector<std::vector<TextPiece>> pieces;
+  std::vector<std::string> sentences;
+  for (const std::string& text : texts) {
+    const std::string fine = replace_invalid_utf8(text);
+    pieces.push_back(format == "html" ? html_pieces(fine) : plain_pieces(fine));
+    for (const TextPiece& piece : pieces.back())
+      if (piece.translated) sentences.push_back(piece.text);
+  }
+  const tasks::TranslateOptions options{.beams = std::max<std::int64_t>(4, alternatives + 1),
+                                        .n_best = alternatives + 1};
+  std::vector<std::vector<tasks::Translation>> translated(sentences.size());
+  if (found != models.end())
+    translated = (*found)->translation->run(sentences, options, [&] { return exchange->gone(); });
+  translated.resize(sentences.size());
+  Json all = Json::array(), others = Json::array();
+  std::size_t next = 0;
+  for (const std::vector<TextPiece>& text : pieces) {
+    std::vector<std::string> versions(static_cast<std::size_t>(alternatives) + 1);
+    for (const TextPiece& piece : text) {
+      const std::vector<tasks::Translation>* own = piece.translated ? &translated[next++] : nullptr;
+      for (std::size_t k = 0; k < versions.size(); ++k) {
+        std::string words = piece.text;
+        if (own && !own->empty()) words = (*own)[std::min(k, own->size() - 1)].text;
+        versions[k] += own && format == "html" ? html_escaped(words) : words;
+      }
+    }
+    all.push_back(versions[0]);
+    Json rest = Json::array();
+    for (std::size_t k = 1; k < versions.size(); ++k) rest.push_back(versions[k]);
+    others.push_back(std::move(rest));
+  }
+  Json answer = Json::object();
+  answer["translatedText"] = batch ? all : all[0];
+  if (!detected.empty()) answer["detectedLanguage"] = batch ? detected : detected[0];
+  if (alternatives > 0) answer["alternatives"] = batch ? others : others[0];
+  return {.body = answer.dump()};
+}
+
+std::optional<HttpResponse> LibreDoor::answer(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+  const bool get = request.method == "GET" || request.method == "HEAD";
+  if (request.path == "/languages") {
+    if (!get) refuse(405, "Method Not Allowed");
+    std::map<std::string, std::set<std::string>> pairs;
+    for (const auto& model : libre::translators(context_.models)) {
+      pairs[model->source_language()].insert(model->target_language());
+      pairs[model->target_language()];
+    }
+    Json list = Json::array();
+    for (const auto& [code, targets] : pairs) {
+      std::set<std::string> own = targets;
+      own.insert(code);  // a language becomes itself
+      list.push_back({{"code", code},
+                      {"name", libre::language_name(code)},
+                      {"targets", Json(std::vector<std::string>(own.begin(), own.end()))}});
+    }
+    return HttpResponse{.body = list.dump()};
+  }
+  if (request.path == "/frontend/settings") {
+    if (!get) refuse(405, "Method Not Allowed");
+    const auto models = libre::translators(context_.models);
+    Json language = Json::object();
+    const auto code = [](const std::string& one) -> Json {
+      return {{"code", one}, {"name", libre::language_name(one)}};
+    };
+    language["source"] = models.empty() ? Json::object() : code(models[0]->source_language());
+    language["target"] = models.empty() ? Json::object() : code(models[0]->target_language());
+    return HttpResponse{.body = Json({{"apiKeys", !context_.keys.empty()},
+                                      {"charLimit", -1},
+                                      {"filesTranslation", false},
+                                      {"frontendTimeout", 500},
+                                      {"keyRequired", !context_.keys.empty()},
+                                      {"language", language},
+                                      {"suggestions", false},
+                                      {"supportedFilesFormat", Json::array()}})
+                                    .dump()};
+  }
+  if (request.path == "/spec") return HttpResponse{.body = openapi_json(context_.version)};
+  if (request.path == "/translate_file") refuse(403, "Files are not translated here");
+  if (request.method != "POST") refuse(405, "Method Not Allowed");
+  const Json fields = libre::fields_of(request);
+  if (!context_.lets_in(request)) {
+    const std::string key = word(fields, "api_key", word(fields, "apiKey", "").c_str());
+    if (!context_.knows(key))
+      refuse(403, key.empty() ? "Please contact the server operator to get an API key" : "Invalid API key");
+  }
+  if (request.path == "/translate") return translate(fields, exchange);
+  Json list = Json::array();
+  std::string all;
+  const Json* q = field(fields, "q");
+  check(q != nullptr, "Invalid request: missing q parameter");
+  for (const std::string& text : texts_of(*q, "q")) all += text + '\n';
+  for (const libre::Detected& one : libre::detect(context_.models, all)) list.push_back(libre::detected_json(one));
+  return HttpResponse{.body = list.dump()};
+}
+
+}  // namespace attend::serve

@@ -1,0 +1,21 @@
+// As LibreTranslate: /translate, /detect, /languages, /frontend/settings, /spec. Requests are JSON, a form, or in the
+// address; languages are those of the models that are served. Errors are {"error": ".."}.
+#pragma once
+
+#include "attend/serve/door.h"
+
+namespace attend::serve {
+
+class LibreDoor : public Door {
+ public:
+  using Door::Door;
+  bool takes(const HttpRequest& request) const override;
+  HttpResponse refused(const Refusal& refusal) const override;
+  std::optional<HttpResponse> answer(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) override;
+  bool reads_keys() const override { return true; }
+
+ private:
+  HttpResponse translate(const Json& request, const std::shared_ptr<Exchange>& exchange) const;
+};
+
+}  // namespace attend::serve

@@ -1,0 +1,25 @@
+// Texts as people send them, for a model that translates sentences: cut into lines and sentences, and what is around
+// those (breaks, blanks, tags of HTML) kept as it is.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace attend::serve {
+
+// A piece is translated, or stays.
+struct TextPiece {
+  std::string text;
+  bool translated = false;
+};
+
+// Joined, the pieces are the text. A sentence ends at . ! ? or their full-width forms, with closing marks behind them,
+// before a blank and a letter that is not small; a line always ends it.
+std::vector<TextPiece> plain_pieces(std::string_view text);
+// Of HTML: tags, comments, scripts and styles stay; entities of the text between them are read, and written again.
+std::vector<TextPiece> html_pieces(std::string_view html);
+std::string html_escaped(std::string_view text);
+
+}  // namespace attend::serve

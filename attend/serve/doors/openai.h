@@ -1,0 +1,25 @@
+// As OpenAI's API, as far as it fits models of this kind: /v1/models, /v1/embeddings, /v1/completions, the last also
+// under /models/NAME, where Hugging Face's client looks for it. Errors are {"error": {message, type, param, code}}.
+#pragma once
+
+#include "attend/serve/door.h"
+
+namespace attend::serve {
+
+class OpenAiDoor : public Door {
+ public:
+  using Door::Door;
+  bool takes(const HttpRequest& request) const override;
+  HttpResponse refused(const Refusal& refusal) const override;
+  std::optional<HttpResponse> answer(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) override;
+
+ private:
+  HttpResponse models(const HttpRequest& request) const;
+  HttpResponse embeddings(const Json& body) const;
+};
+
+// attend/serve/doors/completions.cpp. model: instead of the one the body names.
+std::optional<HttpResponse> complete(const Json& body, const std::string& model, DoorContext& context,
+                                     const std::shared_ptr<Exchange>& exchange);
+
+}  // namespace attend::serve

@@ -1,0 +1,193 @@
+#include "attend/serve/server.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/serve/doors/hugging_face.h"
+#include "attend/serve/doors/libre.h"
+#include "attend/serve/doors/look_door.h"
+#include "attend/serve/doors/openai.h"
+#include "attend/serve/doors/tei.h"
+#include "attend/serve/openapi.h"
+
+namespace attend::serve {
+
+// An exchange that is counted for as long as somebody has it.
+class Server::Counted : public Exchange {
+ public:
+  Counted(Server& server, std::shared_ptr<Exchange> inner, std::string path)
+      : server_(server), inner_(std::move(inner)), path_(std::move(path)) {
+    ++server_.running_;
+  }
+  ~Counted() override { --server_.running_; }
+
+  void answer(HttpResponse response) override {
+    count(response.status);
+    const HttpHeaders common = server_.common_headers();
+    response.headers.insert(response.headers.end(), common.begin(), common.end());
+    inner_->answer(std::move(response));
+  }
+  void begin(HttpResponse head) override {
+    count(head.status);
+    const HttpHeaders common = server_.common_headers();
+    head.headers.insert(head.headers.end(), common.begin(), common.end());
+    inner_->begin(std::move(head));
+  }
+  bool write(std::string_view piece) override { return inner_->write(piece); }
+  void finish() override { inner_->finish(); }
+  bool gone() const override { return inner_->gone(); }
+
+ private:
+  void count(int status) {
+    serving::Metrics& metrics = server_.metrics_;
+    metrics.count(status < 400 ? "te_request_success" : "te_request_failure",
+                  status < 400 ? "" : fmt::format("err=\"{}\"", status));
+    metrics.observe("te_request_duration",
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count());
+  }
+
+  Server& server_;
+  std::shared_ptr<Exchange> inner_;
+  std::string path_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+Server::Server(ServerOptions options, serving::ServedModels& models, serving::Metrics& metrics)
+    : options_(std::move(options)),
+      models_(models),
+      metrics_(metrics),
+      context_{.models = models,
+               .metrics = metrics,
+               .keys = options_.keys,
+               .max_concurrent = options_.max_concurrent,
+               .max_batch_tokens = options_.max_batch_tokens,
+               .version = options_.version} {
+  doors_.push_back(std::make_unique<LibreDoor>(context_));
+  doors_.push_back(std::make_unique<TeiDoor>(context_));
+  doors_.push_back(std::make_unique<OpenAiDoor>(context_));
+  doors_.push_back(std::make_unique<HuggingFaceDoor>(context_));
+  if (options_.open_look_backend) {
+    const std::string& host = options_.http.host;
+    doors_.push_back(std::make_unique<LookDoor>(
+        context_, LookDoor::Options{.open_backend = options_.open_look_backend,
+                                    .only_local_names = host == "localhost" || host.starts_with("127.")}));
+  }
+  options_.http.command = "serve";
+  http_ = std::make_unique<HttpServer>(
+      options_.http, HttpServer::Dispatcher([this](HttpRequest request, std::shared_ptr<Exchange> exchange) {
+        dispatch(std::move(request), std::move(exchange));
+      }));
+  workers_ = std::make_unique<Workers>(static_cast<std::size_t>(options_.max_concurrent) + 1);
+}
+
+// Workers first: they answer through the HTTP server.
+Server::~Server() {
+  workers_.reset();
+  http_.reset();
+}
+
+void Server::run(const std::function<bool()>& stop) {
+  http_->run([&] {
+    const bool now = stop();
+    if (now) ends_ = true;
+    return now;
+  });
+}
+
+HttpHeaders Server::common_headers() const {
+  if (options_.cors_origin.empty()) return {};
+  return {{"access-control-allow-origin", options_.cors_origin}, {"vary", "origin"}};
+}
+
+HttpResponse Server::metrics_text() {
+  std::size_t waiting = 0;
+  for (const serving::ServedModelPtr& model : models_.all()) {
+    const std::size_t own = model->waiting();
+    metrics_.set("attend_queue_size", static_cast<double>(own), fmt::format("model=\"{}\"", model->name()));
+    waiting += own;
+  }
+  metrics_.set("te_queue_size", static_cast<double>(waiting));
+  metrics_.set("attend_connections", static_cast<double>(http_->connections()));
+  metrics_.set("attend_requests_running", static_cast<double>(running_.load()));
+  return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
+}
+
+std::optional<HttpResponse> Server::at_once(const HttpRequest& request) {
+  const std::string& path = request.path;
+  if (path == "/health") return HttpResponse{.body = R"({"status":"ok"})"};
+  if (path == "/ready")
+    return ends_ ? serve::refused(503, "the server ends") : HttpResponse{.body = R"({"status":"ready"})"};
+  if (path == "/version") {
+    Json version = Json::object();
+    version["version"] = options_.version;
+    return HttpResponse{.body = version.dump()};
+  }
+  if (path == "/metrics") return metrics_text();
+  if (path == "/docs" || path == "/")
+    return HttpResponse{.type = "text/html; charset=utf-8", .body = docs_page(options_.version)};
+  if (path == "/openapi.json") return HttpResponse{.body = openapi_json(options_.version)};
+  return std::nullopt;
+}
+
+void Server::dispatch(HttpRequest request, std::shared_ptr<Exchange> exchange) {
+  const auto say = [&](HttpResponse response) {
+    const HttpHeaders common = common_headers();
+    response.headers.insert(response.headers.end(), common.begin(), common.end());
+    exchange->answer(std::move(response));
+  };
+  if (request.method == "OPTIONS") {
+    HttpResponse response{.status = 204};
+    if (!options_.cors_origin.empty())
+      response.headers = {{"access-control-allow-methods", "GET, POST, OPTIONS"},
+                          {"access-control-allow-headers", "authorization, content-type, x-api-key, x-request-id"},
+                          {"access-control-max-age", "86400"}};
+    return say(std::move(response));
+  }
+  const bool get = request.method == "GET" || request.method == "HEAD";
+  if (get)
+    if (auto response = at_once(request)) return say(std::move(*response));
+  const auto found = std::ranges::find_if(doors_, [&](const auto& door) { return door->takes(request); });
+  if (found == doors_.end())
+    return say(serve::refused(404, fmt::format("there is no {} here; /docs lists what there is", request.path)));
+  Door& door = **found;
+  metrics_.count("te_request_count", fmt::format("method=\"{}\"", get ? "get" : "post"));
+  const bool reads_keys = door.reads_keys() && !get;
+  if (!reads_keys && !context_.lets_in(request)) {
+    HttpResponse response =
+        door.refused({401, "this server wants a key: Authorization: Bearer KEY", "invalid_api_key"});
+    response.headers.emplace_back("www-authenticate", "Bearer");
+    return say(std::move(response));
+  }
+  if (running_ >= options_.max_concurrent) {
+    HttpResponse response = door.refused({429, "as many requests are running as may; try again", ""});
+    response.headers.emplace_back("retry-after-ms", "100");
+    response.headers.emplace_back("retry-after", "1");
+    metrics_.count("te_request_failure", "err=\"overloaded\"");
+    return say(std::move(response));
+  }
+  auto counted = std::make_shared<Counted>(*this, std::move(exchange), request.path);
+  workers_->add(
+      [this, &door, request = std::move(request), counted = std::move(counted)] { answer(door, request, counted); });
+}
+
+void Server::answer(Door& door, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+  try {
+    if (auto response = door.answer(request, exchange)) exchange->answer(std::move(*response));
+  } catch (const Refusal& refusal) {
+    exchange->answer(door.refused(refusal));
+  } catch (const std::bad_alloc&) {
+    exchange->answer(door.refused({500, "out of memory", ""}));
+  } catch (const Error& error) {
+    exchange->answer(door.refused({door.bad_request(), error.what(), ""}));
+  } catch (const std::exception&) {
+    exchange->answer(door.refused({500, "something went wrong here", ""}));
+  }
+}
+
+}  // namespace attend::serve

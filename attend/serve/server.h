@@ -1,0 +1,60 @@
+// attend serve: the doors behind one HTTP server, with what is common to all of them: keys, limits on how much runs at
+// once, counts, origins of pages that may ask.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attend/serve/door.h"
+#include "attend/serve/http.h"
+#include "attend/serve/workers.h"
+
+namespace attend::serve {
+
+struct ServerOptions {
+  HttpOptions http = {};
+  std::vector<std::string> keys = {};
+  std::string cors_origin = {};  // "*", or one; empty: pages of other sites are not let in
+  std::int64_t max_concurrent = 512, max_batch_tokens = 4096;
+  std::string version = {};
+  std::function<std::unique_ptr<Backend>()> open_look_backend = {};  // empty: no /look
+};
+
+class Server {
+ public:
+  // What it is given must outlive it.
+  Server(ServerOptions options, serving::ServedModels& models, serving::Metrics& metrics);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  int port() const { return http_->port(); }
+  // As HttpServer's; later() is run beside requests, by a thread of its own.
+  void run(const std::function<bool()>& stop);
+  void later(std::function<void()> work) { workers_->add(std::move(work)); }
+  // Whether and what a request is answered without waiting; tests and fuzzers call it without a socket.
+  void dispatch(HttpRequest request, std::shared_ptr<Exchange> exchange);
+
+ private:
+  class Counted;
+  std::optional<HttpResponse> at_once(const HttpRequest& request);
+  HttpResponse metrics_text();
+  void answer(Door& door, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
+  HttpHeaders common_headers() const;
+
+  ServerOptions options_;
+  serving::ServedModels& models_;
+  serving::Metrics& metrics_;
+  DoorContext context_;
+  std::vector<std::unique_ptr<Door>> doors_;
+  std::atomic<std::int64_t> running_{0};
+  std::atomic<bool> ends_{false};
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<Workers> workers_;  // last
+};
+
+}  // namespace attend::serve

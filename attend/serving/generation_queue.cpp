@@ -1,0 +1,225 @@
+#include "attend/serving/generation_queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <future>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/tasks/growing_text.h"
+
+namespace attend::serving {
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+std::string token_text(const Tokenizer& tokenizer, std::int32_t id) {
+  const TokenId ids[] = {id};
+  return tokenizer.decode(ids, {.skip_special_tokens = false});
+}
+}  // namespace
+
+// A request under way. Rows refer to it, and it is gone with the last of them.
+struct GenerationQueue::Job {
+  GenerationRequest request;
+  Listener listener;
+  decode::SampleOptions draw;
+  std::unique_ptr<decode::Drawer> drawer;
+  struct Sample {
+    std::shared_ptr<decode::RowText> text;  // until it is in the rows, which have it then: it refers to the job
+    decode::Hypothesis hypothesis;
+    std::unique_ptr<tasks::GrowingText> growing;
+    std::vector<TokenScore> scores;  // all of them, or those of a stream that were not handed on
+    std::vector<TokenScore> unsent;
+  };
+  std::vector<Sample> samples;
+  std::size_t left = 0;
+  std::int64_t prompt_tokens = 0;
+  Clock::time_point begun = Clock::now();
+  bool first = true, told = false;
+};
+
+GenerationQueue::GenerationQueue(Engine& engine, Metrics& metrics, std::shared_ptr<const tasks::Generator> generator,
+                                 const Options& options)
+    : engine_(engine), metrics_(metrics), generator_(std::move(generator)), options_(options) {
+  suppressed_ = generator_->meaningless();
+  make_batch();
+}
+
+void GenerationQueue::make_batch() {
+  rows_.reset();
+  const std::int64_t room = generator_->model().body().config().max_length;
+  batch_ = std::make_unique<nn::CausalBatch>(generator_->model().body(), generator_->backend(), options_.rows, room);
+  allowed_ = batch_->suppress(suppressed_);
+  rows_ = std::make_unique<decode::TextRows>(
+      *batch_, decode::TextRows::Options{.tokens_at_once = static_cast<std::size_t>(options_.tokens_at_once)});
+}
+
+std::shared_ptr<GenerationQueue::Job> GenerationQueue::prepare(const GenerationRequest& request, Listener listener) {
+  check(request.max_tokens >= 1, "generate: max_tokens must be at least 1, not {}", request.max_tokens);
+  check(request.samples >= 1 && request.samples <= 128, "generate: 1 to 128 samples, not {}", request.samples);
+  check(request.logprobs <= 20, "generate: at most 20 logprobs, not {}", request.logprobs);
+  const models::GPT2Config& config = generator_->model().body().config();
+  const std::vector<std::int32_t> prompt = generator_->read_prompt(request.prompt);
+  const auto job = std::make_shared<Job>();
+  job->request = request, job->listener = std::move(listener);
+  const bool greedy = request.temperature == 0;
+  job->draw = {.temperature = greedy ? 1 : request.temperature,
+               .top_k = greedy ? 1 : request.top_k,
+               .top_p = request.top_p,
+               .min_p = request.min_p,
+               .repetition_penalty = request.repetition_penalty,
+               .end = static_cast<std::int32_t>(config.end),
+               .suppressed = suppressed_};
+  decode::check_draws(job->draw);
+  job->drawer = std::make_unique<decode::Drawer>(job->draw, batch_->vocabulary(), allowed_);
+  job->samples.resize(static_cast<std::size_t>(request.samples));
+  job->left = job->samples.size();
+  job->prompt_tokens = static_cast<std::int64_t>(prompt.size());
+  for (std::size_t i = 0; i < job->samples.size(); ++i) {
+    Job::Sample& sample = job->samples[i];
+    sample.growing = std::make_unique<tasks::GrowingText>(generator_->tokenizer(), job->request.stops);
+    sample.text = std::make_shared<decode::RowText>();
+    decode::RowText& text = *sample.text;
+    text.prompt = prompt;
+    text.max_length = std::min(request.max_tokens, config.max_length - static_cast<std::int64_t>(prompt.size()));
+    text.seed = request.seed, text.sample = static_cast<std::uint32_t>(i);
+    text.options = &job->draw, text.drawer = job->drawer.get();
+    text.likeliest = std::max<std::int64_t>(request.logprobs, 0);
+  }
+  return job;
+}
+
+void GenerationQueue::start(const GenerationRequest& request, Listener listener) {
+  const std::shared_ptr<Job> job = prepare(request, std::move(listener));
+  for (std::size_t i = 0; i < job->samples.size(); ++i) {
+    decode::RowText& text = *job->samples[i].text;
+    text.on_token = [this, job, i](const decode::RowText& one, const decode::RowText::Step& step) {
+      if (std::exchange(job->first, false))
+        metrics_.observe("attend_time_to_first_token",
+                         std::chrono::duration<double>(Clock::now() - job->begun).count());
+      Job::Sample& sample = job->samples[i];
+      if (job->request.logprobs >= 0) {
+        TokenScore score{token_text(generator_->tokenizer(), step.token), step.log_probability};
+        const nn::StepModel::Scores& scores = step.scores;
+        const auto count = static_cast<std::size_t>(job->request.logprobs);
+        if (scores.ids.empty()) {
+          std::vector<std::int32_t> order(scores.logits.size());
+          for (std::size_t k = 0; k < order.size(); ++k) order[k] = static_cast<std::int32_t>(k);
+          const auto middle = order.begin() + static_cast<std::ptrdiff_t>(std::min(count, order.size()));
+          std::partial_sort(order.begin(), middle, order.end(), [&](std::int32_t a, std::int32_t b) {
+            const float x = scores.logits[static_cast<std::size_t>(a)], y = scores.logits[static_cast<std::size_t>(b)];
+            return x != y ? x > y : a < b;
+          });
+          for (auto id = order.begin(); id != middle; ++id)
+            score.likeliest.emplace_back(token_text(generator_->tokenizer(), *id),
+                                         static_cast<double>(scores.logits[static_cast<std::size_t>(*id)]) -
+                                             static_cast<double>(scores.log_sums[0]));
+        } else {
+          for (std::size_t k = 0; k < std::min(count, scores.ids.size()); ++k)
+            score.likeliest.emplace_back(
+                token_text(generator_->tokenizer(), scores.ids[k]),
+                static_cast<double>(scores.logits[k]) - static_cast<double>(scores.log_sums[0]));
+        }
+        sample.scores.push_back(score);
+        if (job->listener.on_text) sample.unsent.push_back(std::move(score));
+      }
+      const bool stopped = sample.growing->add(one.writing.hypothesis.tokens);
+      if (job->listener.on_text)
+        if (const std::string piece = sample.growing->take(); !piece.empty()) {
+          job->listener.on_text(i, piece, sample.unsent);
+          sample.unsent.clear();
+        }
+      return stopped;
+    };
+    text.on_done = [job, i](const decode::RowText& one) {
+      Job::Sample& done = job->samples[i];
+      done.hypothesis = one.writing.hypothesis;
+      if (job->listener.on_text)
+        if (const std::string rest = done.growing->take_rest(); !rest.empty() || !done.unsent.empty())
+          job->listener.on_text(i, rest, done.unsent);
+      if (--job->left > 0) return;
+      std::vector<GeneratedText> texts;
+      for (Job::Sample& sample : job->samples) {
+        const decode::Hypothesis& hypothesis = sample.hypothesis;
+        texts.push_back({sample.growing->text(), static_cast<std::int64_t>(hypothesis.tokens.size()),
+                         hypothesis.finished, hypothesis.score, std::move(sample.scores)});
+      }
+      if (!std::exchange(job->told, true) && job->listener.on_done)
+        job->listener.on_done(std::move(texts), job->prompt_tokens);
+    };
+    if (job->listener.gone) text.dropped = job->listener.gone;
+  }
+  waiting_ += job->samples.size();
+  {
+    const std::lock_guard lock(mutex_);
+    arrived_.push_back(job);
+  }
+  engine_.wake();
+}
+
+std::vector<GeneratedText> GenerationQueue::run(const GenerationRequest& request, const std::function<bool()>& gone,
+                                                std::int64_t& prompt_tokens) {
+  // Whichever comes first; the promise goes with the job when that is dropped.
+  const auto promise = std::make_shared<std::promise<std::vector<GeneratedText>>>();
+  std::future<std::vector<GeneratedText>> result = promise->get_future();
+  const auto tokens = std::make_shared<std::int64_t>(0);
+  start(
+      request,
+      {.on_done =
+           [promise, tokens](std::vector<GeneratedText> texts, std::int64_t prompt) {
+             *tokens = prompt;
+             promise->set_value(std::move(texts));
+           },
+       .on_failure = [promise](const std::string& why) { promise->set_exception(std::make_exception_ptr(Error(why))); },
+       .gone = gone});
+  std::vector<GeneratedText> texts;
+  // What was dropped leaves without a word.
+  while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+    if (gone && gone()) return texts;
+  texts = result.get();
+  prompt_tokens = *tokens;
+  return texts;
+}
+
+bool GenerationQueue::step() {
+  {
+    const std::lock_guard lock(mutex_);
+    for (; !arrived_.empty(); arrived_.pop_front()) {
+      const std::shared_ptr<Job>& job = arrived_.front();
+      running_.push_back(job);
+      for (Job::Sample& sample : job->samples) rows_->add(std::move(sample.text));
+    }
+  }
+  std::erase_if(running_, [](const std::weak_ptr<Job>& job) { return job.expired(); });
+  if (rows_->idle()) {
+    waiting_ = 0;
+    return false;
+  }
+  try {
+    const std::size_t written = rows_->advance();
+    metrics_.count("attend_generated_tokens_total", {}, static_cast<double>(written));
+    metrics_.observe("attend_generation_rows_size", static_cast<double>(rows_->busy()));
+    waiting_ = rows_->waiting() + rows_->busy();
+  } catch (const std::exception& error) {
+    fail_all(error.what());
+  }
+  return true;
+}
+
+// A step that fails leaves rows of which nobody knows what they have: all that ran are told, and the rest begins anew.
+void GenerationQueue::fail_all(const std::string& why) {
+  for (const std::weak_ptr<Job>& weak : running_)
+    if (const std::shared_ptr<Job> job = weak.lock(); job && !std::exchange(job->told, true))
+      if (job->listener.on_failure) job->listener.on_failure(why);
+  running_.clear();
+  try {
+    make_batch();
+  } catch (const std::exception&) {  // no memory: the next request finds out
+  }
+}
+
+std::size_t GenerationQueue::waiting() const { return waiting_; }
+
+}  // namespace attend::serving

@@ -1,0 +1,101 @@
+// Texts that a language model goes on with, for many clients at once: continuous batching, where a text enters when a
+// row is free, gets a token a step, and leaves at its end or when its client has gone.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "attend/decode/sample.h"
+#include "attend/decode/text_rows.h"
+#include "attend/nn/causal_batch.h"
+#include "attend/serving/engine.h"
+#include "attend/serving/metrics.h"
+#include "attend/tasks/generator.h"
+
+namespace attend::serving {
+
+struct GenerationRequest {
+  std::string prompt = {};
+  std::int64_t max_tokens = 16;
+  float temperature = 1;  // 0: the likeliest
+  std::int64_t top_k = 0;
+  float top_p = 1, min_p = 0, repetition_penalty = 1;
+  std::uint64_t seed = 1;
+  std::int64_t samples = 1;
+  std::vector<std::string> stops = {};
+  std::int64_t logprobs = -1;  // how many of the likeliest tokens of each step to keep; -1: not even the token's own
+};
+
+struct TokenScore {
+  std::string token;
+  double log_probability = 0;
+  std::vector<std::pair<std::string, double>> likeliest = {};
+};
+
+// One of the samples of a request.
+struct GeneratedText {
+  std::string text;
+  std::int64_t tokens = 0;
+  bool finished = false;  // by the model or a stop string; else it was cut at max_tokens
+  float score = 0;
+  std::vector<TokenScore> scores = {};
+};
+
+class GenerationQueue : public Hosted {
+ public:
+  struct Listener {
+    // A piece of a sample's text, as soon as it is there, with the scores of its tokens; by the engine's thread.
+    std::function<void(std::size_t sample, const std::string& piece, const std::vector<TokenScore>& scores)> on_text =
+        {};
+    // All samples are at their end, in their order; or an error's text. One of the two, once, unless it was dropped.
+    std::function<void(std::vector<GeneratedText> texts, std::int64_t prompt_tokens)> on_done = {};
+    std::function<void(const std::string& why)> on_failure = {};
+    // Asked at every step; true: nobody wants it any more.
+    std::function<bool()> gone = {};
+  };
+  struct Options {
+    std::int64_t rows = 16;
+    std::int64_t tokens_at_once = 512;  // of prompts, before those who are under way get their next token
+  };
+
+  GenerationQueue(Engine& engine, Metrics& metrics, std::shared_ptr<const tasks::Generator> generator,
+                  const Options& options);
+
+  // Throws Error where the request makes no sense. Returns at once.
+  void start(const GenerationRequest& request, Listener listener);
+  // The same, and waits. gone: as the listener's; then texts are as far as they got.
+  std::vector<GeneratedText> run(const GenerationRequest& request, const std::function<bool()>& gone,
+                                 std::int64_t& prompt_tokens);
+
+  bool step() override;
+  std::size_t waiting() const;
+  const tasks::Generator& generator() const { return *generator_; }
+
+ private:
+  struct Job;
+  std::shared_ptr<Job> prepare(const GenerationRequest& request, Listener listener);
+  void make_batch();
+  void fail_all(const std::string& why);
+
+  Engine& engine_;
+  Metrics& metrics_;
+  std::shared_ptr<const tasks::Generator> generator_;
+  Options options_;
+  std::int64_t allowed_ = 0;  // tokens that are not suppressed
+  std::vector<std::int32_t> suppressed_;
+  std::unique_ptr<nn::CausalBatch> batch_;
+  std::unique_ptr<decode::TextRows> rows_;
+  std::vector<std::weak_ptr<Job>> running_;
+  mutable std::mutex mutex_;
+  std::deque<std::shared_ptr<Job>> arrived_;
+  std::atomic<std::size_t> waiting_{0};
+};
+
+}  // namespace attend::serving

@@ -1,0 +1,60 @@
+// Sentences of many clients, translated by beam searches that are taken a step at a time. New sentences begin a search
+// of their own while others run, so nobody waits for a long sentence; one that is done is handed over at once.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "attend/serving/engine.h"
+#include "attend/serving/metrics.h"
+#include "attend/tasks/translator.h"
+
+namespace attend::serving {
+
+class TranslationQueue : public Hosted {
+ public:
+  struct Options {
+    std::int64_t budget = 2048;     // source tokens times beams of a search
+    std::size_t sentences = 32;     // of a search
+    std::size_t searches = 4;       // under way at once
+    std::size_t steps_between = 6;  // so many tokens further, a new search begins even for few sentences
+  };
+  TranslationQueue(Engine& engine, Metrics& metrics, std::shared_ptr<const tasks::LoadedTranslator> translator,
+                   const Options& options);
+  ~TranslationQueue() override;
+
+  // One list a sentence, best first; none for a blank one. Waits. gone: asked now and then; then what is missing stays
+  // empty.
+  std::vector<std::vector<tasks::Translation>> run(const std::vector<std::string>& sentences,
+                                                   const tasks::TranslateOptions& options,
+                                                   const std::function<bool()>& gone = {});
+  bool step() override;
+  std::size_t waiting() const;
+  const tasks::LoadedTranslator& translator() const { return *translator_; }
+
+ private:
+  struct Job;
+  struct Running;
+  void admit();
+  void finish(const std::shared_ptr<Job>& job, std::size_t sentence, std::vector<tasks::Translation> translations);
+  void fail(Running& search, const std::exception_ptr& failure);
+
+  Engine& engine_;
+  Metrics& metrics_;
+  std::shared_ptr<const tasks::LoadedTranslator> translator_;
+  Options options_;
+  mutable std::mutex mutex_;
+  std::condition_variable done_;
+  std::deque<std::shared_ptr<Job>> jobs_;  // those with sentences that wait
+  std::size_t waiting_ = 0;
+  std::vector<std::unique_ptr<Running>> running_;  // the engine's
+};
+
+}  // namespace attend::serving

@@ -1,0 +1,515 @@
+// attend serve in this process: its queues and doors against the models asked directly, many clients against one, and
+// the requests of people who mean no good. The clients that exist are asked in tests/serve_clients.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "attend/backends.h"
+#include "attend/base/base64.h"
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/image/encode.h"
+#include "attend/serve/doors/libre_text.h"
+#include "attend/serve/server.h"
+#include "attend/serving/engine.h"
+#include "tests/serve/http_client.h"
+
+namespace attend::serve {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Answered;
+using test::ask;
+using test::Client;
+using test::get_text;
+using test::post_json;
+using test::post_text;
+
+// One server for all tests of this file: models are loaded once.
+class House {
+ public:
+  explicit House(ServerOptions options = {},
+                 std::vector<std::string> names = {"en-fr", "bert", "bert-sst2", "shakespeare", "vit-fashion-mnist"})
+      : models(engine, metrics,
+               {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 2})); },
+                .max_batch_tokens = 256,
+                .max_rows = 4}) {
+    for (const std::string& name : names) models.open(name, "models/" + name);
+    options.http.patience = 1000ms;
+    options.http.max_body = 2 << 20, options.http.max_picture = 20 << 20;
+    options.http.drain = 60000ms;
+    options.open_look_backend = [] { return open_backend("cpu", {.threads = 1}); };
+    server = std::make_unique<Server>(std::move(options), models, metrics);
+    thread = std::thread([this] { server->run([this] { return stop.load(); }); });
+  }
+  ~House() {
+    stop = true;
+    thread.join();
+    server.reset();
+  }
+  int port() const { return server->port(); }
+
+  serving::Metrics metrics;
+  serving::Engine engine;
+  serving::ServedModels models;
+  std::unique_ptr<Server> server;
+  std::atomic<bool> stop{false};
+  std::thread thread;
+};
+
+class Serve : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (has_http_server()) house_ = new House();
+  }
+  static void TearDownTestSuite() {
+    delete house_;
+    house_ = nullptr;
+  }
+  void SetUp() override {
+    if (!house_) GTEST_SKIP() << "built without Boost";
+  }
+  static int port() { return house_->port(); }
+  static House* house_;
+};
+House* Serve::house_ = nullptr;
+
+// ---- Results.
+
+TEST_F(Serve, EmbedsAsTheModelDoesWhateverTheBatch) {
+  const auto backend = open_backend("cpu", {.threads = 2});
+  const tasks::Filler filler("models/bert", *backend);
+  std::vector<std::string> texts = {"a", "the cat sat on the mat", "", "an answer to a question that nobody asked",
+                                    std::string("long ") + std::string(300, 'x')};
+  for (int i = 0; i < 30; ++i) texts.push_back("sentence number " + std::to_string(i * i) + " of this list is here");
+  std::vector<std::vector<float>> alone;
+  for (const std::string& text : texts) {
+    const tasks::EncoderText read = filler.encoder().reader().read(text, 1, {});
+    const tasks::EncoderText* one = &read;
+    alone.push_back(tasks::pooled(tasks::states_of(filler.encoder(), std::span(&one, 1))[0], 256, {.normalize = true}));
+  }
+  const auto vectors_of = [](const Answered& answer) {
+    std::vector<std::vector<float>> vectors;
+    for (const Json& row : answer.json()) vectors.push_back(row.get<std::vector<float>>());
+    return vectors;
+  };
+  const Answered together = post_json(port(), "/embed", {{"inputs", Json(texts)}, {"truncate", true}});
+  ASSERT_EQ(together.status, 200) << together.body;
+  EXPECT_EQ(vectors_of(together), alone);  // bit for bit
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong{0};
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    clients.emplace_back([&, i] {
+      const Answered answer = post_json(port(), "/embed", {{"inputs", texts[i]}, {"truncate", true}});
+      if (answer.status != 200 || vectors_of(answer).at(0) != alone[i]) ++wrong;
+    });
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(Serve, TranslatesAsTheTranslatorDoesWhoeverElseAsks) {
+  const auto backend = open_backend("cpu", {.threads = 2});
+  const auto loaded = tasks::load_translator("models/en-fr", *backend);
+  const std::vector<std::string> lines = {"I am a student.",
+                                          "Where is the station?",
+                                          "The old man reads a book in the garden.",
+                                          "Yes.",
+                                          "My brother and my sister live in a small house near the sea.",
+                                          "Thank you!"};
+  const auto expected = loaded->translator.translate(lines);
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong{0};
+  for (std::size_t i = 0; i < 24; ++i)
+    clients.emplace_back([&, i] {
+      const std::size_t k = i % lines.size();
+      const Answered answer = post_json(port(), "/translate", {{"q", lines[k]}, {"source", "en"}, {"target", "fr"}});
+      if (answer.status != 200 || answer.json().at("translatedText").text() != expected[k].text()) ++wrong;
+    });
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+std::string completed(int port, const std::string& prompt, int seed) {
+  const Answered answer = post_json(port, "/v1/completions",
+                                    {{"model", "shakespeare"}, {"prompt", prompt}, {"max_tokens", 24}, {"seed", seed}});
+  return answer.status == 200 ? answer.json().at("choices").at(0).at("text").text() : answer.body;
+}
+
+TEST_F(Serve, GeneratesAsTheGeneratorDoesWhoeverElseAsks) {
+  const auto backend = open_backend("cpu", {.threads = 2});
+  const tasks::Generator generator("models/shakespeare", *backend);
+  const std::vector<std::string> prompts = {"ROMEO:", "KING RICHARD:\nMy lord,", "O", "What is the matter"};
+  std::vector<std::string> alone;
+  for (std::size_t i = 0; i < prompts.size(); ++i)
+    alone.push_back(generator.generate(prompts[i], {.max_tokens = 24, .seed = i + 1})[0].text);
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong{0};
+  for (std::size_t i = 0; i < 12; ++i)
+    clients.emplace_back([&, i] {
+      if (completed(port(), prompts[i % 4], static_cast<int>(i % 4 + 1)) != alone[i % 4]) ++wrong;
+    });
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// The events of a stream joined are the text that is answered whole.
+TEST_F(Serve, StreamsWhatItAnswers) {
+  Json body = {{"model", "shakespeare"}, {"prompt", "ROMEO:"}, {"max_tokens", 24}, {"seed", 7}, {"n", 2},
+               {"logprobs", 1}};
+  const Answered whole = post_json(port(), "/v1/completions", body);
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  body["stream"] = true;
+  const Answered stream = post_json(port(), "/v1/completions", body);
+  EXPECT_TRUE(stream.has("text/event-stream"));
+  ASSERT_TRUE(stream.body.ends_with("data: [DONE]\n\n"));
+  std::string texts[2];
+  std::size_t tokens[2] = {0, 0};
+  for (std::size_t at = 0; at < stream.body.size();) {
+    const std::size_t end = stream.body.find("\n\n", at);
+    const std::string line = stream.body.substr(at + 6, end - at - 6);
+    at = end + 2;
+    if (line == "[DONE]") break;
+    const Json json = parse_json(line, "event");
+    const Json& choice = json.at("choices").at(0);
+    const auto index = choice.at("index").get<std::size_t>();
+    texts[index] += choice.at("text").text();
+    if (!choice.at("logprobs").is_null()) tokens[index] += choice.at("logprobs").at("tokens").size();
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(texts[i], whole.json().at("choices").at(i).at("text").text());
+    EXPECT_EQ(tokens[i], whole.json().at("choices").at(i).at("logprobs").at("tokens").size());
+  }
+  EXPECT_EQ(whole.json().at("usage").at("completion_tokens"), 48);
+}
+
+TEST_F(Serve, StopsWhereItIsTold) {
+  const Json body = {
+      {"model", "shakespeare"}, {"prompt", "ROMEO:"}, {"max_tokens", 60}, {"seed", 3}, {"temperature", 0}};
+  const std::string text = post_json(port(), "/v1/completions", body).json().at("choices").at(0).at("text").text();
+  ASSERT_GT(text.size(), 12u);
+  Json stopped = body;
+  stopped["stop"] = text.substr(6, 4);
+  const Json choice = post_json(port(), "/v1/completions", stopped).json().at("choices").at(0);
+  EXPECT_EQ(choice.at("text").text(), text.substr(0, text.find(text.substr(6, 4))));
+  EXPECT_EQ(choice.at("finish_reason"), "stop");
+}
+
+// ---- Doors.
+
+TEST_F(Serve, ClassifiesInEveryShape) {
+  const auto predict = [&](const Json& inputs) {
+    return post_json(port(), "/predict", Json{{"inputs", inputs}, {"truncate", true}});
+  };
+  const Json one = predict("a wonderful film").json();
+  EXPECT_EQ(one.at(0).at("label"), "positive");
+  const Json batch = predict(Json::array({Json::array({"a wonderful film"}), Json::array({"a terrible film"})})).json();
+  EXPECT_EQ(batch.at(0), one);
+  EXPECT_EQ(batch.at(1).at(0).at("label"), "negative");
+  const Json pair = predict(Json::array({"a wonderful film", "a terrible film"})).json();
+  EXPECT_TRUE(pair.at(0).is_object());
+  EXPECT_NE(pair, one);
+  const Json hf =
+      post_json(port(), "/models/bert-sst2", Json{{"inputs", "a wonderful film"}, {"options", Json::object()}}).json();
+  EXPECT_EQ(hf.at(0).at(0).at("label"), "positive");
+  EXPECT_EQ(hf.at(0).at(0).at("score"), one.at(0).at("score"));
+  const Json ranked =
+      post_json(port(), "/rerank",
+                {{"query", "film"}, {"texts", Json::array({"bad", "good", "so so"})}, {"return_text", true}})
+          .json();
+  ASSERT_EQ(ranked.size(), 3u);
+  EXPECT_GE(ranked.at(0).at("score").get<double>(), ranked.at(2).at("score").get<double>());
+}
+
+TEST_F(Serve, EmbedsForEveryFamily) {
+  const std::vector<float> tei = post_json(port(), "/embed", Json{{"inputs", "a text"}, {"truncate", false}})
+                                     .json()
+                                     .at(0)
+                                     .get<std::vector<float>>();
+  const Json openai = post_json(port(), "/v1/embeddings", {{"model", "bert"}, {"input", "a text"}}).json();
+  EXPECT_EQ(openai.at("data").at(0).at("embedding").get<std::vector<float>>(), tei);
+  const Json coded =
+      post_json(port(), "/v1/embeddings", {{"model", "bert"}, {"input", "a text"}, {"encoding_format", "base64"}})
+          .json();
+  EXPECT_EQ(coded.at("data").at(0).at("embedding").text(),
+            base64({reinterpret_cast<const char*>(tei.data()), tei.size() * sizeof(float)}));
+  const Json hf = post_json(port(), "/models/bert/pipeline/feature-extraction",
+                            {{"inputs", "a text"}, {"parameters", {{"normalize", true}, {"x", 1}}}})
+                      .json();
+  EXPECT_EQ(hf.get<std::vector<float>>(), tei);
+  const Json all = post_json(port(), "/embed_all", Json{{"inputs", "a text"}, {"truncate", false}}).json();
+  const Json tokens = post_json(port(), "/tokenize", Json{{"inputs", "a text"}, {"model", "bert"}}).json();
+  EXPECT_EQ(all.at(0).size(), tokens.at(0).size());
+  std::vector<int> ids;
+  for (const Json& token : tokens.at(0)) ids.push_back(token.at("id").get<int>());
+  EXPECT_EQ(post_json(port(), "/decode", Json{{"ids", Json(ids)}, {"model", "bert"}}).json().at(0).text(), "a text");
+  const Json near =
+      post_json(
+          port(), "/similarity",
+          Json{{"inputs", {{"source_sentence", "a text"}, {"sentences", Json::array({"a text", "no"})}}}, {"x", 1}})
+          .json();
+  EXPECT_NEAR(near.at(0).get<double>(), 1, 1e-6);
+}
+
+TEST_F(Serve, TranslatesInEveryShape) {
+  const std::string plain =
+      post_json(port(), "/translate", {{"q", "I am a student."}, {"source", "en"}, {"target", "fr"}})
+          .json()
+          .at("translatedText")
+          .text();
+  EXPECT_EQ(
+      ask(port(), post_text("/translate", "q=I+am+a+student.&source=en&target=fr", "application/x-www-form-urlencoded"))
+          .json()
+          .at("translatedText")
+          .text(),
+      plain);
+  EXPECT_EQ(ask(port(), post_text("/translate?q=I%20am%20a%20student.&source=auto&target=fr", ""))
+                .json()
+                .at("translatedText")
+                .text(),
+            plain);
+  const Json html = post_json(port(), "/translate",
+                              {{"q", "<p class=\"x\">I am a student.</p>\n<!-- I am -->"},
+                               {"source", "en"},
+                               {"target", "fr"},
+                               {"format", "html"}})
+                        .json();
+  EXPECT_EQ(html.at("translatedText").text(), "<p class=\"x\">" + plain + "</p>\n<!-- I am -->");
+  const Json list = post_json(port(), "/translate",
+                              {{"q", Json::array({"I am a student.", "", "Yes.\n\nNo."})},
+                               {"source", "en"},
+                               {"target", "fr"},
+                               {"alternatives", 2}})
+                        .json();
+  ASSERT_EQ(list.at("translatedText").size(), 3u);
+  EXPECT_EQ(list.at("translatedText").at(0).text(), plain);
+  EXPECT_EQ(list.at("translatedText").at(1).text(), "");
+  EXPECT_NE(list.at("translatedText").at(2).text().find("\n\n"), std::string::npos);
+  EXPECT_EQ(list.at("alternatives").at(0).size(), 2u);
+  EXPECT_EQ(ask(port(), get_text("/languages")).json().at(0).at("code"), "en");
+  EXPECT_EQ(post_json(port(), "/models/en-fr", Json{{"inputs", "I am a student."}, {"x", 1}})
+                .json()
+                .at(0)
+                .at("translation_text")
+                .text(),
+            plain);
+}
+
+TEST_F(Serve, LooksAtPictures) {
+  image::Image picture(28, 28);
+  for (std::size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = static_cast<std::uint8_t>(i * 7);
+  const std::string png = image::encode_png(picture);
+  const Answered raw = ask(port(), post_text("/models/vit-fashion-mnist", png, "image/png"));
+  ASSERT_EQ(raw.status, 200) << raw.body;
+  EXPECT_EQ(raw.json().size(), 5u);
+  const Answered coded = post_json(port(), "/models/vit-fashion-mnist",
+                                   Json{{"inputs", base64(png)}, {"parameters", {{"top_k", 2}, {"x", 1}}}});
+  EXPECT_EQ(coded.json().at(0), raw.json().at(0));
+  EXPECT_EQ(coded.json().size(), 2u);
+  EXPECT_EQ(ask(port(), post_text("/models/vit-fashion-mnist", "no picture", "image/png")).status, 400);
+  EXPECT_EQ(post_json(port(), "/models/vit-fashion-mnist", Json{{"inputs", "%%"}, {"x", 1}}).status, 400);
+}
+
+TEST_F(Serve, SaysWhatItIs) {
+  for (const char* path :
+       {"/health", "/ready", "/version", "/docs", "/openapi.json", "/spec", "/info", "/frontend/settings", "/v1/models",
+        "/v1/models/bert", "/models/bert", "/look", "/look/en-fr/", "/look/en-fr/api/model", "/"})
+    EXPECT_EQ(ask(port(), get_text(path)).status, 200) << path;
+  EXPECT_EQ(ask(port(), get_text("/look/en-fr")).status, 307);
+  const Json seen =
+      post_json(port(), "/look/en-fr/api/inspect", Json{{"text", "I am a student."}, {"beams", 4}}).json();
+  EXPECT_TRUE(seen.contains("attention"));
+  const std::string metrics = ask(port(), get_text("/metrics")).body;
+  for (const char* name : {"te_request_count", "te_request_success", "te_queue_size", "attend_connections"})
+    EXPECT_NE(metrics.find(name), std::string::npos) << name;
+}
+
+TEST_F(Serve, RefusesInEachFamilysShape) {
+  const auto status = [&](const char* path, const Json& body, int expected) {
+    const Answered answer = post_json(port(), path, body);
+    EXPECT_EQ(answer.status, expected) << path << " " << body.dump() << answer.body;
+    return answer.json();
+  };
+  EXPECT_EQ(status("/embed", {{"inputs", 3}, {"x", 1}}, 422).at("error_type"), "Tokenizer");
+  EXPECT_EQ(status("/embed", {{"inputs", Json::array()}, {"x", 1}}, 400).at("error_type"), "Empty");
+  EXPECT_EQ(
+      status("/embed", {{"inputs", std::string(6000, 'x') + std::string(3000, '.')}, {"x", 1}}, 413).at("error_type"),
+      "Validation");
+  EXPECT_EQ(status("/embed", {{"inputs", "a"}, {"model", "nobody"}}, 424).at("error_type"), "Backend");
+  EXPECT_EQ(status("/v1/completions", {{"model", "nobody"}, {"prompt", "a"}}, 404).at("error").at("code"),
+            "model_not_found");
+  EXPECT_EQ(status("/v1/completions", {{"model", "shakespeare"}, {"max_tokens", 0}}, 400).at("error").at("type"),
+            "invalid_request_error");
+  EXPECT_EQ(status("/v1/chat/completions", {{"model", "shakespeare"}, {"x", 1}}, 404).at("error").at("code"),
+            "unknown_url");
+  EXPECT_TRUE(status("/translate", {{"q", "a"}, {"source", "en"}, {"target", "xx"}}, 400).at("error").is_string());
+  EXPECT_TRUE(status("/translate", {{"q", "a"}, {"source", "en"}}, 400).at("error").is_string());
+  EXPECT_TRUE(status("/models/nobody", {{"inputs", "a"}, {"x", 1}}, 404).at("error").is_string());
+  EXPECT_TRUE(status("/models/bert/pipeline/translation", {{"inputs", "a"}, {"x", 1}}, 400).at("error").is_string());
+  EXPECT_EQ(ask(port(), get_text("/embed")).status, 405);
+  EXPECT_EQ(ask(port(), get_text("/translate")).status, 405);
+  EXPECT_EQ(ask(port(), get_text("/nothing")).status, 404);
+}
+
+// ---- Those who mean no good.
+
+TEST_F(Serve, NoBodyBreaksADoor) {
+  const std::string deep(60000, '['), wide = "{\"inputs\":" + deep;
+  const std::vector<std::string> bodies = {"",
+                                           "{",
+                                           "[]",
+                                           "null",
+                                           "3",
+                                           deep,
+                                           wide,
+                                           "{\"inputs\": \"\xff\xfe\"}",
+                                           "{\"inputs\": 1e999}",
+                                           "{\"inputs\": -1}",
+                                           R"({"inputs": {"a": 1}})",
+                                           R"({"inputs": [null]})",
+                                           R"({"inputs": [[["a"]]]})",
+                                           R"({"inputs": "\u0000"})",
+                                           R"({"inputs": "\ud800"})",
+                                           R"({"q": "a", "source": 3, "target": "fr"})",
+                                           R"({"q": {"a": 1}, "source": "en", "target": "fr"})",
+                                           R"({"q": "a", "source": "en", "target": "fr", "alternatives": -1})",
+                                           R"({"q": "a", "source": "en", "target": "fr", "alternatives": 1e30})",
+                                           R"({"model": "shakespeare", "prompt": "a", "max_tokens": -1})",
+                                           R"({"model": "shakespeare", "prompt": "a", "n": 100000})",
+                                           R"({"model": "shakespeare", "prompt": "a", "temperature": -3})",
+                                           R"({"model": "shakespeare", "prompt": "a", "top_p": 0})",
+                                           R"({"model": "shakespeare", "prompt": "a", "logprobs": 1000})",
+                                           R"({"model": "shakespeare", "prompt": [99999999]})",
+                                           R"({"model": "shakespeare", "prompt": [-1]})",
+                                           R"({"model": "shakespeare", "prompt": "a", "stop": [1]})",
+                                           R"({"model": "shakespeare", "prompt": "a", "stream": "yes"})",
+                                           R"({"model": "shakespeare", "prompt": "a", "stream_options": 3})",
+                                           R"({"ids": [-1]})",
+                                           R"({"ids": [99999999]})",
+                                           R"({"ids": "x"})",
+                                           R"({"query": 1, "texts": [1]})",
+                                           R"({"model": 3, "input": "a"})",
+                                           R"({"model": "bert", "input": "a", "dimensions": 100000})",
+                                           R"({"model": "bert", "input": [[]]})",
+                                           R"({"inputs": {"question": "a"}})",
+                                           R"({"inputs": {"source_sentence": 1, "sentences": [2]}})",
+                                           R"({"inputs": "a", "parameters": 3})"};
+  for (const char* path : {"/embed", "/embed_all", "/predict", "/rerank", "/similarity", "/tokenize", "/decode",
+                           "/translate", "/detect", "/v1/embeddings", "/v1/completions", "/models/bert",
+                           "/models/bert-sst2", "/models/en-fr", "/models/shakespeare", "/models/vit-fashion-mnist"}) {
+    Client client(port());
+    for (const std::string& body : bodies) {
+      client.send(post_text(path, body));
+      const Answered answer = client.read();
+      EXPECT_GE(answer.status, 200) << path << " " << body.substr(0, 80);
+      EXPECT_LT(answer.status, 500) << path << " " << body.substr(0, 80) << answer.body;
+      EXPECT_TRUE(Json::accept(answer.body) || answer.body.starts_with("data:")) << path << " " << body.substr(0, 80);
+    }
+  }
+}
+
+TEST_F(Serve, AClientThatLeavesLeavesItsRow) {
+  for (int i = 0; i < 8; ++i) {
+    Client client(port());
+    client.send(post_text("/v1/completions",
+                          R"({"model": "shakespeare", "prompt": "ROMEO:", "max_tokens": 240, "stream": true})"));
+    client.read_some(300);
+    client.reset();
+  }
+  EXPECT_FALSE(completed(port(), "ROMEO:", 1).empty());
+  for (int i = 0; i < 500 && house_->models.find("shakespeare")->waiting() > 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(house_->models.find("shakespeare")->waiting(), 0u);
+}
+
+TEST(ServeAlone, WantsKeysAndSaysWhoMayAsk) {
+  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
+  House house({.keys = {"secret", "other"}, .cors_origin = "https://example.org"}, {"bert", "en-fr"});
+  const std::string body = R"({"inputs": "a"})";
+  const int port = house.port();
+  EXPECT_EQ(ask(port, get_text("/health")).status, 200);
+  EXPECT_EQ(ask(port, post_text("/embed", body)).status, 401);
+  EXPECT_EQ(ask(port, post_text("/embed", body, "application/json", "authorization: Bearer wrong\r\n")).status, 401);
+  const Answered in = ask(port, post_text("/embed", body, "application/json", "authorization: Bearer secret\r\n"));
+  EXPECT_EQ(in.status, 200);
+  EXPECT_TRUE(in.has("access-control-allow-origin: https://example.org"));
+  EXPECT_EQ(ask(port, post_text("/embed", body, "application/json", "x-api-key: other\r\n")).status, 200);
+  EXPECT_EQ(ask(port, post_text("/v1/embeddings", body)).json().at("error").at("code"), "invalid_api_key");
+  Json translate = {{"q", "Yes."}, {"source", "en"}, {"target", "fr"}};
+  EXPECT_EQ(post_json(port, "/translate", translate).status, 403);
+  translate["api_key"] = "secret";
+  EXPECT_EQ(post_json(port, "/translate", translate).status, 200);
+  EXPECT_EQ(ask(port, "OPTIONS /embed HTTP/1.1\r\nHost: x\r\nOrigin: https://example.org\r\n\r\n").status, 204);
+}
+
+TEST(ServeAlone, SaysSoWhenItIsFullAndFinishesAtTheEnd) {
+  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
+  House house({.max_concurrent = 2}, {"shakespeare"});
+  const std::string long_one =
+      post_text("/v1/completions", R"({"prompt": "ROMEO:", "max_tokens": 200, "stream": true, "seed": 1})");
+  Client one(house.port()), two(house.port());
+  one.send(long_one), two.send(long_one);
+  one.read_some(20), two.read_some(20);
+  const Answered full = post_json(house.port(), "/v1/completions", Json{{"prompt", "a"}, {"max_tokens", 1}});
+  EXPECT_EQ(full.status, 429);
+  EXPECT_TRUE(full.has("retry-after-ms: "));
+  EXPECT_EQ(full.json().at("error").at("code"), "rate_limit_exceeded");
+  EXPECT_EQ(ask(house.port(), get_text("/health")).status, 200);
+  house.stop = true;
+  EXPECT_NE(one.read_some().find("[DONE]"), std::string::npos) << "what runs at the end is finished";
+  EXPECT_NE(two.read_some().find("[DONE]"), std::string::npos);
+}
+
+TEST(ServeAlone, OpensChangedModelsAnew) {
+  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "attend-serve-reload";
+  std::filesystem::remove_all(folder);
+  std::filesystem::copy("models/bert", folder);
+  serving::Metrics metrics;
+  serving::Engine engine;
+  serving::ServedModels models(
+      engine, metrics, {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }});
+  models.open("m", folder);
+  const serving::ServedModelPtr before = models.find("m");
+  EXPECT_EQ(models.reload(), std::vector<std::string>{"no model has changed"});
+  const std::string config = read_file(folder / "config.json");
+  write_file(folder / "config.json", "{}");
+  EXPECT_NE(models.reload().at(0).find("stays as it was"), std::string::npos);
+  EXPECT_EQ(models.find("m"), before);
+  write_file(folder / "config.json", config + "\n");
+  EXPECT_EQ(models.reload().at(0), "m: opened anew");
+  EXPECT_NE(models.find("m"), before);
+  // Who has the old one goes on with it.
+  const tasks::EncoderText text = before->reader()->read("a text", 1, {});
+  EXPECT_EQ(before->states->run(std::span(&text, 1)), models.find("m")->states->run(std::span(&text, 1)));
+  EXPECT_THROW(models.open("m", folder), Error);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LibreText, CutsAndJoins) {
+  const auto sentences = [](std::string_view text, bool html = false) {
+    std::vector<std::string> found;
+    std::string joined;
+    for (const TextPiece& piece : html ? html_pieces(text) : plain_pieces(text)) {
+      joined += piece.translated && html ? html_escaped(piece.text) : piece.text;
+      if (piece.translated) found.push_back(piece.text);
+    }
+    EXPECT_EQ(joined, text);
+    return found;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(sentences("One. Two!  Three?"), (Texts{"One.", "Two!", "Three?"}));
+  EXPECT_EQ(sentences("  Mr. Smith has 3.5 apples. \n\n He said \"No.\" Then he left."),
+            (Texts{"Mr. Smith has 3.5 apples.", "He said \"No.\"", "Then he left."}));
+  EXPECT_EQ(sentences("e.g. this one, i.e. it"), (Texts{"e.g. this one, i.e. it"}));
+  EXPECT_EQ(sentences(""), Texts{});
+  EXPECT_EQ(sentences(" \n\t\n"), Texts{});
+  EXPECT_EQ(sentences("<p>One. <b>Two</b> &amp; three</p><script>if (a < b) x();</script>", true),
+            (Texts{"One.", "Two", "& three"}));
+  EXPECT_EQ(sentences("a &lt; b <!-- <p>no</p> --><br/>c <a title=\"x > y\">d</a>", true).size(), 3u);
+}
+
+}  // namespace
+}  // namespace attend::serve
