@@ -1,5 +1,5 @@
 // How good drawings are to a classifier: how far its features of them are from those of real pictures (metrics/
-// frechet.h), and how often it sees in them what they should be.
+// frechet.h), how often it sees in them what they should be, and whether those of a class differ as real ones do.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,33 @@ class DrawJudge {
 
   struct Verdict {
     double distance = 0, recognised = 0;
+    // Of each class: the share that is recognised, and the variance of the features beside that of real pictures. Close
+    // to 0, all drawings of the class are alike.
+    std::vector<double> recognised_of = {}, variety_of = {};
   };
   // Of so many drawings of the model as it is now: always of the same noise, classes in turn.
   Verdict operator()(const models::Sagan& model, DType dtype, std::int64_t drawings) const;
 
  private:
-  // Features into moments; labels of each, where asked for.
-  void look(const std::vector<image::Image>& pictures, metrics::Moments& moments,
-            std::vector<std::string>* labels) const;
+  // The sum of the variances of all features, of vectors that come one by one (Welford 1962).
+  struct Spread {
+    std::int64_t count = 0;
+    std::vector<double> mean = {};
+    double squares = 0;
+    void add(const std::vector<float>& vector);
+    double variance() const { return count > 1 ? squares / static_cast<double>(count - 1) : 0; }
+  };
+  struct Seen {
+    metrics::Moments all = {};
+    std::vector<Spread> of_class = {};
+  };
+  // Features of pictures of these classes.
+  void look(const std::vector<image::Image>& pictures, const std::vector<std::size_t>& classes, Seen& seen) const;
 
   PictureEncoder encoder_;
   std::vector<std::string> classes_;
   std::optional<metrics::Gaussian> real_;
+  std::vector<double> real_variances_;  // by class
 };
 
 }  // namespace attend::tasks

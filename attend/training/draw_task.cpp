@@ -137,8 +137,15 @@ train::Validation DrawTask::validate() {
   if (!parts_.judge) return result;
   const DrawJudge::Verdict verdict = (*parts_.judge)(parts_.model, parts_.dtype, parts_.drawings);
   result.loss = verdict.distance, result.score = -verdict.distance;
-  result.text += fmt::format(", distance {:.2f}, {:.1f} % recognised", verdict.distance, 100 * verdict.recognised);
+  const std::vector<std::string>& labels = parts_.model.config().labels;
+  const auto least = std::min_element(verdict.variety_of.begin(), verdict.variety_of.end());
+  result.text += fmt::format(", distance {:.2f}, {:.1f} % recognised, least variety {:.2f} ({})", verdict.distance,
+                             100 * verdict.recognised, *least,
+                             labels[static_cast<std::size_t>(least - verdict.variety_of.begin())]);
   result.json["frechet_distance"] = verdict.distance, result.json["recognised"] = verdict.recognised;
+  result.json["least_variety"] = *least;
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    result.json["classes"][labels[i]] = {{"recognised", verdict.recognised_of[i]}, {"variety", verdict.variety_of[i]}};
   return result;
 }
 

@@ -189,6 +189,12 @@ TEST_F(TrainDraw, AJudgeSaysHowFarDrawingsAre) {
   for (const Json& line : verdicts) {
     EXPECT_GT(line["validation"]["frechet_distance"].get<double>(), 0);
     EXPECT_LE(line["validation"]["recognised"].get<double>(), 1);
+    double mean = 0;
+    for (const auto& [name, one] : line["validation"]["classes"].items()) {
+      EXPECT_GT(one["variety"].get<double>(), 0) << name;
+      mean += one["recognised"].get<double>() / 4;
+    }
+    EXPECT_NEAR(mean, line["validation"]["recognised"].get<double>(), 1e-9);
   }
 }
 
