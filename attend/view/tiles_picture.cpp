@@ -35,7 +35,7 @@ std::string tile_line(const image::Image& image, int line, bool color) {
   return color ? text + "\x1b[0m" : text;
 }
 
-std::string padded(std::string_view text, std::size_t width) {
+std::string padded_title(std::string_view text, std::size_t width) {
   const std::string shown = shortened(printable(text), width);
   return shown + std::string(width - std::min(width, columns_of(shown)), ' ');
 }
@@ -89,7 +89,7 @@ std::string draw(const std::vector<Tile>& tiles, const Terminal& terminal) {
     for (int line = -1; line < lines; ++line) {
       std::string row;
       for (std::size_t i = first; i < last; ++i)
-        row += (i > first ? "  " : "") + (line < 0 ? padded(tiles[i].title, static_cast<std::size_t>(width))
+        row += (i > first ? "  " : "") + (line < 0 ? padded_title(tiles[i].title, static_cast<std::size_t>(width))
                                                    : tile_line(small[i], line, terminal.color));
       while (line < 0 && !row.empty() && row.back() == ' ') row.pop_back();
       text += row + '\n';

@@ -1,0 +1,73 @@
+// Small pictures side by side: where they lie on a page and in a terminal, and heat that runs smoothly over them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "attend/base/error.h"
+#include "attend/view/caption_picture.h"
+#include "attend/view/picture_heat.h"
+#include "attend/view/tiles_picture.h"
+
+namespace attend::view {
+namespace {
+
+image::Image grey(int width, int height, std::uint8_t shade = 200) {
+  image::Image picture(width, height);
+  std::ranges::fill(picture.pixels, shade);
+  return picture;
+}
+
+TEST(Tiles, LieInRowsUnderTheirTitles) {
+  const std::vector<Tile> tiles = {{"one", grey(20, 10)}, {"two", grey(20, 10)}, {"three", grey(20, 10)}};
+  const Picture page = tiles_picture(tiles, {.title = "all", .across = 2, .width = 100});
+  ASSERT_EQ(page.pixels.size(), 3u);
+  EXPECT_EQ(page.pixels[0].y, page.pixels[1].y);
+  EXPECT_EQ(page.pixels[0].x, page.pixels[2].x);
+  EXPECT_GE(page.pixels[1].x, page.pixels[0].x + 100);
+  EXPECT_GE(page.pixels[2].y, page.pixels[0].y + 50);
+  EXPECT_DOUBLE_EQ(page.pixels[0].height, 50);  // as the pictures are
+  EXPECT_LE(page.pixels[1].x + 100, page.width);
+  EXPECT_LE(page.pixels[2].y + 50, page.height);
+  EXPECT_EQ(page.texts.size(), 4u);
+  const Picture both = stacked(page, page);
+  EXPECT_DOUBLE_EQ(both.height, 2 * page.height);
+  EXPECT_DOUBLE_EQ(both.pixels[3].y, page.pixels[0].y + page.height);
+  EXPECT_THROW(tiles_picture({}, {}), Error);
+}
+
+TEST(Tiles, AreAsManySideBySideAsFit) {
+  const std::vector<Tile> tiles = {{"one", grey(24, 24, 255)}, {"two", grey(24, 24, 0)}};
+  const std::string wide = draw(tiles, {.width = 60}), narrow = draw(tiles, {.width = 30});
+  EXPECT_EQ(std::ranges::count(wide, '\n'), 13);    // a line of titles, twelve of characters
+  EXPECT_EQ(std::ranges::count(narrow, '\n'), 26);  // one below the other
+  EXPECT_NE(wide.find("@@@@"), std::string::npos);
+  EXPECT_LT(wide.find("one"), wide.find("two"));
+  EXPECT_EQ(draw(std::vector<Tile>{}, {.width = 60}), "");
+}
+
+TEST(Tiles, HeatIsBrightestInTheMiddleOfItsPlace) {
+  const std::vector<float> weights = {0, 0, 0, 1};
+  const image::Image seen = lit_smoothly(grey(8, 8), {2, 2, weights}, 40, 40);
+  const auto at = [&](int x, int y) { return seen.row(y)[3 * x]; };
+  EXPECT_EQ(at(35, 35), 200);  // all of it beyond the middle of the last place
+  EXPECT_EQ(at(5, 5), 30);     // 15 % is left where nobody looks
+  EXPECT_GT(at(25, 25), at(20, 20));
+  EXPECT_GT(at(20, 20), at(12, 12));
+  EXPECT_THROW(lit_smoothly(grey(8, 8), {3, 2, weights}, 40, 40), Error);
+}
+
+TEST(Tiles, PiecesOfAWordLookTogether) {
+  const CaptionPicture words = joined_words({.picture = grey(8, 8),
+                                             .caption = "a foot ball",
+                                             .words = {" a", " foot", "ball", " </s>"},
+                                             .rows = 1,
+                                             .columns = 2,
+                                             .weights = {1, 0, 0.5f, 0.5f, 0, 1, 1, 0}});
+  EXPECT_EQ(words.words, (std::vector<std::string>{"a", "football", "</s>"}));
+  EXPECT_EQ(words.weights.size(), 6u);
+  EXPECT_EQ(tiles_of(words).size(), 4u);
+  EXPECT_EQ(caption_figure(words).pixels.size(), 4u);
+}
+
+}  // namespace
+}  // namespace attend::view
