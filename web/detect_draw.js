@@ -1,10 +1,13 @@
 // Boxes over a picture, and who was matched to whom.
+import { model } from "look/state";
 import { h } from "look/draw";
 
 const unit = 448;  // as wide as the drawing over a picture
 const colours = ["#d62728", "#1f77b4", "#2c8c2c", "#9449bd", "#c86e00", "#008c96", "#be3c8c", "#6e5a46"];
-// One label has one colour, whatever the others are.
-export const colourOf = label => colours[[...label].reduce((sum, c) => (sum * 31 + c.codePointAt(0)) >>> 0, 0) % colours.length];
+// By the model's list of labels; a young run has none yet, and then by the letters.
+const labels = Object.values(model.config?.id2label || {});
+const numberOf = label => labels.includes(label) ? labels.indexOf(label) : [...label].reduce((sum, c) => (sum * 31 + c.codePointAt(0)) >>> 0, 0);
+export const colourOf = label => colours[numberOf(label) % colours.length];
 
 const inside = ([x, y, width, height], high) => {
   const left = Math.max(0, x), top = Math.max(0, y), right = Math.min(1, x + width), bottom = Math.min(1, y + height);

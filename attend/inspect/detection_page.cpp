@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "attend/inspect/detection.h"
 #include "attend/view/boxes_picture.h"
@@ -14,12 +16,6 @@ namespace {
 constexpr std::size_t kMostTiles = 15;
 constexpr int kLeastTilePixels = 144, kMostTilePixels = 288;
 constexpr double kPageTitle = 34;
-
-std::size_t kind_of(const std::string& label) {
-  std::size_t kind = 0;
-  for (const char c : label) kind = kind * 31 + static_cast<unsigned char>(c);
-  return kind;
-}
 
 }  // namespace
 
@@ -48,11 +44,14 @@ DetectionTiles detection_tiles(const DetectionInspection& inspection, float thre
 
 view::Picture detection_page(const DetectionInspection& inspection, const std::string& name, float threshold) {
   std::vector<view::NamedBox> boxes;
+  std::set<std::string> labels;  // one colour each
+  for (const train::PictureBox& box : inspection.boxes) labels.insert(box.label);
   const double width = inspection.seen.width, height = inspection.seen.height;
   for (const train::PictureBox& box : inspection.boxes)
     if (box.score >= threshold)
       boxes.push_back({box.box[0] * width, box.box[1] * height, box.box[2] * width, box.box[3] * height,
-                       fmt::format("{} {:.2f}", box.label, box.score), kind_of(box.label)});
+                       fmt::format("{} {:.2f}", box.label, box.score),
+                       static_cast<std::size_t>(std::distance(labels.begin(), labels.find(box.label)))});
   const std::string text = inspection.text(threshold);
   view::Picture page{.width = 360, .height = kPageTitle};
   page.texts.push_back(

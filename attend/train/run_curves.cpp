@@ -46,6 +46,7 @@ std::string rows_up_to(const RunFolder& folder, std::int64_t step) {
 std::vector<CurvePoint> points_of(const Json& line) {
   std::vector<CurvePoint> points;
   const auto add = [&](const Json& from, const std::string& group) {
+    if (!from.is_object()) return;  // a task may have nothing to say of itself
     for (const auto& item : from.items())
       if (item.value().is_number() && item.key() != "step" && item.key() != "seconds")
         points.push_back({group + "/" + item.key(), item.value().get<double>()});
