@@ -128,7 +128,7 @@ function picturesOfPictures() {
 
 // What depends on the slider alone is redrawn alone: playing is 60 frames per second.
 function pictures() {
-  if (picture().examples[0]?.seen && !picture().examples[0].labels.length) return drawingFilm(picture, stepper);
+  if (picture().examples[0]?.seen && picture().examples[0].labels?.length === 0) return drawingFilm(picture, stepper);
   if (picture().examples[0]?.seen) return picturesOfPictures();
   const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
   const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];
