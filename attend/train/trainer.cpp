@@ -98,6 +98,7 @@ class Run {
     }
     progress.finish(text_);
     if (!result_.interrupted) choose_weights();
+    curves_->write();
     result_.steps = state_.step;
     result_.seconds = elapsed();
     result_.activation_bytes = pass_.arena().slab_bytes();
@@ -284,6 +285,7 @@ class Run {
   }
 
   void save() {
+    curves_->write();
     state_.seconds = elapsed();
     const std::vector<float> sums = download(loss_sums_);
     state_.since_log.losses.assign(sums.begin(), sums.end());
