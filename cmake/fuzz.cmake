@@ -27,11 +27,13 @@ file(GLOB fuzz_upper_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/cata
                                                ${PROJECT_SOURCE_DIR}/attend/verify/*.cpp)
 list(APPEND fuzz_upper_sources
     attend/serve/run_reader.cpp
+    attend/tasks/model_folder.cpp
     attend/training/group_settings.cpp
     attend/training/head_recipe.cpp
     attend/training/language_recipe.cpp
     attend/training/masked_recipe.cpp
     attend/training/run_settings.cpp
+    attend/training/start_folder.cpp
     attend/training/translation_recipe.cpp)
 add_library(fuzz_upper STATIC EXCLUDE_FROM_ALL ${fuzz_upper_sources})
 attend_configure(fuzz_upper)
