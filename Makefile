@@ -27,6 +27,7 @@ demo:
 	@cmake --build build -j $(JOBS) --target attend
 	@build/attend demo
 	@build/attend demo --task detect
+	@build/attend demo --task describe
 
 test: setup
 	@JOBS=$(JOBS) tools/test
@@ -77,7 +78,7 @@ clean:
 
 help:
 	@echo "make             builds build/attend"
-	@echo "make demo        sets up, builds, translates a few sentences, finds things in a picture, and draws where the models looked"
+	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in pictures, and draws where the models looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
 	@echo "make clang       builds the program with clang, each file alone, warnings as errors"
 	@echo "make lint        runs clang-tidy on every file"

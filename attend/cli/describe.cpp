@@ -29,12 +29,12 @@ struct DescribeCommand : DeviceFlags {
 };
 
 constexpr const char* kDescribeExamples = R"(Examples:
-  attend describe --model runs/flickr dog.jpg photos/               file, a tab, a sentence
-  attend describe --model runs/flickr --beams 1 --json photos/      one JSON object a line
-  attend describe --model runs/flickr --show-attention dog.jpg      where it looked for each word, in the terminal
-  attend describe --model runs/flickr --png figure.png dog.jpg      the same as a figure; a second picture: figure-2.png
+  attend describe --model flickr8k dog.jpg photos/               file, a tab, a sentence
+  attend describe --model flickr8k --beams 1 --json photos/      one JSON object a line
+  attend describe --model flickr8k --show-attention dog.jpg      where it looked for each word, in the terminal
+  attend describe --model flickr8k --png figure.png dog.jpg      the same as a figure; a second picture: figure-2.png
   attend describe --model vit-gpt2-image-captioning dog.jpg         VisionEncoderDecoder folders of Hugging Face's hub
-  attend describe --model runs/flickr --sample --top-k 20 --seed 7 dog.jpg)";
+  attend describe --model flickr8k --sample --top-k 20 --seed 7 dog.jpg)";
 
 bool wants_attention(const DescribeCommand& options) {
   return options.show_attention || !options.png.empty() || !options.svg.empty();
@@ -44,15 +44,6 @@ bool wants_attention(const DescribeCommand& options) {
 std::filesystem::path numbered(const std::filesystem::path& path, std::int64_t number) {
   if (number == 1) return path;
   return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), number, path.extension().string());
-}
-
-view::CaptionPicture picture_of(const image::Image& picture, const tasks::Description& description) {
-  return view::joined_words({.picture = picture,
-                             .caption = description.text,
-                             .words = description.tokens,
-                             .rows = static_cast<std::size_t>(description.grid.h),
-                             .columns = static_cast<std::size_t>(description.grid.w),
-                             .weights = description.looks});
 }
 
 Json json_of(const std::string& file, const tasks::Description& description, bool attention) {
@@ -88,7 +79,7 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
       else
         streams.out << printable(batch.files[i]) << '\t' << printable(results[i].text) << '\n';
       if (!wants_attention(options)) continue;
-      const view::CaptionPicture picture = picture_of(batch.pictures[i], results[i]);
+      const view::CaptionPicture picture = words_seen(batch.pictures[i], results[i]);
       if (options.show_attention && !options.json) streams.out << view::draw(picture, streams.out_terminal) << '\n';
       ++figures;
       const view::Picture figure =
@@ -101,6 +92,15 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
 }
 
 }  // namespace
+
+view::CaptionPicture words_seen(const image::Image& picture, const tasks::Description& description) {
+  return view::joined_words({.picture = picture,
+                             .caption = description.text,
+                             .words = description.tokens,
+                             .rows = static_cast<std::size_t>(description.grid.h),
+                             .columns = static_cast<std::size_t>(description.grid.w),
+                             .weights = description.looks});
+}
 
 void add_describe_command(Flags& program, const Streams& streams) {
   add_command<DescribeCommand>(

@@ -2,10 +2,15 @@
 #pragma once
 
 #include "attend/cli/streams.h"
+#include "attend/tasks/describer.h"
+#include "attend/view/caption_picture.h"
 
 namespace attend {
 
 class Flags;
+
+// The picture as the model saw it, under each word of its sentence.
+view::CaptionPicture words_seen(const image::Image& picture, const tasks::Description& description);
 
 void add_describe_command(Flags& program, const Streams& streams);
 

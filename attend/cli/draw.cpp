@@ -31,11 +31,11 @@ constexpr std::int64_t kMostDrawings = 10000;
 constexpr std::size_t kShown = 4;  // drawings whose attention is drawn
 
 constexpr const char* kDrawExamples = R"(Examples:
-  attend draw --model runs/sagan-cifar10 --class dog --out dogs.png               16 dogs
-  attend draw --model runs/sagan-cifar10 --out all.png --count 100                one class after another
-  attend draw --model runs/sagan-cifar10 --class dog --walk 7 --out walk.png      from the drawing of one seed to another's
-  attend draw --model runs/sagan-cifar10 --class dog --walk-class cat --out w.png from a dog to a cat
-  attend draw --model runs/sagan-cifar10 --class dog --out d.png --show-attention where.png
+  attend draw --model sagan-cifar10 --class dog --out dogs.png               16 dogs
+  attend draw --model sagan-cifar10 --out all.png --count 100                one class after another
+  attend draw --model sagan-cifar10 --class dog --walk 7 --out walk.png      from the drawing of one seed to another's
+  attend draw --model sagan-cifar10 --class dog --walk-class cat --out w.png from a dog to a cat
+  attend draw --model sagan-cifar10 --class dog --out d.png --show-attention where.png
 The same model, seed and class draw the same picture.)";
 
 // What is drawn: of one class, or of all in turn; or on the way from one noise or class to another.

@@ -39,7 +39,7 @@ Json CaptionApi::model() const {
   json.update({{"kind", "caption"},
                {"positions", ""},
                {"layers", false},
-               {"samples", PictureShelf::samples()},
+               {"samples", PictureShelf::samples("dog")},
                {"limits", {{"bytes", PictureShelf::kMostBytes}}}});
   if (writers_.size() > 1) json["beside"] = writers_.back().card();
   return json;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "attend/data/painted_dog.h"
 #include "attend/data/scenes.h"
 
 namespace attend::serve {
@@ -119,11 +120,13 @@ image::Image paint_shapes(int size) {
   return data::paint_scene(data::make_scene({.size = size, .objects = 5, .seed = 7}, data::SceneSet::valid, 4), size);
 }
 
+image::Image paint_dog(int size) { return data::paint(data::painted_dog(1), size); }
+
 }  // namespace
 
 std::span<const SamplePicture> sample_pictures() {
-  static constexpr std::array<SamplePicture, 4> kSamples = {
-      {{"cat", paint_cat}, {"boat", paint_boat}, {"house", paint_house}, {"shapes", paint_shapes}}};
+  static constexpr std::array<SamplePicture, 5> kSamples = {
+      {{"cat", paint_cat}, {"dog", paint_dog}, {"boat", paint_boat}, {"house", paint_house}, {"shapes", paint_shapes}}};
   return kSamples;
 }
 

@@ -1,0 +1,37 @@
+#include "attend/cli/description_demo.h"
+
+#include <fmt/core.h>
+
+#include "attend/backends.h"
+#include "attend/base/files.h"
+#include "attend/cli/describe.h"
+#include "attend/data/painted_dog.h"
+#include "attend/tasks/describer.h"
+#include "attend/tasks/model_folder.h"
+
+namespace attend {
+
+namespace {
+
+constexpr const char* kCaptioner = "flickr8k";
+constexpr int kPainted = 256;
+
+}  // namespace
+
+void run_description_demo(const DescriptionDemoOptions& options, const Streams& streams) {
+  const auto backend = open_backend(options.device, {.threads = options.threads});
+  const auto describer = tasks::load_describer(tasks::find_model(kCaptioner), *backend);
+  const image::Image prepared = describer->prepare(data::paint(data::painted_dog(options.seed), kPainted));
+  const tasks::Description said = describer->describe({&prepared, 1}, {.attention = true})[0];
+  streams.out << fmt::format(
+      "A painted picture, what a captioner of {:.1f} million weights that has only seen photos writes about it, and "
+      "where "
+      "it looked for each word:\n\n  {}\n\n",
+      static_cast<double>(describer->parameters.count()) / 1e6, said.text);
+  const view::CaptionPicture words = words_seen(prepared, said);
+  if (!options.png.empty()) write_file(options.png, view::to_png(view::caption_figure(words)));
+  streams.out << view::draw(words, streams.out_terminal) << "\nYour own photos: attend describe --model " << kCaptioner
+              << " photo.jpg --show-attention. In a browser: attend look --model " << kCaptioner << '\n';
+}
+
+}  // namespace attend
