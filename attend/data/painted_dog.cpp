@@ -86,10 +86,13 @@ class Canvas {
   }
 
   image::Image picture() const {
+    constexpr long kStep = 4;  // of 255, so that the grain stays small in a PNG
     image::Image picture(size_, size_);
     std::uint8_t* out = picture.pixels.data();
     for (const Shade& pixel : pixels_)
-      for (const double value : pixel) *out++ = static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L));
+      for (const double value : pixel)
+        *out++ =
+            static_cast<std::uint8_t>(std::clamp(kStep * std::lround(value / static_cast<double>(kStep)), 0L, 255L));
     return picture;
   }
 
