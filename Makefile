@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
+.PHONY: build setup demo test install wheel lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -30,6 +30,24 @@ demo:
 
 test: setup
 	@JOBS=$(JOBS) tools/test
+
+# For other programs: the program, the libraries and headers, the shipped models, manual pages, completions. A build of its
+# own, since a shared library needs other objects; CMAKE_FLAGS=-DATTEND_CUDA=ON installs one for machines with a GPU.
+PREFIX ?= /usr/local
+install:
+	@tools/setup demo
+	@cmake -S . -B build-install -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DATTEND_SHARED=ON -DATTEND_TESTS=OFF \
+	  -DATTEND_CUDA=OFF $(CMAKE_FLAGS)
+	@cmake --build build-install -j $(JOBS)
+	@DESTDIR=$(DESTDIR) cmake --install build-install --strip
+
+# The Python module as a wheel, with the library inside of it.
+wheel:
+	@tools/setup python
+	@cmake -S . -B build-install -G Ninja -DATTEND_SHARED=ON -DATTEND_TESTS=OFF -DATTEND_CUDA=OFF $(CMAKE_FLAGS)
+	@cmake --build build-install -j $(JOBS) --target attend_python
+	@strip build-install/python/attend/*.so
+	@tools/make-wheel build-install
 
 # Once a week: what `make test` has no time for.
 clang:
@@ -73,12 +91,14 @@ format:
 	@tools/check-format --fix
 
 clean:
-	@rm -rf build build-address build-thread build-fuzz build-clang build-gpu build-arm64
+	@rm -rf build build-address build-thread build-fuzz build-clang build-gpu build-arm64 build-install
 
 help:
 	@echo "make             builds build/attend"
 	@echo "make demo        sets up, builds, translates a few sentences, finds things in a picture, and draws where the models looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
+	@echo "make install     into PREFIX (/usr/local) under DESTDIR: program, libraries, headers, models, manual pages"
+	@echo "make wheel       the Python module, build-install/attend-*.whl"
 	@echo "make clang       builds the program with clang, each file alone, warnings as errors"
 	@echo "make lint        runs clang-tidy on every file"
 	@echo "make fuzz        throws broken files at everything that reads strangers' files, each door for SECONDS"

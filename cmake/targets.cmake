@@ -50,7 +50,7 @@ function(attend_folder folder)
     # UBSan and optimisation on CLI11's templates cost more than half a minute; ASan alone still watches them.
     set_source_files_properties(${dir}/flags.cpp PROPERTIES COMPILE_OPTIONS "-O0;-fno-sanitize=undefined")
   endif()
-  if(NOT folder STREQUAL "cli" AND NOT folder STREQUAL "serve")
+  if(NOT folder MATCHES "^(cli|serve|capi)$")
     target_link_libraries(attend_everything INTERFACE attend_${folder})
   endif()
 endfunction()
