@@ -17,7 +17,8 @@ set_target_properties(attend_python PROPERTIES PREFIX "" OUTPUT_NAME _attend CXX
                       LIBRARY_OUTPUT_DIRECTORY ${python_package})
 # The static library, so that a wheel needs no libattend.so beside it; and nothing of it is seen from outside.
 target_link_libraries(attend_python PRIVATE attend_static pybind11::headers Python3::Module)
-target_link_options(attend_python PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
+target_link_options(attend_python PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/python_exports.map
+                                          -Wl,--gc-sections)
 file(GLOB python_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/attend/*)
 add_custom_command(TARGET attend_python POST_BUILD
   COMMAND ${CMAKE_COMMAND} -E copy ${python_files} ${python_package})
