@@ -76,10 +76,10 @@ class Run {
     logged_at_ -=
         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(state_.since_log.seconds));
     if (snapshots_ && state_.step == 0) take_snapshot();
-    while (!ended() && !result_.stopped_early) {
+    for (bool last = ended(); !last && !result_.stopped_early;) {  // asked once a step: the clock goes on
       step();
       const std::int64_t done = state_.step;
-      const bool last = ended();
+      last = ended();
       if (done % options_.log_every == 0 || last) log_losses();
       if (by_clock())
         progress.update(std::llround(elapsed()), fmt::format("step {}  {}", with_commas(done), text_));
@@ -98,6 +98,7 @@ class Run {
     }
     progress.finish(text_);
     if (!result_.interrupted) choose_weights();
+    curves_->write();
     result_.steps = state_.step;
     result_.seconds = elapsed();
     result_.activation_bytes = pass_.arena().slab_bytes();
@@ -284,6 +285,7 @@ class Run {
   }
 
   void save() {
+    curves_->write();
     state_.seconds = elapsed();
     const std::vector<float> sums = download(loss_sums_);
     state_.since_log.losses.assign(sums.begin(), sums.end());
