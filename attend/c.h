@@ -9,9 +9,10 @@
      attend_results_free(&results);
      attend_close(&model);
 
-   Text is UTF-8 and ends with 0. A model may be called by several threads: they take turns. Results belong to the
-   caller and may be read by any number of threads at once. Freeing sets the handle to NULL; a NULL handle is an error
-   where one is needed, never a crash. */
+   Text is UTF-8 and ends with 0. A model may be called by several threads: they take turns. It may be closed while
+   another thread is in a call, which then ends as it would have; a callback may close its model, and not call it. A
+   model that is NULL, or a copy of a handle that was closed, is an error where one is needed, never a crash. Results
+   belong to the caller, may be read by any number of threads at once, and are freed once, which sets them to NULL. */
 #pragma once
 
 #include <stddef.h>
@@ -47,7 +48,7 @@ typedef struct attend_open_options {
 /* A model's folder, or the name of one that came with attend. options may be NULL. */
 attend_status attend_open(const char* path_or_name, const attend_open_options* options, attend_model** model);
 void attend_close(attend_model** model);
-/* "translate", "generate", "classify", ..; "" of NULL. */
+/* "translate", "generate", "classify", ..; "" of NULL and of what was closed. */
 const char* attend_task(const attend_model* model);
 
 /* ---- Results: for each line a list of items. */

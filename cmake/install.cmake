@@ -2,14 +2,10 @@
 # attend/attend.h and attend/c.h stand on; and what `make install` puts where. docs/api.md says how it is used.
 #   attend::attend   the shared library where it is built, else the static one
 #   attend::static   the static one
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(library_folders base text image tensor cpu ops nn checkpoint models decode view metrics data train catalogue tasks
-                    training backends capi)
-if(ATTEND_WITH_CUDA)
-  list(APPEND library_folders cuda)
-endif()
+                    training backends_opening capi)
 get_property(library_objects DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER library_objects INCLUDE REGEX "^attend_(image_)?rows_")  # loops compiled for each instruction set
 foreach(folder ${library_folders})
@@ -18,7 +14,7 @@ endforeach()
 list(TRANSFORM library_objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
 
 # What stands behind the headers: fmt, threads; and what only the code of the library calls.
-set(library_calls ZLIB::ZLIB)
+set(library_calls ZLIB::ZLIB ${CMAKE_DL_LIBS})
 if(CMAKE_CROSSCOMPILING)
   set(library_calls)
 endif()
@@ -27,9 +23,6 @@ foreach(name jpeg png webp)
     list(APPEND library_calls ${name})
   endif()
 endforeach()
-if(ATTEND_WITH_CUDA)
-  list(APPEND library_calls CUDA::cudart_static CUDA::cublasLt)
-endif()
 
 function(attend_library target kind)
   add_library(${target} ${kind} ${ARGN})
@@ -79,9 +72,6 @@ endif()
 if("ZLIB::ZLIB" IN_LIST library_calls)
   list(APPEND library_packages ZLIB)
 endif()
-if(ATTEND_WITH_CUDA)
-  list(APPEND library_packages CUDAToolkit)
-endif()
 set(models_dir ${CMAKE_INSTALL_DATADIR}/attend/models)
 configure_package_config_file(cmake/attend-config.cmake.in ${PROJECT_BINARY_DIR}/generated/attend-config.cmake
                               INSTALL_DESTINATION ${package_dir} PATH_VARS models_dir)
@@ -91,7 +81,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/attend-config.cmake
               ${PROJECT_BINARY_DIR}/generated/attend-config-version.cmake
         DESTINATION ${package_dir} COMPONENT development)
 foreach(folder ${library_folders})
-  if(NOT folder MATCHES "^(backends|capi|cpu|cuda)$")
+  if(NOT folder MATCHES "^(backends_opening|capi|cpu)$")
     install(DIRECTORY attend/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attend COMPONENT development
             FILES_MATCHING PATTERN *.h)
   endif()
@@ -108,9 +98,6 @@ foreach(name jpeg png webp)
     list(APPEND static_links -l${name})
   endif()
 endforeach()
-if(ATTEND_WITH_CUDA)
-  list(APPEND static_links -lcudart_static -lcublasLt -ldl -lrt)
-endif()
 list(JOIN static_links " " static_links)
 set(pc_links "-lattend")
 if(NOT ATTEND_SHARED)
@@ -127,6 +114,11 @@ file(RELATIVE_PATH pc_up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/attend.pc.in ${PROJECT_BINARY_DIR}/generated/attend.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/attend.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT development)
+
+if(TARGET attend_cuda_plugin)
+  install(TARGETS attend_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
+  list(APPEND installed_libraries attend_cuda_plugin)
+endif()
 
 # ---- The program, its models, its pages and completions.
 if(TARGET attend)

@@ -3,7 +3,12 @@
 if(NOT ATTEND_SHARED OR CMAKE_CROSSCOMPILING)
   return()
 endif()
+# Debian's numpy and pybind11 are for Debian's Python, which need not be the first one found.
+if(NOT Python3_EXECUTABLE AND EXISTS /usr/bin/python3)
+  set(Python3_EXECUTABLE /usr/bin/python3)
+endif()
 find_package(Python3 QUIET COMPONENTS Interpreter Development.Module)
+set(PYBIND11_NOPYTHON ON)
 find_package(pybind11 QUIET CONFIG)
 if(NOT Python3_FOUND OR NOT pybind11_FOUND)
   message(STATUS "Python module: left out, there is no pybind11 here (tools/setup python installs it)")

@@ -154,10 +154,14 @@ py::array_t<float> embed(attend_model& model, const Lines& lines, const std::str
 }
 
 image::Image image_of(const py::array& picture) {
-  check(picture.dtype().is(py::dtype::of<std::uint8_t>()) && picture.ndim() == 3 && picture.shape(2) == 3,
+  check(picture.dtype().kind() == 'u' && picture.itemsize() == 1 && picture.ndim() == 3 && picture.shape(2) == 3,
         "pictures: one is uint8 [height, width, 3], and this is {} with {} dimensions",
         std::string(py::str(picture.dtype())), picture.ndim());
+  const py::ssize_t height = picture.shape(0), width = picture.shape(1);
+  check(height > 0 && width > 0 && width <= image::kMostPixels && height <= image::kMostPixels / width,
+        "pictures: one of {} x {} pixels, but they have 1 to {}", width, height, image::kMostPixels);
   const auto pixels = py::array_t<std::uint8_t, py::array::c_style>::ensure(picture);
+  if (!pixels) throw std::bad_alloc();
   image::Image copy(static_cast<int>(pixels.shape(1)), static_cast<int>(pixels.shape(0)));
   std::copy(pixels.data(), pixels.data() + copy.pixels.size(), copy.pixels.begin());
   return copy;
@@ -276,6 +280,7 @@ void train(const std::string& settings, const std::function<void(std::string)>& 
   const auto backend = open_backend(training.settings.device, {.threads = static_cast<int>(training.settings.threads)});
   LineStream lines(heard);
   std::ostream messages(&lines);
+  messages.exceptions(std::ios::badbit);  // what Python raises comes through
   tasks::run_training(training, *backend, {.resume = resume, .overwrite = overwrite, .messages = messages});
 }
 
@@ -292,7 +297,7 @@ PYBIND11_MODULE(_attend, module) {
   module.def("train", &attend::python::train);
   module.def("shipped_models", &tasks::shipped_models);
   py::class_<attend_model>(module, "Model")
-      .def_property_readonly("task", [](const attend_model& model) { return std::string(attend_task(&model)); })
+      .def_property_readonly("task", [](const attend_model& model) { return catalogue::name_of(model.task); })
       .def("translate", &translate)
       .def("attention", &attention)
       .def("classify", &classify)

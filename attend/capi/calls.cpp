@@ -46,11 +46,10 @@ attend_status call(const char* who, attend_model* model, const attend_options* o
   if (results) *results = nullptr;
   return guarded([&] {
     check_argument(results, "{}: the place for the results is null", who);
-    check_argument(model, "{}: the model is null (not opened, or closed)", who);
     const attend_options given = options_of(who, options);
     auto made = std::make_unique<attend_results>();
-    const std::lock_guard lock(model->turn);
-    fill(*model, given, *made);
+    Turn turn(who, model);
+    fill(turn.model(), given, *made);
     *results = made.release();
   });
 }
@@ -233,11 +232,10 @@ attend_status attend_answer(attend_model* model, const char* question, const cha
 attend_status attend_embed(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
                            attend_tensor* vectors) {
   return guarded([&] {
-    check_argument(model, "attend_embed: the model is null (not opened, or closed)");
     check_argument(vectors, "attend_embed: the place for the vectors is null");
     const attend_options given = options_of("attend_embed", options);
-    const std::lock_guard lock(model->turn);
-    const tasks::Embedder& embedder = part_of("attend_embed", *model, model->embedder);
+    Turn turn("attend_embed", model);
+    const tasks::Embedder& embedder = part_of("attend_embed", turn.model(), turn.model().embedder);
     std::vector<float> flat;
     for (const std::vector<float>& row :
          embedder.embed(lines_of("attend_embed", lines, count), {.pooling = pooling_named(given.pooling),
@@ -282,9 +280,9 @@ attend_status attend_generate(attend_model* model, const char* prompt, const att
 
 attend_status attend_tokenize(attend_model* model, const char* text, attend_tensor* ids) {
   return guarded([&] {
-    check_argument(model, "attend_tokenize: the model is null (not opened, or closed)");
+    const auto open = opened("attend_tokenize", model);
     check_argument(text && ids, "attend_tokenize: {} is null", text ? "the place for the ids" : "text");
-    const std::vector<TokenId> tokens = tokenizer_of(*model).encode_ids(text);
+    const std::vector<TokenId> tokens = tokenizer_of(*open).encode_ids(text);
     hand_over("attend_tokenize", ids, ATTEND_I32, {static_cast<std::int64_t>(tokens.size())}, tokens.data());
   });
 }

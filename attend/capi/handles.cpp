@@ -60,18 +60,20 @@ attend_status attend_open(const char* path_or_name, const attend_open_options* o
                      options->size, sizeof given);
       std::memcpy(&given, options, std::min(options->size, sizeof given));
     }
-    *model = attend::capi::open_model(path_or_name, given).release();
+    *model = attend::capi::keep_open(attend::capi::open_model(path_or_name, given));
   });
 }
 
 void attend_close(attend_model** model) {
   if (!model) return;
-  delete *model;
+  attend::capi::close(*model);
   *model = nullptr;
 }
 
 const char* attend_task(const attend_model* model) {
-  return model ? attend::catalogue::name_of(model->task).data() : "";  // which are literals, and end with 0
+  const char* name = "";
+  guarded([&] { name = attend::catalogue::name_of(attend::capi::opened("attend_task", model)->task).data(); });
+  return name;  // names are literals, and end with 0
 }
 
 size_t attend_results_lines(const attend_results* results) { return results ? results->lines.size() : 0; }

@@ -1,6 +1,9 @@
 #include "attend/capi/model.h"
 
+#include <unordered_map>
+
 #include "attend/base/error.h"
+#include "attend/capi/guard.h"
 #include "attend/tasks/model_folder.h"
 
 namespace attend::capi {
@@ -19,7 +22,55 @@ Task task_named(std::string_view name, Task own) {
   fail("model: there is no task '{}'", name);
 }
 
+struct Handles {
+  std::mutex mutex;
+  std::unordered_map<const attend_model*, std::shared_ptr<attend_model>> open;
+};
+
+// Never destroyed: threads may still call when the program ends.
+Handles& handles() {
+  static auto* all = new Handles;
+  return *all;
+}
+
 }  // namespace
+
+attend_model* keep_open(std::unique_ptr<attend_model> model) {
+  attend_model* handle = model.get();
+  std::shared_ptr<attend_model> shared = std::move(model);
+  const std::lock_guard lock(handles().mutex);
+  handles().open.emplace(handle, std::move(shared));
+  return handle;
+}
+
+void close(attend_model* handle) {
+  std::shared_ptr<attend_model> last;  // destroyed without the lock
+  const std::lock_guard lock(handles().mutex);
+  const auto found = handles().open.find(handle);
+  if (found == handles().open.end()) return;
+  last = std::move(found->second);
+  handles().open.erase(found);
+}
+
+std::shared_ptr<attend_model> opened(const char* who, const attend_model* handle) {
+  check_argument(handle, "{}: the model is null (not opened, or closed)", who);
+  const std::lock_guard lock(handles().mutex);
+  const auto found = handles().open.find(handle);
+  check_argument(found != handles().open.end(), "{}: the model is not open (closed, or never opened)", who);
+  return found->second;
+}
+
+Turn::Turn(const char* who, const attend_model* handle) : model_(opened(who, handle)) {
+  check_argument(model_->caller != std::this_thread::get_id(),
+                 "{}: called from a callback of a call on the same model, which is not over", who);
+  model_->turn.lock();
+  model_->caller = std::this_thread::get_id();
+}
+
+Turn::~Turn() {
+  model_->caller = std::thread::id();
+  model_->turn.unlock();
+}
 
 std::unique_ptr<attend_model> open_model(const std::string& path_or_name, const attend_open_options& options) {
   const std::filesystem::path folder = tasks::find_model(path_or_name);
