@@ -109,8 +109,8 @@ TEST(HostileC, NumbersThatMakeNoSense) {
     for (const std::int64_t value : {std::int64_t{-1}, -kMost - 1, kMost}) {
       const attend_options options = options_with(field, value);
       const attend_status status = attend_translate(model, kLine, 1, &options, &results);
-      if (value < 0) EXPECT_EQ(status, ATTEND_ERROR) << value;
-      if (status != ATTEND_OK) EXPECT_GT(std::string(attend_message()).size(), 0u);
+      EXPECT_EQ(status == ATTEND_OK, results != nullptr) << value;
+      EXPECT_TRUE(value > 0 || status == ATTEND_ERROR) << value;
       attend_results_free(&results);
     }
   attend_close(&model);
@@ -142,7 +142,7 @@ TEST(HostileC, TextsThatAreNone) {
     EXPECT_EQ(status == ATTEND_OK, results != nullptr);
     attend_results_free(&results);
     attend_tensor ids = {};
-    if (attend_tokenize(model, text, &ids) == ATTEND_OK) EXPECT_GE(ids.shape[0], 0);
+    EXPECT_EQ(attend_tokenize(model, text, &ids) == ATTEND_OK, ids.data != nullptr);
     attend_tensor_free(&ids);
   }
   std::int32_t numbers[] = {-1, std::numeric_limits<std::int32_t>::max(), 1 << 30};
