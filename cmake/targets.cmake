@@ -52,6 +52,9 @@ function(attend_folder folder)
     # Measured file by file: what is inlined where must not depend on the neighbours.
     set_target_properties(attend_${folder} PROPERTIES UNITY_BUILD OFF)
   endif()
+  if(folder STREQUAL "cuda" AND NOT ATTEND_CUDA STREQUAL "PLUGIN")  # libattend has none of it
+    set_target_properties(attend_cuda PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  endif()
   if(folder MATCHES "^(tasks|training|inspect|verify|serving|catalogue|view|serve|models|decode|data|train|checkpoint|metrics)$")
     target_link_libraries(attend_${folder} PRIVATE attend_cold)
   endif()

@@ -144,8 +144,31 @@ static void test_bad_input(void) {
   attend_close(&model);
 }
 
+/* Where CUDA's library is tests/install/fake_cuda.cpp. */
+static void test_cuda(void) {
+  attend_open_options options = {.size = sizeof options, .device = "cuda:1"};
+  char path[4096];
+  snprintf(path, sizeof path, "%s/en-fr", folder);
+  attend_model* model = NULL;
+  expect(attend_open(path, &options, &model) == ATTEND_ERROR && strstr(attend_message(), "broken"), "an error of it");
+  options.device = "cuda:2";
+  expect(attend_open(path, &options, &model) == ATTEND_ERROR && strstr(attend_message(), "2 GPUs"), "one too many");
+  options.device = "cuda:0";
+  expect(attend_open(path, &options, &model) == ATTEND_OK, "the first");
+  const char* lines[] = {"I am a student."};
+  attend_results* results = NULL;
+  expect(attend_translate(model, lines, 1, NULL, &results) == ATTEND_OK, "translate on it");
+  printf("cuda\t%s\n", attend_results_text(results, 0, 0));
+  attend_results_free(&results);
+  attend_close(&model);
+}
+
 int main(int count, char** words) {
   folder = count > 1 ? words[1] : "models";
+  if (getenv("ATTEND_CUDA_LIBRARY")) {
+    test_cuda();
+    return 0;
+  }
   test_translation();
   test_encoders();
   test_generation();

@@ -98,6 +98,10 @@ def test_c():
     said = dict(line.split("\t", 1) for line in run(work / "c_test", prefix / "share/attend/models").splitlines())
     asked = run(prefix / "bin/attend", "translate", text="\n".join(LINES) + "\n").splitlines()
     same("C", said["translate"].split("\t"), asked)
+    fake = build / "tests/libattend_fake_cuda.so"
+    if fake.exists():
+        said = run(work / "c_test", prefix / "share/attend/models", ATTEND_CUDA_LIBRARY=str(fake))
+        same("a GPU that is opened", dict(line.split("\t", 1) for line in said.splitlines())["cuda"], asked[0])
     shared = sorted(prefix.glob("lib*/**/libattend.so"))
     if not shared:
         print("ctypes: skipped, this build has no libattend.so (-DATTEND_SHARED=ON)")
