@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
+.PHONY: build setup demo test install wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -31,6 +31,36 @@ demo:
 
 test: setup
 	@JOBS=$(JOBS) tools/test
+
+# For other programs: the program, the libraries and headers, the shipped models, manual pages, completions. Of the objects
+# of `make`; CMAKE_FLAGS=-DATTEND_CUDA=PLUGIN also makes libattend-cuda.so, which both open where there is a GPU.
+PREFIX ?= /usr/local
+install:
+	@tools/setup demo
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@cmake --build $(BUILD) -j $(JOBS) --target installable
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --strip
+
+# What goes to other machines: a build without CUDA, for /usr.
+.PHONY: build-install
+build-install:
+	@tools/setup python
+	@cmake -S . -B build-install -G Ninja -DCMAKE_INSTALL_PREFIX=/usr -DATTEND_TESTS=OFF -DATTEND_CUDA=OFF $(CMAKE_FLAGS)
+	@cmake --build build-install -j $(JOBS) --target installable
+
+# The Python module as a wheel, with the library inside of it.
+wheel: build-install
+	@tools/make-wheel build-install
+
+# Packages of Debian, and a tree to unpack anywhere.
+deb: build-install
+	@tools/make-deb build-install
+
+deb-test: deb
+	@tools/test-deb build-install
+
+tarball: build-install
+	@tools/make-tarball build-install
 
 # Once a week: what `make test` has no time for.
 clang:
@@ -74,12 +104,16 @@ format:
 	@tools/check-format --fix
 
 clean:
-	@rm -rf build build-address build-thread build-fuzz build-clang build-gpu build-arm64
+	@rm -rf build build-address build-thread build-fuzz build-clang build-gpu build-arm64 build-install
 
 help:
 	@echo "make             builds build/attend"
 	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in pictures, and draws where the models looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
+	@echo "make install     into PREFIX (/usr/local) under DESTDIR: program, libraries, headers, models, manual pages"
+	@echo "make wheel       the Python module, build-install/attend-*.whl"
+	@echo "make deb         Debian packages, build-install/deb; make deb-test installs them on a clean Debian 12 (root, debootstrap)"
+	@echo "make tarball     a tree to unpack anywhere, build-install/attend-*.tar.gz"
 	@echo "make clang       builds the program with clang, each file alone, warnings as errors"
 	@echo "make lint        runs clang-tidy on every file"
 	@echo "make fuzz        throws broken files at everything that reads strangers' files, each door for SECONDS"

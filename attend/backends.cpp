@@ -7,31 +7,21 @@
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 #include "attend/cpu/cpu_backend.h"
-#ifdef ATTEND_WITH_CUDA
-#include "attend/cuda/cuda_backend.h"
-#endif
+#include "attend/cuda_library.h"
 
 namespace attend {
 
 namespace {
 
-#ifdef ATTEND_WITH_CUDA
-
 std::unique_ptr<Backend> open_cuda(int device) {
-  const std::size_t count = cuda_devices().size();
+  const CudaLibrary& cuda = cuda_library();
+  check(cuda.plugin != nullptr, "device: cuda was asked for, but {}", cuda.missing);
+  const std::size_t count = cuda.plugin->devices().size();
   check(count > 0, "device: cuda was asked for, but no GPU was found (is the driver loaded? try nvidia-smi)");
   check(static_cast<std::size_t>(device) < count, "device: cuda:{} was asked for, but the last of {} is cuda:{}",
         device, count == 1 ? std::string("one GPU") : fmt::format("{} GPUs", count), count - 1);
-  return std::make_unique<CudaBackend>(device);
+  return cuda.plugin->open(device);
 }
-
-#else
-
-std::unique_ptr<Backend> open_cuda(int) {
-  fail("device: cuda was asked for, but this program was built without CUDA (build it where nvcc and cuBLASLt are)");
-}
-
-#endif
 
 }  // namespace
 
@@ -60,13 +50,12 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
-#ifdef ATTEND_WITH_CUDA
-
-bool built_with_cuda() { return true; }
+bool built_with_cuda() { return has_cuda_library(); }
 
 std::vector<Gpu> gpus() {
   std::vector<Gpu> found;
-  for (const CudaDevice& device : cuda_devices())
+  if (!cuda_library().plugin) return found;
+  for (const CudaDevice& device : cuda_library().plugin->devices())
     found.push_back({.name = device.name,
                      .memory = device.memory,
                      .major = device.major,
@@ -74,13 +63,5 @@ std::vector<Gpu> gpus() {
                      .multiprocessors = device.multiprocessors});
   return found;
 }
-
-#else
-
-bool built_with_cuda() { return false; }
-
-std::vector<Gpu> gpus() { return {}; }
-
-#endif
 
 }  // namespace attend

@@ -21,7 +21,7 @@ set(threaded_folders base cpu data)  # these link only their own folder and what
 add_custom_target(threaded_tests)
 add_custom_target(tests)
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*)
-set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:attend_backends> attend_everything)
+set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:attend_capi> $<TARGET_NAME_IF_EXISTS:attend_backends> attend_everything)
 
 # So many entries that none should take more than two minutes on two cores under ASan, and the limit is ten times that for a
 # busy machine. Chosen from the processor time of the Release build (training 19 s, ops 13 s, text 6 s, models 4 s, cpu 3 s).

@@ -36,6 +36,7 @@
 #include "attend/cli/translate.h"
 #include "attend/cli/verify.h"
 #include "attend/cli/version.h"
+#include "attend/cli/write_documents.h"
 
 namespace attend {
 
@@ -61,6 +62,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   Flags program = line.flags();
   add_answer_command(program, streams);
   add_classify_command(program, streams);
+  add_completions_command(program, streams);
   add_convert_command(program, streams);
   add_describe_command(program, streams);
   add_detect_command(program, streams);
@@ -75,6 +77,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_perplexity_command(program, streams);
   add_info_command(program, streams);
   add_make_data_command(program, streams);
+  add_manual_command(program, streams);
   add_preprocess_command(program, streams);
   add_score_command(program, streams);
   add_serve_command(program, streams);

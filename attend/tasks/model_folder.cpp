@@ -1,5 +1,6 @@
 #include "attend/tasks/model_folder.h"
 
+#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <set>
@@ -20,6 +21,23 @@ bool present(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+// The folders of the shared library that this code is in, from its own up to the prefix it was installed under; none in
+// a program that has the code itself.
+std::vector<fs::path> library_folders(const fs::path& program) {
+  Dl_info info = {};
+  if (!dladdr(reinterpret_cast<const void*>(&present), &info) || !info.dli_fname) return {};
+  std::error_code error;
+  const fs::path library = fs::canonical(info.dli_fname, error);
+  if (error || library == program) return {};
+  constexpr std::size_t kLevels = 4;  // PREFIX/lib/python3/dist-packages/attend/_attend.so
+  std::vector<fs::path> folders;
+  for (fs::path folder = library.parent_path(); folders.size() < kLevels && folder.has_relative_path();) {
+    folder = folder.parent_path();
+    folders.push_back(folder);
+  }
+  return folders;
+}
+
 }  // namespace
 
 std::vector<fs::path> places_of(const std::string& name) {
@@ -31,6 +49,7 @@ std::vector<fs::path> places_of(const std::string& name) {
   places.push_back(folder / "models" / name);
   places.push_back(folder.parent_path() / "models" / name);
   places.push_back(folder.parent_path() / "share" / "attend" / "models" / name);
+  for (const fs::path& above : library_folders(program)) places.push_back(above / "share" / "attend" / "models" / name);
   return places;
 }
 

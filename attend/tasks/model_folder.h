@@ -10,7 +10,8 @@ namespace attend::tasks {
 inline constexpr const char* kShippedTranslator = "en-fr";
 
 // Where a model called name may lie, in the order they are looked at: models/NAME under the current folder, beside the
-// program and one above it (a build folder in the source tree), and ../share/attend/models/NAME (an installed program).
+// program and one above it (a build folder in the source tree), ../share/attend/models/NAME (an installed program), and
+// the same above a shared library that has this code.
 std::vector<std::filesystem::path> places_of(const std::string& name);
 
 // The names of the models in those places, in alphabetical order.

@@ -1,0 +1,322 @@
+// The calls of attend/c.h that compute.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <span>
+#include <string_view>
+
+#include "attend/capi/guard.h"
+#include "attend/capi/model.h"
+
+namespace attend::capi {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+using Item = attend_results::Item;
+
+Lines lines_of(const char* who, const char* const* lines, size_t count) {
+  check_argument(lines || count == 0, "{}: lines is null", who);
+  Lines texts;
+  for (size_t i = 0; i < count; ++i) {
+    check_argument(lines[i], "{}: line {} of {} is null", who, i, count);
+    texts.emplace_back(lines[i]);
+  }
+  return texts;
+}
+
+attend_options options_of(const char* who, const attend_options* options) {
+  attend_options given = {};
+  if (!options) return given;
+  check_argument(options->size >= sizeof(size_t), "{}: 'size' of the options is {}, but must be {}", who, options->size,
+                 sizeof given);
+  std::memcpy(&given, options, std::min(options->size, sizeof given));
+  return given;
+}
+
+std::int64_t or_else(std::int64_t given, std::int64_t usual) { return given ? given : usual; }
+float or_else(double given, float usual) { return given != 0 ? static_cast<float>(given) : usual; }
+
+// Takes the model's turn and fills results, which stay null when something is wrong.
+using Fill = std::function<void(attend_model& model, const attend_options& options, attend_results& results)>;
+attend_status call(const char* who, attend_model* model, const attend_options* options, attend_results** results,
+                   const Fill& fill) {
+  if (results) *results = nullptr;
+  return guarded([&] {
+    check_argument(results, "{}: the place for the results is null", who);
+    const attend_options given = options_of(who, options);
+    auto made = std::make_unique<attend_results>();
+    Turn turn(who, model);
+    fill(turn.model(), given, *made);
+    *results = made.release();
+  });
+}
+
+template <class Part>
+Part& part_of(const char* who, const attend_model& model, const std::unique_ptr<Part>& part) {
+  check(part != nullptr, "{}: this model does {}", who, catalogue::name_of(model.task));
+  return *part;
+}
+
+// Into the caller's memory, which must fit, or into new memory.
+void hand_over(const char* who, attend_tensor* to, attend_dtype dtype, std::initializer_list<std::int64_t> shape,
+               const void* values) {
+  std::size_t bytes = dtype == ATTEND_U8 ? 1 : 4;
+  for (const std::int64_t extent : shape) bytes *= static_cast<std::size_t>(extent);
+  if (to->data) {
+    check_argument(to->dtype == dtype && to->rank == static_cast<int>(shape.size()) &&
+                       std::equal(shape.begin(), shape.end(), to->shape),
+                   "{}: the tensor given is of another type or shape than the result, of {} dimensions, the first {}",
+                   who, shape.size(), *shape.begin());
+  } else {
+    to->data = std::malloc(std::max<std::size_t>(bytes, 1));
+    if (!to->data) throw std::bad_alloc();
+    to->dtype = dtype, to->rank = static_cast<int>(shape.size());
+    std::copy(shape.begin(), shape.end(), to->shape);
+  }
+  if (bytes) std::memcpy(to->data, values, bytes);
+}
+
+image::Image image_of(const attend_tensor& picture) {
+  check_argument(picture.data && picture.dtype == ATTEND_U8 && picture.rank == 3 && picture.shape[2] == 3,
+                 "attend_see: a picture is u8 [height, width, 3], and this one is not");
+  const std::int64_t height = picture.shape[0], width = picture.shape[1];
+  check_argument(height > 0 && width > 0 && height <= image::kMostPixels && width <= image::kMostPixels / height,
+                 "attend_see: a picture of {} x {} pixels", width, height);
+  image::Image copy(static_cast<int>(width), static_cast<int>(height));
+  std::memcpy(copy.pixels.data(), picture.data, copy.pixels.size());
+  return copy;
+}
+
+std::vector<Item> labels_of(const tasks::Classified& classified) {
+  std::vector<Item> items;
+  for (const tasks::ClassLabel& each : classified.labels)
+    items.push_back({.label = each.label, .score = each.probability});
+  if (items.empty()) items.push_back({.score = classified.number});
+  return items;
+}
+
+void see(attend_model& model, std::span<const attend_tensor> pictures, const attend_options& options,
+         attend_results& results) {
+  std::vector<image::Image> prepared;
+  std::vector<image::PixelSize> sizes;
+  check(model.detector || model.pictures, "attend_see: this model does {}, with texts", catalogue::name_of(model.task));
+  for (const attend_tensor& picture : pictures) {
+    const image::Image copy = image_of(picture);
+    sizes.push_back({copy.width, copy.height});
+    prepared.push_back(model.detector ? model.detector->prepare(copy) : model.pictures->prepare(copy));
+  }
+  if (!model.detector) {
+    for (const tasks::Classified& each : model.pictures->classify(prepared, options.top_k))
+      results.lines.push_back(labels_of(each));
+    return;
+  }
+  for (const auto& found : model.detector->detect(prepared, sizes, or_else(options.threshold, 0.7f))) {
+    std::vector<Item>& items = results.lines.emplace_back();
+    for (const tasks::Detected& each : found)
+      items.push_back({.label = model.detector->labels().at(static_cast<std::size_t>(each.label)),
+                       .score = each.score,
+                       .box = {each.box.x, each.box.y, each.box.width, each.box.height}});
+  }
+}
+
+tasks::Pooling pooling_named(const char* name) {
+  if (!name || !std::strcmp(name, "mean")) return tasks::Pooling::mean;
+  if (!std::strcmp(name, "cls")) return tasks::Pooling::cls;
+  if (!std::strcmp(name, "max")) return tasks::Pooling::max;
+  fail("attend_embed: 'pooling' is '{}', but must be mean, cls or max", name);
+}
+
+tasks::GenerateOptions generate_options(const attend_options& options) {
+  return {.max_tokens = or_else(options.max_tokens, 100),
+          .temperature = or_else(options.temperature, 1),
+          .top_k = options.top_k,
+          .top_p = or_else(options.top_p, 1),
+          .beams = options.beams,
+          .samples = or_else(options.n_best, 1),
+          .seed = options.seed ? options.seed : 1};
+}
+
+}  // namespace
+
+}  // namespace attend::capi
+
+using namespace attend;
+using namespace attend::capi;
+
+extern "C" {
+
+attend_status attend_translate(attend_model* model, const char* const* lines, size_t count,
+                               const attend_options* options, attend_results** results) {
+  return call("attend_translate", model, options, results,
+              [&](attend_model& on, const attend_options& given, attend_results& made) {
+                const auto& translator = part_of("attend_translate", on, on.translator).translator;
+                for (const auto& line : translator.translate(lines_of("attend_translate", lines, count),
+                                                             {.beams = or_else(given.beams, 4),
+                                                             .n_best = or_else(given.n_best, 1),
+                                                             .batch = or_else(given.batch, 32)})) {
+                  std::vector<Item>& items = made.lines.emplace_back();
+                  for (const tasks::Translation& each : line.translations)
+                    items.push_back({.text = each.text, .score = each.score});
+                }
+              });
+}
+
+attend_status attend_classify(attend_model* model, const char* const* lines, size_t count,
+                              const attend_options* options, attend_results** results) {
+  return call("attend_classify", model, options, results,
+              [&](attend_model& on, const attend_options& given, attend_results& made) {
+                const tasks::Classifier& classifier = part_of("attend_classify", on, on.classifier);
+                for (const tasks::Classified& each :
+                     classifier.classify(lines_of("attend_classify", lines, count),
+                                         {.top_k = given.top_k, .batching = {.batch = or_else(given.batch, 32)}}))
+                  made.lines.push_back(labels_of(each));
+              });
+}
+
+attend_status attend_tag(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
+                         attend_results** results) {
+  return call("attend_tag", model, options, results,
+              [&](attend_model& on, const attend_options& given, attend_results& made) {
+                for (const tasks::TaggedLine& line :
+                     part_of("attend_tag", on, on.tagger)
+                         .tag(lines_of("attend_tag", lines, count), {.batch = or_else(given.batch, 32)})) {
+                  std::vector<Item>& items = made.lines.emplace_back();
+                  for (const tasks::TaggedWord& word : line)
+                    items.push_back({.text = word.word,
+                                     .label = word.label,
+                                     .score = word.probability,
+                                     .begin = static_cast<std::int64_t>(word.span.begin),
+                                     .end = static_cast<std::int64_t>(word.span.end)});
+                }
+              });
+}
+
+attend_status attend_fill(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
+                          attend_results** results) {
+  return call("attend_fill", model, options, results,
+              [&](attend_model& on, const attend_options& given, attend_results& made) {
+                for (const tasks::FilledLine& line :
+                     part_of("attend_fill", on, on.filler)
+                         .fill(lines_of("attend_fill", lines, count),
+                               {.top_k = or_else(given.top_k, 5), .batching = {.batch = or_else(given.batch, 32)}})) {
+                  std::vector<Item>& items = made.lines.emplace_back();
+                  for (std::size_t mask = 0; mask < line.size(); ++mask)
+                    for (const tasks::FilledToken& token : line[mask])
+                      items.push_back({.text = token.token,
+                                       .score = token.probability,
+                                       .begin = static_cast<std::int64_t>(mask),
+                                       .end = static_cast<std::int64_t>(mask)});
+                }
+              });
+}
+
+attend_status attend_answer(attend_model* model, const char* question, const char* context,
+                            const attend_options* options, attend_results** results) {
+  return call(
+      "attend_answer", model, options, results,
+      [&](attend_model& on, const attend_options& given, attend_results& made) {
+        check_argument(question && context, "attend_answer: {} is null", question ? "context" : "question");
+        std::vector<Item>& items = made.lines.emplace_back();
+        for (const tasks::Answer& answer :
+             part_of("attend_answer", on, on.answerer).answer(question, context, {.top_k = or_else(given.top_k, 1)}))
+          items.push_back({.text = answer.text,
+                           .score = answer.score,
+                           .begin = static_cast<std::int64_t>(answer.span.begin),
+                           .end = static_cast<std::int64_t>(answer.span.end)});
+      });
+}
+
+attend_status attend_embed(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
+                           attend_tensor* vectors) {
+  return guarded([&] {
+    check_argument(vectors, "attend_embed: the place for the vectors is null");
+    const attend_options given = options_of("attend_embed", options);
+    Turn turn("attend_embed", model);
+    const tasks::Embedder& embedder = part_of("attend_embed", turn.model(), turn.model().embedder);
+    std::vector<float> flat;
+    for (const std::vector<float>& row :
+         embedder.embed(lines_of("attend_embed", lines, count), {.pooling = pooling_named(given.pooling),
+                                                                .normalize = given.normalize != 0,
+                                                                .batching = {.batch = or_else(given.batch, 32)}}))
+      flat.insert(flat.end(), row.begin(), row.end());
+    hand_over("attend_embed", vectors, ATTEND_F32, {static_cast<std::int64_t>(count), embedder.width()}, flat.data());
+  });
+}
+
+attend_status attend_see(attend_model* model, const attend_tensor* pictures, size_t count,
+                         const attend_options* options, attend_results** results) {
+  return call("attend_see", model, options, results,
+              [&](attend_model& on, const attend_options& given, attend_results& made) {
+                check_argument(pictures || count == 0, "attend_see: pictures is null");
+                see(on, {pictures, count}, given, made);
+              });
+}
+
+attend_status attend_generate(attend_model* model, const char* prompt, const attend_options* options,
+                              attend_piece_callback callback, void* user, attend_results** results) {
+  attend_results* unwanted = nullptr;
+  const attend_status status = call(
+      "attend_generate", model, options, results ? results : &unwanted,
+      [&](attend_model& on, const attend_options& given, attend_results& made) {
+        check_argument(prompt, "attend_generate: prompt is null");
+        const tasks::Generator& generator = part_of("attend_generate", on, on.generator);
+        tasks::GenerateOptions how = generate_options(given);
+        check_argument(!callback || (how.samples == 1 && how.beams == 0),
+                       "attend_generate: with a callback there is one text, and no beams");
+        bool stop = false;
+        if (callback) {
+          how.on_text = [&](std::string_view piece) { stop = stop || callback(user, std::string(piece).c_str()) != 0; };
+          how.interrupted = [&] { return stop; };
+        }
+        std::vector<Item>& items = made.lines.emplace_back();
+        for (const tasks::Generated& each : generator.generate(prompt, how)) items.push_back({.text = each.text});
+      });
+  attend_results_free(&unwanted);
+  return status;
+}
+
+attend_status attend_tokenize(attend_model* model, const char* text, attend_tensor* ids) {
+  return guarded([&] {
+    const auto open = opened("attend_tokenize", model);
+    check_argument(text && ids, "attend_tokenize: {} is null", text ? "the place for the ids" : "text");
+    const std::vector<TokenId> tokens = tokenizer_of(*open).encode_ids(text);
+    hand_over("attend_tokenize", ids, ATTEND_I32, {static_cast<std::int64_t>(tokens.size())}, tokens.data());
+  });
+}
+
+attend_status attend_detokenize(attend_model* model, const attend_tensor* ids, attend_results** text) {
+  return call(
+      "attend_detokenize", model, nullptr, text, [&](attend_model& on, const attend_options&, attend_results& made) {
+        check_argument(ids && ids->data && ids->dtype == ATTEND_I32 && ids->rank == 1 && ids->shape[0] >= 0,
+                       "attend_detokenize: ids are i32 [tokens], and these are not");
+        const auto* first = static_cast<const TokenId*>(ids->data);
+        made.lines.push_back({{.text = tokenizer_of(on).decode({first, static_cast<std::size_t>(ids->shape[0])})}});
+      });
+}
+
+attend_status attend_attention(attend_model* model, const char* line, attend_tensor* weights,
+                               attend_results** results) {
+  return call(
+      "attend_attention", model, nullptr, results, [&](attend_model& on, const attend_options&, attend_results& made) {
+        check_argument(line && weights, "attend_attention: {} is null", line ? "the place for the weights" : "line");
+        const Lines lines = {line};
+        const auto translated =
+            part_of("attend_attention", on, on.translator).translator.translate(lines, {.attention = true});
+        made.lines.resize(3);
+        view::AttentionMap map;
+        if (!translated[0].translations.empty()) {
+          map = translated[0].translations[0].attention;
+          made.lines[0].push_back({.text = translated[0].text()});
+        }
+        for (const std::string& token : map.source) made.lines[1].push_back({.text = token});
+        for (const std::string& token : map.target) made.lines[2].push_back({.text = token});
+        hand_over("attend_attention", weights, ATTEND_F32,
+                  {static_cast<std::int64_t>(map.target.size()), static_cast<std::int64_t>(map.source.size())},
+                  map.weights.data());
+      });
+}
+
+}  // extern "C"

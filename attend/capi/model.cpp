@@ -1,0 +1,133 @@
+#include "attend/capi/model.h"
+
+#include <unordered_map>
+
+#include "attend/base/error.h"
+#include "attend/capi/guard.h"
+#include "attend/tasks/model_folder.h"
+
+namespace attend::capi {
+
+namespace {
+
+using catalogue::Task;
+
+// The task of this name, of a model whose own is `own`: classify and embed are of texts or of pictures.
+Task task_named(std::string_view name, Task own) {
+  const bool sees = own == Task::classify_pictures || own == Task::embed_pictures;
+  if (name == "classify") return sees ? Task::classify_pictures : Task::classify;
+  if (name == "embed") return sees ? Task::embed_pictures : Task::embed;
+  for (int i = 0; i <= static_cast<int>(Task::draw); ++i)
+    if (name == catalogue::name_of(static_cast<Task>(i))) return static_cast<Task>(i);
+  fail("model: there is no task '{}'", name);
+}
+
+struct Handles {
+  std::mutex mutex;
+  std::unordered_map<const attend_model*, std::shared_ptr<attend_model>> open;
+};
+
+// Never destroyed: threads may still call when the program ends.
+Handles& handles() {
+  static auto* all = new Handles;
+  return *all;
+}
+
+}  // namespace
+
+attend_model* keep_open(std::unique_ptr<attend_model> model) {
+  attend_model* handle = model.get();
+  std::shared_ptr<attend_model> shared = std::move(model);
+  const std::lock_guard lock(handles().mutex);
+  handles().open.emplace(handle, std::move(shared));
+  return handle;
+}
+
+void close(attend_model* handle) {
+  std::shared_ptr<attend_model> last;  // destroyed without the lock
+  const std::lock_guard lock(handles().mutex);
+  const auto found = handles().open.find(handle);
+  if (found == handles().open.end()) return;
+  last = std::move(found->second);
+  handles().open.erase(found);
+}
+
+std::shared_ptr<attend_model> opened(const char* who, const attend_model* handle) {
+  check_argument(handle, "{}: the model is null (not opened, or closed)", who);
+  const std::lock_guard lock(handles().mutex);
+  const auto found = handles().open.find(handle);
+  check_argument(found != handles().open.end(), "{}: the model is not open (closed, or never opened)", who);
+  return found->second;
+}
+
+Turn::Turn(const char* who, const attend_model* handle) : model_(opened(who, handle)) {
+  check_argument(model_->caller != std::this_thread::get_id(),
+                 "{}: called from a callback of a call on the same model, which is not over", who);
+  model_->turn.lock();
+  model_->caller = std::this_thread::get_id();
+}
+
+Turn::~Turn() {
+  model_->caller = std::thread::id();
+  model_->turn.unlock();
+}
+
+std::unique_ptr<attend_model> open_model(const std::string& path_or_name, const attend_open_options& options) {
+  const std::filesystem::path folder = tasks::find_model(path_or_name);
+  auto model = std::make_unique<attend_model>();
+  model->task = catalogue::read_config(folder).task;
+  if (options.task && *options.task) model->task = task_named(options.task, model->task);
+  check(options.threads >= 0, "model: threads is {}, but must be at least 0", options.threads);
+  model->backend = open_backend(options.device ? options.device : "cpu", {.threads = options.threads});
+  const nn::ModelFormat format(DType::f32,
+                               options.weights ? nn::weight_form_named(options.weights) : nn::WeightForm::stored);
+  Backend& on = *model->backend;
+  switch (model->task) {
+    case Task::translate:
+      model->translator = tasks::load_translator(folder, on, format);
+      break;
+    case Task::generate:
+      model->generator = std::make_unique<tasks::Generator>(folder, on, format);
+      break;
+    case Task::classify:
+      model->classifier = std::make_unique<tasks::Classifier>(folder, on, format);
+      break;
+    case Task::tag:
+      model->tagger = std::make_unique<tasks::Tagger>(folder, on, format);
+      break;
+    case Task::answer:
+      model->answerer = std::make_unique<tasks::Answerer>(folder, on, format);
+      break;
+    case Task::fill:
+      model->filler = std::make_unique<tasks::Filler>(folder, on, format);
+      break;
+    case Task::embed:
+      model->embedder = std::make_unique<tasks::Embedder>(folder, on, format);
+      break;
+    case Task::classify_pictures:
+    case Task::embed_pictures:
+      model->pictures = std::make_unique<tasks::PictureEncoder>(folder, model->task, on, format);
+      break;
+    case Task::detect:
+      model->detector = std::make_unique<tasks::Detector>(folder, on, format);
+      break;
+    case Task::describe:
+    case Task::draw:
+      fail("model: {} is for attend {}, which the C functions do not have", path_or_name,
+           catalogue::name_of(model->task));
+  }
+  return model;
+}
+
+const Tokenizer& tokenizer_of(const attend_model& model) {
+  if (model.translator) return model.translator->tokenizer;
+  if (model.generator) return model.generator->tokenizer();
+  if (model.classifier) return model.classifier->reader().tokenizer();
+  if (model.tagger) return model.tagger->encoder().reader().tokenizer();
+  if (model.answerer) return model.answerer->encoder().reader().tokenizer();
+  if (model.filler) return model.filler->encoder().reader().tokenizer();
+  if (model.embedder) return model.embedder->encoder().reader().tokenizer();
+  fail("model: one that does {} has no tokenizer", catalogue::name_of(model.task));
+}
+
+}  // namespace attend::capi

@@ -1,0 +1,224 @@
+"""Transformers of the attention lectures: load a folder, call it, look inside.
+
+    import attend
+    model = attend.load("en-fr")
+    model.translate("I am a student.")
+    model.attention("I am a student.")      # a figure in a notebook; .weights is an array
+
+Methods take one text or a list of texts, and answer in kind. A model may be called by several threads: they take turns,
+and Python goes on meanwhile. What is wrong is an attend.Error.
+"""
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _attend
+from ._attend import Error, shipped_models
+
+__all__ = ["Answer", "Attention", "Box", "Error", "Label", "Model", "Token", "Word", "load", "shipped_models", "train"]
+__version__ = _attend.version
+
+
+class Label(NamedTuple):
+    label: str  # "" of a model that answers a number, which is then the score
+    score: float
+
+
+class Word(NamedTuple):
+    word: str
+    label: str
+    score: float
+    begin: int  # characters of the line
+    end: int
+
+
+class Answer(NamedTuple):
+    text: str
+    score: float
+    begin: int  # characters of the context
+    end: int
+
+
+class Token(NamedTuple):
+    token: str
+    score: float
+
+
+class Box(NamedTuple):
+    label: str
+    score: float
+    box: tuple[float, float, float, float]  # x, y, width, height in pixels
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Where each token of a translation looked in the source."""
+
+    text: str
+    source: list[str]
+    target: list[str]
+    weights: npt.NDArray[np.float32]  # [target, source]
+    svg: str
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+
+def _listed(texts: Union[str, Sequence[str]]) -> tuple[list[str], bool]:
+    return ([texts], True) if isinstance(texts, str) else (list(texts), False)
+
+
+class Model:
+    """A model of a folder. What it does is its task; the methods of others raise Error."""
+
+    def __init__(self, inner: _attend.Model, name: str) -> None:
+        self._inner, self._name = inner, name
+
+    def __repr__(self) -> str:
+        return f"<attend.Model {self._name}: {self.task}>"
+
+    @property
+    def task(self) -> str:
+        return self._inner.task
+
+    @overload
+    def translate(self, lines: str, *, beams: int = 4, batch: int = 32) -> str: ...
+    @overload
+    def translate(self, lines: Sequence[str], *, beams: int = 4, batch: int = 32) -> list[str]: ...
+    def translate(self, lines, *, beams=4, batch=32):
+        texts, single = _listed(lines)
+        best = [line[0][0] if line else "" for line in self._inner.translate(texts, beams, 1, batch)]
+        return best[0] if single else best
+
+    def translations(self, line: str, *, n_best: int = 4, beams: int = 4) -> list[tuple[str, float]]:
+        """Several translations of a line with their scores, best first."""
+        return self._inner.translate([line], max(beams, n_best), n_best, 1)[0]
+
+    def attention(self, line: str) -> Attention:
+        return Attention(*self._inner.attention(line))
+
+    def classify(self, lines, *, top_k: int = 0, batch: int = 32):
+        """All labels, or the top_k likeliest, of each text (a tab separates a pair) or picture (uint8 [H, W, 3])."""
+        if isinstance(lines, np.ndarray):
+            return [Label(*each) for each in self._inner.classify_pictures([lines], top_k)[0]]
+        texts, single = _listed(lines)
+        if texts and not isinstance(texts[0], str):
+            found = self._inner.classify_pictures(texts, top_k)
+        else:
+            found = self._inner.classify(texts, top_k, batch)
+        labels = [[Label(*each) for each in line] for line in found]
+        return labels[0] if single else labels
+
+    def tag(self, lines: Union[str, Sequence[str]]):
+        texts, single = _listed(lines)
+        words = [[Word(*each) for each in line] for line in self._inner.tag(texts)]
+        return words[0] if single else words
+
+    def answer(self, question: str, context: str, *, top_k: int = 1) -> list[Answer]:
+        return [Answer(*each) for each in self._inner.answer(question, context, top_k)]
+
+    def fill(self, lines: Union[str, Sequence[str]], *, top_k: int = 5):
+        """For each mask of a line the likeliest tokens."""
+        texts, single = _listed(lines)
+        found = [[[Token(*each) for each in mask] for mask in line] for line in self._inner.fill(texts, top_k)]
+        return found[0] if single else found
+
+    def embed(
+        self, lines: Union[str, Sequence[str]], *, pooling: str = "mean", normalize: bool = False, batch: int = 32
+    ) -> npt.NDArray[np.float32]:
+        """[width] of a text, [texts, width] of a list."""
+        texts, single = _listed(lines)
+        vectors = self._inner.embed(texts, pooling, normalize, batch)
+        return vectors[0] if single else vectors
+
+    def detect(self, pictures, *, threshold: float = 0.7):
+        """What is in a picture (uint8 [H, W, 3]), or in each of a list."""
+        single = isinstance(pictures, np.ndarray) and pictures.ndim == 3
+        found = self._inner.detect([pictures] if single else list(pictures), threshold)
+        boxes = [[Box(*each) for each in picture] for picture in found]
+        return boxes[0] if single else boxes
+
+    def generate(
+        self,
+        prompt: str,
+        *,
+        max_tokens: int = 100,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 1,
+    ) -> Iterator[str]:
+        """Pieces of the text as it grows; joined they are the whole. Leaving the loop ends the text."""
+        if self.task != "generate":
+            raise Error(f"generate: this model does {self.task}")
+        pieces: queue.Queue[Any] = queue.Queue()
+        stopped = threading.Event()
+
+        def heard(piece: str) -> bool:
+            pieces.put(piece)
+            return stopped.is_set()
+
+        def work() -> None:
+            try:
+                self._inner.generate(prompt, heard, max_tokens, temperature, top_k, top_p, seed)
+                pieces.put(None)
+            except Exception as error:  # raised where the text is read
+                pieces.put(error)
+
+        def read() -> Iterator[str]:
+            writer = threading.Thread(target=work, daemon=True)
+            writer.start()
+            try:
+                while (piece := pieces.get()) is not None:
+                    if isinstance(piece, Exception):
+                        raise piece
+                    yield piece
+            finally:
+                stopped.set()
+                writer.join()
+
+        return read()
+
+    def tokenize(self, text: str) -> npt.NDArray[np.int32]:
+        return self._inner.tokenize(text)
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        return self._inner.tokens([int(each) for each in ids])
+
+    def detokenize(self, ids: Sequence[int]) -> str:
+        return self._inner.detokenize([int(each) for each in ids])
+
+
+def load(
+    path_or_name: Union[str, os.PathLike[str]],
+    *,
+    task: str = "",
+    device: str = "cpu",
+    weights: str = "",
+    threads: int = 0,
+) -> Model:
+    """A model's folder, or the name of one that came with attend. task="embed" reads a model without its head; weights
+    (f32, bf16, int8) is how the CPU keeps them; threads 0 takes every core."""
+    name = os.fspath(path_or_name)
+    return Model(_attend.open(name, task, device, weights, threads), name)
+
+
+def train(
+    settings: dict[str, Any],
+    *,
+    on_message: Union[Callable[[str], None], None] = None,
+    resume: bool = False,
+    overwrite: bool = False,
+) -> Model:
+    """Trains as `attend train` does, with the keys of its recipes, and loads the model. on_message hears every line that
+    the program would print; what it raises ends the run, which can be resumed."""
+    _attend.train(json.dumps(settings), on_message, resume, overwrite)
+    return load(settings["out"])

@@ -1,0 +1,316 @@
+// The part of the Python module that is C++: attend._attend. What a program calls is python/attend/__init__.py, which
+// makes lists of single texts and iterators of callbacks. Models are those of the C functions (attend/capi/model.h):
+// every call takes the model's turn, and lets Python go on meanwhile.
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <functional>
+#include <streambuf>
+
+#include "attend/attend.h"
+#include "attend/capi/model.h"
+
+namespace py = pybind11;
+
+namespace attend::python {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// Runs f without Python's lock, when it is the model's turn.
+template <class Function>
+auto computed(attend_model& model, Function&& function) {
+  const py::gil_scoped_release others;
+  const std::lock_guard lock(model.turn);
+  return function();
+}
+
+template <class Part>
+Part& part_of(const char* task, const attend_model& model, const std::unique_ptr<Part>& part) {
+  check(part != nullptr, "{}: this model does {}", task, catalogue::name_of(model.task));
+  return *part;
+}
+
+// NumPy's array over memory that is handed over, not copied.
+template <class T>
+py::array_t<T> array_of(std::vector<T> values, std::vector<py::ssize_t> shape) {
+  auto* kept = new std::vector<T>(std::move(values));
+  const py::capsule owner(kept, [](void* memory) { delete static_cast<std::vector<T>*>(memory); });
+  return py::array_t<T>(std::move(shape), kept->data(), owner);
+}
+
+py::list labels_of(const std::vector<tasks::Classified>& results) {
+  py::list lines;
+  for (const tasks::Classified& result : results) {
+    py::list labels;
+    for (const tasks::ClassLabel& each : result.labels) labels.append(py::make_tuple(each.label, each.probability));
+    if (result.labels.empty()) labels.append(py::make_tuple("", result.number));
+    lines.append(labels);
+  }
+  return lines;
+}
+
+std::unique_ptr<attend_model> open(const std::string& name, const std::string& task, const std::string& device,
+                                   const std::string& weights, int threads) {
+  const py::gil_scoped_release others;
+  return capi::open_model(name, {.size = sizeof(attend_open_options),
+                                 .device = device.c_str(),
+                                 .task = task.c_str(),
+                                 .weights = weights.empty() ? nullptr : weights.c_str(),
+                                 .threads = threads});
+}
+
+py::list translate(attend_model& model, const Lines& lines, std::int64_t beams, std::int64_t n_best,
+                   std::int64_t batch) {
+  const auto translated = computed(model, [&] {
+    return part_of("translate", model, model.translator)
+        .translator.translate(lines, {.beams = beams, .n_best = n_best, .batch = batch});
+  });
+  py::list all;
+  for (const tasks::TranslatedLine& line : translated) {
+    py::list best;
+    for (const tasks::Translation& each : line.translations) best.append(py::make_tuple(each.text, each.score));
+    all.append(best);
+  }
+  return all;
+}
+
+// translation, tokens of the source, tokens of the target, weights [target, source], SVG
+py::tuple attention(attend_model& model, const std::string& line) {
+  const tasks::TranslatedLine translated = computed(model, [&] {
+    return part_of("attention", model, model.translator).translator.translate(Lines{line}, {.attention = true})[0];
+  });
+  const view::AttentionMap map =
+      translated.translations.empty() ? view::AttentionMap{} : translated.translations[0].attention;
+  const std::string svg = map.weights.empty() ? "" : view::attention_svg(view::trimmed(map));
+  return py::make_tuple(
+      translated.text(), map.source, map.target,
+      array_of(map.weights, {static_cast<py::ssize_t>(map.target.size()), static_cast<py::ssize_t>(map.source.size())}),
+      svg);
+}
+
+py::list classify(attend_model& model, const Lines& lines, std::int64_t top_k, std::int64_t batch) {
+  return labels_of(computed(model, [&] {
+    return part_of("classify", model, model.classifier).classify(lines, {.top_k = top_k, .batching = {.batch = batch}});
+  }));
+}
+
+py::list tag(attend_model& model, const Lines& lines) {
+  const auto tagged = computed(model, [&] { return part_of("tag", model, model.tagger).tag(lines); });
+  py::list all;
+  for (const tasks::TaggedLine& line : tagged) {
+    py::list words;
+    for (const tasks::TaggedWord& word : line)
+      words.append(py::make_tuple(word.word, word.label, word.probability, word.span.begin, word.span.end));
+    all.append(words);
+  }
+  return all;
+}
+
+py::list answer(attend_model& model, const std::string& question, const std::string& context, std::int64_t top_k) {
+  const auto found = computed(
+      model, [&] { return part_of("answer", model, model.answerer).answer(question, context, {.top_k = top_k}); });
+  py::list all;
+  for (const tasks::Answer& each : found)
+    all.append(py::make_tuple(each.text, each.score, each.span.begin, each.span.end));
+  return all;
+}
+
+py::list fill(attend_model& model, const Lines& lines, std::int64_t top_k) {
+  const auto filled =
+      computed(model, [&] { return part_of("fill", model, model.filler).fill(lines, {.top_k = top_k}); });
+  py::list all;
+  for (const tasks::FilledLine& line : filled) {
+    py::list masks;
+    for (const auto& mask : line) {
+      py::list tokens;
+      for (const tasks::FilledToken& token : mask) tokens.append(py::make_tuple(token.token, token.probability));
+      masks.append(tokens);
+    }
+    all.append(masks);
+  }
+  return all;
+}
+
+py::array_t<float> embed(attend_model& model, const Lines& lines, const std::string& pooling, bool normalize,
+                         std::int64_t batch) {
+  check(pooling == "mean" || pooling == "cls" || pooling == "max",
+        "embed: 'pooling' is '{}', but must be mean, cls or max", pooling);
+  const tasks::Pooling how = pooling == "mean"  ? tasks::Pooling::mean
+                             : pooling == "cls" ? tasks::Pooling::cls
+                                                : tasks::Pooling::max;
+  const tasks::Embedder& embedder = part_of("embed", model, model.embedder);
+  std::vector<float> flat = computed(model, [&] {
+    std::vector<float> joined;
+    for (const auto& row :
+         embedder.embed(lines, {.pooling = how, .normalize = normalize, .batching = {.batch = batch}}))
+      joined.insert(joined.end(), row.begin(), row.end());
+    return joined;
+  });
+  return array_of(std::move(flat), {static_cast<py::ssize_t>(lines.size()), embedder.width()});
+}
+
+image::Image image_of(const py::array& picture) {
+  check(picture.dtype().kind() == 'u' && picture.itemsize() == 1 && picture.ndim() == 3 && picture.shape(2) == 3,
+        "pictures: one is uint8 [height, width, 3], and this is {} with {} dimensions",
+        std::string(py::str(picture.dtype())), picture.ndim());
+  const py::ssize_t height = picture.shape(0), width = picture.shape(1);
+  check(height > 0 && width > 0 && width <= image::kMostPixels && height <= image::kMostPixels / width,
+        "pictures: one of {} x {} pixels, but they have 1 to {}", width, height, image::kMostPixels);
+  const auto pixels = py::array_t<std::uint8_t, py::array::c_style>::ensure(picture);
+  if (!pixels) throw std::bad_alloc();
+  image::Image copy(static_cast<int>(pixels.shape(1)), static_cast<int>(pixels.shape(0)));
+  std::copy(pixels.data(), pixels.data() + copy.pixels.size(), copy.pixels.begin());
+  return copy;
+}
+
+// label, score, (x, y, width, height) of all that is found in each picture
+py::list detect(attend_model& model, const std::vector<py::array>& pictures, float threshold) {
+  const tasks::Detector& detector = part_of("detect", model, model.detector);
+  std::vector<image::Image> read;
+  for (const py::array& picture : pictures) read.push_back(image_of(picture));
+  const auto found = computed(model, [&] {
+    std::vector<image::Image> prepared;
+    std::vector<image::PixelSize> sizes;
+    for (const image::Image& picture : read) {
+      prepared.push_back(detector.prepare(picture));
+      sizes.push_back({picture.width, picture.height});
+    }
+    return detector.detect(prepared, sizes, threshold);
+  });
+  py::list all;
+  for (const auto& picture : found) {
+    py::list objects;
+    for (const tasks::Detected& each : picture)
+      objects.append(py::make_tuple(detector.labels().at(static_cast<std::size_t>(each.label)), each.score,
+                                    py::make_tuple(each.box.x, each.box.y, each.box.width, each.box.height)));
+    all.append(objects);
+  }
+  return all;
+}
+
+py::list classify_pictures(attend_model& model, const std::vector<py::array>& pictures, std::int64_t top_k) {
+  const tasks::PictureEncoder& encoder = part_of("classify_pictures", model, model.pictures);
+  std::vector<image::Image> read;
+  for (const py::array& picture : pictures) read.push_back(image_of(picture));
+  return labels_of(computed(model, [&] {
+    std::vector<image::Image> prepared;
+    for (const image::Image& picture : read) prepared.push_back(encoder.prepare(picture));
+    return encoder.classify(prepared, top_k);
+  }));
+}
+
+// heard is called, with Python's lock, for each piece; true ends the text.
+std::string generate(attend_model& model, const std::string& prompt, const std::function<bool(std::string)>& heard,
+                     std::int64_t max_tokens, float temperature, std::int64_t top_k, float top_p, std::uint64_t seed) {
+  bool stop = false;
+  tasks::GenerateOptions options{
+      .max_tokens = max_tokens, .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed};
+  if (heard) {
+    options.on_text = [&](std::string_view piece) {
+      const py::gil_scoped_acquire python;
+      stop = stop || heard(std::string(piece));
+    };
+    options.interrupted = [&] { return stop; };
+  }
+  return computed(model,
+                  [&] { return part_of("generate", model, model.generator).generate(prompt, options).at(0).text; });
+}
+
+py::array_t<std::int32_t> tokenize(const attend_model& model, const std::string& text) {
+  std::vector<TokenId> ids = capi::tokenizer_of(model).encode_ids(text);
+  const auto count = static_cast<py::ssize_t>(ids.size());
+  return array_of(std::move(ids), {count});
+}
+
+Lines tokens_of(const attend_model& model, const std::vector<TokenId>& ids) {
+  Lines tokens;
+  for (const TokenId id : ids) tokens.emplace_back(capi::tokenizer_of(model).id_to_token(id).value_or(""));
+  return tokens;
+}
+
+// Hands whole lines to Python.
+class LineStream : public std::streambuf {
+ public:
+  explicit LineStream(std::function<void(std::string)> heard) : heard_(std::move(heard)) {}
+
+ protected:
+  int_type overflow(int_type letter) override {
+    if (letter == traits_type::eof()) return 0;
+    if (letter != '\n') {
+      line_.push_back(static_cast<char>(letter));
+    } else if (heard_) {
+      const py::gil_scoped_acquire python;
+      heard_(std::exchange(line_, {}));
+    } else {
+      line_.clear();
+    }
+    return letter;
+  }
+
+ private:
+  std::function<void(std::string)> heard_;
+  std::string line_;
+};
+
+tasks::Training training_of(const Json& settings) {
+  const std::string task = settings.contains("task") ? settings["task"].get<std::string>() : "translation";
+  const std::pair<std::string_view, tasks::Training (*)(const Json&, std::string_view)> known[] = {
+      {"translation", tasks::translation_training},
+      {"language-model", tasks::language_training},
+      {"masked-lm", tasks::masked_training},
+      {"classify", tasks::head_training},
+      {"tag", tasks::head_training},
+      {"answer", tasks::head_training},
+      {"classify-images", tasks::picture_training},
+      {"describe", tasks::caption_training},
+      {"detect", tasks::detect_training},
+      {"draw", tasks::draw_training}};
+  for (const auto& [name, make] : known)
+    if (name == task) return make(settings, "settings");
+  fail("settings: 'task' is '{}', which attend train does not know", task);
+}
+
+void train(const std::string& settings, const std::function<void(std::string)>& heard, bool resume, bool overwrite) {
+  const py::gil_scoped_release others;
+  const tasks::Training training = training_of(parse_json(settings, "settings"));
+  const auto backend = open_backend(training.settings.device, {.threads = static_cast<int>(training.settings.threads)});
+  LineStream lines(heard);
+  std::ostream messages(&lines);
+  messages.exceptions(std::ios::badbit);  // what Python raises comes through
+  tasks::run_training(training, *backend, {.resume = resume, .overwrite = overwrite, .messages = messages});
+}
+
+}  // namespace
+
+}  // namespace attend::python
+
+PYBIND11_MODULE(_attend, module) {
+  using namespace attend;
+  using namespace attend::python;
+  py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
+  module.attr("version") = attend_version();
+  module.def("open", &attend::python::open);
+  module.def("train", &attend::python::train);
+  module.def("shipped_models", &tasks::shipped_models);
+  py::class_<attend_model>(module, "Model")
+      .def_property_readonly("task", [](const attend_model& model) { return catalogue::name_of(model.task); })
+      .def("translate", &translate)
+      .def("attention", &attention)
+      .def("classify", &classify)
+      .def("classify_pictures", &classify_pictures)
+      .def("tag", &tag)
+      .def("answer", &answer)
+      .def("fill", &fill)
+      .def("embed", &embed)
+      .def("detect", &detect)
+      .def("generate", &generate)
+      .def("tokenize", &tokenize)
+      .def("tokens", &tokens_of)
+      .def("detokenize", [](const attend_model& model, const std::vector<TokenId>& ids) {
+        return capi::tokenizer_of(model).decode(ids);
+      });
+}

@@ -1,0 +1,136 @@
+"""The Python module against the program, NumPy and, where it is, torch. Run in the source folder: python/tests/run.py."""
+import os
+import subprocess
+import threading
+
+import attend
+import numpy as np
+import pytest
+
+PROGRAM = os.environ["ATTEND_PROGRAM"]
+LINES = ["I am a student.", "", "The house is blue."]
+
+
+def program(*words, text):
+    return subprocess.run([PROGRAM, *words], input=text, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return attend.load("models/en-fr")
+
+
+def test_translations_are_the_programs(translator):
+    said = program("translate", "--model", "models/en-fr", text="\n".join(LINES) + "\n").splitlines()
+    assert translator.translate(LINES) == said
+    assert translator.translate(LINES[0]) == said[0]
+    best = translator.translations(LINES[0], n_best=3)
+    assert best[0][0] == said[0] and len(best) > 1
+    assert [score for _, score in best] == sorted((score for _, score in best), reverse=True)
+
+
+def test_attention_has_labels_and_adds_up_to_one(translator):
+    seen = translator.attention(LINES[0])
+    assert seen.text == translator.translate(LINES[0])
+    assert seen.weights.shape == (len(seen.target), len(seen.source)) and seen.weights.dtype == np.float32
+    np.testing.assert_allclose(seen.weights.sum(axis=1), 1, atol=1e-4)
+    assert seen._repr_html_().startswith("<svg")
+    assert translator.attention("").weights.size == 0
+
+
+def test_tokens_are_the_text_again(translator):
+    ids = translator.tokenize(LINES[0])
+    assert ids.dtype == np.int32 and ids.ndim == 1
+    assert translator.detokenize(ids).strip() == LINES[0]
+    assert len(translator.tokens(ids)) == len(ids)
+
+
+def test_classes_add_up_to_one():
+    model = attend.load("models/bert-sst2")
+    good, bad = model.classify(["a wonderful film", "a terrible film"])
+    assert sum(label.score for label in good) == pytest.approx(1, abs=1e-5)
+    assert good[0].label != bad[0].label and good[0].score > 0.5
+    assert model.classify("a wonderful film", top_k=1) == good[:1]
+
+
+def test_masks_are_filled():
+    tokens = attend.load("models/bert").fill("The capital of [MASK] is large.", top_k=3)
+    assert len(tokens) == 1 and len(tokens[0]) == 3 and tokens[0][0].score >= tokens[0][1].score
+
+
+def test_vectors_are_arrays_without_copies():
+    model = attend.load("models/bert", task="embed")
+    vectors = model.embed(["one house", "a house", "the sea"], normalize=True)
+    assert vectors.shape[0] == 3 and vectors.dtype == np.float32 and not vectors.flags.owndata
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(model.embed("one house", normalize=True), vectors[0], atol=1e-5)
+    assert model.embed([]).shape == (0, vectors.shape[1])
+
+
+def test_vectors_work_beside_torch():
+    torch = pytest.importorskip("torch")
+    vectors = attend.load("models/bert", task="embed").embed(["one house", "the sea"])
+    both = torch.from_numpy(vectors)
+    expected = torch.nn.functional.cosine_similarity(both[0], both[1], dim=0).item()
+    a, b = vectors
+    assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(expected, abs=1e-5)
+
+
+def test_text_grows_piece_by_piece():
+    model = attend.load("models/shakespeare")
+    whole = list(model.generate("ROMEO:", max_tokens=12, top_k=1))
+    assert len(whole) > 1
+    assert "".join(whole) == "".join(model.generate("ROMEO:", max_tokens=12, top_k=1))
+    for piece in model.generate("ROMEO:", max_tokens=200, top_k=1):
+        assert piece == whole[0]
+        break
+    with pytest.raises(attend.Error):
+        list(model.generate("ROMEO:", max_tokens=-1))
+
+
+def test_boxes_of_pictures():
+    model = attend.load("models/detr-scenes")
+    picture = np.zeros((64, 64, 3), np.uint8)
+    assert isinstance(model.detect(picture), list)
+    assert len(model.detect([picture, picture[:32]])) == 2
+    for wrong in (picture.astype(np.float32), picture[..., 0:1], picture[:, :, 0]):
+        with pytest.raises(attend.Error, match="uint8"):
+            model.detect([wrong])
+
+
+def test_what_is_wrong_is_an_error(translator):
+    with pytest.raises(attend.Error, match="no/such/folder"):
+        attend.load("no/such/folder")
+    with pytest.raises(attend.Error, match="translate"):
+        translator.classify("a")
+    with pytest.raises(attend.Error, match="beams"):
+        translator.translate("a", beams=-1)
+    with pytest.raises(TypeError):
+        translator.translate([1])
+    with pytest.raises(attend.Error):
+        translator.generate("a")
+
+
+def test_threads_take_turns_and_python_goes_on(translator):
+    alone, answers = translator.translate(LINES[0]), []
+    threads = [threading.Thread(target=lambda: answers.append(translator.translate(LINES[0]))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [alone] * 4
+
+
+def test_training_is_heard_and_makes_a_model(tmp_path):
+    for name in ("train", "valid"):
+        (tmp_path / f"{name}.a").write_text("one two three\nfour five\n" * 20)
+        (tmp_path / f"{name}.b").write_text("three two one\nfive four\n" * 20)
+    said = []
+    model = attend.train({"source": str(tmp_path / "train.a"), "target": str(tmp_path / "train.b"),
+                          "valid_source": str(tmp_path / "valid.a"), "valid_target": str(tmp_path / "valid.b"),
+                          "out": str(tmp_path / "model"), "preset": "tiny", "vocabulary_size": 280, "steps": 2},
+                         on_message=said.append)
+    assert said and model.task == "translate"
+    assert isinstance(model.translate("one two"), str)
+    with pytest.raises(attend.Error, match="out|source"):
+        attend.train({"out": str(tmp_path / "other")})
