@@ -52,7 +52,7 @@ CudaLibrary open_library() {
                 "this program was built without CUDA, and {} is not beside it (ATTEND_CUDA_LIBRARY says where else)",
                 kName)};
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return {.missing = fmt::format("it could not be opened: {}", dlerror())};
+  if (!library) return {.missing = fmt::format("CUDA's library could not be opened: {}", dlerror())};
   const auto plugin_of = reinterpret_cast<decltype(&attend_cuda_plugin)>(dlsym(library, "attend_cuda_plugin"));
   const CudaPlugin* plugin = plugin_of ? plugin_of() : nullptr;
   if (!plugin || std::string_view(plugin->build) != ATTEND_BUILD)
