@@ -127,7 +127,7 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
     return options.show_attention ? show_classified_pictures(options, streams)
                                   : run_classify_pictures(options, streams);
   check(!options.show_attention, "classify: --show-attention is for models that look at pictures; see attend look");
-  const auto backend = options.model.open();
+  const auto backend = options.model.open(*streams.world);
   const tasks::Classifier classifier(options.model.model, *backend, options.model.format());
   for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
     tasks::ClassifyOptions classify = options.classify;

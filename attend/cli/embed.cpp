@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
@@ -71,7 +72,8 @@ void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
 void run_embed(const EmbedCommand& options, const Streams& streams) {
   if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::pictures)
     return run_embed_pictures(options, streams);
-  const auto backend = options.model.open();
+  const auto backend = options.model.open(*streams.world);
+  check(streams.world->size() == 1 || !options.whole(), "embed: --npy and --similarity are for one process");
   const tasks::Embedder embedder(options.model.model, *backend, options.model.format());
   std::vector<std::vector<float>> all;
   for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {

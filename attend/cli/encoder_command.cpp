@@ -7,6 +7,7 @@
 #include "attend/cli/flags.h"
 #include "attend/cli/line_input.h"
 #include "attend/cli/model_flag.h"
+#include "attend/cli/shared_windows.h"
 
 namespace attend {
 
@@ -40,11 +41,13 @@ void for_each_window(
   tasks::EncoderBatching batching{.batch = options.batch, .warn = [&](std::string_view message) {
                                     streams.err << "attend: " << printable(message) << '\n';
                                   }};
+  SharedWindows shared(streams, options.files);
   for (auto lines = input.next_lines(window); !lines.empty(); lines = input.next_lines(window)) {
-    run(lines, batching);
-    streams.out.flush();
+    if (shared.mine()) run(lines, batching);
+    shared.next();
     batching.first_line += static_cast<std::int64_t>(lines.size());
   }
+  shared.finish();
 }
 
 }  // namespace attend

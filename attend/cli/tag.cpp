@@ -31,7 +31,7 @@ Json json_of(const std::string& line, const tasks::TaggedLine& tagged) {
 }
 
 void run_tag(const EncoderFlags& options, const Streams& streams) {
-  const auto backend = options.open();
+  const auto backend = options.open(*streams.world);
   const tasks::Tagger tagger(options.model, *backend, options.format());
   for_each_window(options, streams, [&](std::span<const std::string> lines, const auto& batching) {
     const std::vector<tasks::TaggedLine> results = tagger.tag(lines, batching);

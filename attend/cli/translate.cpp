@@ -18,6 +18,7 @@
 #include "attend/cli/command.h"
 #include "attend/cli/line_input.h"
 #include "attend/cli/model_flag.h"
+#include "attend/cli/shared_windows.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_svg.h"
@@ -170,10 +171,14 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
 void run_translate(const TranslateCommandOptions& options, const Streams& streams) {
   LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
   const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
-  const auto backend = options.device.open();
+  const auto backend = options.device.open(*streams.world);
   const auto loaded = tasks::load_translator(folder, *backend, options.device.format());
   check(!wants_attention(options) || !loaded->model->alignment_label().empty(),
         "translate: the model in {} has no attention to show", folder.string());
+  const bool several = streams.world->size() > 1;
+  check(!several || (options.output.empty() && options.attention_json.empty() && options.attention_svg.empty()),
+        "translate: several processes write to standard output: --output, --attention and --attention-svg are for one");
+  SharedWindows shared(streams, options.files);
   Writer writer(options, streams);
 
   tasks::TranslateOptions translate = options.translate;
@@ -182,7 +187,7 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
     streams.err << "attend: " << printable(message) << '\n' << std::flush;
   };
   std::optional<Progress> progress;
-  if (!options.files.empty() && streams.err_terminal.interactive)
+  if (!several && !options.files.empty() && streams.err_terminal.interactive)
     progress.emplace(
         streams.err,
         Progress::Options{.label = "translating", .total = input.count_lines(), .terminal = streams.err_terminal});
@@ -195,18 +200,26 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
   const std::int64_t window = one_by_one ? 1 : kLineWindow * translate.batch;
   bool stopped = false;
   for (auto lines = input.next_lines(window); !lines.empty() && !stopped; lines = input.next_lines(window)) {
-    // Only while it computes: who waits for input can be ended at once.
-    InterruptGuard interrupt;
-    translate.stop = [&] { return stopped = interrupt.requested(); };
+    // Only while it computes: who waits for input can be ended at once. Several are ended by who started them.
+    std::optional<InterruptGuard> interrupt;
+    if (!several) interrupt.emplace();
+    translate.stop = [&] { return stopped = interrupt && interrupt->requested(); };
+    if (!shared.mine()) {
+      translate.first_line += static_cast<std::int64_t>(lines.size());
+      shared.next();
+      continue;
+    }
     const std::vector<tasks::TranslatedLine> translated = loaded->translator.translate(lines, translate);
     for (std::size_t i = 0; i < translated.size(); ++i)
       writer.write(translate.first_line + static_cast<std::int64_t>(i), lines[i], translated[i]);
     writer.flush();
+    shared.next();
     translate.first_line += static_cast<std::int64_t>(lines.size());
     finished = translate.first_line - 1;
-    stopped = stopped || interrupt.requested();
+    stopped = stopped || (interrupt && interrupt->requested());
     if (stopped) break;
   }
+  shared.finish();
   if (progress) progress->finish();
   writer.finish();
   if (stopped) streams.err << "attend: interrupted; later lines were not translated\n" << std::flush;
