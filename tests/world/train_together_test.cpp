@@ -1,0 +1,206 @@
+// Training by several processes: the same bits every time, those of one process but for the rounding of sums, going on
+// after a stop with any number of them, and what happens when one dies or hangs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+#include "attend/checkpoint/safetensors.h"
+#include "tests/training/folder_bytes.h"
+#include "tests/training/toy_corpus.h"
+#include "tests/training/toy_labels.h"
+#include "tests/training/toy_pictures.h"
+#include "tests/training/toy_scenes.h"
+#include "tests/world/mpirun.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using Words = std::vector<std::string>;
+
+class Together : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << "several processes: " << why;
+    folder_ = scratch_folder("attend_together");
+    write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
+    write_toy_labels(folder_, 60);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  Words toy_run(const std::string& task, const std::string& out) {
+    if (task == "language-model") return toy_language_training(folder_, folder_ / out);
+    if (task == "masked-lm") return toy_masked_training(folder_, folder_ / out);
+    if (task == "classify-images" || task == "draw") write_toy_pictures(folder_ / "pictures");
+    if (task == "classify-images")
+      return toy_picture_training(folder_ / "pictures", folder_ / out,
+                                  {"--model", "vit", "--flip", "--ema", "0.9", "--workers", "1"});
+    if (task == "draw") return toy_draw_training(folder_ / "pictures", folder_ / out, {"--workers", "1"});
+    if (task == "detect") {
+      write_toy_scenes(folder_ / "scenes");
+      return toy_detr(toy_detect_training(folder_ / "scenes", folder_ / out, {"--workers", "1"}));
+    }
+    if (task == "classify") {
+      if (!fs::exists(folder_ / "start"))
+        EXPECT_EQ(run(0, with(toy_masked_training(folder_, folder_ / "start"), {"--steps", "2"})), 0);
+      return toy_head_training(folder_, task, ".tsv", folder_ / "start", folder_ / out);
+    }
+    return toy_training(folder_, folder_ / out, task);
+  }
+  static Words with(Words words, const Words& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Words short_run(const std::string& task, const std::string& out, const Words& more = {}) {
+    Words words = with(toy_run(task, out), {"--steps", "12", "--save-every", "5", "--validate-every", "6",
+                                            "--log-every", "3", "--average", "1"});
+    if (task != "draw") words = with(words, {"--dropout", "0.1"});
+    return with(words, more);
+  }
+  int run(int ranks, const Words& words) {
+    const Started started = start_ranks(ranks, words, folder_);
+    const int code = wait_for(started);
+    said_ = read_file(started.err);
+    if (code != 0) std::cerr << said_;
+    return code;
+  }
+
+  // The largest difference between what two runs have come to: weights, moments, averages.
+  double difference(const std::string& a, const std::string& b) const {
+    const Safetensors one = Safetensors::open((folder_ / a / "state.safetensors").string());
+    const Safetensors other = Safetensors::open((folder_ / b / "state.safetensors").string());
+    double largest = 0;
+    for (const StoredTensor& tensor : one.tensors()) {
+      const auto x = tensor.bytes, y = other[tensor.name].bytes;
+      EXPECT_EQ(x.size(), y.size()) << tensor.name;
+      for (std::size_t at = 0; at + 4 <= std::min(x.size(), y.size()); at += 4) {
+        float left = 0, right = 0;
+        std::copy_n(x.data() + at, 4, reinterpret_cast<std::byte*>(&left));
+        std::copy_n(y.data() + at, 4, reinterpret_cast<std::byte*>(&right));
+        if (std::memcmp(&left, &right, 4) != 0)
+          largest = std::max(largest, std::abs(static_cast<double>(left) - static_cast<double>(right)) + 1e-30);
+      }
+    }
+    return largest;
+  }
+
+  void wait_for_file(const fs::path& file) const {
+    for (int i = 0; i < 3000 && !fs::exists(file); ++i) std::this_thread::sleep_for(10ms);
+    ASSERT_TRUE(fs::exists(file)) << file;
+  }
+
+  fs::path folder_;
+  std::string said_;
+};
+
+class EveryTask : public Together, public testing::WithParamInterface<const char*> {};
+
+// Stopped behind step 6 of 12 by an end that was asked for, and gone on with.
+TEST_P(EveryTask, RepeatsToTheBitAndGoesOnWithAnyNumber) {
+  const std::string task = GetParam();
+  ASSERT_EQ(run(2, short_run(task, "a")), 0);
+  ASSERT_EQ(run(2, short_run(task, "b")), 0);
+  EXPECT_EQ(difference("a", "b"), 0);
+  EXPECT_EQ(read_file(folder_ / "a/model.safetensors"), read_file(folder_ / "b/model.safetensors"));
+  ASSERT_EQ(run(2, short_run(task, "c", {"--steps", "6"})), 0);
+  fs::copy(folder_ / "c", folder_ / "d", fs::copy_options::recursive);
+  ASSERT_EQ(run(2, short_run(task, "c", {"--resume"})), 0);
+  EXPECT_EQ(difference("a", "c"), 0);
+  ASSERT_EQ(run(3, short_run(task, "d", {"--resume"})), 0);
+  EXPECT_TRUE(std::isfinite(difference("a", "d")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask,
+                         testing::Values("transformer", "language-model", "masked-lm", "classify", "classify-images",
+                                         "detect", "draw"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// Batches of these weigh the same, so that adding up N of them is what N processes do, dropout and all.
+TEST_F(Together, AreOneProcessButForRounding) {
+  for (const char* task : {"language-model", "classify-images"}) {
+    for (const int ranks : {2, 3}) {
+      const std::string n = std::to_string(ranks), name = std::string(task) + n;
+      const Words hundred = {"--steps", "100", "--validate-every", "100"};
+      ASSERT_EQ(run(ranks, with(short_run(task, name), hundred)), 0);
+      ASSERT_EQ(run(0, with(short_run(task, name + "alone", {"--accumulate", n}), hundred)), 0);
+      const double largest = difference(name, name + "alone");
+      std::cout << task << ", " << ranks << " ranks, 100 steps: largest difference " << largest << "\n";
+      EXPECT_LT(largest, 2e-3);
+    }
+  }
+}
+
+TEST_F(Together, OneThatDiesEndsAllAndNothingIsLost) {
+  const Words words = with(short_run("language-model", "dies"), {"--steps", "1000000"});
+  const Started started = start_ranks(3, words, folder_);
+  wait_for_file(folder_ / "dies/state.safetensors");
+  const std::vector<pid_t> ranks = ranks_of(started.pid);
+  ASSERT_EQ(ranks.size(), 3u);
+  kill(ranks[1], SIGKILL);
+  EXPECT_NE(wait_for(started), 0);
+  EXPECT_NE(read_file(started.err).find("rank 1"), std::string::npos) << read_file(started.err);
+  EXPECT_EQ(run(2, with(short_run("language-model", "dies", {"--resume", "--allow-changes"}), {"--minutes", "0.01"})),
+            0);
+}
+
+TEST_F(Together, OneThatHangsIsNamed) {
+  const Words words = with(short_run("language-model", "hangs"), {"--steps", "1000000", "--timeout", "2"});
+  const Started started = start_ranks(3, words, folder_);
+  wait_for_file(folder_ / "hangs/state.safetensors");
+  const std::vector<pid_t> ranks = ranks_of(started.pid);
+  ASSERT_EQ(ranks.size(), 3u);
+  kill(ranks[2], SIGSTOP);
+  EXPECT_NE(wait_for(started), 0);
+  const std::string said = read_file(started.err);
+  EXPECT_NE(said.find("rank 2 of 3 ranks does not answer any more"), std::string::npos) << said;
+}
+
+TEST_F(Together, SigtermToMpirunSavesAndEnds) {
+  const Words words = with(short_run("language-model", "stopped"), {"--steps", "1000000", "--save-every", "100000"});
+  const Started started = start_ranks(2, words, folder_);
+  wait_for_file(folder_ / "stopped/state.safetensors");
+  const fs::file_time_type before = fs::last_write_time(folder_ / "stopped/state.safetensors");
+  std::this_thread::sleep_for(300ms);
+  kill(started.pid, SIGTERM);
+  EXPECT_NE(wait_for(started), 0);
+  EXPECT_GT(fs::last_write_time(folder_ / "stopped/state.safetensors"), before);
+  EXPECT_NE(read_file(started.out).find("Stopped at step"), std::string::npos) << read_file(started.err);
+}
+
+TEST_F(Together, WhatIsWrongForAllIsSaidOnce) {
+  Words words = short_run("language-model", "wrong");
+  words = with(words, {"--text", (folder_ / "missing.txt").string()});
+  const Started started = start_ranks(3, words, folder_);
+  EXPECT_NE(wait_for(started), 0);
+  const std::string said = read_file(started.err);
+  EXPECT_NE(said.find("attend: rank 0 of 3: "), std::string::npos) << said;
+  EXPECT_EQ(said.find("attend: rank 1"), std::string::npos) << said;
+}
+
+TEST_F(Together, TranslateSharedOutIsTheSameToTheByte) {
+  ASSERT_EQ(run(0, with(short_run("transformer", "model"), {"--steps", "30"})), 0);
+  const Words words = {"translate", "--model", (folder_ / "model").string(),   "--batch", "2",
+                       "--threads", "1",       (folder_ / "train.en").string()};
+  const Started alone = start_ranks(0, words, folder_);
+  ASSERT_EQ(wait_for(alone), 0);
+  for (const int ranks : {2, 3}) {
+    const Started together = start_ranks(ranks, words, folder_);
+    ASSERT_EQ(wait_for(together), 0) << read_file(together.err);
+    EXPECT_EQ(read_file(together.out), read_file(alone.out)) << ranks;
+  }
+}
+
+}  // namespace
+}  // namespace attend::test
