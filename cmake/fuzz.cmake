@@ -27,11 +27,13 @@ file(GLOB fuzz_upper_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/cata
                                                ${PROJECT_SOURCE_DIR}/attend/verify/*.cpp)
 list(APPEND fuzz_upper_sources
     attend/serve/run_reader.cpp
+    attend/tasks/model_folder.cpp
     attend/training/group_settings.cpp
     attend/training/head_recipe.cpp
     attend/training/language_recipe.cpp
     attend/training/masked_recipe.cpp
     attend/training/run_settings.cpp
+    attend/training/start_folder.cpp
     attend/training/translation_recipe.cpp)
 add_library(fuzz_upper STATIC EXCLUDE_FROM_ALL ${fuzz_upper_sources})
 attend_configure(fuzz_upper)
@@ -100,3 +102,21 @@ attend_door(run_log LINKS fuzz_upper READERS attend/serve/run_reader.cpp)
 attend_door(verify LINKS fuzz_upper attend_backends
             READERS attend/verify/bert.cpp attend/verify/case.cpp attend/verify/gpt2.cpp
                     attend/verify/marian.cpp attend/verify/verify.cpp)
+
+# Of attend serve the doors, and its HTTP server where there is Boost.
+file(GLOB fuzz_serve_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/serve/doors/*.cpp)
+list(FILTER fuzz_serve_sources EXCLUDE REGEX "look_door")
+list(APPEND fuzz_serve_sources attend/serve/door.cpp attend/serve/http.cpp attend/serve/http_message.cpp attend/serve/openapi.cpp
+     attend/serve/request.cpp attend/serve/workers.cpp)
+add_library(fuzz_serve STATIC EXCLUDE_FROM_ALL ${fuzz_serve_sources})
+attend_configure(fuzz_serve)
+target_compile_options(fuzz_serve PRIVATE ${fuzz_counted})
+target_link_libraries(fuzz_serve PUBLIC attend_serving attend_boost)
+attend_door(serve_request LINKS fuzz_serve attend_backends
+            READERS attend/serve/door.cpp attend/serve/request.cpp:field|whole|real|flag|word|ids attend/serve/doors/completions.cpp
+                    attend/serve/doors/hugging_face.cpp attend/serve/doors/libre.cpp attend/serve/doors/libre_text.cpp
+                    attend/serve/doors/openai.cpp attend/serve/doors/pictures.cpp attend/serve/doors/tei.cpp
+                    attend/serve/doors/texts.cpp)
+if(attend_boost_dir)
+  attend_door(http LINKS fuzz_serve READERS attend/serve/http.cpp)
+endif()

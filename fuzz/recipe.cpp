@@ -45,7 +45,11 @@ void enter(const Input& input) {
     // One that the recipe asks for may be as large as a machine; here it is only described.
     tasks::make_model(resolved, 64);
   });
-  attempt([&] { resolve_twice<tasks::LanguageRecipe>(json, tasks::resolve_language_recipe); });
+  attempt([&] {
+    const tasks::LanguageRecipe recipe = tasks::resolve_language_recipe(json, "input");
+    must_take([&] { tasks::resolve_language_recipe(tasks::to_json(recipe), "written"); },
+              "a recipe that was taken can be saved and read");
+  });
   attempt([&] { models::GPT2(tasks::model_config(tasks::resolve_language_recipe(json, "input"), 64, 0)); });
   attempt([&] { resolve_twice<tasks::MaskedRecipe>(json, tasks::resolve_masked_recipe); });
   attempt([&] { resolve_twice<tasks::HeadRecipe>(json, tasks::resolve_head_recipe); });

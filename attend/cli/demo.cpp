@@ -50,7 +50,7 @@ void add_demo_command(Flags& program, const Streams& streams) {
         flags.add("--steps", digits.steps, "reverse, sort: training steps of 64 strings");
         flags.add("--device", digits.device, "cpu, cuda or cuda:N");
         flags.add("--threads", digits.threads, "CPU threads, 0 for all cores");
-        flags.add("--seed", digits.seed, "reverse, sort: of the weights and the strings; detect: of the scene");
+        flags.add("--seed", digits.seed, "reverse, sort: of the weights and the strings; detect: which scene");
       },
       run_demo);
 }

@@ -11,7 +11,7 @@ namespace attend {
 struct DetectionDemoOptions {
   std::string device = "cpu";
   int threads = 0;
-  std::uint64_t seed = 1;  // of the scene
+  std::uint64_t seed = 1;  // which scene
 };
 
 void run_detection_demo(const DetectionDemoOptions& options, const Streams& streams);

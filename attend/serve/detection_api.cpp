@@ -35,7 +35,7 @@ Json DetectionApi::model() const {
           {"positions", ""},
           {"layers", false},
           {"attention", std::move(attention)},
-          {"samples", PictureShelf::samples()},
+          {"samples", PictureShelf::samples("shapes")},
           {"limits", {{"bytes", PictureShelf::kMostBytes}}}};
 }
 

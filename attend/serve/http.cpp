@@ -143,6 +143,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (state_ == State::idle) close();
   }
   void close() {
+    broken_ = true;
     error_code ignored;
     timer_.cancel();
     socket_.close(ignored);

@@ -34,9 +34,11 @@ std::string PictureShelf::sample_png(std::string_view name) {
   return sample ? image::encode_png(sample->paint(kSampleSize)) : "";
 }
 
-Json PictureShelf::samples() {
+Json PictureShelf::samples(std::string_view first) {
   Json names = Json::array();
-  for (const SamplePicture& sample : sample_pictures()) names.push_back(sample.name);
+  if (find_sample(first)) names.push_back(first);
+  for (const SamplePicture& sample : sample_pictures())
+    if (sample.name != first) names.push_back(sample.name);
   return names;
 }
 

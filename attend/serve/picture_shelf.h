@@ -27,7 +27,7 @@ class PictureShelf {
   // The one that a request names, made ready. Throws Error when it is not here any more.
   const image::Image& find(const Json& request);
 
-  static Json samples();  // their names
+  static Json samples(std::string_view first = {});  // their names
   // One of them as a file; empty when there is none of that name.
   static std::string sample_png(std::string_view name);
 

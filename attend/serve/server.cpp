@@ -21,11 +21,11 @@ namespace attend::serve {
 // An exchange that is counted for as long as somebody has it.
 class Server::Counted : public Exchange {
  public:
-  Counted(Server& server, std::shared_ptr<Exchange> inner, std::string path)
-      : server_(server), inner_(std::move(inner)), path_(std::move(path)) {
-    ++server_.running_;
+  Counted(Server& server, std::shared_ptr<Exchange> inner)
+      : server_(server), running_(server.running_), inner_(std::move(inner)) {
+    ++*running_;
   }
-  ~Counted() override { --server_.running_; }
+  ~Counted() override { --*running_; }
 
   void answer(HttpResponse response) override {
     count(response.status);
@@ -53,8 +53,8 @@ class Server::Counted : public Exchange {
   }
 
   Server& server_;
+  std::shared_ptr<std::atomic<std::int64_t>> running_;
   std::shared_ptr<Exchange> inner_;
-  std::string path_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
@@ -114,7 +114,7 @@ HttpResponse Server::metrics_text() {
   }
   metrics_.set("te_queue_size", static_cast<double>(waiting));
   metrics_.set("attend_connections", static_cast<double>(http_->connections()));
-  metrics_.set("attend_requests_running", static_cast<double>(running_.load()));
+  metrics_.set("attend_requests_running", static_cast<double>(running_->load()));
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
 
@@ -164,14 +164,14 @@ void Server::dispatch(HttpRequest request, std::shared_ptr<Exchange> exchange) {
     response.headers.emplace_back("www-authenticate", "Bearer");
     return say(std::move(response));
   }
-  if (running_ >= options_.max_concurrent) {
+  if (*running_ >= options_.max_concurrent) {
     HttpResponse response = door.refused({429, "as many requests are running as may; try again", ""});
     response.headers.emplace_back("retry-after-ms", "100");
     response.headers.emplace_back("retry-after", "1");
     metrics_.count("te_request_failure", "err=\"overloaded\"");
     return say(std::move(response));
   }
-  auto counted = std::make_shared<Counted>(*this, std::move(exchange), request.path);
+  auto counted = std::make_shared<Counted>(*this, std::move(exchange));
   workers_->add(
       [this, &door, request = std::move(request), counted = std::move(counted)] { answer(door, request, counted); });
 }

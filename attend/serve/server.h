@@ -51,7 +51,8 @@ class Server {
   serving::Metrics& metrics_;
   DoorContext context_;
   std::vector<std::unique_ptr<Door>> doors_;
-  std::atomic<std::int64_t> running_{0};
+  // Those under way; a stream that was cut off at the end may outlive the server.
+  std::shared_ptr<std::atomic<std::int64_t>> running_ = std::make_shared<std::atomic<std::int64_t>>(0);
   std::atomic<bool> ends_{false};
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<Workers> workers_;  // last

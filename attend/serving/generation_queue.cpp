@@ -45,13 +45,15 @@ GenerationQueue::GenerationQueue(Engine& engine, Metrics& metrics, std::shared_p
     : engine_(engine), metrics_(metrics), generator_(std::move(generator)), options_(options) {
   suppressed_ = generator_->meaningless();
   make_batch();
+  vocabulary_ = batch_->vocabulary();
+  allowed_ = vocabulary_ - static_cast<std::int64_t>(suppressed_.size());
 }
 
 void GenerationQueue::make_batch() {
   rows_.reset();
   const std::int64_t room = generator_->model().body().config().max_length;
   batch_ = std::make_unique<nn::CausalBatch>(generator_->model().body(), generator_->backend(), options_.rows, room);
-  allowed_ = batch_->suppress(suppressed_);
+  batch_->suppress(suppressed_);
   rows_ = std::make_unique<decode::TextRows>(
       *batch_, decode::TextRows::Options{.tokens_at_once = static_cast<std::size_t>(options_.tokens_at_once)});
 }
@@ -73,7 +75,7 @@ std::shared_ptr<GenerationQueue::Job> GenerationQueue::prepare(const GenerationR
                .end = static_cast<std::int32_t>(config.end),
                .suppressed = suppressed_};
   decode::check_draws(job->draw);
-  job->drawer = std::make_unique<decode::Drawer>(job->draw, batch_->vocabulary(), allowed_);
+  job->drawer = std::make_unique<decode::Drawer>(job->draw, vocabulary_, allowed_);
   job->samples.resize(static_cast<std::size_t>(request.samples));
   job->left = job->samples.size();
   job->prompt_tokens = static_cast<std::int64_t>(prompt.size());

@@ -88,7 +88,7 @@ class GenerationQueue : public Hosted {
   Metrics& metrics_;
   std::shared_ptr<const tasks::Generator> generator_;
   Options options_;
-  std::int64_t allowed_ = 0;  // tokens that are not suppressed
+  std::int64_t vocabulary_ = 0, allowed_ = 0;  // tokens; those that are not suppressed
   std::vector<std::int32_t> suppressed_;
   std::unique_ptr<nn::CausalBatch> batch_;
   std::unique_ptr<decode::TextRows> rows_;

@@ -83,7 +83,7 @@ void TranslationQueue::admit() {
     std::size_t under_way = 0;
     for (const auto& search : running_) under_way += search->places.size();
     const bool time = running_.empty() || running_.back()->steps >= options_.steps_between ||
-                      waiting_ >= std::min(options_.sentences, std::max<std::size_t>(under_way / 2, 1));
+                      waiting_ >= std::min(options_.sentences, std::max<std::size_t>(under_way, 1));
     if (running_.size() >= options_.searches || !time) return;
     const std::shared_ptr<Job> oldest = jobs_.front();
     options = oldest->options;

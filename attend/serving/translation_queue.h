@@ -23,8 +23,8 @@ class TranslationQueue : public Hosted {
   struct Options {
     std::int64_t budget = 2048;     // source tokens times beams of a search
     std::size_t sentences = 32;     // of a search
-    std::size_t searches = 4;       // under way at once
-    std::size_t steps_between = 6;  // so many tokens further, a new search begins even for few sentences
+    std::size_t searches = 2;       // under way at once: steps of fewer rows cost more a row
+    std::size_t steps_between = 8;  // so many tokens further, a new search begins even for few sentences
   };
   TranslationQueue(Engine& engine, Metrics& metrics, std::shared_ptr<const tasks::LoadedTranslator> translator,
                    const Options& options);

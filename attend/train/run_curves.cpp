@@ -68,11 +68,15 @@ RunCurves::RunCurves(RunFolder& folder, std::int64_t step)
 void RunCurves::add(const Json& line) {
   const auto step = line.at("step").get<std::int64_t>();
   const std::vector<CurvePoint> points = points_of(line);
-  events_.add(curve_event(wall_time(), step, points));
+  new_events_ += curve_event(wall_time(), step, points);
   const std::string seconds = line.contains("seconds") ? fmt::format("{:.3f}", line.at("seconds").get<double>()) : "";
-  std::string rows;
-  for (const auto& [name, value] : points) rows += fmt::format("{},{},{},{}\n", step, seconds, name, value);
-  table_.add(rows);
+  for (const auto& [name, value] : points) new_rows_ += fmt::format("{},{},{},{}\n", step, seconds, name, value);
+}
+
+void RunCurves::write() {
+  if (new_rows_.empty()) return;
+  events_.add(std::exchange(new_events_, {}));
+  table_.add(std::exchange(new_rows_, {}));
 }
 
 }  // namespace attend::train

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "attend/base/json.h"
 #include "attend/train/run_folder.h"
@@ -18,9 +19,12 @@ class RunCurves {
   RunCurves(RunFolder& folder, std::int64_t step);
   // A line of the log: every number in it is a point of a curve, train/loss or validation/bleu.
   void add(const Json& line);
+  // Appends what was added since, before the state that it belongs to is saved.
+  void write();
 
  private:
   AppendedFile events_, table_;
+  std::string new_events_, new_rows_;
 };
 
 }  // namespace attend::train

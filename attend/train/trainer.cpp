@@ -85,10 +85,10 @@ class Run {
     logged_at_ -=
         std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(state_.since_log.seconds));
     if (snapshots_ && state_.step == 0) take_snapshot();
-    while (!ended() && !result_.stopped_early) {
+    for (bool last = ended(); !last && !result_.stopped_early;) {  // asked once a step: the clock goes on
       step();
       const std::int64_t done = state_.step;
-      const bool last = ended();
+      last = ended();
       if (done % options_.log_every == 0 || last) log_losses();
       if (by_clock())
         progress.update(std::llround(elapsed()), fmt::format("step {}  {}", with_commas(done), text_));
@@ -108,6 +108,7 @@ class Run {
     }
     progress.finish(text_);
     if (!result_.interrupted && together_.leads()) choose_weights();
+    if (curves_) curves_->write();
     result_.steps = state_.step;
     result_.seconds = elapsed();
     result_.activation_bytes = pass_.arena().slab_bytes();
@@ -337,6 +338,7 @@ class Run {
   }
 
   void save() {
+    if (curves_) curves_->write();
     state_.seconds = elapsed();
     together_.collect(loss_sums_);
     const std::vector<float> sums = download(loss_sums_);

@@ -125,13 +125,20 @@ TEST_F(Encoders, ClassifySaysWhatAForwardPassSays) {
   }
 }
 
+// Bit for bit on arm64; on x86-64 products of few rows have an order of their own.
+#if defined(__aarch64__)
+constexpr double kBatchRounding = 0;
+#else
+constexpr double kBatchRounding = 1e-6;
+#endif
+
 TEST_F(Encoders, TheBatchChangesNothing) {
   const tasks::Classifier classifier(folder_ / "classify", cpu());
   const auto together = classifier.classify(kEncoderLines),
              alone = classifier.classify(kEncoderLines, {.batching = {.batch = 1}});
   for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
     EXPECT_EQ(together[i].labels[0].label, alone[i].labels[0].label);
-    EXPECT_EQ(together[i].labels[0].probability, alone[i].labels[0].probability);  // bit for bit
+    EXPECT_NEAR(together[i].labels[0].probability, alone[i].labels[0].probability, kBatchRounding);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <sstream>
@@ -89,12 +90,13 @@ class Trainer : public OnDevice {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   train::TrainingResult train(train::Task& task, const std::vector<train::Learner>& learners, std::int64_t steps,
-                              bool resume = false) {
+                              bool resume = false, double minutes = 0) {
     train::RunFolder folder({.out = folder_, .resume = resume, .overwrite = !resume, .allow_changes = true});
     folder.stage("recipe.json", "{}");
     return train::train(task, learners,
                         {.folder = &folder,
                          .steps = steps,
+                         .minutes = minutes,
                          .rate = {},
                          .log_every = 1,
                          .validate_every = 100,
@@ -136,6 +138,26 @@ TEST_P(Trainer, LossesAreNamedAndItemsAreNotAlwaysTokens) {
     x -= kLearningRate * (2 * (x - 2) + x) / kSize;
   }
   EXPECT_NEAR(download(task.x.at.value)[0], x, 1e-5);
+}
+
+// By the clock: the schedule is walked through from its beginning to its end, in however many steps there is time for.
+TEST_P(Trainer, ARunByTheClockWalksItsWholeSchedule) {
+  constexpr std::int64_t kSteps = 1'000'000'000;
+  Pulled task(backend(), false);
+  nn::Parameters parameters(backend(), task.x, {});
+  std::vector<std::int64_t> asked;
+  train::Learner learner = sgd(parameters, 0);
+  learner.rate = [&](std::int64_t step) { return asked.push_back(step), 0.0f; };
+  const train::TrainingResult result = train(task, {learner}, kSteps, false, 0.2 / 60);
+  EXPECT_EQ(result.steps, static_cast<std::int64_t>(asked.size()));
+  EXPECT_GE(result.seconds, 0.2);
+  EXPECT_TRUE(std::is_sorted(asked.begin(), asked.end()));
+  EXPECT_LT(asked.front(), kSteps);
+  EXPECT_GE(asked.front(), 1);
+  EXPECT_LE(asked.back(), kSteps);
+  // One that is over stays so.
+  const std::int64_t before = result.steps;
+  EXPECT_EQ(train(task, {learner}, kSteps, true, 0.2 / 60).steps, before);
 }
 
 TEST_P(Trainer, TheHostIsAskedInEveryStep) {

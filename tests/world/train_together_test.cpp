@@ -49,8 +49,9 @@ class Together : public testing::Test {
       return toy_detr(toy_detect_training(folder_ / "scenes", folder_ / out, {"--workers", "1"}));
     }
     if (task == "classify") {
-      if (!fs::exists(folder_ / "start"))
+      if (!fs::exists(folder_ / "start")) {
         EXPECT_EQ(run(0, with(toy_masked_training(folder_, folder_ / "start"), {"--steps", "2"})), 0);
+      }
       return toy_head_training(folder_, task, ".tsv", folder_ / "start", folder_ / out);
     }
     return toy_training(folder_, folder_ / out, task);
