@@ -36,10 +36,22 @@ struct Started {
   std::filesystem::path out, err;
 };
 
+// An ATTEND_FAULT of one of them: its disk is full, or it is killed, at some call on files.
+struct RankFault {
+  int rank = -1;
+  std::string fault = {};
+};
+
 // ranks 0: without mpirun.
-inline Started start_ranks(int ranks, const std::vector<std::string>& args, const std::filesystem::path& folder) {
+inline Started start_ranks(int ranks, const std::vector<std::string>& args, const std::filesystem::path& folder,
+                           const RankFault& fault = {}) {
   std::vector<std::string> all;
   if (ranks > 0) all = {"mpirun", "-n", std::to_string(ranks)};
+  if (fault.rank >= 0) {
+    const std::string condition =
+        "if [ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = " + std::to_string(fault.rank) + " ]; then ";
+    all.insert(all.end(), {"sh", "-c", condition + "export ATTEND_FAULT=" + fault.fault + "; fi; exec \"$0\" \"$@\""});
+  }
   all.push_back((build_folder() / "attend").string());
   all.insert(all.end(), args.begin(), args.end());
   std::vector<char*> words;
@@ -55,9 +67,12 @@ inline Started start_ranks(int ranks, const std::vector<std::string>& args, cons
                             "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"})
       setenv(set, "1", 1);
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
-    if (!freopen(started.out.c_str(), "w", stdout) || !freopen(started.err.c_str(), "w", stderr) ||
-        !freopen("/dev/null", "r", stdin))
-      _exit(126);
+    const auto put = [](const std::filesystem::path& path, int flags, int as) {
+      if (dup2(open(path.c_str(), flags, 0600), as) < 0) _exit(126);
+    };
+    put(started.out, O_WRONLY | O_CREAT | O_TRUNC, STDOUT_FILENO);
+    put(started.err, O_WRONLY | O_CREAT | O_TRUNC, STDERR_FILENO);
+    put("/dev/null", O_RDONLY, STDIN_FILENO);
     execvp(words[0], words.data());
     _exit(127);
   }
