@@ -230,18 +230,5 @@ TEST_F(Together, WhatIsWrongForAllIsSaidOnce) {
   EXPECT_EQ(said.find("attend: rank 1"), std::string::npos) << said;
 }
 
-TEST_F(Together, TranslateSharedOutIsTheSameToTheByte) {
-  ASSERT_EQ(run(0, with(short_run("transformer", "model"), {"--steps", "30"})), 0);
-  const Words words = {"translate", "--model", (folder_ / "model").string(),   "--batch", "2",
-                       "--threads", "1",       (folder_ / "train.en").string()};
-  const Started alone = start_ranks(0, words, folder_);
-  ASSERT_EQ(wait_for(alone), 0);
-  for (const int ranks : {2, 3}) {
-    const Started together = start_ranks(ranks, words, folder_);
-    ASSERT_EQ(wait_for(together), 0) << read_file(together.err);
-    EXPECT_EQ(read_file(together.out), read_file(alone.out)) << ranks;
-  }
-}
-
 }  // namespace
 }  // namespace attend::test
