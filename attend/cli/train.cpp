@@ -36,6 +36,7 @@ struct TrainOptions {
   bool look = false;
   int port = 8080;
   double timeout = 300;
+  train::TogetherOptions together = {};
   Json given = Json::object();  // settings named by flags
 };
 
@@ -152,7 +153,8 @@ void run_train(const TrainOptions& options, const Streams& streams) {
                                                             .painter = painter ? &*painter : nullptr,
                                                             .messages = messages,
                                                             .terminal = streams.err_terminal,
-                                                            .world = &world});
+                                                            .world = &world,
+                                                            .together = options.together});
   if (!world.leads()) {
     if (result.interrupted) throw Interrupted{result.interrupted};
     return;
@@ -197,6 +199,11 @@ void add_train_command(Flags& program, const Streams& streams, const std::vector
         flags.add("--timeout", options.timeout,
                   "where several processes train (mpirun, srun): seconds until one that does not answer ends them all; "
                   "0: never");
+        flags.add("--wire", options.together.wire, {{"f32", Wire::f32}, {"bf16", Wire::bf16}},
+                  "how gradients travel between processes: f32, or bf16 in half the bytes");
+        flags.add("--shard-optimizer", options.together.shard_optimizer,
+                  "every process keeps the optimiser's moments of its part of the weights only (ZeRO-1): the same "
+                  "numbers, less memory, more messages");
         add_task_flags(flags, options.given, words);
       },
       run_train);

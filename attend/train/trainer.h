@@ -29,6 +29,7 @@
 #include "attend/train/example.h"
 #include "attend/train/optimizer.h"
 #include "attend/train/run_folder.h"
+#include "attend/train/together.h"
 #include "attend/world/world.h"
 
 namespace attend::train {
@@ -111,6 +112,7 @@ struct TrainerOptions {
   std::ostream* messages = nullptr;
   Terminal terminal = {};
   World* world = &alone();  // the processes that learn together, each from batches of its own
+  TogetherOptions together = {};
 };
 
 struct TrainingResult {

@@ -116,7 +116,8 @@ train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFol
           .painter = options.painter,
           .messages = &options.messages,
           .terminal = options.terminal,
-          .world = options.world};
+          .world = options.world,
+          .together = options.together};
 }
 
 }  // namespace attend::tasks

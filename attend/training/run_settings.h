@@ -100,6 +100,7 @@ struct TrainOptions {
   std::ostream& messages;
   Terminal terminal = {};
   World* world = &alone();  // the processes that learn together; rank 0 writes and speaks
+  train::TogetherOptions together = {};
 };
 
 // What the trainer asks for. width: of the model, for the paper's learning rate.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "attend/base/dtype.h"
 #include "attend/base/error.h"
 
 namespace attend {
@@ -17,6 +18,22 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;  // numbers that are on the
 template <class Number>
 std::span<std::byte> bytes_of(std::span<Number> values) {
   return std::as_writable_bytes(values);
+}
+
+// Parts, one behind the other, added up in their order.
+template <class Number>
+void add_in_order(std::span<const Number> parts, std::span<Number> sums) {
+  if (parts.size() == 2 * sums.size()) {  // two floats add up in f64 and f32 to the same
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      sums[i] = Number(static_cast<float>(parts[i]) + static_cast<float>(parts[sums.size() + i]));
+    return;
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    double sum = 0;
+    for (std::size_t at = i; at < parts.size(); at += sums.size())
+      sum += static_cast<double>(static_cast<float>(parts[at]));
+    sums[i] = Number(static_cast<float>(sum));
+  }
 }
 
 class Alone : public World {
@@ -59,20 +76,31 @@ void World::all_reduce(std::span<double> values) {
   if (size_ > 1) all_reduce_numbers(values);
 }
 
-// A piece at a time: each rank adds up its part of it, and everybody gets the parts.
-void World::all_reduce(std::span<float> values) {
+void World::all_reduce(std::span<float> values, Wire wire) {
   if (size_ == 1) return;
   if (values.size() <= kSmall) return all_reduce_numbers(values);
+  if (wire == Wire::f32)
+    all_reduce_pieces<float>(values);
+  else
+    all_reduce_pieces<Bf16>(values);
+}
+
+// A piece at a time: each rank adds up its part of it, and everybody gets the parts.
+template <class Sent>
+void World::all_reduce_pieces(std::span<float> values) {
   const auto size = static_cast<std::size_t>(size_);
-  std::vector<float> piece, own;
+  std::vector<Sent> piece, received, own;
   while (!values.empty()) {
     const std::size_t count = std::min(values.size(), kPiece), part = (count + size - 1) / size;
-    piece.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count));
     piece.resize(part * size);
-    own.resize(part);
-    reduce_scatter(piece, own);
-    all_gather(std::as_bytes(std::span<const float>(own)), bytes_of(std::span<float>(piece)));
-    std::copy_n(piece.begin(), count, values.begin());
+    std::ranges::transform(values.first(count), piece.begin(), [](float value) { return Sent(value); });
+    std::ranges::fill(piece.begin() + static_cast<std::ptrdiff_t>(count), piece.end(), Sent(0.0f));
+    received.resize(piece.size()), own.resize(part);
+    exchange(std::as_bytes(std::span(piece)), std::as_writable_bytes(std::span(received)));
+    add_in_order<Sent>(received, own);
+    all_gather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(piece)));
+    std::ranges::transform(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(count), values.begin(),
+                           [](Sent value) { return static_cast<float>(value); });
     values = values.subspan(count);
   }
 }
@@ -80,13 +108,9 @@ void World::all_reduce(std::span<float> values) {
 void World::reduce_scatter(std::span<const float> all, std::span<float> own) {
   const auto size = static_cast<std::size_t>(size_);
   check(all.size() == own.size() * size, "world: {} numbers are not {} parts of {}", all.size(), size, own.size());
-  received_.resize(all.size());
-  exchange(std::as_bytes(all), bytes_of(std::span<float>(received_)));
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    double sum = 0;
-    for (std::size_t rank = 0; rank < size; ++rank) sum += static_cast<double>(received_[rank * own.size() + i]);
-    own[i] = static_cast<float>(sum);
-  }
+  std::vector<float> received(all.size());
+  exchange(std::as_bytes(all), bytes_of(std::span<float>(received)));
+  add_in_order<float>(received, own);
 }
 
 std::vector<std::string> World::all_gather(const std::string& own) {

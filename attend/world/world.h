@@ -18,6 +18,9 @@
 
 namespace attend {
 
+// How numbers travel: as they are, or rounded to the upper half of a float, in half the bytes. Sums are added in f64.
+enum class Wire : std::uint8_t { f32, bf16 };
+
 class World {
  public:
   virtual ~World() = default;
@@ -30,7 +33,7 @@ class World {
   int host_size() const { return host_size_; }
 
   // The sum over all ranks, in place.
-  void all_reduce(std::span<float> values);
+  void all_reduce(std::span<float> values, Wire wire = Wire::f32);
   void all_reduce(std::span<double> values);
   // Part number rank() of that sum: all has size() parts as long as own.
   void reduce_scatter(std::span<const float> all, std::span<float> own);
@@ -45,6 +48,8 @@ class World {
 
   // Seconds anybody waits for the others; 0: for ever.
   void set_timeout(double seconds) { timeout_ = seconds; }
+  // Whether another thread may use it, one at a time (courier.h).
+  virtual bool carried() const { return true; }
   // Seconds spent in here so far, waiting for the others included.
   double seconds() const { return seconds_; }
 
@@ -65,9 +70,10 @@ class World {
  private:
   template <class Number>
   void all_reduce_numbers(std::span<Number> values);
+  template <class Sent>
+  void all_reduce_pieces(std::span<float> values);
 
   double timeout_ = 300;
-  std::vector<float> received_;
 };
 
 // How many of them, this one counted, were given the same cores of the same host: a launcher may have bound each to its

@@ -167,6 +167,31 @@ TEST_F(Together, AreOneProcessButForRounding) {
   }
 }
 
+// Moments in shards are the same numbers elsewhere: to the bit, also from one number of processes to another.
+TEST_F(Together, ShardsOfTheOptimizerChangeNothing) {
+  for (const char* task : {"language-model", "classify-images", "draw"}) {
+    const std::string name = task;
+    ASSERT_EQ(run(3, short_run(task, name), {0, "count"}), 0);
+    const std::int64_t calls = calls_on_files();
+    ASSERT_EQ(run(3, short_run(task, name + " sharded", {"--shard-optimizer"})), 0);
+    EXPECT_EQ(difference(name, name + " sharded"), 0) << task;
+    ASSERT_NE(run(3, short_run(task, name + " killed"), {0, std::to_string(calls - 8) + ":kill"}), 0);
+    ASSERT_EQ(run(3, short_run(task, name + " killed", {"--resume", "--shard-optimizer"})), 0);
+    EXPECT_EQ(difference(name, name + " killed"), 0) << task;
+  }
+}
+
+TEST_F(Together, GradientsMayTravelInHalfTheBytes) {
+  const Words more = {"--wire", "bf16"};
+  ASSERT_EQ(run(2, short_run("language-model", "whole")), 0);
+  ASSERT_EQ(run(2, short_run("language-model", "half", more)), 0);
+  ASSERT_EQ(run(2, short_run("language-model", "half again", more)), 0);
+  EXPECT_EQ(difference("half", "half again"), 0);
+  const double off = difference("whole", "half");
+  EXPECT_GT(off, 0);
+  EXPECT_LT(off, 0.05);
+}
+
 TEST_F(Together, OneThatDiesEndsAllAndNothingIsLost) {
   const Words words = with(short_run("language-model", "dies"), {"--steps", "1000000"});
   const Started started = start_ranks(3, words, folder_);

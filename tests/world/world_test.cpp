@@ -1,7 +1,10 @@
 // Sums, parts and texts of a world, over threads of one process that stand for its ranks.
 #include <gtest/gtest.h>
 
+#include "attend/base/dtype.h"
 #include "attend/base/error.h"
+#include "attend/world/courier.h"
+#include "attend/world/part.h"
 #include "tests/world/thread_world.h"
 
 namespace attend::test {
@@ -31,6 +34,53 @@ TEST_P(Sums, AreThoseOfAllRanksInTheirOrder) {
     }
     for (const std::vector<float>& all : found) EXPECT_TRUE(all == expected) << count;
   }
+}
+
+// What travels in bf16 is rounded twice: before it is sent, and as a sum.
+TEST_P(Sums, MayTravelInHalfTheBytes) {
+  const int size = GetParam();
+  constexpr std::size_t kCount = 5000;
+  std::vector<std::vector<float>> found(static_cast<std::size_t>(size));
+  in_world(size, [&](World& world) {
+    std::vector<float>& own = found[static_cast<std::size_t>(world.rank())];
+    for (std::size_t i = 0; i < kCount; ++i) own.push_back(value(world.rank(), i));
+    world.all_reduce(std::span<float>(own), Wire::bf16);
+  });
+  for (std::size_t i = 0; i < kCount; ++i) {
+    double sum = 0;
+    for (int rank = 0; rank < size; ++rank) sum += static_cast<double>(Bf16(value(rank, i)));
+    const float expected = size == 1 ? value(0, i) : static_cast<float>(Bf16(static_cast<float>(sum)));
+    for (const std::vector<float>& all : found) ASSERT_EQ(all[i], expected) << i;
+  }
+}
+
+TEST(Parts, CoverAllOnce) {
+  for (const std::int64_t size : {std::int64_t{64}, std::int64_t{640}, std::int64_t{100'032}})
+    for (const int ranks : {1, 2, 3, 8, 1000}) {
+      std::int64_t end = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Part part = part_of_rank(size, rank, ranks);
+        EXPECT_EQ(part.begin, end);
+        EXPECT_LE(part.count, part_of_rank(size, 0, ranks).count);
+        end = part.end();
+      }
+      EXPECT_EQ(end, size);
+    }
+}
+
+TEST(Couriers, DoJobsInOrderAndBringErrorsBack) {
+  std::vector<int> done;
+  Courier courier(alone());
+  for (int i = 0; i < 5; ++i) courier.post([&, i](World&) { done.push_back(i); });
+  courier.wait();
+  EXPECT_EQ(done, (std::vector<int>{0, 1, 2, 3, 4}));
+  courier.post([](World&) { fail("nobody answers"); });
+  courier.post([&](World&) { done.push_back(5); });
+  EXPECT_THROW(courier.wait(), Error);
+  courier.wait();
+  courier.post([&](World&) { done.push_back(6); });
+  courier.wait();
+  EXPECT_EQ(done.back(), 6);
 }
 
 TEST_P(Sums, AreScatteredInParts) {

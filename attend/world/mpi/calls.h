@@ -9,6 +9,7 @@ extern "C" {
 struct AttendMpiCalls {
   int version;
   int rank, size, host_rank, host_size;
+  int threads;  // any may call, one at a time; 0: only the one that opened it
   void (*exchange)(const void* parts, void* received, std::size_t bytes_each);
   void (*gather)(const void* own, void* all, std::size_t bytes_each);
   void (*broadcast)(void* values, std::size_t bytes, int from);
@@ -25,6 +26,6 @@ using AttendOpenMpi = const AttendMpiCalls* (*)();
 }
 
 namespace attend {
-inline constexpr int kMpiCallsVersion = 1;
+inline constexpr int kMpiCallsVersion = 2;
 inline constexpr const char* kOpenMpi = "attend_open_mpi";
 }  // namespace attend

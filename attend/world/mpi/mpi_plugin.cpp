@@ -62,12 +62,13 @@ void abandon(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 
 extern "C" const AttendMpiCalls* attend_open_mpi() {
   int level = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) return nullptr;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS) return nullptr;
   calls = {.version = attend::kMpiCallsVersion,
            .rank = 0,
            .size = 1,
            .host_rank = 0,
            .host_size = 1,
+           .threads = level >= MPI_THREAD_SERIALIZED,
            .exchange = exchange,
            .gather = gather,
            .broadcast = broadcast,

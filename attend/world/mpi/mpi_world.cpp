@@ -1,25 +1,23 @@
 #include "attend/world/mpi/mpi_world.h"
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <thread>
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 #include "attend/world/mpi/calls.h"
+#include "attend/world/plugin.h"
 
 namespace attend {
 
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 28;  // of one message: MPI counts in int
@@ -29,31 +27,51 @@ double since(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();
 }
 
+// ATTEND_MESSAGE_DELAY=0.002 or 0.002,1e9: no message takes less than so many seconds and, at so many bytes a second,
+// those of its bytes. For measurements on one host of what happens between hosts.
+struct Delay {
+  double seconds = 0, seconds_a_byte = 0;
+};
+
+Delay delay_from(const std::string& text) {
+  char* end = nullptr;
+  Delay delay{.seconds = std::strtod(text.c_str(), &end)};
+  if (*end == ',') {
+    const double bytes = std::strtod(end + 1, &end);
+    if (bytes > 0) delay.seconds_a_byte = 1 / bytes;
+  }
+  check(*end == 0 && delay.seconds >= 0, "ATTEND_MESSAGE_DELAY is '{}', but must be seconds, or seconds,bytes a second",
+        text);
+  return delay;
+}
+
 class MpiWorld : public World {
  public:
   explicit MpiWorld(const AttendMpiCalls& calls) : World(calls.rank, calls.size), calls_(calls) {
     host_rank_ = calls.host_rank, host_size_ = calls.host_size;
+    if (const char* text = std::getenv("ATTEND_MESSAGE_DELAY")) delay_ = delay_from(text);
   }
+  bool carried() const override { return calls_.threads != 0; }
 
   using World::all_gather;
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
     check(own.size() <= kMostBytes, "world: {} bytes are too many for one message", own.size());
     calls_.gather(own.data(), all.data(), own.size());
-    wait("all-gather");
+    wait("all-gather", all.size() - own.size());
   }
 
   void broadcast(std::span<std::byte> values, int from) override {
     while (!values.empty()) {
       const std::size_t bytes = std::min(values.size(), kMostBytes);
       calls_.broadcast(values.data(), bytes, from);
-      wait("broadcast");
+      wait("broadcast", bytes);
       values = values.subspan(bytes);
     }
   }
 
   void barrier() override {
     calls_.barrier();
-    wait("barrier");
+    wait("barrier", 0);
   }
 
   void finish() override { calls_.finish(); }
@@ -62,22 +80,27 @@ class MpiWorld : public World {
  protected:
   void exchange(std::span<const std::byte> parts, std::span<std::byte> received) override {
     calls_.exchange(parts.data(), received.data(), parts.size() / static_cast<std::size_t>(size_));
-    wait("all-reduce");
+    wait("all-reduce", parts.size() - parts.size() / static_cast<std::size_t>(size_));
   }
 
  private:
-  // At first as fast as can be; who waits longer leaves the core to others, and who waits really long sleeps.
-  void wait(const char* what) {
+  // At first as fast as can be; who waits longer leaves the core to others, and who waits really long sleeps. A thread
+  // beside the one that computes always does.
+  void wait(const char* what, std::size_t bytes) {
     const auto start = steady_clock::now();
     for (std::int64_t turn = 0; !calls_.done(); ++turn) {
       if (turn < 64) continue;
       const double waited = since(start);
       if (timeout() > 0 && waited > timeout()) nobody_comes(what, waited);
-      if (waited < 0.2)
+      if (std::this_thread::get_id() != opened_by_)
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      else if (waited < 0.2)
         sched_yield();
       else
         std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
+    const double slower = delay_.seconds + static_cast<double>(bytes) * delay_.seconds_a_byte - since(start);
+    if (slower > 0) std::this_thread::sleep_for(std::chrono::duration<double>(slower));
     seconds_ += since(start);
   }
 
@@ -94,20 +117,9 @@ class MpiWorld : public World {
   }
 
   const AttendMpiCalls& calls_;
+  Delay delay_;
+  std::thread::id opened_by_ = std::this_thread::get_id();
 };
-
-// Beside the program, where a build leaves it; where an installation has it; where the system looks.
-std::vector<std::string> plugin_paths() {
-  constexpr const char* kName = "libattend_mpi.so";
-  if (const char* named = std::getenv("ATTEND_MPI_PLUGIN")) return {named};
-  std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  std::vector<std::string> paths;
-  for (const fs::path& path : {folder / kName, folder / ".." / "lib" / "attend" / kName, folder / ".." / "lib" / kName})
-    if (fs::exists(path, error)) paths.push_back(path.string());
-  paths.emplace_back(kName);
-  return paths;
-}
 
 bool more_than_one(const char* name) {
   const char* value = std::getenv(name);
@@ -132,24 +144,17 @@ Launch launched() {
 std::unique_ptr<World> open_world() {
   const Launch launch = launched();
   if (!launch.together) return nullptr;
-  std::string why;
-  for (const std::string& path : plugin_paths()) {
-    void* const plugin = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);  // global: MPI opens parts of its own
-    if (!plugin) {
-      const char* error = dlerror();
-      why = error ? error : path;
-      continue;
-    }
-    const auto open = reinterpret_cast<AttendOpenMpi>(dlsym(plugin, kOpenMpi));
-    const AttendMpiCalls* const calls = open ? open() : nullptr;
+  const Plugin plugin = open_plugin("libattend_mpi.so", "ATTEND_MPI_PLUGIN", kOpenMpi);
+  if (plugin.function) {
+    const AttendMpiCalls* const calls = reinterpret_cast<AttendOpenMpi>(plugin.function)();
     check(calls != nullptr && calls->version == kMpiCallsVersion,
-          "'{}' is not this program's: build both again, or name another with ATTEND_MPI_PLUGIN", path);
+          "'{}' is not this program's: build both again, or name another with ATTEND_MPI_PLUGIN", plugin.path);
     return std::make_unique<MpiWorld>(*calls);
   }
   fail(
       "this is one of several processes ({} says so), but MPI cannot be used: {}. Install OpenMPI and build again "
       "(docs/many-machines.md), or set ATTEND_WORLD=alone",
-      launch.by, why);
+      launch.by, plugin.why);
 }
 
 }  // namespace attend
