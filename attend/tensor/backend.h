@@ -194,6 +194,9 @@ class Backend {
   virtual void to_device_async(void* to, const void* from, std::size_t bytes) = 0;
   virtual std::unique_ptr<Mailbox> mailbox(std::size_t bytes) = 0;
   virtual void synchronize() = 0;
+  // Where it computes, for libraries that work beside it (NCCL): its number and stream (a cudaStream_t); null: none.
+  virtual int device_number() const { return 0; }
+  virtual void* native_stream() const { return nullptr; }
   // Runs body and keeps what it launched; null where the device can keep nothing, or not all of it (then body ran
   // normally).
   virtual std::unique_ptr<Graph> capture(const std::function<void()>& body) = 0;
