@@ -107,9 +107,15 @@ attend_status attend_answer(attend_model* model, const char* question, const cha
 /* f32 [count, width]: into vectors->data when that is not NULL, and then type and shape must be these. */
 attend_status attend_embed(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
                            attend_tensor* vectors);
-/* pictures: u8 [height, width, 3] each. Of a model that classifies them, labels; of one that detects, boxes. */
+/* pictures: u8 [height, width, 3] each. Of a model that classifies them, labels; of one that detects, boxes; of one
+   that describes, a sentence. */
 attend_status attend_see(attend_model* model, const attend_tensor* pictures, size_t count,
                          const attend_options* options, attend_results** results);
+
+/* u8 [count, height, width, 3], of the class of this name or, when it is NULL, of all in turn; options.seed says which.
+ */
+attend_status attend_draw(attend_model* model, const char* of_class, size_t count, const attend_options* options,
+                          attend_tensor* pictures);
 
 /* Hears the text as it grows; anything but 0 ends it. piece ends with 0. */
 typedef int (*attend_piece_callback)(void* user, const char* piece);

@@ -203,6 +203,32 @@ py::list classify_pictures(attend_model& model, const std::vector<py::array>& pi
   }));
 }
 
+// text and score of each picture
+py::list describe(attend_model& model, const std::vector<py::array>& pictures, std::int64_t beams) {
+  const tasks::LoadedDescriber& describer = part_of("describe", model, model.describer);
+  std::vector<image::Image> read;
+  for (const py::array& picture : pictures) read.push_back(image_of(picture));
+  const auto described = computed(model, [&] {
+    std::vector<image::Image> prepared;
+    for (const image::Image& picture : read) prepared.push_back(describer.prepare(picture));
+    return describer.describe(prepared, {.beams = beams});
+  });
+  py::list all;
+  for (const tasks::Description& each : described) all.append(py::make_tuple(each.text, each.score));
+  return all;
+}
+
+// uint8 [count, height, width, 3]
+py::array_t<std::uint8_t> draw(attend_model& model, const std::string& of_class, std::size_t count,
+                               std::uint64_t seed) {
+  const tasks::Drawer& drawer = part_of("draw", model, model.drawer);
+  const std::vector<image::Image> drawn = computed(model, [&] { return capi::drawings(drawer, of_class, count, seed); });
+  std::vector<std::uint8_t> flat;
+  for (const image::Image& each : drawn) flat.insert(flat.end(), each.pixels.begin(), each.pixels.end());
+  const py::ssize_t height = drawn.empty() ? 0 : drawn[0].height, width = drawn.empty() ? 0 : drawn[0].width;
+  return array_of(std::move(flat), {static_cast<py::ssize_t>(drawn.size()), height, width, 3});
+}
+
 // heard is called, with Python's lock, for each piece; true ends the text.
 std::string generate(attend_model& model, const std::string& prompt, const std::function<bool(std::string)>& heard,
                      std::int64_t max_tokens, float temperature, std::int64_t top_k, float top_p, std::uint64_t seed) {
@@ -307,6 +333,8 @@ PYBIND11_MODULE(_attend, module) {
       .def("fill", &fill)
       .def("embed", &embed)
       .def("detect", &detect)
+      .def("describe", &describe)
+      .def("draw", &attend::python::draw)
       .def("generate", &generate)
       .def("tokenize", &tokenize)
       .def("tokens", &tokens_of)

@@ -102,11 +102,19 @@ void see(attend_model& model, std::span<const attend_tensor> pictures, const att
          attend_results& results) {
   std::vector<image::Image> prepared;
   std::vector<image::PixelSize> sizes;
-  check(model.detector || model.pictures, "attend_see: this model does {}, with texts", catalogue::name_of(model.task));
+  check(model.detector || model.pictures || model.describer, "attend_see: this model does {}, with texts",
+        catalogue::name_of(model.task));
   for (const attend_tensor& picture : pictures) {
     const image::Image copy = image_of(picture);
     sizes.push_back({copy.width, copy.height});
-    prepared.push_back(model.detector ? model.detector->prepare(copy) : model.pictures->prepare(copy));
+    prepared.push_back(model.detector    ? model.detector->prepare(copy)
+                       : model.describer ? model.describer->prepare(copy)
+                                         : model.pictures->prepare(copy));
+  }
+  if (model.describer) {
+    for (const tasks::Description& each : model.describer->describe(prepared, {.beams = or_else(options.beams, 4)}))
+      results.lines.push_back({{.text = each.text, .score = each.score}});
+    return;
   }
   if (!model.detector) {
     for (const tasks::Classified& each : model.pictures->classify(prepared, options.top_k))
@@ -253,6 +261,24 @@ attend_status attend_see(attend_model* model, const attend_tensor* pictures, siz
                 check_argument(pictures || count == 0, "attend_see: pictures is null");
                 see(on, {pictures, count}, given, made);
               });
+}
+
+attend_status attend_draw(attend_model* model, const char* of_class, size_t count, const attend_options* options,
+                          attend_tensor* pictures) {
+  return guarded([&] {
+    check_argument(pictures, "attend_draw: the place for the pictures is null");
+    check_argument(count > 0, "attend_draw: no picture was asked for");
+    const attend_options given = options_of("attend_draw", options);
+    Turn turn("attend_draw", model);
+    const tasks::Drawer& drawer = part_of("attend_draw", turn.model(), turn.model().drawer);
+    std::vector<std::uint8_t> flat;
+    std::int64_t height = 0, width = 0;
+    for (const image::Image& each : drawings(drawer, of_class ? of_class : "", count, given.seed ? given.seed : 1)) {
+      flat.insert(flat.end(), each.pixels.begin(), each.pixels.end());
+      height = each.height, width = each.width;
+    }
+    hand_over("attend_draw", pictures, ATTEND_U8, {static_cast<std::int64_t>(count), height, width, 3}, flat.data());
+  });
 }
 
 attend_status attend_generate(attend_model* model, const char* prompt, const attend_options* options,

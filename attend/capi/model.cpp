@@ -1,5 +1,7 @@
 #include "attend/capi/model.h"
 
+#include <algorithm>
+#include <span>
 #include <unordered_map>
 
 #include "attend/base/error.h"
@@ -112,11 +114,31 @@ std::unique_ptr<attend_model> open_model(const std::string& path_or_name, const 
       model->detector = std::make_unique<tasks::Detector>(folder, on, format);
       break;
     case Task::describe:
+      model->describer = tasks::load_describer(folder, on, format);
+      break;
     case Task::draw:
-      fail("model: {} is for attend {}, which the C functions do not have", path_or_name,
-           catalogue::name_of(model->task));
+      model->drawer = std::make_unique<tasks::Drawer>(folder, on);
+      break;
   }
   return model;
+}
+
+std::vector<image::Image> drawings(const tasks::Drawer& drawer, const std::string& of_class, std::size_t count,
+                                   std::uint64_t seed) {
+  constexpr std::size_t kMost = 1000;
+  check(count <= kMost, "draw: {} pictures at once, but {} are the most", count, kMost);
+  const std::size_t classes = drawer.model().config().labels.size();
+  std::vector<tasks::DrawingPlan> plans;
+  for (std::size_t i = 0; i < count; ++i)
+    plans.push_back(of_class.empty() ? drawer.plan(i % classes, seed, i / classes)
+                                     : drawer.plan(drawer.class_named(of_class), seed, i));
+  std::vector<image::Image> drawn;
+  constexpr std::size_t kBatch = 16;
+  for (std::size_t first = 0; first < count; first += kBatch) {
+    const std::span<const tasks::DrawingPlan> batch(&plans[first], std::min(kBatch, count - first));
+    for (image::Image& picture : drawer.draw(batch)) drawn.push_back(std::move(picture));
+  }
+  return drawn;
 }
 
 const Tokenizer& tokenizer_of(const attend_model& model) {
@@ -126,6 +148,7 @@ const Tokenizer& tokenizer_of(const attend_model& model) {
   if (model.tagger) return model.tagger->encoder().reader().tokenizer();
   if (model.answerer) return model.answerer->encoder().reader().tokenizer();
   if (model.filler) return model.filler->encoder().reader().tokenizer();
+  if (model.describer) return model.describer->tokenizer;
   if (model.embedder) return model.embedder->encoder().reader().tokenizer();
   fail("model: one that does {} has no tokenizer", catalogue::name_of(model.task));
 }

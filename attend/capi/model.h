@@ -14,7 +14,9 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/tasks/answerer.h"
 #include "attend/tasks/classifier.h"
+#include "attend/tasks/describer.h"
 #include "attend/tasks/detector.h"
+#include "attend/tasks/drawer.h"
 #include "attend/tasks/embedder.h"
 #include "attend/tasks/fill.h"
 #include "attend/tasks/generator.h"
@@ -37,6 +39,8 @@ struct attend_model {
   std::unique_ptr<attend::tasks::Embedder> embedder;
   std::unique_ptr<attend::tasks::PictureEncoder> pictures;
   std::unique_ptr<attend::tasks::Detector> detector;
+  std::unique_ptr<attend::tasks::LoadedDescriber> describer;
+  std::unique_ptr<attend::tasks::Drawer> drawer;
 };
 
 struct attend_results {
@@ -51,7 +55,7 @@ struct attend_results {
 
 namespace attend::capi {
 
-// What to open a folder for. Throws Error for what these functions have no call for (describe, draw).
+// Reads the folder for what it does, or for options.task.
 std::unique_ptr<attend_model> open_model(const std::string& path_or_name, const attend_open_options& options);
 
 // The handles that are open. A call keeps its model until it is over, so that one that is closed meanwhile, by another
@@ -74,7 +78,12 @@ class Turn {
   std::shared_ptr<attend_model> model_;
 };
 
-// Of a model that reads text. Throws Error for others.
+// Drawings of one class, or where it has no name of all in turn. Throws Error when there is no such class, and for more
+// than a thousand at once.
+std::vector<attend::image::Image> drawings(const attend::tasks::Drawer& drawer, const std::string& of_class,
+                                           std::size_t count, std::uint64_t seed);
+
+// Of a model that reads or writes text. Throws Error for others.
 const Tokenizer& tokenizer_of(const attend_model& model);
 
 }  // namespace attend::capi

@@ -146,6 +146,16 @@ class Model:
         boxes = [[Box(*each) for each in picture] for picture in found]
         return boxes[0] if single else boxes
 
+    def describe(self, pictures, *, beams: int = 4):
+        """A sentence about a picture (uint8 [H, W, 3]), or about each of a list."""
+        single = isinstance(pictures, np.ndarray) and pictures.ndim == 3
+        texts = [text for text, _ in self._inner.describe([pictures] if single else list(pictures), beams)]
+        return texts[0] if single else texts
+
+    def draw(self, count: int = 1, *, label: str = "", seed: int = 1) -> npt.NDArray[np.uint8]:
+        """[count, H, W, 3], of the class of this name, or of all in turn."""
+        return self._inner.draw(label, count, seed)
+
     def generate(
         self,
         prompt: str,

@@ -98,6 +98,25 @@ def test_boxes_of_pictures():
             model.detect([wrong])
 
 
+def test_pictures_are_drawn_and_described():
+    artist = attend.load("models/sagan-cifar10")
+    drawn = artist.draw(2, label="dog", seed=3)
+    assert drawn.dtype == np.uint8 and drawn.shape[0] == 2 and drawn.shape[3] == 3 and not drawn.flags.owndata
+    assert np.array_equal(drawn, artist.draw(2, label="dog", seed=3)) and artist.draw(0).size == 0
+    with pytest.raises(attend.Error, match="unicorn"):
+        artist.draw(label="unicorn")
+    with pytest.raises(attend.Error, match="most"):
+        artist.draw(10**9)
+    with pytest.raises(TypeError):
+        artist.draw(-1)
+    writer = attend.load("models/flickr8k")
+    sentence = writer.describe(drawn[0])
+    assert len(sentence.split()) > 1 and writer.describe([drawn[0], drawn[1]])[0] == sentence
+    huge = np.lib.stride_tricks.as_strided(drawn[0], shape=(1 << 31, 1 << 31, 3), strides=(0, 0, 1))
+    with pytest.raises(attend.Error, match="pixels"):
+        writer.describe(huge)
+
+
 def test_what_is_wrong_is_an_error(translator):
     with pytest.raises(attend.Error, match="no/such/folder"):
         attend.load("no/such/folder")
@@ -134,3 +153,17 @@ def test_training_is_heard_and_makes_a_model(tmp_path):
     assert isinstance(model.translate("one two"), str)
     with pytest.raises(attend.Error, match="out|source"):
         attend.train({"out": str(tmp_path / "other")})
+
+
+def test_what_a_callback_raises_ends_the_training(tmp_path):
+    for name in ("train.a", "train.b"):
+        (tmp_path / name).write_text("one two three\nfour five\n" * 20)
+
+    def unhappy(line):
+        raise KeyError(line)
+
+    with pytest.raises(KeyError):
+        attend.train({"source": str(tmp_path / "train.a"), "target": str(tmp_path / "train.b"),
+                      "valid_source": str(tmp_path / "train.a"), "valid_target": str(tmp_path / "train.b"),
+                      "out": str(tmp_path / "model"), "preset": "tiny", "vocabulary_size": 280, "steps": 2},
+                     on_message=unhappy)

@@ -50,6 +50,7 @@ TEST(HostileC, EveryCallRefusesNull) {
   EXPECT_EQ(attend_embed(nullptr, kLine, 1, nullptr, &tensor), ATTEND_ARGUMENT);
   EXPECT_EQ(attend_embed(nullptr, kLine, 1, nullptr, nullptr), ATTEND_ARGUMENT);
   EXPECT_EQ(attend_see(nullptr, &tensor, 1, nullptr, &results), ATTEND_ARGUMENT);
+  EXPECT_EQ(attend_draw(nullptr, "dog", 1, nullptr, &tensor), ATTEND_ARGUMENT);
   EXPECT_EQ(attend_generate(nullptr, "a", nullptr, nullptr, nullptr, nullptr), ATTEND_ARGUMENT);
   EXPECT_EQ(attend_tokenize(nullptr, "a", &tensor), ATTEND_ARGUMENT);
   EXPECT_EQ(attend_detokenize(nullptr, &tensor, &results), ATTEND_ARGUMENT);
@@ -172,6 +173,19 @@ TEST(HostileC, PicturesThatAreNone) {
   EXPECT_EQ(attend_see(model, nullptr, 0, nullptr, &results), ATTEND_OK) << attend_message();
   EXPECT_EQ(attend_results_lines(results), 0u);
   attend_results_free(&results);
+  attend_close(&model);
+}
+
+TEST(HostileC, DrawingsThatAreNone) {
+  attend_model* model = open_or_null("models/sagan-cifar10");
+  attend_tensor pictures = {};
+  EXPECT_EQ(attend_draw(model, "dog", 0, nullptr, &pictures), ATTEND_ARGUMENT);
+  EXPECT_EQ(attend_draw(model, "dog", static_cast<size_t>(-1), nullptr, &pictures), ATTEND_ERROR);
+  EXPECT_EQ(attend_draw(model, "dog", 1, nullptr, nullptr), ATTEND_ARGUMENT);
+  EXPECT_EQ(attend_draw(model, "\xff", 1, nullptr, &pictures), ATTEND_ERROR);
+  std::uint8_t little[3] = {};
+  pictures.data = little, pictures.rank = 4, pictures.dtype = ATTEND_U8;
+  EXPECT_EQ(attend_draw(model, nullptr, 1, nullptr, &pictures), ATTEND_ARGUMENT) << "a shape of 0";
   attend_close(&model);
 }
 

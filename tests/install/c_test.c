@@ -144,6 +144,30 @@ static void test_bad_input(void) {
   attend_close(&model);
 }
 
+static void test_pictures(void) {
+  attend_model* model = open_named("sagan-cifar10", NULL);
+  attend_tensor drawn = {0};
+  expect(attend_draw(model, "dog", 2, NULL, &drawn) == ATTEND_OK, "draw");
+  expect(drawn.rank == 4 && drawn.dtype == ATTEND_U8 && drawn.shape[0] == 2 && drawn.shape[3] == 3, "two pictures");
+  attend_tensor again = drawn, first = drawn;
+  again.data = NULL, first.rank = 3;
+  expect(attend_draw(model, "dog", 2, NULL, &again) == ATTEND_OK, "draw again");
+  expect(!memcmp(again.data, drawn.data, (size_t)(2 * drawn.shape[1] * drawn.shape[2] * 3)), "the same dogs");
+  expect(attend_draw(model, "unicorn", 1, NULL, &again) == ATTEND_ERROR, "a class that is not there");
+  attend_tensor_free(&again);
+  attend_close(&model);
+
+  model = open_named("flickr8k", NULL);
+  memmove(first.shape, drawn.shape + 1, 3 * sizeof *first.shape);
+  attend_results* results = NULL;
+  expect(attend_see(model, &first, 1, NULL, &results) == ATTEND_OK, "describe");
+  printf("describe\t%s\n", attend_results_text(results, 0, 0));
+  expect(strlen(attend_results_text(results, 0, 0)) > 3, "a sentence about the picture");
+  attend_results_free(&results);
+  attend_tensor_free(&drawn);
+  attend_close(&model);
+}
+
 /* Where CUDA's library is tests/install/fake_cuda.cpp. */
 static void test_cuda(void) {
   attend_open_options options = {.size = sizeof options, .device = "cuda:1"};
@@ -172,6 +196,7 @@ int main(int count, char** words) {
   test_translation();
   test_encoders();
   test_generation();
+  test_pictures();
   test_bad_input();
   return 0;
 }
