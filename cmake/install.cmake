@@ -4,7 +4,7 @@
 #   attend::static   the static one
 include(CMakePackageConfigHelpers)
 
-set(library_folders base text image tensor cpu ops nn checkpoint models decode view metrics data train catalogue tasks
+set(library_folders base world text image tensor cpu ops nn checkpoint models decode view metrics data train catalogue tasks
                     training backends_opening capi)
 get_property(library_objects DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER library_objects INCLUDE REGEX "^attend_(image_)?rows_")  # loops compiled for each instruction set

@@ -81,6 +81,7 @@ void show_classified_pictures(const ClassifyCommand& options, const Streams& str
 }
 
 void run_classify_pictures(const ClassifyCommand& options, const Streams& streams) {
+  check(options.model.output.empty() && !options.model.resume, "classify: --output and --resume are for lines of text");
   const auto backend = options.model.open();
   const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::classify_pictures, *backend,
                                       options.model.format());
@@ -127,19 +128,20 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
     return options.show_attention ? show_classified_pictures(options, streams)
                                   : run_classify_pictures(options, streams);
   check(!options.show_attention, "classify: --show-attention is for models that look at pictures; see attend look");
-  const auto backend = options.model.open();
+  const auto backend = options.model.open(*streams.world);
   const tasks::Classifier classifier(options.model.model, *backend, options.model.format());
-  for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
-    tasks::ClassifyOptions classify = options.classify;
-    classify.batching = batching;
-    if (!options.pairs) refuse_labels(lines, classifier, options.model.model);
-    const std::vector<tasks::Classified> results = classifier.classify(lines, classify);
-    for (std::size_t i = 0; i < lines.size(); ++i)
-      if (options.model.json)
-        streams.out << json_of(lines[i], results[i], classifier.regression()).dump() << '\n';
-      else
-        streams.out << text_of(results[i], classifier.regression()) << '\n';
-  });
+  for_each_window(options.model, streams,
+                  [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
+                    tasks::ClassifyOptions classify = options.classify;
+                    classify.batching = batching;
+                    if (!options.pairs) refuse_labels(lines, classifier, options.model.model);
+                    const std::vector<tasks::Classified> results = classifier.classify(lines, classify);
+                    for (std::size_t i = 0; i < lines.size(); ++i)
+                      if (options.model.json)
+                        out << json_of(lines[i], results[i], classifier.regression()).dump() << '\n';
+                      else
+                        out << text_of(results[i], classifier.regression()) << '\n';
+                  });
 }
 
 }  // namespace

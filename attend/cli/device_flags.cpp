@@ -1,13 +1,28 @@
 #include "attend/cli/device_flags.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "attend/backends.h"
 #include "attend/base/error.h"
+#include "attend/base/thread_pool.h"
 #include "attend/cli/flags.h"
 
 namespace attend {
 
-std::unique_ptr<Backend> DeviceFlags::open() const {
-  return open_backend(device, {.threads = threads, .fast_products = dtype == "bf16x3"});
+void share_host(World& world, std::string& device, int& threads) {
+  if (world.size() == 1) return;
+  const int sharing = sharing_cores(world);
+  if (threads == 0) threads = std::max(1, available_cores() / sharing);
+  if (device == "cuda") device = fmt::format("cuda:{}", world.host_rank());
+}
+
+std::unique_ptr<Backend> DeviceFlags::open(World& world) const {
+  std::string where = device;
+  int count = threads;
+  share_host(world, where, count);
+  return open_backend(where, {.threads = count, .fast_products = dtype == "bf16x3"});
 }
 
 nn::ModelFormat DeviceFlags::format() const {

@@ -7,6 +7,7 @@
 #include "attend/base/dtype.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/backend.h"
+#include "attend/world/world.h"
 
 namespace attend {
 
@@ -16,10 +17,14 @@ struct DeviceFlags {
   std::string device = "cpu", dtype = "f32", weights = {};
   int threads = 0;
 
-  std::unique_ptr<Backend> open() const;
+  // Processes of one host share its cores, and take a GPU each.
+  std::unique_ptr<Backend> open(World& world = alone()) const;
   DType type() const { return dtype == "bf16" ? DType::bf16 : DType::f32; }
   nn::ModelFormat format() const;
 };
+
+// The same of a device's name and a number of threads, where they leave it open.
+void share_host(World& world, std::string& device, int& threads);
 
 void add_device_flags(Flags& flags, DeviceFlags& options);
 void add_weights_flag(Flags& flags, DeviceFlags& options);

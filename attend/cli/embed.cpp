@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
@@ -47,6 +48,7 @@ void finish(const EmbedCommand& options, const std::vector<std::vector<float>>& 
 }
 
 void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
+  check(options.model.output.empty() && !options.model.resume, "embed: --output and --resume are for lines of text");
   const auto backend = options.model.open();
   const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::embed_pictures, *backend,
                                       options.model.format());
@@ -71,19 +73,22 @@ void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
 void run_embed(const EmbedCommand& options, const Streams& streams) {
   if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::pictures)
     return run_embed_pictures(options, streams);
-  const auto backend = options.model.open();
+  const auto backend = options.model.open(*streams.world);
+  check((streams.world->size() == 1 && options.model.output.empty()) || !options.whole(),
+        "embed: --npy and --similarity are for one process, without --output");
   const tasks::Embedder embedder(options.model.model, *backend, options.model.format());
   std::vector<std::vector<float>> all;
-  for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
-    tasks::EmbedOptions embed = options.embed;
-    embed.batching = batching;
-    std::vector<std::vector<float>> vectors = embedder.embed(lines, embed);
-    for (std::size_t i = 0; i < lines.size(); ++i)
-      if (options.whole())
-        all.push_back(std::move(vectors[i]));
-      else
-        streams.out << Json({{"text", lines[i]}, {"embedding", vectors[i]}}).dump() << '\n';
-  });
+  for_each_window(options.model, streams,
+                  [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
+                    tasks::EmbedOptions embed = options.embed;
+                    embed.batching = batching;
+                    std::vector<std::vector<float>> vectors = embedder.embed(lines, embed);
+                    for (std::size_t i = 0; i < lines.size(); ++i)
+                      if (options.whole())
+                        all.push_back(std::move(vectors[i]));
+                      else
+                        out << Json({{"text", lines[i]}, {"embedding", vectors[i]}}).dump() << '\n';
+                  });
   finish(options, all, streams.out);
 }
 

@@ -1,12 +1,15 @@
 #include "attend/cli/encoder_command.h"
 
+#include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
+#include "attend/base/progress.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/flags.h"
 #include "attend/cli/line_input.h"
 #include "attend/cli/model_flag.h"
+#include "attend/cli/shared_windows.h"
 
 namespace attend {
 
@@ -28,23 +31,35 @@ void add_line_flags(Flags& flags, EncoderFlags& options) {
       "files", options.files,
       "text, one per line; standard input when there is none. Of a model for pictures: pictures, and folders of them");
   flags.add("--batch", options.batch, "lines computed together");
+  add_output_flags(flags, options.output, options.resume, "answers about lines");
   add_max_line_flag(flags, options.max_line);
 }
 
-void for_each_window(
-    const EncoderFlags& options, const Streams& streams,
-    const std::function<void(std::span<const std::string> lines, const tasks::EncoderBatching& batching)>& run) {
+void for_each_window(const EncoderFlags& options, const Streams& streams, const AnswerWindow& run) {
   check(options.batch >= 1, "--batch must be at least 1, not {}", options.batch);
   LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
   const std::int64_t window = input.typed() ? 1 : options.batch * kWindow;
   tasks::EncoderBatching batching{.batch = options.batch, .warn = [&](std::string_view message) {
                                     streams.err << "attend: " << printable(message) << '\n';
                                   }};
+  SharedWindows shared(streams,
+                       {.files = options.files, .output = options.output, .resume = options.resume, .window = window});
+  if (shared.complete()) return;
+  std::optional<Progress> progress;  // of a large job: one line now and then
+  if (streams.world->size() > 1 && streams.world->leads())
+    progress.emplace(streams.err, Progress::Options{.label = "lines",
+                                                    .total = input.count_lines(),
+                                                    .start = shared.written(),
+                                                    .terminal = streams.err_terminal});
+  batching.first_line += shared.skip(input);
   for (auto lines = input.next_lines(window); !lines.empty(); lines = input.next_lines(window)) {
-    run(lines, batching);
-    streams.out.flush();
+    if (shared.mine()) run(lines, batching, shared.out());
+    shared.next(lines.size());
+    if (progress) progress->update(batching.first_line + static_cast<std::int64_t>(lines.size()) - 1);
     batching.first_line += static_cast<std::int64_t>(lines.size());
   }
+  shared.finish();
+  if (progress) progress->finish();
 }
 
 }  // namespace attend

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,18 +23,20 @@ struct EncoderFlags : DeviceFlags {
   std::int64_t batch = 32;
   std::vector<std::string> files = {};
   bool json = false;
+  std::string output = {};  // empty: standard output
+  bool resume = false;
   std::int64_t max_line = static_cast<std::int64_t>(limits::kLongestLine);
 };
 
 // kind is the head, for --model's help.
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind);
-// The files, --batch and --max-line of commands that read lines.
+// The files, --batch, --output, --resume and --max-line of commands that read lines.
 void add_line_flags(Flags& flags, EncoderFlags& options);
 
 // Hands over the lines of the files, or of standard input, in windows of several batches. The batching has the number
-// of the window's first line, and warns on err. A person at the keyboard gets every answer at once.
-void for_each_window(
-    const EncoderFlags& options, const Streams& streams,
-    const std::function<void(std::span<const std::string> lines, const tasks::EncoderBatching& batching)>& run);
+// of the window's first line, and warns on err; answers go to out. A person at the keyboard gets every answer at once.
+using AnswerWindow =
+    std::function<void(std::span<const std::string> lines, const tasks::EncoderBatching& batching, std::ostream& out)>;
+void for_each_window(const EncoderFlags& options, const Streams& streams, const AnswerWindow& run);
 
 }  // namespace attend

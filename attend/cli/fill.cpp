@@ -47,18 +47,19 @@ Json json_of(const tasks::Filler& filler, const std::string& line, const tasks::
 }
 
 void run_fill(const FillCommand& options, const Streams& streams) {
-  const auto backend = options.model.open();
+  const auto backend = options.model.open(*streams.world);
   const tasks::Filler filler(options.model.model, *backend, options.model.format());
-  for_each_window(options.model, streams, [&](std::span<const std::string> lines, const auto& batching) {
-    tasks::FillOptions fill = options.fill;
-    fill.batching = batching;
-    const std::vector<tasks::FilledLine> filled = filler.fill(lines, fill);
-    for (std::size_t i = 0; i < lines.size(); ++i)
-      if (options.model.json)
-        streams.out << json_of(filler, lines[i], filled[i]).dump() << '\n';
-      else
-        print(filler, lines[i], filled[i], streams.out);
-  });
+  for_each_window(options.model, streams,
+                  [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
+                    tasks::FillOptions fill = options.fill;
+                    fill.batching = batching;
+                    const std::vector<tasks::FilledLine> filled = filler.fill(lines, fill);
+                    for (std::size_t i = 0; i < lines.size(); ++i)
+                      if (options.model.json)
+                        out << json_of(filler, lines[i], filled[i]).dump() << '\n';
+                      else
+                        print(filler, lines[i], filled[i], out);
+                  });
 }
 
 }  // namespace

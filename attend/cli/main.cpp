@@ -3,21 +3,35 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <optional>
 
+#include "attend/base/error.h"
 #include "attend/base/os.h"
 #include "attend/cli/program.h"
+#include "attend/world/mpi/mpi_world.h"
 
 int main(int count, char** words) {
   std::int64_t calls = 0;
   std::optional<attend::os::FaultInjection> faults;
   if (auto fault = attend::os::fault_from(std::getenv("ATTEND_FAULT"), calls)) faults.emplace(std::move(fault));
+  std::unique_ptr<attend::World> world;  // with others, where a launcher started several
+  try {
+    world = attend::open_world();
+  } catch (const attend::Error& error) {
+    std::cerr << "attend: " << error.what() << '\n';
+    return 1;
+  }
   const attend::Streams streams{.in = std::cin,
                                 .out = std::cout,
                                 .err = std::cerr,
                                 .out_terminal = attend::terminal_of(STDOUT_FILENO),
-                                .err_terminal = attend::terminal_of(STDERR_FILENO)};
+                                .err_terminal = attend::terminal_of(STDERR_FILENO),
+                                .world = world ? world.get() : &attend::alone()};
   const int code = attend::run_program({words + 1, words + count}, streams);
   if (faults) std::cerr << "attend: " << calls << " calls on files\n";
+  const bool together = code == 0 || code > 128;  // also those that were interrupted end at the same step
+  if (world && together) world->finish();
+  if (world && !together) world->abandon(code);
   return code;
 }

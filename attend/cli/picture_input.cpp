@@ -62,6 +62,7 @@ std::vector<std::string> picture_files(const std::vector<std::string>& arguments
 
 void for_each_picture_batch(const PictureInput& input, const Streams& streams,
                             const std::function<void(const PictureBatch&)>& run) {
+  check(streams.world->size() == 1, "{}: pictures are for one process; start it without mpirun", input.command);
   check(input.batch >= 1, "--batch must be at least 1, not {}", input.batch);
   const std::vector<std::string> files = picture_files(input.arguments, input.command);
   check(!files.empty(), "{}: no picture was given; name files, or folders of them", input.command);

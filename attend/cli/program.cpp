@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <new>
 #include <ostream>
+#include <thread>
 
 #include "attend/base/interrupt.h"
 #include "attend/base/memory.h"
@@ -50,8 +52,12 @@ constexpr const char* kProgramExamples = R"(Examples:
   attend score --hypotheses out.de --references test.de     BLEU, as sacreBLEU has it
   attend help train               the flags of one command, as attend train --help; of one task: --task translation)";
 
+// What is wrong for all of several processes is said by the first: it ends the others while they hold back.
 void say_error(const Streams& streams, std::string_view message) {
-  streams.err << "attend: " << printable(message) << '\n' << std::flush;
+  const World& world = *streams.world;
+  if (!world.leads()) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const std::string who = world.size() > 1 ? fmt::format("rank {} of {}: ", world.rank(), world.size()) : "";
+  streams.err << "attend: " << who << printable(message) << '\n' << std::flush;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <iosfwd>
 
 #include "attend/base/terminal.h"
+#include "attend/world/world.h"
 
 namespace attend {
 
@@ -12,6 +13,7 @@ struct Streams {
   std::ostream& out;
   std::ostream& err;
   Terminal out_terminal = {}, err_terminal = {};
+  World* world = &alone();  // the processes that a launcher (mpirun) started together
 };
 
 }  // namespace attend

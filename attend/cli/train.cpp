@@ -19,6 +19,7 @@
 #include "attend/base/progress.h"
 #include "attend/base/thread.h"
 #include "attend/cli/command.h"
+#include "attend/cli/device_flags.h"
 #include "attend/cli/train_tasks.h"
 #include "attend/inspect/run_painter.h"
 #include "attend/serve/api.h"
@@ -34,6 +35,8 @@ struct TrainOptions {
   bool resume = false, overwrite = false, allow_changes = false;
   bool look = false;
   int port = 8080;
+  double timeout = 300;
+  train::TogetherOptions together = {};
   Json given = Json::object();  // settings named by flags
 };
 
@@ -74,14 +77,15 @@ std::string examples_for(const std::string& task) {
 }
 
 // The recipe of the run in the folder, or the file that was named, and the flags laid over it.
-Json settings_of(const TrainOptions& options, std::string& what) {
+Json settings_of(const TrainOptions& options, bool leads, std::string& what) {
   Json settings = Json::object();
   if (!options.recipe.empty()) {
     what = options.recipe;
     settings = read_json(options.recipe);
   } else if (options.resume && options.given.contains("out")) {
     const std::filesystem::path saved = std::filesystem::path(options.given["out"].get<std::string>()) / "recipe.json";
-    check(train::has_run(saved.parent_path()), "train: there is no run in '{}'", saved.parent_path().string());
+    check(!leads || train::has_run(saved.parent_path()), "train: there is no run in '{}'",
+          saved.parent_path().string());
     what = saved.string();
     settings = read_json(saved);
   }
@@ -115,14 +119,21 @@ class LiveRun {
 };
 
 void run_train(const TrainOptions& options, const Streams& streams) {
+  World& world = *streams.world;
+  world.set_timeout(options.timeout);
+  std::ostream nothing(nullptr);
+  std::ostream& messages = world.leads() ? streams.err : nothing;
   std::string what = "train";
-  const Json settings = settings_of(options, what);
+  // What a killed run has left is settled by one, before the others look.
+  if (!world.leads()) world.barrier();
+  const Json settings = settings_of(options, world.leads(), what);
+  if (world.leads()) world.barrier();
   const TrainedTask& task = trained_task(settings, what);
   check_flags_fit(task, options.given);
   if (options.recipe.empty() && !options.resume) check_needs(task, settings, what);  // a file has keys, not flags
   std::optional<LiveRun> live;
   std::optional<tasks::RunPainter> painter;
-  if (options.look) {
+  if (options.look && world.leads()) {
     const auto out = settings.find("out");
     check(out != settings.end() && out->is_string(), "{}: --look needs the folder of the run, 'out'", what);
     live.emplace(out->get<std::string>(), options.port);
@@ -131,15 +142,23 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   }
   const tasks::Training training = task.training(settings, what);
   const tasks::RunSettings& run = training.settings;
-  const auto backend =
-      open_backend(run.device, {.threads = static_cast<int>(run.threads), .fast_products = run.dtype == "bf16x3"});
+  std::string device = run.device;
+  int threads = static_cast<int>(run.threads);
+  share_host(world, device, threads);
+  const auto backend = open_backend(device, {.threads = threads, .fast_products = run.dtype == "bf16x3"});
   const train::TrainingResult result = tasks::run_training(training, *backend,
                                                            {.resume = options.resume,
                                                             .overwrite = options.overwrite,
                                                             .allow_changes = options.allow_changes,
                                                             .painter = painter ? &*painter : nullptr,
-                                                            .messages = streams.err,
-                                                            .terminal = streams.err_terminal});
+                                                            .messages = messages,
+                                                            .terminal = streams.err_terminal,
+                                                            .world = &world,
+                                                            .together = options.together});
+  if (!world.leads()) {
+    if (result.interrupted) throw Interrupted{result.interrupted};
+    return;
+  }
   if (result.interrupted) {
     streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, run.out)
                 << std::flush;
@@ -177,6 +196,14 @@ void add_train_command(Flags& program, const Streams& streams, const std::vector
         const Flag look = flags.add("--look", options.look,
                                     "serve a page about the run while it goes on, and record it with the run");
         flags.add("--port", options.port, "of that page; 0 is any free one").needs(look);
+        flags.add("--timeout", options.timeout,
+                  "where several processes train (mpirun, srun): seconds until one that does not answer ends them all; "
+                  "0: never");
+        flags.add("--wire", options.together.wire, {{"f32", Wire::f32}, {"bf16", Wire::bf16}},
+                  "how gradients travel between processes: f32, or bf16 in half the bytes");
+        flags.add("--shard-optimizer", options.together.shard_optimizer,
+                  "every process keeps the optimiser's moments of its part of the weights only (ZeRO-1): the same "
+                  "numbers, less memory, more messages");
         add_task_flags(flags, options.given, words);
       },
       run_train);

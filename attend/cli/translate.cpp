@@ -18,6 +18,7 @@
 #include "attend/cli/command.h"
 #include "attend/cli/line_input.h"
 #include "attend/cli/model_flag.h"
+#include "attend/cli/shared_windows.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_svg.h"
@@ -44,11 +45,9 @@ constexpr std::int64_t kLineWindow = 16;  // batches that are sorted by length t
 // Everything that is written for a line, in whatever form was asked for.
 class Writer {
  public:
-  Writer(const TranslateCommandOptions& options, const Streams& streams) : options_(options), streams_(streams) {
-    if (!options.output.empty()) {
-      file_.open(options.output, std::ios::binary);
-      check(file_.is_open(), "translate: cannot write {}", options.output);
-    }
+  // out: for the lines; pictures of attention are for streams.out.
+  Writer(const TranslateCommandOptions& options, const Streams& streams, std::ostream& out)
+      : options_(options), streams_(streams), out_(out) {
     if (!options.attention_json.empty()) {
       json_.open(options.attention_json, std::ios::binary);
       check(json_.is_open(), "translate: cannot write {}", options.attention_json);
@@ -57,7 +56,7 @@ class Writer {
   }
 
   void write(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) {
-    std::ostream& out = options_.output.empty() ? streams_.out : file_;
+    std::ostream& out = out_;
     if (options_.json) {
       out << json_of(number, source, line).dump() << '\n';
     } else if (options_.translate.n_best > 1) {
@@ -74,14 +73,7 @@ class Writer {
     picture(number, source, line);
   }
 
-  void flush() {
-    std::ostream& out = options_.output.empty() ? streams_.out : file_;
-    out.flush();
-    check(options_.output.empty() || file_.good(), "translate: cannot write {}", options_.output);
-  }
-
   void finish() {
-    flush();
     if (options_.attention_json.empty()) return;
     json_ << "\n]\n";
     json_.flush();
@@ -131,7 +123,8 @@ class Writer {
 
   const TranslateCommandOptions& options_;
   const Streams& streams_;
-  std::ofstream file_, json_;
+  std::ostream& out_;
+  std::ofstream json_;
   std::int64_t objects_ = 0, figures_ = 0;
 };
 
@@ -144,7 +137,7 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   tasks::TranslateOptions& translate = options.translate;
   flags.add("files", options.files, "text, one sentence a line; standard input when there is none");
   add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
-  flags.add("--output", options.output, "where translations go; standard output if not given");
+  add_output_flags(flags, options.output, options.resume, "translations");
   flags.add("--beams", translate.beams, "beginnings kept while searching; 1 is greedy");
   flags.add("--n-best", translate.n_best, "translations a line, as \"line ||| score ||| text\"");
   flags.add("--json", options.json, "a JSON object a line: line, source, text, and translations with their scores");
@@ -170,11 +163,20 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
 void run_translate(const TranslateCommandOptions& options, const Streams& streams) {
   LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
   const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
-  const auto backend = options.device.open();
+  const auto backend = options.device.open(*streams.world);
   const auto loaded = tasks::load_translator(folder, *backend, options.device.format());
   check(!wants_attention(options) || !loaded->model->alignment_label().empty(),
         "translate: the model in {} has no attention to show", folder.string());
-  Writer writer(options, streams);
+  const bool several = streams.world->size() > 1;
+  check((!several && !options.resume) ||
+            (!options.show_attention && options.attention_json.empty() && options.attention_svg.empty()),
+        "translate: --show-attention, --attention and --attention-svg are for one process, without --resume");
+  const bool one_by_one = options.unbuffered || input.typed();
+  const std::int64_t window = one_by_one ? 1 : kLineWindow * options.translate.batch;
+  SharedWindows shared(streams,
+                       {.files = options.files, .output = options.output, .resume = options.resume, .window = window});
+  if (shared.complete()) return;
+  Writer writer(options, streams, shared.out());
 
   tasks::TranslateOptions translate = options.translate;
   translate.attention = wants_attention(options);
@@ -182,31 +184,35 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
     streams.err << "attend: " << printable(message) << '\n' << std::flush;
   };
   std::optional<Progress> progress;
-  if (!options.files.empty() && streams.err_terminal.interactive)
-    progress.emplace(
-        streams.err,
-        Progress::Options{.label = "translating", .total = input.count_lines(), .terminal = streams.err_terminal});
-  std::int64_t finished = 0;
+  if (streams.world->leads() && !options.files.empty() && (several || streams.err_terminal.interactive))
+    progress.emplace(streams.err, Progress::Options{.label = "translating",
+                                                    .total = input.count_lines(),
+                                                    .start = shared.written(),
+                                                    .terminal = streams.err_terminal});
+  std::int64_t finished = shared.skip(input);
+  translate.first_line += finished;
   translate.done = [&](std::int64_t lines) {
-    finished += lines;
+    finished += lines;  // of one process; the others' are added when they pass
     if (progress) progress->update(finished);
   };
-  const bool one_by_one = options.unbuffered || input.typed();
-  const std::int64_t window = one_by_one ? 1 : kLineWindow * translate.batch;
   bool stopped = false;
   for (auto lines = input.next_lines(window); !lines.empty() && !stopped; lines = input.next_lines(window)) {
-    // Only while it computes: who waits for input can be ended at once.
-    InterruptGuard interrupt;
-    translate.stop = [&] { return stopped = interrupt.requested(); };
-    const std::vector<tasks::TranslatedLine> translated = loaded->translator.translate(lines, translate);
+    // Only while it computes: who waits for input can be ended at once. Several are ended by who started them.
+    std::optional<InterruptGuard> interrupt;
+    if (!several) interrupt.emplace();
+    translate.stop = [&] { return stopped = interrupt && interrupt->requested(); };
+    std::vector<tasks::TranslatedLine> translated;
+    if (shared.mine()) translated = loaded->translator.translate(lines, translate);
+    if (stopped && options.resume) break;  // the note ends with whole windows
     for (std::size_t i = 0; i < translated.size(); ++i)
       writer.write(translate.first_line + static_cast<std::int64_t>(i), lines[i], translated[i]);
-    writer.flush();
+    shared.next(lines.size());
     translate.first_line += static_cast<std::int64_t>(lines.size());
     finished = translate.first_line - 1;
-    stopped = stopped || interrupt.requested();
+    stopped = stopped || (interrupt && interrupt->requested());
     if (stopped) break;
   }
+  if (!stopped) shared.finish();
   if (progress) progress->finish();
   writer.finish();
   if (stopped) streams.err << "attend: interrupted; later lines were not translated\n" << std::flush;

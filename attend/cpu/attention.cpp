@@ -14,9 +14,10 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
   const std::int64_t stretches = (heads.most_queries() + step - 1) / step;
   const int kind = cpu::kind_of(args.q);
   // A matrix unit takes bf16 as it is, and f32 in two pieces when the caller allows that.
-  const bool tiles = rows_.attention_tiles[kind] && (kind == 1 || precision_ == cpu::Precision::split);
+  const bool tiles =
+      rows_.attention_tiles[kind] && !heads.windowed() && (kind == 1 || precision_ == cpu::Precision::split);
   // Keys and values are read once, and a multiply-add is a sixteenth of an element of that.
-  const std::int64_t work = (2 + std::min(heads.most_queries(), step) / 8) * heads.most_keys() * D;
+  const std::int64_t work = (2 + std::min(heads.most_queries(), step) / 8) * heads.keys_of_a_stretch(step) * D;
   const auto attend = [=, y = cpu::View(y), lse = cpu::View(lse), few = rows_.attention[kind],
                        many = (tiles ? rows_.attention_tiles : rows_.attention)[kind]](std::int64_t begin,
                                                                                        std::int64_t end) {
@@ -52,11 +53,15 @@ void CpuBackend::attention_weights(const Attention& args, const Tensor& lse, con
       if (t < head.queries) {
         row.q = cpu::at(head.q, t * head.q_stride, dtype);
         row.k = head.k, row.k_stride = head.k_stride, row.width = head.width;
-        row.keys = std::clamp<std::int64_t>(std::min(head.keys, t + head.shift + 1), 0, S);
+        row.keys = std::clamp<std::int64_t>(
+            head.windowed ? head.window.end(t) : std::min(head.keys, t + head.shift + 1), 0, S);
         row.scale = head.scale, row.lse = heads.lse(lse, b, h)[t * H];
         if (head.bias) row.bias = cpu::at(head.bias, t * head.bias_stride, head.bias_bf16 ? DType::bf16 : DType::f32);
         row.bias_bf16 = head.bias_bf16;
         rows_.attention_weights[cpu::kind_of(args.q)](row);
+        if (head.windowed && head.window.globals < head.window.from(t))
+          std::fill(row.weights + std::min(head.window.globals, row.keys),
+                    row.weights + std::min(head.window.from(t), row.keys), 0.0f);
       }
       std::fill(row.weights + row.keys, row.weights + S, 0.0f);
     }

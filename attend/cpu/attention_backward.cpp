@@ -51,12 +51,12 @@ bool CpuBackend::attention_backward(const Attention& args, const Tensor& y, cons
 
   // A matrix unit takes bf16 as it is, and f32 in two pieces when the caller allows that.
   const int kind = cpu::kind_of(args.q);
-  const bool tiles = rows_.attention_backward_tiles[kind] && !args.mask.bias.defined() && heads.most_queries() >= 8 &&
-                     (kind == 1 || precision_ == cpu::Precision::split);
+  const bool tiles = rows_.attention_backward_tiles[kind] && !heads.windowed() && !args.mask.bias.defined() &&
+                     heads.most_queries() >= 8 && (kind == 1 || precision_ == cpu::Precision::split);
   const auto kernel = tiles ? rows_.attention_backward_tiles[kind] : rows_.attention_backward[kind];
   const std::int64_t floats = tiles ? cpu::attention_tiles_floats(heads.most_queries(), heads.width())
                                     : cpu::attention_backward_floats(heads.most_queries(), heads.width());
-  const std::int64_t work = heads.most_queries() * heads.most_keys() * heads.width() / 3;
+  const std::int64_t work = heads.most_queries() * heads.keys_of_a_stretch(0) * heads.width() / 3;
   cpu::for_rows(pool(), groups * H, work, [&](std::int64_t begin, std::int64_t end) {
     static thread_local cpu::detail::Scratch memory;  // copies of a head's rows
     auto* rows = reinterpret_cast<float*>(memory.get(static_cast<std::size_t>(floats) * sizeof(float)));

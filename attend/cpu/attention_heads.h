@@ -19,6 +19,8 @@ class AttentionHeads {
         bias_groups_(args.mask.bias.defined() ? args.mask.bias.dim(0) : 1),
         scale_(args.scale),
         causal_(args.mask.causal),
+        windowed_(args.mask.windowed()),
+        window_(args.mask.window),
         packed_(args.mask.query_offsets.defined()),
         width_(args.q.width() / std::max<std::int64_t>(1, args.heads)) {
     sequences_ = packed_ ? args.mask.query_offsets.size() - 1 : args.q.dim(0);
@@ -37,7 +39,14 @@ class AttentionHeads {
   std::int64_t width() const { return width_; }  // D
   std::int64_t most_queries() const { return most_queries_; }
   std::int64_t most_keys() const { return most_keys_; }
+  // Of the keys, those that so many queries one after another look through.
+  std::int64_t keys_of_a_stretch(std::int64_t queries) const {
+    if (!windowed_ || window_.before < 0 || (!causal_ && window_.after < 0)) return most_keys_;
+    const std::int64_t band = window_.before + (causal_ ? 0 : window_.after) + window_.globals + queries;
+    return std::min(most_keys_, band);
+  }
   bool packed() const { return packed_; }
+  bool windowed() const { return windowed_; }
   bool drops() const { return rule_.threshold != 0; }
 
   // The rows of sequence b in q, and in k and v; count_keys says how many of the latter it may see.
@@ -62,6 +71,7 @@ class AttentionHeads {
     head.queries = count_queries(b), head.keys = count_keys(b);
     const std::int64_t keys = packed_ ? head.keys : most_keys_;
     head.shift = causal_ ? keys - head.queries : head.keys;
+    if (windowed_) head.windowed = true, head.window = {causal_, window_, keys, head.queries, head.keys};
     head.width = width_, head.scale = scale_;
     if (bias_.data) {
       head.bias = at(bias_.data, bias_offset(b, h), bias_.dtype);
@@ -88,7 +98,9 @@ class AttentionHeads {
   View q_, k_, v_, bias_;
   std::int64_t heads_, bias_groups_;
   float scale_;
-  bool causal_, packed_;
+  bool causal_, windowed_;
+  AttentionWindow window_;
+  bool packed_;
   std::int64_t width_, sequences_ = 0, most_queries_ = 0, most_keys_ = 0;
   const std::int32_t *lengths_ = nullptr, *query_offsets_ = nullptr, *key_offsets_ = nullptr;
   DropRule rule_;

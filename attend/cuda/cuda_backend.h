@@ -49,6 +49,8 @@ class CudaBackend final : public Backend {
 
   std::string name() const override;
   bool on_host() const override { return false; }
+  int device_number() const override { return device_; }
+  void* native_stream() const override { return stream(); }
 
   void* allocate(std::size_t bytes) override;
   void free(void* data, std::size_t bytes) override;

@@ -57,8 +57,9 @@ void DetectionBatches::seek(std::uint64_t position) {
 HostDetectionBatch DetectionBatches::next() {
   if (!ahead_) {
     const auto make_next = [this, number = position_]() mutable -> Ahead::Entry {
-      HostDetectionBatch batch = make(number);
-      return {std::move(batch), ++number};
+      HostDetectionBatch batch = make(number + shard_.rank);
+      number += shard_.size;
+      return {std::move(batch), number};
     };
     const std::size_t values = static_cast<std::size_t>(batches_.batch) * maker_.values();
     ahead_ = std::make_unique<Ahead>(make_next, batches_ahead(values));

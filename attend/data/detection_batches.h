@@ -19,6 +19,7 @@
 #include "attend/data/epoch_order.h"
 #include "attend/data/picture_batches.h"
 #include "attend/data/prefetch.h"
+#include "attend/data/shard.h"
 
 namespace attend::data {
 
@@ -48,6 +49,11 @@ class DetectionBatches {
   // The number of the batch that next() returns next: all that has to be saved.
   std::uint64_t position() const { return position_; }
   void seek(std::uint64_t position);
+  // Which of them are for this process; positions are those of all.
+  void take_shard(const Shard& shard) {
+    ahead_.reset();
+    shard_ = shard;
+  }
   // A batch that was used, for its memory.
   void give_back(HostDetectionBatch&& batch) { buffers_.give_back(std::move(batch.values)); }
 
@@ -72,6 +78,7 @@ class DetectionBatches {
   PictureBuffers buffers_;
   EpochOrder order_;
   std::uint64_t position_ = 0;
+  Shard shard_;
   std::unique_ptr<Ahead> ahead_;  // last: its thread uses all of the above
 };
 

@@ -112,12 +112,22 @@ HostPairBatch PairBatches::next() {
   corpus_.check_whole();
   batch.pairs = static_cast<std::int64_t>(plan.end - plan.begin);
   batch.key = shape_key(plan.longest, plan.count);
-  if (++position_.batch == plans_.size()) {
-    position_.batch = 0;
-    planned_ = false;
-    if (++position_.chunk == chunks_) position_.chunk = 0, ++position_.epoch;
-  }
+  step();
   return batch;
+}
+
+void PairBatches::skip(std::uint64_t count) {
+  for (; count > 0; --count) {
+    if (!planned_) plan_chunk();
+    step();
+  }
+}
+
+void PairBatches::step() {
+  if (++position_.batch < plans_.size()) return;
+  position_.batch = 0;
+  planned_ = false;
+  if (++position_.chunk == chunks_) position_.chunk = 0, ++position_.epoch;
 }
 
 void PairBatches::plan_chunk() {

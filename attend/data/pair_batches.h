@@ -62,6 +62,8 @@ class PairBatches {
 
   // The epochs never end; position().epoch says when one is over.
   HostPairBatch next();
+  // As next(), without making it.
+  void skip(std::uint64_t count);
   // Of what next() returns next.
   Position position() const { return position_; }
   // Throws Error for a position these batches do not have.
@@ -85,6 +87,7 @@ class PairBatches {
     std::int64_t longest = 0, count = 0;  // the shape
   };
 
+  void step();
   void plan_chunk();
   void read_items();
   void sort_items();

@@ -55,8 +55,9 @@ void PictureBatches::seek(std::uint64_t position) {
 HostPictureBatch PictureBatches::next() {
   if (!ahead_) {
     const auto make_next = [this, number = position_]() mutable -> Ahead::Entry {
-      HostPictureBatch batch = make(number);
-      return {std::move(batch), ++number};
+      HostPictureBatch batch = make(number + shard_.rank);
+      number += shard_.size;
+      return {std::move(batch), number};
     };
     ahead_ =
         std::make_unique<Ahead>(make_next, batches_ahead(static_cast<std::size_t>(batches_.batch) * maker_.values()));

@@ -23,6 +23,7 @@
 #include "attend/data/picture_augmentation.h"
 #include "attend/data/picture_reader.h"
 #include "attend/data/prefetch.h"
+#include "attend/data/shard.h"
 
 namespace attend::data {
 
@@ -63,7 +64,14 @@ class PictureBatches {
   HostPictureBatch next();
   // The number of the batch that next() returns next: all that has to be saved.
   std::uint64_t position() const { return position_; }
+  // Of all batches, which one that is.
+  std::uint64_t number() const { return position_ + shard_.rank; }
   void seek(std::uint64_t position);
+  // Which of them are for this process; positions are those of all.
+  void take_shard(const Shard& shard) {
+    ahead_.reset();
+    shard_ = shard;
+  }
   // Epochs done at the position.
   double epochs() const;
   // A batch that was used, for its memory.
@@ -85,6 +93,7 @@ class PictureBatches {
   PictureBuffers buffers_;
   EpochOrder order_;
   std::uint64_t position_ = 0;
+  Shard shard_;
   std::unique_ptr<Ahead> ahead_;  // last: its thread uses all of the above
 };
 

@@ -30,6 +30,10 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
           k.shape());
     check(q.dim(0) == k.dim(0), "attention: q is {} and k is {}: the batches differ", q.shape(), k.shape());
   }
+  const AttentionWindow& window = mask.window;
+  check(window.before >= -1 && window.after >= -1 && window.globals >= 0,
+        "attention: a window of {} before and {} after with {} global positions; -1 is all, and none is less",
+        window.before, window.after, window.globals);
   const std::int64_t batch = packed ? mask.query_offsets.dim(0) - 1 : q.dim(0);
   check(!mask.key_lengths.defined() || mask.key_lengths.shape() == Shape{batch},
         "attention: {} sequences, but key_lengths is {}", batch,

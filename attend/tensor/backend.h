@@ -15,6 +15,7 @@
 #include <string>
 
 #include "attend/tensor/activation.h"
+#include "attend/tensor/attention_window.h"
 #include "attend/tensor/packed_weight.h"
 #include "attend/tensor/pictures.h"
 #include "attend/tensor/tensor.h"
@@ -73,6 +74,7 @@ struct NormLinear {
 // it has key_lengths[b] keys, or as many as the next offset allows. max_queries and max_keys bound the lengths.
 // causal: query t sees key s when s <= t + (keys - queries) of its sequence: the last query sees the last key.
 // In dense form the counts are T and S, and key_lengths [B] only hides the keys from there on.
+// window: query t stands at key t + (keys - queries), also where attention is not causal. Kernels skip what it bars.
 // bias [G, H, T, S] (dense only) is added to the scores of sequence b from group b % G; f32 or as q.
 struct AttentionMask {
   bool causal = false;
@@ -80,6 +82,9 @@ struct AttentionMask {
   Tensor query_offsets = {}, key_offsets = {};
   std::int64_t max_queries = 0, max_keys = 0;
   Tensor bias = {};
+  AttentionWindow window = {};
+
+  bool windowed() const { return window.bars(causal); }
 };
 
 // softmax(q kᵀ · scale + mask) v for each head; head h is columns [h·D, (h + 1)·D). q, k, v are strided. D is any
@@ -194,6 +199,9 @@ class Backend {
   virtual void to_device_async(void* to, const void* from, std::size_t bytes) = 0;
   virtual std::unique_ptr<Mailbox> mailbox(std::size_t bytes) = 0;
   virtual void synchronize() = 0;
+  // Where it computes, for libraries that work beside it (NCCL): its number and stream (a cudaStream_t); null: none.
+  virtual int device_number() const { return 0; }
+  virtual void* native_stream() const { return nullptr; }
   // Runs body and keeps what it launched; null where the device can keep nothing, or not all of it (then body ran
   // normally).
   virtual std::unique_ptr<Graph> capture(const std::function<void()>& body) = 0;

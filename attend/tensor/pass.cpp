@@ -58,6 +58,7 @@ Grad Grads::operator()(const Target& x) {
     if (whole && !whole->gradient) whole->gradient = allocate_gradient(whole, dtype);
     storage->gradient = whole ? whole->gradient : allocate_gradient(storage, dtype);
   }
+  if (watch_ && storage->keeps_gradient) watch_->gradient(storage);
   const bool accumulate = std::exchange(storage->written, true);
   if (accumulate) {
     unshare(storage, dtype);
@@ -196,9 +197,12 @@ void Pass::backward(const Tensor& y, const Tensor& dy) {
   check(recording(), "backward: this pass does not record");
   check(y.pass() == this, "backward: the tensor was not made by this pass");
   check(Grads::wants(y), "backward: nothing that {} was made from needs a gradient", y.shape());
-  Grads grads;
+  Grads grads(watch_);
   grads.give(y, dy);
-  for (TapeNode* node = last_; node; node = node->before) run(*node);
+  for (TapeNode* node = last_; node; node = node->before) {
+    run(*node);
+    if (watch_) watch_->node_done();
+  }
   forget_tape();
 }
 
@@ -214,7 +218,7 @@ void Pass::run(TapeNode& node) {
     any = true;
   }
   if (any) {
-    Grads grads;
+    Grads grads(watch_);
     node.run(node.closure, std::span(dys, static_cast<std::size_t>(node.outputs)), grads);
   }
   node.destroy(node.closure);

@@ -39,9 +39,18 @@ struct Target {
   Window window;
 };
 
+// Sees which leaves' gradients the backward pass writes (parameters' among them), and where each recorded op ends.
+class BackwardWatch {
+ public:
+  virtual ~BackwardWatch() = default;
+  virtual void gradient(const Storage* leaf) = 0;  // is about to be written, or added to
+  virtual void node_done() = 0;
+};
+
 // The gradients during the backward pass.
 class Grads {
  public:
+  explicit Grads(BackwardWatch* watch = nullptr) : watch_(watch) {}
   // Where to put the gradient of x; empty when x needs none.
   Grad operator()(const Target& x);
   // Hands over a finished gradient of x without copying: it becomes x's, or is added to it. dx may be shared.
@@ -55,6 +64,9 @@ class Grads {
   static Grad sums(const Target& x, const Grad& dx);  // where to leave them; empty when that is not wanted
   static void forget_sums(const Grad& dx);            // the kernel did not leave them
   static Tensor sums_of(const Tensor& dx);            // undefined when nobody did
+
+ private:
+  BackwardWatch* watch_;
 };
 
 // One recorded op: what to run in the backward pass, and whose gradients it consumes.
@@ -125,6 +137,8 @@ class Pass {
   // A fresh stream of dropout numbers; rate 0 unless recording.
   Dropout dropout(float rate);
 
+  // Of backward passes from now on; null: nobody.
+  void set_watch(BackwardWatch* watch) { watch_ = watch; }
   // From a scalar, or from any tensor with its gradient.
   void backward(const Tensor& loss);
   void backward(const Tensor& y, const Tensor& dy);
@@ -182,6 +196,7 @@ class Pass {
   bool seeded_ = false;  // the device has them
   std::uint32_t stream_ = 0;
   int pauses_ = 0, replays_ = 0;
+  BackwardWatch* watch_ = nullptr;
 };
 
 // The gradient of a leaf or a parameter after backward(); undefined when none arrived.

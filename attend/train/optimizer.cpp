@@ -1,5 +1,6 @@
 #include "attend/train/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attend/base/error.h"
@@ -49,10 +50,13 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
   const Tensor& gradient = parameters.gradient();
   check(gradient.defined(), "optimizer: these parameters were made without gradients");
   Backend& backend = gradient.backend();
-  first_ = make_tensor(backend, gradient.shape(), DType::f32);
+  part_ = options.part.count > 0 || options.part.begin > 0 ? options.part : Part{0, gradient.size()};
+  // A part may be empty; a tensor may not.
+  const Shape kept{std::max<std::int64_t>(1, part_.count)};
+  first_ = make_tensor(backend, kept, DType::f32);
   backend.fill(first_, 0);
   if (options.kind == OptimizerOptions::adamw) {
-    second_ = make_tensor(backend, gradient.shape(), DType::f32);
+    second_ = make_tensor(backend, kept, DType::f32);
     backend.fill(second_, 0);
   }
   const std::int64_t all = gradient.size();
@@ -86,9 +90,28 @@ void Optimizer::update() {
   const Tensor& gradient = parameters_.gradient();
   gradient.backend().gradient_norm(gradient, options_.clip_norm, norm_);
   for (std::size_t i = 0; i < runs_.size(); ++i)
-    update_part(runs_[i], rates_.slice_first(static_cast<std::int64_t>(i), 1).reshape({4}));
+    update_run(runs_[i], rates_.slice_first(static_cast<std::int64_t>(i), 1).reshape({4}));
+  if (!in_parts()) follow_average();
+}
+
+void Optimizer::follow_average() {
   move_towards(average_, parameters_.master(), options_.ema);
   move_towards(average_buffers_, parameters_.buffers(), options_.ema);
+}
+
+const std::vector<Tensor>& Optimizer::whole_moments() {
+  for (const Tensor& kept : {first_, second_}) {
+    if (!kept.defined() || !in_parts() || whole_.size() == 2) continue;
+    whole_.push_back(zeros_like(parameters_.gradient()));
+    if (part_.count > 0) kept.backend().scale(kept, 1, {whole_.back().slice_first(part_.begin, part_.count)});
+  }
+  return whole_;
+}
+
+void Optimizer::keep_part() {
+  for (std::size_t i = 0; i < whole_.size() && part_.count > 0; ++i)
+    first_.backend().scale(whole_[i].slice_first(part_.begin, part_.count), 1, {i == 0 ? first_ : second_});
+  whole_.clear();
 }
 
 void Optimizer::exchange_average() {
@@ -104,8 +127,11 @@ void Optimizer::exchange_average() {
   parameters_.master_changed();
 }
 
-void Optimizer::update_part(const LearningRun& run, const Tensor& rate) {
-  const auto part = [&](const Tensor& flat) { return flat.slice_first(run.begin, run.count); };
+void Optimizer::update_run(const LearningRun& run, const Tensor& rate) {
+  const std::int64_t begin = std::max(run.begin, part_.begin), end = std::min(run.begin + run.count, part_.end());
+  if (begin >= end) return;
+  const auto part = [&](const Tensor& flat) { return flat.slice_first(begin, end - begin); };
+  const auto moment = [&](const Tensor& kept) { return kept.slice_first(begin - part_.begin, end - begin); };
   const attend::Optimizer args{.value = part(parameters_.value()),
                                .master = part(parameters_.master()),
                                .gradient = part(parameters_.gradient()),
@@ -114,9 +140,9 @@ void Optimizer::update_part(const LearningRun& run, const Tensor& rate) {
                                .weight_decay = run.weight_decay};
   Backend& backend = rate.backend();
   if (options_.kind == OptimizerOptions::adamw)
-    backend.adamw(args, options_.beta1, options_.beta2, options_.eps, part(first_), part(second_));
+    backend.adamw(args, options_.beta1, options_.beta2, options_.eps, moment(first_), moment(second_));
   else
-    backend.sgd(args, options_.momentum, part(first_));
+    backend.sgd(args, options_.momentum, moment(first_));
 }
 
 }  // namespace attend::train

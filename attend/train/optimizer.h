@@ -10,6 +10,7 @@
 #include "attend/nn/parameters.h"
 #include "attend/tensor/tensor.h"
 #include "attend/train/parameter_groups.h"
+#include "attend/world/part.h"
 
 namespace attend::train {
 
@@ -24,6 +25,7 @@ struct OptimizerOptions {
   // each update so far, as Adam's moments are (Kingma & Ba 2015, section 3): what they began as has no part in it.
   float ema = 0;
   std::vector<ParameterGroup> groups = {};  // those that learn otherwise than the rest
+  Part part = {};                           // of the flat buffers, what is updated here and has moments; 0 of them: all
 };
 
 class Optimizer {
@@ -34,6 +36,10 @@ class Optimizer {
   void set_rate(float rate, std::int64_t step);
   // Clips and applies the gradients. Nothing changes when their norm is not finite.
   void update();
+  // Whether it keeps moments of a part only. Then others update the rest, and behind that, with all weights in place,
+  // the moving average follows them.
+  bool in_parts() const { return part_.count < parameters_.gradient().size(); }
+  void follow_average();
 
   // f32 [2] on the device: the gradient norm of the last update and the scale it was clipped by.
   const Tensor& norm() const { return norm_; }
@@ -42,18 +48,24 @@ class Optimizer {
   void exchange_average();
   // What an exact resume must restore: the moments, and the averages, as sums whose weights do not add up to 1 yet;
   // undefined where there are none.
-  const Tensor& first_moment() const { return first_; }
-  const Tensor& second_moment() const { return second_; }
+  const Tensor& first_moment() const { return whole_.empty() ? first_ : whole_[0]; }
+  const Tensor& second_moment() const { return whole_.size() < 2 ? second_ : whole_[1]; }
+  // Where moments are kept of a part only: as long as all, with that part in place, to be saved or read from a file;
+  // until keep_part() takes that part back.
+  const std::vector<Tensor>& whole_moments();
+  void keep_part();
   const Tensor& average() const { return average_; }
   const Tensor& average_buffers() const { return average_buffers_; }
 
  private:
-  void update_part(const LearningRun& run, const Tensor& rate);
+  void update_run(const LearningRun& run, const Tensor& rate);
 
   nn::Parameters& parameters_;
   OptimizerOptions options_;
   std::vector<LearningRun> runs_;
+  Part part_;
   Tensor first_, second_, norm_;
+  std::vector<Tensor> whole_;
   Tensor average_, average_buffers_;
   Tensor kept_, kept_buffers_;  // what average_ and average_buffers_ were, while weights are in their place
   std::int64_t step_ = 0;

@@ -57,8 +57,14 @@ RunFolder::MadeFolders::~MadeFolders() {
   for (auto path = paths.rbegin(); path != paths.rend(); ++path) os::remove_folder(*path);
 }
 
-RunFolder::RunFolder(const RunRequest& request) : path_(request.out), resumed_(request.resume) {
+RunFolder::RunFolder(const RunRequest& request)
+    : path_(request.out), resumed_(request.resume), follows_(request.follows) {
   check(!path_.empty(), "training: 'out' is missing");
+  if (follows_) {
+    check(fs::exists(staging()), "'{}' is not there: all processes of a run need to see the same folder",
+          staging().string());
+    return;
+  }
   check_data(request.data, request.about_data);
   check_free(request);
   made_.paths = make_folders(path_);
@@ -94,6 +100,7 @@ void RunFolder::check_ours() const {
 }
 
 RunFolder::~RunFolder() {
+  if (follows_) return;
   try {
     if (!begun_ || replaces_) recover_folder(path_);
   } catch (const Error&) {  // whoever comes next tries again
@@ -107,12 +114,16 @@ fs::path RunFolder::staging() const { return path_ / kNewRun; }
 fs::path RunFolder::prepared() const { return resumed_ ? path_ : staging(); }
 
 RunFolder::Derived RunFolder::derived(const std::string& name) const {
-  return {.found = prepared() / name, .made = staging() / name};
+  const fs::path made = staging() / name;
+  return {.found = follows_ && fs::exists(made) ? made : prepared() / name, .made = made};
 }
 
-void RunFolder::stage(const std::string& name, std::string_view content) { write_file(staging() / name, content); }
+void RunFolder::stage(const std::string& name, std::string_view content) {
+  if (!follows_) write_file(staging() / name, content);
+}
 
 void RunFolder::begin() {
+  if (follows_) return;
   Manifest fresh = resumed_ ? manifest_ : Manifest();
   fresh.data = data_;
   std::vector<std::string> staged;
@@ -139,6 +150,7 @@ void RunFolder::begin() {
 }
 
 void RunFolder::write(const std::string& name, const FileProducer& produce) {
+  if (follows_) return;
   const fs::path path = path_ / name;
   std::error_code error;
   check(manifest_.has(name) || !fs::exists(fs::symlink_status(path, error)),
@@ -153,12 +165,14 @@ void RunFolder::write(const std::string& name, const FileProducer& produce) {
 }
 
 void RunFolder::remove(const std::string& name) {
+  if (follows_) return;
   check(manifest_.has(name), "'{}' is not this run's", (path_ / name).string());
   remove_file(path_ / name);
   manifest_.drop(name);
 }
 
 AppendedFile RunFolder::append(const std::string& name, std::string_view kept) {
+  check(!follows_, "'{}' is another process's to write", name);
   write(name, [&](const FileWriter& write) { write(kept); });
   return AppendedFile(path_ / name);
 }

@@ -27,6 +27,7 @@ struct RunRequest {
   bool resume = false;         // go on with the run that is there
   bool overwrite = false;      // begin anew although there is one
   bool allow_changes = false;  // go on although settings or texts are others
+  bool follows = false;        // another process has the folder and made it ready: this one reads, and writes nothing
   Json settings = {};
   std::vector<DataFile> data = {};
   std::string about_data = {};  // what it is and where it comes from, for the error when there is none
@@ -73,7 +74,7 @@ class RunFolder {
   std::filesystem::path staging() const;
 
   std::filesystem::path path_;
-  bool resumed_ = false, begun_ = false, replaces_ = false;
+  bool resumed_ = false, follows_ = false, begun_ = false, replaces_ = false;
   MadeFolders made_;
   std::optional<RunLock> lock_;
   Manifest manifest_;  // of the run that is there, and from begin() on of this one

@@ -10,6 +10,7 @@
 #include <optional>
 #include <ostream>
 #include <span>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/interrupt.h"
@@ -23,6 +24,7 @@
 #include "attend/train/run_recovery.h"
 #include "attend/train/run_state.h"
 #include "attend/train/snapshots.h"
+#include "attend/train/together.h"
 
 namespace attend::train {
 
@@ -40,24 +42,35 @@ class Run {
         options_(options),
         folder_(*options.folder),
         backend_(learners[0].parameters->master().backend()),
+        together_(*options.world, backend_, options.together),
         pass_(backend_, {.recording = true, .recompute = options.recompute}),
         graph_(pass_),
         loss_sums_(make_tensor(backend_, {1 + Loss::kMostParts}, DType::f32)) {
     for (const Learner& learner : learners) {
-      optimizers_.push_back(std::make_unique<Optimizer>(*learner.parameters, learner.optimizer));
+      OptimizerOptions optimizer = learner.optimizer;
+      optimizer.part = together_.part_of(learner.parameters->gradient().size());
+      optimizers_.push_back(std::make_unique<Optimizer>(*learner.parameters, optimizer));
+      buckets_.push_back(std::make_unique<GradientBuckets>(*learner.parameters));
       learning_.push_back({*learner.parameters, *optimizers_.back(), learner.name});
       parameters_.push_back(learner.parameters);
     }
     backend_.fill(loss_sums_, 0);
+    if (together_.several())
+      task.take_shard(
+          {static_cast<std::uint64_t>(options.world->rank()), static_cast<std::uint64_t>(options.world->size())});
     if (folder_.resumed()) {
+      for (const auto& optimizer : optimizers_) optimizer->whole_moments();
       state_ = load_state(folder_.path() / kState, learning_);
+      for (const auto& optimizer : optimizers_) optimizer->keep_part();
       task.seek(state_.position);
       std::vector<float> sums(1 + Loss::kMostParts);
       const std::vector<double>& kept = state_.since_log.losses;
       std::copy_n(kept.begin(), std::min(kept.size(), sums.size()), sums.begin());
-      upload(loss_sums_, sums);
+      if (together_.leads()) upload(loss_sums_, sums);
     }
+    if (together_.several()) join();
     folder_.begin();
+    if (!together_.leads()) return;
     log_.emplace(folder_, "log.jsonl", state_.step);
     curves_.emplace(folder_, state_.step);
     if (options.painter) snapshots_.emplace(task, options, state_.step);
@@ -65,7 +78,8 @@ class Run {
 
   TrainingResult train() {
     const InterruptGuard interrupt;
-    seconds_before_ = state_.seconds;
+    interrupt_ = &interrupt;
+    seconds_before_ = agreed_.seconds = state_.seconds;
     const std::int64_t total = by_clock() ? std::llround(60 * options_.minutes) : options_.steps;
     Progress progress(*options_.messages, {.label = "training",
                                            .total = total,
@@ -90,15 +104,16 @@ class Run {
       else if (done % options_.save_every == 0)
         save();
       if (snapshots_ && (snapshots_->wants(done, elapsed()) || last)) take_snapshot();
-      if (interrupt.requested() && !last && !result_.stopped_early) {
+      const int signal = together_.several() ? agreed_.signal : interrupt.signal();
+      if (signal != 0 && !last && !result_.stopped_early) {
         save();
-        result_.interrupted = interrupt.signal();
+        result_.interrupted = signal;
         break;
       }
     }
     progress.finish(text_);
-    if (!result_.interrupted) choose_weights();
-    curves_->write();
+    if (!result_.interrupted && together_.leads()) choose_weights();
+    if (curves_) curves_->write();
     result_.steps = state_.step;
     result_.seconds = elapsed();
     result_.activation_bytes = pass_.arena().slab_bytes();
@@ -106,12 +121,22 @@ class Run {
   }
 
  private:
+  // All have read what is there, and begin with the same weights, before one changes the folder.
+  void join() {
+    for (const nn::Parameters* parameters : parameters_)
+      check(!parameters->units8().defined(), "training: dtype fp8 is for one process; take bf16 for several");
+    together_.world().barrier_after_work();
+    for (nn::Parameters* parameters : parameters_) together_.copy_from_first(*parameters);
+  }
+
   bool by_clock() const { return options_.minutes > 0; }
-  bool ended() const { return by_clock() ? elapsed() >= 60 * options_.minutes : state_.step >= options_.steps; }
+  // By one clock for all: they end at the same step.
+  double clock() const { return together_.several() ? agreed_.seconds : elapsed(); }
+  bool ended() const { return by_clock() ? clock() >= 60 * options_.minutes : state_.step >= options_.steps; }
   // Where the schedule of the learning rate stands.
   std::int64_t scheduled_step() const {
     if (!by_clock()) return state_.step;
-    const double share = std::min(1.0, elapsed() / (60 * options_.minutes));
+    const double share = std::min(1.0, clock() / (60 * options_.minutes));
     return std::max<std::int64_t>(1, std::llround(share * static_cast<double>(options_.steps)));
   }
 
@@ -135,15 +160,47 @@ class Run {
   void run_batch(std::size_t who, std::int64_t i, std::uint64_t batch) {
     const bool first = i == 0, last = i + 1 == options_.accumulate;
     const std::uint64_t shape = task_.next_batch() * 4 + (first ? 2 : 0) + (last ? 1 : 0);
-    state_.since_log.items += task_.batch_items();
+    const Together::Moment mine{.weight = task_.batch_weight(),
+                                .items = task_.batch_items(),
+                                .signal = interrupt_->signal(),
+                                .seconds = elapsed()};
+    together_.start_agreeing(mine, 1.0f / static_cast<float>(options_.accumulate));
+    // A captured step finds it in place; where nothing is captured it is on its way while the forward pass runs.
+    if (!backend_.on_host()) agreed_ = together_.agreed();
     // Dropout of every batch of every step has a seed of its own.
-    const auto number = static_cast<std::uint64_t>(state_.step) * batches_per_step() + batch;
-    const StepGraph::Stage stages[] = {
-        {[&] { task_.forward(pass_); }}, {[&] { task_.on_host(); }, true}, {[&] { learn(who, first, last); }}};
-    const auto needed = std::span(stages).subspan(task_.needs_host() ? 0 : 2);
+    const auto ranks = static_cast<std::uint64_t>(options_.world->size());
+    const auto number = (static_cast<std::uint64_t>(state_.step) * batches_per_step() + batch) * ranks +
+                        static_cast<std::uint64_t>(options_.world->rank());
+    const std::uint64_t key = shape * learners_.size() + who;
+    const bool exchange = last && together_.sums(), by_host = exchange && !together_.in_stream();
+    const StepGraph::Stage stages[] = {{[&] { task_.forward(pass_); }},
+                                       {[&] { task_.on_host(); }, true},
+                                       {[&] {
+                                         learn(who, first, exchange ? &key : nullptr);
+                                         if (last && !by_host) update(who);
+                                       }},
+                                       {[&] { together_.finish_sums(*learners_[who].parameters); }, true},
+                                       {[&] { optimizers_[who]->update(); }},
+                                       {[&] { share_updates(who); }, true}};
+    const std::size_t begin = task_.needs_host() ? 0 : 2;
+    const std::size_t end = !by_host ? 3 : optimizers_[who]->in_parts() ? 6 : 5;
+    const auto needed = std::span(stages).subspan(begin, end - begin);
     others_learn(who, false);
-    graph_.run(shape * learners_.size() + who, options_.seed << 40 ^ number, needed);
+    graph_.run(key, options_.seed << 40 ^ number, needed);
     others_learn(who, true);
+    state_.since_log.items += agreed_.items;
+  }
+
+  // In the order of the device, with sums where there are any.
+  void update(std::size_t who) {
+    if (together_.sums()) together_.finish_sums(*learners_[who].parameters);
+    optimizers_[who]->update();
+    if (optimizers_[who]->in_parts()) share_updates(who);
+  }
+
+  void share_updates(std::size_t who) {
+    together_.share_updates(*learners_[who].parameters);
+    optimizers_[who]->follow_average();
   }
 
   std::uint64_t batches_per_step() const {
@@ -168,11 +225,13 @@ class Run {
     paused_.clear();
   }
 
-  void learn(std::size_t who, bool first, bool last) {
+  // exchanged: the gradients go to the other processes, by the plan of this key.
+  void learn(std::size_t who, bool first, const std::uint64_t* exchanged) {
     const float share = 1.0f / static_cast<float>(options_.accumulate);
     nn::Parameters& parameters = *learners_[who].parameters;
     if (first) parameters.start_gradients();
     const Loss loss = task_.loss(pass_);
+    if (backend_.on_host()) agreed_ = together_.agreed();
     check(loss.parts.size() <= Loss::kMostParts, "training: a loss of {} parts, more than {}", loss.parts.size(),
           Loss::kMostParts);
     add_up(0, loss.total, share);
@@ -181,13 +240,21 @@ class Run {
       names_[i] = loss.parts[i].first;
       add_up(i + 1, loss.parts[i].second, share);
     }
-    pass_.backward(options_.accumulate == 1 ? loss.total : ops::scale(loss.total, share));
+    GradientBuckets& buckets = *buckets_[who];
+    if (exchanged) buckets.begin(*exchanged, [&](const Tensor& gradients) { together_.start_sum(gradients); });
+    pass_.set_watch(exchanged ? &buckets : nullptr);
+    pass_.backward(together_.several()        ? ops::multiply(loss.total, pass_.input(together_.share()))
+                   : options_.accumulate == 1 ? loss.total
+                                              : ops::scale(loss.total, share));
+    pass_.set_watch(nullptr);
     parameters.finish_gradients();
-    if (last) optimizers_[who]->update();
+    if (exchanged) buckets.finish();
   }
 
   void add_up(std::size_t index, const Tensor& value, float share) {
-    backend_.scale(value, share, {loss_sums_.slice_first(static_cast<std::int64_t>(index), 1), true});
+    const Grad sum{loss_sums_.slice_first(static_cast<std::int64_t>(index), 1), true};
+    if (!together_.several()) return backend_.scale(value, share, sum);
+    backend_.scale(ops::multiply(value, pass_.input(together_.share())), 1, sum);
   }
 
   double elapsed() const {
@@ -197,11 +264,14 @@ class Run {
   // Reads the mean loss since the last time, which is the only wait for the device between validations.
   void log_losses() {
     if (state_.since_log.steps == 0) return;
+    together_.collect(loss_sums_);
     const std::vector<float> sums = download(loss_sums_);
     const auto mean = [&](std::size_t i) {
       return static_cast<double>(sums[i]) / static_cast<double>(state_.since_log.steps);
     };
-    const double loss = mean(0), norm = static_cast<double>(download(optimizers_[0]->norm())[0]);
+    double whole[] = {mean(0)};
+    together_.tell(whole);
+    const double loss = whole[0], norm = static_cast<double>(download(optimizers_[0]->norm())[0]);
     backend_.fill(loss_sums_, 0);
     const auto now = steady_clock::now();
     const double seconds = std::chrono::duration<double>(now - logged_at_).count();
@@ -218,13 +288,33 @@ class Run {
                  {task_.items() + "_per_second", std::round(items_per_second)},
                  {"activation_bytes", pass_.arena().slab_bytes()},
                  {"seconds", elapsed()}};
+    if (together_.several()) tell_of_messages(line, seconds);
     for (std::size_t i = 0; i < names_.size(); ++i) line["losses"][names_[i]] = mean(i + 1);
     add_to_log(line);
     state_.since_log = {};
     logged_at_ = now;
   }
 
+  // Of the time since the last line: the share in which rank 0 did nothing but wait for messages, that in which
+  // messages were on their way while it computed, and who was waited for: the one that waited least itself.
+  void tell_of_messages(Json& line, double seconds) {
+    const Together::Messages before = std::exchange(messages_, together_.messages());
+    const double whole = std::max(seconds, 1e-9), waited = messages_.waited - before.waited;
+    std::vector<double> all(static_cast<std::size_t>(options_.world->size()));
+    all[static_cast<std::size_t>(options_.world->rank())] = waited;
+    together_.world().all_reduce(std::span<double>(all));
+    const auto slowest = std::min_element(all.begin(), all.end()) - all.begin();
+    const double hidden = std::max(0.0, messages_.seconds - before.seconds - waited);
+    line["processes"] = options_.world->size();
+    line["communication"] = waited / whole;
+    line["communication_hidden"] = hidden / whole;
+    line["slowest"] = slowest;
+    text_ += fmt::format("  {} ranks, {:.0f} % in messages, slowest {}", options_.world->size(), 100 * waited / whole,
+                         slowest);
+  }
+
   void add_to_log(const Json& line) {
+    if (!together_.leads()) return;
     log_->add(line);
     curves_->add(line);
   }
@@ -241,7 +331,10 @@ class Run {
   void validate() {
     log_losses();
     exchange_averages();
-    const Validation now = task_.validate();
+    Validation now = together_.leads() ? task_.validate() : Validation();
+    double found[] = {now.loss, now.score};
+    together_.tell(found);
+    now.loss = found[0], now.score = found[1];
     Json line = {{"step", state_.step}, {"validation", now.json}, {"seconds", elapsed()}};
     add_to_log(line);
     const bool better = now.score > state_.best_score;
@@ -270,6 +363,7 @@ class Run {
     for (std::int64_t step : dropped) folder_.remove(checkpoint_name(step));
     result_.stopped_early = options_.patience > 0 && state_.validations_since_best >= options_.patience;
     logged_at_ = steady_clock::now();  // validation is not training time
+    messages_ = together_.messages();
   }
 
   // What is judged, shown and kept is the average, where there is one; done again, training goes on.
@@ -285,12 +379,15 @@ class Run {
   }
 
   void save() {
-    curves_->write();
+    if (curves_) curves_->write();
     state_.seconds = elapsed();
+    together_.collect(loss_sums_);
     const std::vector<float> sums = download(loss_sums_);
     state_.since_log.losses.assign(sums.begin(), sums.end());
     state_.since_log.seconds = std::chrono::duration<double>(steady_clock::now() - logged_at_).count();
+    for (const auto& optimizer : optimizers_) together_.make_whole(*optimizer);
     folder_.write(kState, [&](const FileWriter& write) { produce_state(write, state_, learning_); });
+    for (const auto& optimizer : optimizers_) optimizer->keep_part();
     folder_.state_saved();
   }
 
@@ -338,9 +435,13 @@ class Run {
   RunFolder& folder_;
   Backend& backend_;
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
+  std::vector<std::unique_ptr<GradientBuckets>> buckets_;
   std::vector<Learning> learning_;
   std::vector<nn::Parameters*> parameters_;
   std::vector<Storage*> paused_;
+  Together together_;
+  Together::Moment agreed_;  // on the batch at hand
+  const InterruptGuard* interrupt_ = nullptr;
   Pass pass_;
   StepGraph graph_;
   Tensor loss_sums_;                // of the whole, and of its parts
@@ -354,6 +455,7 @@ class Run {
   std::string text_;
   float rate_ = 0;
   double seconds_before_ = 0;
+  Together::Messages messages_;  // until the last line of the log
   steady_clock::time_point started_, logged_at_;
 };
 

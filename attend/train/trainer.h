@@ -20,13 +20,17 @@
 #include <utility>
 #include <vector>
 
+#include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/terminal.h"
+#include "attend/data/shard.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/pass.h"
 #include "attend/train/example.h"
 #include "attend/train/optimizer.h"
 #include "attend/train/run_folder.h"
+#include "attend/train/together.h"
+#include "attend/world/world.h"
 
 namespace attend::train {
 
@@ -67,7 +71,13 @@ class Task {
   virtual void forward(Pass&) {}
   virtual void on_host() {}
 
-  // Where the batches stand, for an exact resume.
+  // How much the mean of this batch counts beside those that other processes take at the same time: of how many tokens
+  // or pictures it is one.
+  virtual double batch_weight() const { return static_cast<double>(batch_items()); }
+  // Where several processes learn together, which batches are this one's. Before the first; seek() keeps it.
+  virtual void take_shard(const data::Shard&) { fail("training: several processes cannot learn this together"); }
+
+  // Where the batches stand, for an exact resume: the same for all processes.
   virtual Json position() const = 0;
   virtual void seek(const Json& position) = 0;
   // With the weights as they are now.
@@ -101,6 +111,8 @@ struct TrainerOptions {
   Painter* painter = nullptr;  // records the task's examples on the way, for at most a fiftieth of the time
   std::ostream* messages = nullptr;
   Terminal terminal = {};
+  World* world = &alone();  // the processes that learn together, each from batches of its own
+  TogetherOptions together = {};
 };
 
 struct TrainingResult {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "attend/base/error.h"
 #include "attend/base/random.h"
@@ -88,13 +89,14 @@ const models::CaptionBatch& CaptionTask::put(std::span<const std::vector<std::in
   if (found == places_.end()) found = places_.emplace(length_, place_for(parts_.backend, shape)).first;
   const HostCaptions host = padded(rows, length_, describer_.tokens());
   const models::CaptionBatch& place = found->second;
+  words_ = std::reduce(host.counted.begin(), host.counted.end(), 0.0);
   upload(place.captions.ids, host.ids), upload(place.labels, host.labels), upload(place.counted, host.counted);
   return place;
 }
 
 // Which of its captions a picture comes with is drawn for its place among all that were ever shown.
 std::uint64_t CaptionTask::next_batch() {
-  const std::uint64_t first = parts_.training.position() * static_cast<std::uint64_t>(parts_.batch);
+  const std::uint64_t first = parts_.training.number() * static_cast<std::uint64_t>(parts_.batch);
   data::HostPictureBatch batch = parts_.training.next();
   upload(pixels_, batch.values);
   std::vector<const std::vector<std::int32_t>*> rows;

@@ -57,7 +57,9 @@ class CaptionTask : public train::Task {
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return parts_.batch; }
   std::string items() const override { return "pictures"; }
+  double batch_weight() const override { return words_; }
   train::Loss loss(Pass& pass) override;
+  void take_shard(const data::Shard& shard) override { parts_.training.take_shard(shard); }
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;
@@ -80,6 +82,7 @@ class CaptionTask : public train::Task {
   Tensor pixels_;
   std::map<std::int64_t, models::CaptionBatch> places_;
   std::int64_t length_ = 0;  // of the batch in place
+  double words_ = 0;         // likewise, with their ends
 };
 
 }  // namespace attend::tasks

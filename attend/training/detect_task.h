@@ -62,6 +62,7 @@ class DetectTask : public train::Task {
   void forward(Pass& pass) override;
   void on_host() override { criterion_.match(objects_); }
   train::Loss loss(Pass& pass) override;
+  void take_shard(const data::Shard& shard) override { parts_.training.take_shard(shard); }
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override { return judge(parts_.validation); }

@@ -32,11 +32,13 @@ DrawTask::DrawTask(const Parts& parts)
 void DrawTask::make_noise_from(std::uint64_t row) {
   drawn_ = row;
   rows_.reset();
-  const auto make = [batch = parts_.batch, seed = parts_.seed, width = parts_.model.config().noise_size,
-                     next = row]() mutable -> Noise::Entry {
+  const auto make = [batch = static_cast<std::uint64_t>(parts_.batch), seed = parts_.seed, shard = shard_,
+                     width = parts_.model.config().noise_size, next = row]() mutable -> Noise::Entry {
     std::vector<float> noise;
-    for (std::int64_t i = 0; i < batch; ++i)
-      for (const float value : noise_row(seed, next++, width)) noise.push_back(value);
+    const std::uint64_t first = next + shard.rank * batch;
+    for (std::uint64_t i = 0; i < batch; ++i)
+      for (const float value : noise_row(seed, first + i, width)) noise.push_back(value);
+    next += shard.size * batch;
     return {std::move(noise), next};
   };
   rows_ = std::make_unique<Noise>(make);
@@ -70,6 +72,12 @@ train::Loss DrawTask::loss(Pass& pass) {
   parts_.backend.scale(loss, judging ? 1.0f / static_cast<float>(parts_.discriminator_turns) : 1.0f, {mean});
   parts_.backend.fill(none, 0);
   return {loss, {{"discriminator", judging ? mean : none}, {"generator", judging ? none : mean}}};
+}
+
+void DrawTask::take_shard(const data::Shard& shard) {
+  shard_ = shard;
+  parts_.training.take_shard(shard);
+  make_noise_from(drawn_);
 }
 
 Json DrawTask::position() const { return {{"batch", parts_.training.position()}, {"drawn", drawn_}}; }

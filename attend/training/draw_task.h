@@ -37,7 +37,9 @@ class DrawTask : public train::Task {
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return player_ == discriminator ? parts_.batch : 0; }
   std::string items() const override { return "pictures"; }
+  double batch_weight() const override { return static_cast<double>(parts_.batch); }
   train::Loss loss(Pass& pass) override;
+  void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;
@@ -53,6 +55,7 @@ class DrawTask : public train::Task {
 
   Parts parts_;
   Player player_ = discriminator;
+  data::Shard shard_;
   std::uint64_t drawn_ = 0;          // rows of noise so far
   Tensor pixels_, classes_, noise_;  // of the batch
   std::unique_ptr<Noise> rows_;

@@ -40,8 +40,9 @@ void HeadTask::start_prefetch() {
   made_ = taken_;
   order_.reset();
   prefetch_ = std::make_unique<Prefetch>([this]() -> Prefetch::Entry {
-    HostHeadBatch batch = make(made_);
-    return {std::move(batch), ++made_};
+    HostHeadBatch batch = make(made_ + shard_.rank);
+    made_ += shard_.size;
+    return {std::move(batch), made_};
   });
 }
 
@@ -64,8 +65,15 @@ std::uint64_t HeadTask::next_batch() {
   const auto [batch, after] = prefetch_->next();
   taken_ = after;
   tokens_ = batch.tokens;
+  targets_ = static_cast<double>(std::ranges::count_if(batch.targets, [](std::int32_t t) { return t != kIgnored; }));
   batch_ = training_batches_.put(batch);
   return batch.key;
+}
+
+void HeadTask::take_shard(const data::Shard& shard) {
+  prefetch_.reset();
+  shard_ = shard;
+  start_prefetch();
 }
 
 Json HeadTask::position() const { return {{"batch", taken_}}; }

@@ -38,7 +38,9 @@ class HeadTask : public train::Task {
 
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return tokens_; }
+  double batch_weight() const override { return targets_; }
   train::Loss loss(Pass& pass) override { return parts_.head.loss(batch_.in(pass)); }
+  void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
@@ -62,6 +64,8 @@ class HeadTask : public train::Task {
   HeadBatches training_batches_, validation_batches_;
   HeadBatch batch_;
   std::int64_t tokens_ = 0;
+  double targets_ = 0;  // of the batch
+  data::Shard shard_;
   std::uint64_t made_ = 0, taken_ = 0;        // batches
   std::unique_ptr<data::Permutation> order_;  // of epoch_; the prefetching thread's
   std::uint64_t epoch_ = 0;

@@ -25,8 +25,10 @@ void LanguageTask::start_prefetch() {
   prefetch_.reset();
   made_ = taken_;
   prefetch_ = std::make_unique<Prefetch>([this]() -> Prefetch::Entry {
-    data::TokenWindows windows = data::random_windows(training_, options_.batch, options_.block, options_.seed, made_);
-    return {std::move(windows), ++made_};
+    data::TokenWindows windows =
+        data::random_windows(training_, options_.batch, options_.block, options_.seed, made_ + shard_.rank);
+    made_ += shard_.size;
+    return {std::move(windows), made_};
   });
 }
 
@@ -44,6 +46,12 @@ std::uint64_t LanguageTask::next_batch() {
 
 train::Loss LanguageTask::loss(Pass& pass) {
   return model_.loss(nn::Sequences{ids_}.in(pass), pass.input(labels_)).mean;
+}
+
+void LanguageTask::take_shard(const data::Shard& shard) {
+  prefetch_.reset();
+  shard_ = shard;
+  start_prefetch();
 }
 
 Json LanguageTask::position() const { return {{"batch", taken_}}; }

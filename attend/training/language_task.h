@@ -28,6 +28,7 @@ class LanguageTask : public train::Task {
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return options_.batch * options_.block; }
   train::Loss loss(Pass& pass) override;
+  void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;
@@ -41,7 +42,8 @@ class LanguageTask : public train::Task {
   const models::GPT2LanguageModel& model_;
   const data::TokenStream &training_, &validation_;
   LanguageTaskOptions options_;
-  Tensor ids_, labels_;                 // i32 [batch, block]
+  Tensor ids_, labels_;  // i32 [batch, block]
+  data::Shard shard_;
   std::uint64_t made_ = 0, taken_ = 0;  // batches
   std::unique_ptr<Prefetch> prefetch_;  // last: it uses made_
 };

@@ -36,8 +36,9 @@ void MaskedTask::start_prefetch() {
   prefetch_.reset();
   made_ = taken_;
   prefetch_ = std::make_unique<Prefetch>([this]() -> Prefetch::Entry {
-    data::MaskedBlocks blocks = training_.random(batch_, made_);
-    return {std::move(blocks), ++made_};
+    data::MaskedBlocks blocks = training_.random(batch_, made_ + shard_.rank);
+    made_ += shard_.size;
+    return {std::move(blocks), made_};
   });
 }
 
@@ -50,6 +51,7 @@ void MaskedTask::put(const data::MaskedBlocks& blocks) {
 std::uint64_t MaskedTask::next_batch() {
   const auto [blocks, after] = prefetch_->next();
   taken_ = after;
+  hidden_ = static_cast<double>(std::ranges::count_if(blocks.labels, [](std::int32_t l) { return l >= 0; }));
   put(blocks);
   return 1;
 }
@@ -60,6 +62,12 @@ models::BertInput MaskedTask::input(Pass& pass) const {
 
 train::Loss MaskedTask::loss(Pass& pass) {
   return model_.loss(input(pass), pass.input(labels_), pass.input(places_)).mean;
+}
+
+void MaskedTask::take_shard(const data::Shard& shard) {
+  prefetch_.reset();
+  shard_ = shard;
+  start_prefetch();
 }
 
 Json MaskedTask::position() const { return {{"batch", taken_}}; }

@@ -21,7 +21,9 @@ class MaskedTask : public train::Task {
 
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return ids_.size(); }
+  double batch_weight() const override { return hidden_; }
   train::Loss loss(Pass& pass) override;
+  void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
   // The mean loss over hidden tokens, and how many are guessed right.
@@ -38,8 +40,10 @@ class MaskedTask : public train::Task {
   const data::MaskedText &training_, &validation_;
   const Tokenizer& tokenizer_;
   std::int64_t batch_;
-  Tensor ids_, positions_;              // i32 [batch, block]; positions are RoBERTa's
-  Tensor places_, labels_;              // i32 [batch · hidden tokens a block]
+  Tensor ids_, positions_;  // i32 [batch, block]; positions are RoBERTa's
+  Tensor places_, labels_;  // i32 [batch · hidden tokens a block]
+  double hidden_ = 0;       // tokens of the batch
+  data::Shard shard_;
   std::uint64_t made_ = 0, taken_ = 0;  // batches
   std::unique_ptr<Prefetch> prefetch_;  // last: it uses made_
 };

@@ -56,6 +56,7 @@ class PictureTask : public train::Task {
   std::int64_t batch_items() const override { return parts_.batch; }
   std::string items() const override { return "pictures"; }
   train::Loss loss(Pass& pass) override;
+  void take_shard(const data::Shard& shard) override { parts_.training.take_shard(shard); }
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override { return judge(parts_.validation); }

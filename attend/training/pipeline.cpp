@@ -43,6 +43,8 @@ std::vector<train::Learner> learners_of(const TraineeFacts& facts, const std::ve
 
 train::TrainingResult run_training(const Training& training, Backend& backend, const TrainOptions& options) {
   const RunSettings& settings = training.settings;
+  World& world = *options.world;
+  if (!world.leads()) world.barrier_after_work();  // behind the preparations of the one that leads
   const bool starts_from = !options.resume && !training.from.empty();
   const std::filesystem::path from = options.resume ? std::filesystem::path(settings.out)
                                      : starts_from  ? start_folder(training.from, settings.out)
@@ -51,6 +53,7 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
                            .resume = options.resume,
                            .overwrite = options.overwrite,
                            .allow_changes = options.allow_changes,
+                           .follows = !world.leads(),
                            .settings = training.recipe,
                            .data = training.files,
                            .about_data = settings.data});
@@ -58,6 +61,7 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   const std::unique_ptr<Trainee> trainee = training.prepare(
       {.folder = folder, .backend = backend, .dtype = computed.dtype, .from = from, .options = options});
   const TraineeFacts facts = trainee->facts();
+  if (world.leads()) world.barrier_after_work();
 
   const auto weights = make_weights(facts.parts, backend, computed);
   std::vector<nn::Parameters*> parts;
@@ -65,9 +69,9 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   for (const auto& part : weights) parts.push_back(part.get()), count += part->count();
   trainee->start(parts);
   stage_json(folder, "recipe.json", facts.recipe);
-  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}{}\n", facts.name,
+  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}{}{}\n", facts.name,
                                   static_cast<double>(count) / 1e6, name_of(computed.dtype), backend.name(),
-                                  facts.more);
+                                  world.size() > 1 ? fmt::format(", {} processes", world.size()) : "", facts.more);
 
   const WorkOfRun work{
       .steps = facts.settings.steps * facts.settings.accumulate, .weights = count, .tokens = facts.tokens};
@@ -78,7 +82,7 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   const std::unique_ptr<train::Task> task = trainee->task();
   train::TrainingResult result =
       train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options));
-  if (!result.interrupted) trainee->finish(*task);
+  if (!result.interrupted && world.leads()) trainee->finish(*task);
   return result;
 }
 

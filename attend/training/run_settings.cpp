@@ -115,7 +115,9 @@ train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFol
           .recompute = recompute_named(settings.recompute),
           .painter = options.painter,
           .messages = &options.messages,
-          .terminal = options.terminal};
+          .terminal = options.terminal,
+          .world = options.world,
+          .together = options.together};
 }
 
 }  // namespace attend::tasks

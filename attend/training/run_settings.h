@@ -99,6 +99,8 @@ struct TrainOptions {
   train::Painter* painter = nullptr;  // records what the model makes of fixed inputs on the way
   std::ostream& messages;
   Terminal terminal = {};
+  World* world = &alone();  // the processes that learn together; rank 0 writes and speaks
+  train::TogetherOptions together = {};
 };
 
 // What the trainer asks for. width: of the model, for the paper's learning rate.

@@ -41,7 +41,9 @@ void TranslationTask::start_prefetch() {
   prefetch_.reset();
   position_ = batches_.position();
   prefetch_ = std::make_unique<Prefetch>([this]() -> Prefetch::Entry {
+    batches_.skip(shard_.rank);
     data::HostPairBatch batch = batches_.next();
+    batches_.skip(shard_.size - 1 - shard_.rank);
     return {std::move(batch), batches_.position()};
   });
 }
@@ -50,6 +52,7 @@ std::uint64_t TranslationTask::next_batch() {
   auto [batch, after] = prefetch_->next();
   position_ = after;
   tokens_ = batch.source_tokens + batch.target_tokens;
+  labels_ = batch.target_tokens;
   batch_ = training_batches_.put(options_.r_drop > 0 ? twice(batch) : batch);
   return batch.key;
 }
@@ -59,6 +62,14 @@ train::Loss TranslationTask::loss(Pass& pass) {
       .loss(batch_.in(pass),
             {.smoothing = options_.label_smoothing, .ignore = data::kIgnoredLabel, .consistency = options_.r_drop})
       .mean;
+}
+
+// Makers of batches go ahead: they go back to where the consumer is.
+void TranslationTask::take_shard(const data::Shard& shard) {
+  prefetch_.reset();
+  shard_ = shard;
+  batches_.seek(position_);
+  start_prefetch();
 }
 
 Json TranslationTask::position() const {

@@ -48,7 +48,9 @@ class TranslationTask : public train::Task {
 
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return tokens_; }
+  double batch_weight() const override { return static_cast<double>(labels_); }
   train::Loss loss(Pass& pass) override;
+  void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
   train::Validation validate() override;
@@ -67,7 +69,8 @@ class TranslationTask : public train::Task {
   data::PairBatches batches_;
   data::Position position_;
   models::PairBatch batch_;
-  std::int64_t tokens_ = 0;
+  std::int64_t tokens_ = 0, labels_ = 0;
+  data::Shard shard_;
   std::unique_ptr<Prefetch> prefetch_;  // last: it uses batches_
 };
 

@@ -7,17 +7,23 @@
 
 namespace attend::test {
 
+bool AttentionReference::sees(const Sequence& sequence, std::int64_t t, std::int64_t s) const {
+  const std::int64_t place = t + sequence.keys - sequence.queries;
+  if (s >= sequence.visible || (causal && s > place)) return false;
+  if (s < globals || (globals > 0 && place < globals)) return true;
+  return (before < 0 || s >= place - before) && (after < 0 || s <= place + after);
+}
+
 std::vector<double> AttentionReference::weights(const Array& q, const Array& k, std::size_t b, std::int64_t h,
                                                 std::int64_t t) const {
   const Sequence& sequence = sequences[b];
   const std::int64_t head = q.width() / heads;
   const double factor = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(head));
-  std::int64_t seen = sequence.visible;
-  if (causal) seen = std::clamp<std::int64_t>(t + sequence.keys - sequence.queries + 1, 0, seen);
-
   std::vector<double> weight(static_cast<std::size_t>(sequence.keys), 0.0);
   double largest = -INFINITY, sum = 0;
-  for (std::int64_t s = 0; s < seen; ++s) {
+  std::vector<std::size_t> seen;
+  for (std::int64_t s = 0; s < sequence.keys; ++s) {
+    if (!sees(sequence, t, s)) continue;
     double score = 0;
     for (std::int64_t d = h * head; d < (h + 1) * head; ++d)
       score += q.at(sequence.query_row + t, d) * k.at(sequence.key_row + s, d);
@@ -25,9 +31,10 @@ std::vector<double> AttentionReference::weights(const Array& q, const Array& k, 
     if (bias) score += (*bias)(static_cast<std::int64_t>(b) % bias->dim(0), h, t, s);
     weight[static_cast<std::size_t>(s)] = score;
     largest = std::max(largest, score);
+    seen.push_back(static_cast<std::size_t>(s));
   }
-  for (std::int64_t s = 0; s < seen; ++s) {
-    double& value = weight[static_cast<std::size_t>(s)];
+  for (std::size_t s : seen) {
+    double& value = weight[s];
     value = std::exp(value - largest);
     sum += value;
   }

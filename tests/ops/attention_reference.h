@@ -18,10 +18,13 @@ struct AttentionReference {
   float scale = 0;  // 0: 1 / sqrt(D)
   float dropout = 0;
   bool causal = false;
+  std::int64_t before = -1, after = -1, globals = 0;  // -1: all
   std::vector<Sequence> sequences = {};
   std::int64_t max_queries = 0, max_keys = 0;
   const Array* bias = nullptr;  // [G, H, T, S]
 
+  // Whether query t of a sequence may look at key s.
+  bool sees(const Sequence& sequence, std::int64_t t, std::int64_t s) const;
   // The weights of one query, [keys] long, after masking and before dropout; all 0 when it sees nothing.
   std::vector<double> weights(const Array& q, const Array& k, std::size_t b, std::int64_t h, std::int64_t t) const;
   Array operator()(const Array& q, const Array& k, const Array& v) const;

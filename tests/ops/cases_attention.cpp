@@ -23,6 +23,7 @@ struct DenseSpec {
   bool bias_f32 = false;    // the bias stays f32 under bf16
   float scale = 0, dropout = 0;
   bool fused = false;  // q, k and v are thirds of one input
+  AttentionWindow window = {};
 };
 
 // Where the optional inputs of a dense case stand after q, k, v (or the fused one).
@@ -43,10 +44,14 @@ Tensors run_dense(const DenseSpec& spec, std::span<const Tensor> in) {
   else
     qkv = {in[0], in[1], in[2]};
   ops::AttentionOptions options{.heads = spec.heads, .scale = spec.scale, .dropout = spec.dropout};
-  options.mask.causal = spec.causal;
+  options.mask.causal = spec.causal, options.mask.window = spec.window;
   if (place.lengths >= 0) options.mask.key_lengths = in[static_cast<std::size_t>(place.lengths)];
   if (place.bias >= 0) options.mask.bias = in[static_cast<std::size_t>(place.bias)];
   return {ops::attention(qkv[0], qkv[1], qkv[2], options)};
+}
+
+void set_window(AttentionReference& reference, const AttentionWindow& window) {
+  reference.before = window.before, reference.after = window.after, reference.globals = window.globals;
 }
 
 Arrays dense_reference(const DenseSpec& spec, std::span<const Array> in) {
@@ -54,6 +59,7 @@ Arrays dense_reference(const DenseSpec& spec, std::span<const Array> in) {
   const std::int64_t width = spec.heads * spec.head;
   AttentionReference reference{
       .heads = spec.heads, .scale = spec.scale, .dropout = spec.dropout, .causal = spec.causal};
+  set_window(reference, spec.window);
   reference.max_queries = spec.queries, reference.max_keys = spec.keys;
   for (std::int64_t b = 0; b < spec.batch; ++b) {
     const std::int64_t visible = spec.key_lengths.empty() ? spec.keys : spec.key_lengths[static_cast<std::size_t>(b)];
@@ -103,6 +109,7 @@ struct PackedSpec {
   bool causal = false;
   float dropout = 0;
   bool fused = false;  // needs queries == keys
+  AttentionWindow window = {};
 };
 
 std::vector<std::int32_t> offsets(const std::vector<std::int32_t>& lengths) {
@@ -142,12 +149,14 @@ Case packed_case(const PackedSpec& spec) {
                             .query_offsets = in[after],
                             .key_offsets = in[after + 1],
                             .max_queries = max_queries,
-                            .max_keys = max_keys};
+                            .max_keys = max_keys,
+                            .window = spec.window};
             return Tensors{ops::attention(qkv[0], qkv[1], qkv[2], options)};
           },
       .reference =
           [=](std::span<const Array> in) {
             AttentionReference reference{.heads = spec.heads, .dropout = spec.dropout, .causal = spec.causal};
+            set_window(reference, spec.window);
             reference.max_queries = max_queries, reference.max_keys = max_keys;
             for (std::size_t b = 0; b < spec.queries.size(); ++b) {
               const std::int64_t keys = spec.key_lengths.empty() ? spec.keys[b] : spec.key_lengths[b];
@@ -293,11 +302,89 @@ void add_packed(std::vector<Case>& cases) {
       {.name = "tiles", .queries = {70, 5, 66}, .keys = {70, 5, 66}, .heads = 1, .head = 64, .causal = true}));
 }
 
+// Bands of every kind, some wider than the text, some of the own place alone; past every tile, where whole tiles are
+// barred in front, behind and between the globals and the band.
+void add_windows(std::vector<Case>& cases) {
+  struct Band {
+    const char* name;
+    bool causal;
+    AttentionWindow window;
+  };
+  constexpr Band kBands[] = {{"itself", true, {.before = 0}},
+                             {"causal", true, {.before = 3}},
+                             {"causal_wide", true, {.before = 500, .after = 2}},
+                             {"causal_globals", true, {.before = 2, .globals = 2}},
+                             {"both", false, {.before = 2, .after = 1}},
+                             {"nobody_else", false, {.before = 0, .after = 0}},
+                             {"behind", false, {.before = 4}},
+                             {"ahead", false, {.after = 3}},
+                             {"globals", false, {.before = 1, .after = 1, .globals = 3}},
+                             {"globals_far", false, {.before = 1, .after = 0, .globals = 70}}};
+  for (const Band& band : kBands) {
+    const auto add = [&](DenseSpec spec) {
+      spec.name = fmt::format("window_{}_{}", band.name, spec.name);
+      spec.causal = band.causal, spec.window = band.window;
+      cases.push_back(dense_case(spec));
+    };
+    add({.name = "few", .batch = 2, .queries = 11, .keys = 11, .heads = 2, .head = 24});
+    add({.name = "more_keys", .batch = 2, .queries = 3, .keys = 17, .heads = 2, .head = 16});
+    add({.name = "more_queries", .queries = 9, .keys = 4, .heads = 1, .head = 32});
+    add({.name = "step", .batch = 2, .queries = 1, .keys = 67, .heads = 2, .head = 64});
+    add({.name = "lengths", .batch = 3, .queries = 19, .keys = 19, .heads = 2, .head = 32, .key_lengths = {19, 4, 0}});
+    // A weight of 1 has no gradient: bf16 leaves noise where dropout should find 0.
+    if (band.window.before != 0)
+      add({.name = "dropout", .queries = 70, .keys = 70, .heads = 1, .head = 64, .dropout = 0.2f});
+    add({.name = "bias", .batch = 2, .queries = 9, .keys = 9, .heads = 2, .head = 16, .groups = 1});
+    add({.name = "tiles", .queries = 331, .keys = 331, .heads = 1, .head = 64, .fused = true});
+    add({.name = "tiles_128", .queries = 201, .keys = 201, .heads = 1, .head = 128});
+  }
+  for (const AttentionWindow window :
+       {AttentionWindow{.before = 100, .after = 40}, AttentionWindow{.before = 130, .after = 66, .globals = 5}})
+    for (const bool causal : {false, true})
+      for (const std::int64_t head : {32, 64, 128, 256}) {
+        if (window.globals == 0 && (head == 32 || head == 256)) continue;
+        cases.push_back(dense_case({.name = fmt::format("window_band_{}_{}_{}", causal, window.globals, head),
+                                    .queries = head > 64 ? 260 : 560,
+                                    .keys = head > 64 ? 260 : 560,
+                                    .heads = 1,
+                                    .head = head,
+                                    .causal = causal,
+                                    .window = window}));
+      }
+  const AttentionWindow near{.before = 2, .after = 1}, marked{.before = 3, .after = 3, .globals = 2};
+  cases.push_back(packed_case(
+      {.name = "window", .queries = {5, 17, 1, 9}, .keys = {5, 17, 1, 9}, .heads = 2, .head = 24, .window = near}));
+  cases.push_back(packed_case({.name = "window_causal_globals",
+                               .queries = {70, 5, 0, 166},
+                               .keys = {70, 5, 0, 166},
+                               .heads = 1,
+                               .head = 64,
+                               .causal = true,
+                               .fused = true,
+                               .window = marked}));
+  cases.push_back(packed_case({.name = "window_globals",
+                               .queries = {70, 1, 0, 166},
+                               .keys = {70, 1, 0, 166},
+                               .heads = 1,
+                               .head = 64,
+                               .window = marked}));
+  cases.push_back(packed_case({.name = "window_cache",
+                               .queries = {1, 1, 2},
+                               .keys = {12, 12, 12},
+                               .key_lengths = {5, 12, 7},
+                               .heads = 2,
+                               .head = 32,
+                               .causal = true,
+                               .window = near}));
+}
+
 void add_bench(std::vector<Case>& cases, Case::Size size, const DenseSpec& spec) {
   Case one = dense_case(spec);
   one.size = size;
   const double pairs =
-      static_cast<double>(spec.batch * spec.heads * spec.queries * spec.keys) * (spec.causal ? 0.5 : 1);
+      spec.window.before >= 0
+          ? static_cast<double>(spec.batch * spec.heads * spec.queries * (spec.window.before + 1))
+          : static_cast<double>(spec.batch * spec.heads * spec.queries * spec.keys) * (spec.causal ? 0.5 : 1);
   one.forward.flops = 4 * pairs * static_cast<double>(spec.head);
   one.backward.flops = 2.5 * one.forward.flops;  // five products instead of two
   cases.push_back(std::move(one));
@@ -320,6 +407,7 @@ void add_attention_cases(std::vector<Case>& cases) {
   add_dense(cases);
   cases.push_back(of_itself());
   add_packed(cases);
+  add_windows(cases);
   add_bench(cases, Case::Size::base,
             {.name = "8x128_8x64", .batch = 8, .queries = 128, .keys = 128, .heads = 8, .head = 64});
   add_bench(cases, Case::Size::base,
@@ -327,6 +415,24 @@ void add_attention_cases(std::vector<Case>& cases) {
   add_bench(
       cases, Case::Size::base,
       {.name = "8x128_8x64_dropout", .batch = 8, .queries = 128, .keys = 128, .heads = 8, .head = 64, .dropout = 0.1f});
+  add_bench(cases, Case::Size::base,
+            {.name = "1x4096_8x64_causal_window_256",
+             .queries = 4096,
+             .keys = 4096,
+             .heads = 8,
+             .head = 64,
+             .causal = true,
+             .window = {.before = 256}});
+  for (const std::int64_t before : {-1, 511})
+    add_bench(cases, Case::Size::large,
+              {.name = fmt::format("4x16384_16x64_causal{}", before < 0 ? "" : "_window_512"),
+               .batch = 4,
+               .queries = 16384,
+               .keys = 16384,
+               .heads = 16,
+               .head = 64,
+               .causal = true,
+               .window = {.before = before}});
   add_bench(cases, Case::Size::large,
             {.name = "64x1024_12x64_causal_fused",
              .batch = 64,

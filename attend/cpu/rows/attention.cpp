@@ -64,7 +64,7 @@ static void attend_block(const AttentionHead& head, Forward& w, std::int64_t beg
   }
   for (std::int64_t i = 0; i < rows; i += kQueryBlock) {
     const std::int64_t m = smaller(rows - i, kQueryBlock);
-    if (seen_keys(head, begin + i + m - 1, first, count) == 0) continue;
+    if (first >= end_of_keys(head, begin + i, begin + i + m - 1) || all_barred(head, begin + i, first, count)) continue;
     float *q = w.q + i * padded, *y = w.y + i * padded;
     if (in_place)
       scores_in_place<E>(head, q, m, first, count, w.scores);
@@ -75,6 +75,7 @@ static void attend_block(const AttentionHead& head, Forward& w, std::int64_t beg
       float* scores = w.scores + r * kKeyBlock;
       const std::int64_t t = begin + i + r, seen = seen_keys(head, t, first, count);
       if (head.bias) add_bias(head, t, first, seen, scores);
+      bar_keys(head, t, first, seen, scores);
       const float factor = weigh(scores, seen, columns, w.max[i + r], w.sum[i + r]);
       if (factor != 1.0f)
         for (std::int64_t c = 0; c < padded; c += kLanes) store(y + r * padded + c, load(y + r * padded + c) * factor);
@@ -95,8 +96,12 @@ void attention_rows_of(const AttentionHead& head, std::int64_t begin, std::int64
   for (std::int64_t i = 0; i < rows * padded; i += kLanes) store(w.y + i, Vec{});
   for (std::int64_t r = 0; r < rows; ++r) w.max[r] = -kInfinity, w.sum[r] = 0;
   const bool in_place = rows <= 4 && head.width % kLanes == 0;
-  const std::int64_t keys = end_of_keys(head, end - 1);
-  for (std::int64_t first = 0; first < keys; first += kKeyBlock) attend_block<E>(head, w, begin, rows, first, in_place);
+  const std::int64_t keys = end_of_keys(head, begin, end - 1);
+  for (std::int64_t first = 0; first < keys; first += kKeyBlock) {
+    if (all_barred(head, begin, first, kKeyBlock)) first = head.window.from(begin) / kKeyBlock * kKeyBlock;
+    if (first >= keys) break;
+    attend_block<E>(head, w, begin, rows, first, in_place);
+  }
   for (std::int64_t r = 0; r < rows; ++r) {
     E* y = static_cast<E*>(head.y) + (begin + r) * head.y_stride;
     const float sum = w.sum[r], inverse = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : kNan;

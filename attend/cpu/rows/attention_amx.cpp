@@ -54,7 +54,7 @@ void attention_tiles_of(const AttentionHead& head, std::int64_t begin, std::int6
               w.q.with(32 * deep));
   for (std::int64_t i = 0; i < whole * padded; i += kLanes) store(w.y + i, Vec{});
   for (std::int64_t r = 0; r < rows; ++r) w.max[r] = -kInfinity, w.sum[r] = 0;
-  const std::int64_t keys = end_of_keys(head, end - 1);
+  const std::int64_t keys = end_of_keys(head, begin, end - 1);
   for (std::int64_t first = 0; first < keys; first += kTileKeys) {
     const std::int64_t count = smaller(head.keys - first, kTileKeys);
     gather_right_transposed(static_cast<const E*>(head.k) + first * head.k_stride, head.k_stride, count, head.width,

@@ -70,6 +70,7 @@ ATTEND_INLINE void differentiate(const AttentionHead& head, const Rows& rows, st
   const float lse = rows.lse[t];
   if (lse == -kInfinity) seen = 0;
   if (head.bias) add_bias(head, t, first, seen, weights);
+  bar_keys(head, t, first, seen, weights);
   DropoutDraws<kKeyBlock> random;
   if (head.drop.threshold)
     random.fill(head.drop.key,
@@ -113,6 +114,23 @@ static void differentiate_block(const AttentionHead& head, const Rows& rows, Bac
     product(m, padded, count, Left{w.dscores, kKeyBlock, 1}, Right<float>{w.keys, padded}, Result{dq, padded, true});
 }
 
+// All queries that see a key of the block [first, first + count).
+static void differentiate_keys(const AttentionHead& head, const Rows& rows, Backward& w, std::int64_t first,
+                               std::int64_t count) {
+  const auto block = [&](std::int64_t i) {
+    differentiate_block(head, rows, w, i, smaller(head.queries - i, kQueryBlock), first, count);
+  };
+  // Queries before first - shift see none of these keys.
+  const std::int64_t start = head.windowed ? head.window.start(first) : first - head.shift;
+  std::int64_t i = 0, stop = head.queries;
+  if (head.windowed) {
+    for (; i < smaller(head.window.seeing, head.queries); i += kQueryBlock) block(i);
+    stop = smaller(stop, head.window.stop(first < head.window.globals ? first : first + count - 1));
+  }
+  if (start > i) i = start / kQueryBlock * kQueryBlock;
+  for (; i < stop; i += kQueryBlock) block(i);
+}
+
 // rows x width of f32, scaled, to where a gradient goes.
 template <class E>
 static void give(const float* from, std::int64_t rows, std::int64_t width, float scale, Out out, std::int64_t stride,
@@ -143,10 +161,7 @@ void attention_backward_head(const AttentionHead& head) {
                       w.values_transposed);
     gather(k, head.k_stride, count, head.width, 1.0f, w.keys);
     for (std::int64_t i = 0; i < count * padded; i += kLanes) store(w.dk + i, Vec{}), store(w.dv + i, Vec{});
-    // Queries before first - shift see none of these keys.
-    const std::int64_t blind = first - head.shift;
-    for (std::int64_t i = blind > 0 ? blind / kQueryBlock * kQueryBlock : 0; i < head.queries; i += kQueryBlock)
-      differentiate_block(head, rows, w, i, smaller(head.queries - i, kQueryBlock), first, count);
+    differentiate_keys(head, rows, w, first, count);
     give<E>(w.dk, count, head.width, 1.0f, head.dk, head.dk_stride, first);
     give<E>(w.dv, count, head.width, 1.0f, head.dv, head.dv_stride, first);
   }

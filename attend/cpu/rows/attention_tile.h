@@ -44,12 +44,28 @@ static void gather_transposed(const E* from, std::int64_t stride, std::int64_t r
 // How many of the keys [first, first + count) query t sees.
 ATTEND_INLINE std::int64_t seen_keys(const AttentionHead& head, std::int64_t t, std::int64_t first,
                                      std::int64_t count) {
-  const std::int64_t seen = smaller(smaller(t + head.shift + 1, head.keys) - first, count);
+  const std::int64_t end = head.windowed ? head.window.end(t) : smaller(t + head.shift + 1, head.keys);
+  const std::int64_t seen = smaller(end - first, count);
   return seen < 0 ? 0 : seen;
 }
 
-// The end of the keys that any of the queries up to `last` sees.
-ATTEND_INLINE std::int64_t end_of_keys(const AttentionHead& head, std::int64_t last) {
+// Of those, the ones that a window bars: they lie in front of what it shows, and behind the global ones.
+ATTEND_INLINE void bar_keys(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t seen,
+                            float* scores) {
+  if (!head.windowed) return;
+  const std::int64_t end = smaller(head.window.from(t) - first, seen);
+  for (std::int64_t i = head.window.globals > first ? head.window.globals - first : 0; i < end; ++i)
+    scores[i] = -kInfinity;
+}
+
+// Whether the window bars all of the keys [first, first + count) to the queries from t on, which are not global.
+ATTEND_INLINE bool all_barred(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t count) {
+  return head.windowed && first >= head.window.globals && first + count <= head.window.from(t);
+}
+
+// The end of the keys that any of the queries [t, last] sees.
+ATTEND_INLINE std::int64_t end_of_keys(const AttentionHead& head, std::int64_t t, std::int64_t last) {
+  if (head.windowed) return head.window.end(t < head.window.seeing ? t : last);
   const std::int64_t end = smaller(last + head.shift + 1, head.keys);
   return end < 0 ? 0 : end;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "attend/tensor/activation.h"
+#include "attend/tensor/attention_window.h"
 
 namespace attend::cpu {
 
@@ -99,6 +100,8 @@ struct AttentionHead {
   std::int64_t q_stride = 0, k_stride = 0, v_stride = 0;
   std::int64_t queries = 0, keys = 0;
   std::int64_t shift = 0;  // query t sees key s when s <= t + shift; at least `keys` when all do
+  bool windowed = false;   // then the window says what a query sees
+  WindowView<std::int64_t> window = {};
   std::int64_t width = 0;  // D
   float scale = 1;
   const void* bias = nullptr;  // [queries, bias_stride], or null

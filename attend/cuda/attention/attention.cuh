@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "attend/tensor/attention_window.h"
+
 namespace attend::cuda {
 
 // See Attention and AttentionMask in attend/tensor/backend.h for the meaning of each.
@@ -30,6 +32,8 @@ struct AttentionParams {
   std::int64_t query_rows = 0, key_rows = 0;              // rows of q and of k
   float scale = 1;
   bool causal = false;
+  bool windowed = false;  // then the window says what a query sees, and tiles that it bars are skipped
+  AttentionWindow window = {};
   const std::int32_t *key_lengths = nullptr, *query_offsets = nullptr, *key_offsets = nullptr;
   const void* bias = nullptr;  // [G, H, T, S]
   bool bias_bf16 = false;

@@ -15,12 +15,13 @@
 namespace attend::cuda {
 namespace {
 
-template <class Config, bool kExtras>
+template <class Config, bool kExtras, bool kWindow>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     attention_backward(const __grid_constant__ BackwardKernelParams a) {
   if constexpr (!Config::Products::kGroups || kHasWgmma) {
     extern __shared__ unsigned char raw_shared[];
-    BackwardBlock<Config, kExtras>(a, raw_shared + ((1024 - (shared_address(raw_shared) & 1023)) & 1023)).run();
+    BackwardBlock<Config, kExtras, kWindow>(a, raw_shared + ((1024 - (shared_address(raw_shared) & 1023)) & 1023))
+        .run();
   }
 }
 
@@ -31,10 +32,13 @@ __global__ void __launch_bounds__(Config::kThreads) add_parts(const __grid_const
   const int head = blockIdx.x / tiles, m = blockIdx.x % tiles;
   const AttentionSpan span = span_of(a.p, head / a.p.heads);
   if (m * Config::kQueries >= span.queries) return;
+  const Window window = window_of(a.p, span);
   float sum[Config::kQueryColumns / 8][4];
   clear(sum);
-  for (int part = 0; part < a.parts && part * Config::kKeys < span.keys; ++part) {
-    if (first_tile<Config>(span, a.parts, part) > m) continue;
+  for (int part = 0; part < a.parts && (a.p.windowed || part * Config::kKeys < span.keys); ++part) {
+    if (a.p.windowed ? !part_has<Config>(a, window, span.queries, part, m)
+                     : first_tile<Config>(span, a.parts, part) > m)
+      continue;
     float x[Config::kQueryColumns / 8][4];
     load_sums(x, query_sums<Config>(a, part, head, m));
 #pragma unroll
@@ -62,7 +66,7 @@ Plan plan_for(const AttentionParams& p) {
   Plan plan;
   plan.parts = wanted < key_tiles ? wanted : key_tiles > 1 ? key_tiles : 1;
   plan.stats = (2 * sizeof(float) * p.heads * static_cast<std::size_t>(p.query_rows) + 255) / 256 * 256;
-  if (plan.parts > 1 || (Config::kChunk == 0 && key_tiles > 1))
+  if (plan.parts > 1 || (Config::kChunk == 0 && (key_tiles > 1 || p.windowed)))
     plan.query_sums = sizeof(float) * plan.parts * heads * query_tiles * Config::kTileFloats;
   if (Config::kChunk > 0 && query_tiles > Config::kChunk)
     plan.key_sums = sizeof(float) * heads * key_tiles * 2 * Config::kKeys * Config::kWidth;
@@ -71,9 +75,9 @@ Plan plan_for(const AttentionParams& p) {
 
 bool has_extras(const AttentionParams& p) { return p.bias || p.dropout_rate > 0; }
 
-template <class Config, bool kExtras>
+template <class Config, bool kExtras, bool kWindow>
 void launch(const BackwardKernelParams& a, cudaStream_t stream) {
-  const auto kernel = attention_backward<Config, kExtras>;
+  const auto kernel = attention_backward<Config, kExtras, kWindow>;
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
   kernel<<<a.p.batch * a.p.heads * a.parts, Config::kThreads, Config::kSharedBytes, stream>>>(a);
 }
@@ -104,8 +108,9 @@ std::size_t attention_backward_tiled_scratch(const AttentionParams& p) {
 }
 
 bool attention_backward_tiled_leaves_sums(const AttentionParams& p) {
-  return with_config(
-      p, [&]<class Config>(Config) { return Config::kLeavesSums && !has_extras(p) && plan_for<Config>(p).parts == 1; });
+  return with_config(p, [&]<class Config>(Config) {
+    return Config::kLeavesSums && !has_extras(p) && !p.windowed && plan_for<Config>(p).parts == 1;
+  });
 }
 
 void launch_attention_backward_tiled(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream) {
@@ -120,11 +125,11 @@ void launch_attention_backward_tiled(const AttentionParams& p, const AttentionBa
                                  .query_sums = reinterpret_cast<float*>(scratch + plan.stats),
                                  .key_sums = reinterpret_cast<float*>(scratch + plan.stats + plan.query_sums),
                                  .parts = plan.parts};
-    if (has_extras(p))
-      launch<Config, true>(a, stream);
+    if (p.windowed)
+      has_extras(p) ? launch<Config, true, true>(a, stream) : launch<Config, false, true>(a, stream);
     else
-      launch<Config, false>(a, stream);
-    if (a.parts > 1 && g.dq.data)
+      has_extras(p) ? launch<Config, true, false>(a, stream) : launch<Config, false, false>(a, stream);
+    if ((a.parts > 1 || (p.windowed && Config::kChunk == 0)) && g.dq.data)
       add_parts<Config><<<ceil_div(p.queries, Config::kQueries) * p.batch * p.heads, Config::kThreads, 0, stream>>>(a);
   });
   if (g.dbias.data) launch_attention_bias_gradient(p, g, stats, stream);

@@ -30,6 +30,28 @@ __device__ __forceinline__ void mask_weights(float (&s)[N][4], int query, const 
       if (first + 8 * j + (e & 1) < starts[e >> 1]) s[j][e] = 0;
 }
 
+// The queries that see a thread's two rows of keys under a window: [start, stop) and [0, seeing).
+struct WindowKeys {
+  int start[2], stop[2], seeing[2];
+
+  __device__ __forceinline__ WindowKeys(const Window& window, int key)
+      : start{window.start(key), window.start(key + 8)},
+        stop{window.stop(key), window.stop(key + 8)},
+        seeing{window.seeing_key(key), window.seeing_key(key + 8)} {}
+};
+
+template <int N>
+__device__ __forceinline__ void mask_weights(float (&s)[N][4], int query, const WindowKeys& keys) {
+  const int first = query + 2 * (threadIdx.x & 3);
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int t = first + 8 * j + (e & 1), r = e >> 1;
+      if ((t < keys.start[r] || t >= keys.stop[r]) && t >= keys.seeing[r]) s[j][e] = 0;
+    }
+}
+
 template <int N>
 __device__ __forceinline__ void bias_transposed(float (&s)[N][4], float factor, const BiasReader& bias, int query,
                                                 int key, const AttentionSpan& span) {

@@ -55,6 +55,47 @@ __device__ __forceinline__ int first_tile(const AttentionSpan& span, int parts, 
   return start <= 0 ? 0 : start / Config::kQueries;
 }
 
+// Under a window: the tiles of queries that see a key of tile n, [begin, end) and [0, marked).
+struct QueryTiles {
+  int begin = 0, end = 0, marked = 0;
+
+  __device__ __forceinline__ bool none() const { return begin >= end && marked == 0; }
+  __device__ __forceinline__ bool has(int m) const { return m < marked || (m >= begin && m < end); }
+  // Whether a tile before m is among them, and one from m on.
+  __device__ __forceinline__ bool before(int m) const { return (marked > 0 && m > 0) || (begin < end && begin < m); }
+  __device__ __forceinline__ bool from(int m) const { return marked > m || (begin < end && end > m); }
+};
+
+template <class Config>
+__device__ __forceinline__ QueryTiles query_tiles_of(const Window& window, int queries, int n) {
+  const int key = n * Config::kKeys, last = min(key + Config::kKeys, window.visible) - 1;
+  QueryTiles tiles;
+  if (last < key) return tiles;
+  const int start = max(window.start(key), 0), stop = key < window.globals ? queries : window.stop(last);
+  tiles.begin = min(start, queries) / Config::kQueries;
+  tiles.end = ceil_div(min(max(stop, 0), queries), Config::kQueries);
+  tiles.marked = ceil_div(min(window.seeing, queries), Config::kQueries);
+  return tiles;
+}
+
+// Under a window a part is a run of neighbouring tiles of keys, so that few parts share a tile of queries.
+template <class Config>
+__device__ __forceinline__ int tiles_of_part(const BackwardKernelParams& a) {
+  return ceil_div(ceil_div(a.p.keys, Config::kKeys), a.parts);
+}
+
+// Whether it leaves sums for tile m of queries: neighbouring tiles of keys are seen by neighbouring tiles of queries.
+template <class Config>
+__device__ __forceinline__ bool part_has(const BackwardKernelParams& a, const Window& window, int queries, int part,
+                                         int m) {
+  const int first = part * tiles_of_part<Config>(a);
+  const int end = min(first + tiles_of_part<Config>(a), ceil_div(window.visible, Config::kKeys));
+  if (first >= end) return false;
+  const QueryTiles top = query_tiles_of<Config>(window, queries, first);
+  const QueryTiles bottom = query_tiles_of<Config>(window, queries, end - 1);
+  return m < top.marked || (m >= top.begin && m < max(top.end, bottom.end));
+}
+
 // Where a thread's share of dq of query tile m lies among the sums of its part.
 template <class Config>
 __device__ __forceinline__ float* query_sums(const BackwardKernelParams& a, int part, int head, int m) {
@@ -86,7 +127,7 @@ __device__ __forceinline__ void store_queries(const float (&c)[Config::kQueryCol
 }
 
 // What a block does, in pieces: the head it works on, the chunk of queries, the tile of keys, and one tile of both.
-template <class Config, bool kExtras>
+template <class Config, bool kExtras, bool kWindow>
 class BackwardBlock {
  public:
   __device__ __forceinline__ BackwardBlock(const BackwardKernelParams& a, unsigned char* shared)
@@ -102,6 +143,7 @@ class BackwardBlock {
         head_(blockIdx.x / a.parts),
         h_(head_ % a.p.heads),
         span_(span_of(a.p, head_ / a.p.heads)),
+        window_(window_of(a.p, span_)),
         query_tiles_(ceil_div(span_.queries, Config::kQueries)),
         bias_(a.p, head_ / a.p.heads, h_),
         dropout_(a.p, head_ / a.p.heads, h_),
@@ -110,6 +152,14 @@ class BackwardBlock {
         row_stats_(a.stats + (stat_kind() * a.p.heads + h_) * a.p.query_rows + span_.query_row + stat_row()) {}
 
   __device__ __forceinline__ void run() {
+    if constexpr (kWindow)
+      run_window();
+    else
+      run_all();
+  }
+
+ private:
+  __device__ __forceinline__ void run_all() {
     const int tiles = Config::kChunk > 0 ? Config::kChunk : max(query_tiles_, 1);
     for (chunk_ = 0; chunk_ == 0 || chunk_ < query_tiles_; chunk_ += tiles) {
       chunk_end_ = min(chunk_ + tiles, query_tiles_);
@@ -120,8 +170,8 @@ class BackwardBlock {
         const int begin = max(chunk_, min(seen_from, query_tiles_));
         if (begin >= chunk_end_ && !last_chunk) break;  // nor will the tiles behind it be seen
         Keys keys;
-        begin_keys(keys, begin, seen_from);
-        if (begin < chunk_end_) walk_queries(keys, begin);
+        begin_keys(keys, begin, begin < chunk_end_, seen_from < chunk_);
+        if (begin < chunk_end_) walk_queries(keys, begin, chunk_end_);
         ask_for_next_keys();
         end_keys(keys, last_chunk);
       }
@@ -131,12 +181,52 @@ class BackwardBlock {
       if (a_.g.sums) sums_.leave(a_.p, a_.g, head_, dropout_.scale, shared_);
   }
 
- private:
+  // The same under a window: of each chunk only the tiles of keys that it sees, and dk and dv of a tile leave with the
+  // last chunk that sees it.
+  __device__ __forceinline__ void run_window() {
+    const int tiles = Config::kChunk > 0 ? Config::kChunk : max(query_tiles_, 1);
+    first_n_ = part_ * tiles_of_part<Config>(a_);
+    end_n_ = min(first_n_ + tiles_of_part<Config>(a_), ceil_div(span_.keys, Config::kKeys));
+    for (chunk_ = 0; chunk_ == 0 || chunk_ < query_tiles_; chunk_ += tiles) {
+      chunk_end_ = min(chunk_ + tiles, query_tiles_);
+      arriving_ = false;
+      if constexpr (Config::kChunk > 0) clear_chunk();
+      for (n_ = first_n_; n_ < end_n_; ++n_) {
+        const QueryTiles seen = query_tiles_of<Config>(window_, span_.queries, n_);
+        const QueryTiles here = in_chunk(seen);
+        if (here.none() && (chunk_ > 0 || !seen.none())) continue;  // one that nobody sees has gradients too: zeros
+        Keys keys;
+        begin_keys(keys, first_of(here), !here.none(), seen.before(chunk_));
+        if (here.marked > chunk_) walk_queries(keys, chunk_, here.marked);
+        if (here.marked > chunk_ && here.begin < here.end) load_queries(here.begin);
+        if (here.begin < here.end) walk_queries(keys, here.begin, here.end);
+        ask_for_next_keys();
+        end_keys(keys, !seen.from(chunk_end_));
+      }
+      if constexpr (Config::kChunk > 0) store_chunk();
+    }
+  }
+  // What of them is in the chunk, each tile once.
+  __device__ __forceinline__ QueryTiles in_chunk(const QueryTiles& seen) const {
+    QueryTiles here;
+    here.marked = seen.marked > chunk_ ? min(seen.marked, chunk_end_) : 0;
+    here.begin = max(max(seen.begin, chunk_), here.marked), here.end = min(seen.end, chunk_end_);
+    return here;
+  }
+  __device__ __forceinline__ int first_of(const QueryTiles& here) const {
+    return here.marked > chunk_ ? chunk_ : here.begin;
+  }
+  __device__ __forceinline__ void clear_chunk() {
+    clear(dq_);
+    for (int m = chunk_; m < chunk_end_; ++m) store_shared(dq_, chunk_sums(m));
+  }
+
   using Products = typename Config::Products;
   using KeyTile = typename Config::KeyTile;
   using QueryTile = typename Config::QueryTile;
   using ScoreTile = typename Config::ScoreTile;
-  static constexpr bool kSums = Config::kLeavesSums && !kExtras;  // dropout and bias take the last registers
+  static constexpr bool kSums =
+      Config::kLeavesSums && !kExtras && !kWindow;  // dropout and bias take the last registers
 
   // A tile of keys, as far as this thread is concerned.
   struct Keys {
@@ -147,6 +237,7 @@ class BackwardBlock {
     int starts[2];  // the first queries that see them
     int open;       // queries from here on see all keys of the tile,
     int closed;     // and before here none of the rows that multiply together
+    int shut;       // under a window: from here on some keys of the tile are behind it
   };
 
   __device__ __forceinline__ std::int64_t dy_stride() const {
@@ -188,10 +279,10 @@ class BackwardBlock {
     load_queries(m);
   }
 
-  __device__ __forceinline__ void begin_keys(Keys& keys, int begin, int seen_from) {
-    const bool seen = begin < chunk_end_;
+  // `seen` by queries of the chunk, from tile `begin` on; `waiting`: chunks before this one have seen it.
+  __device__ __forceinline__ void begin_keys(Keys& keys, int begin, bool seen, bool waiting) {
     if (seen && !arriving_) load_keys(n_, begin);
-    if (Config::kChunk > 0 && seen_from < chunk_) {
+    if (Config::kChunk > 0 && waiting) {
       load_sums(keys.dk, key_sums<Config>(a_, head_, n_));
       load_sums(keys.dv, key_sums<Config>(a_, head_, n_) + Config::kKeys * Config::kWidth);
     } else {
@@ -208,19 +299,31 @@ class BackwardBlock {
     }
     const int key = n_ * Config::kKeys;
     keys.mine = key + key_row_ + lane_ / 4;
-    keys.starts[0] = query_start(span_, keys.mine), keys.starts[1] = query_start(span_, keys.mine + 8);
-    keys.open = query_start(span_, key + Config::kKeys - 1);
-    keys.closed = query_start(span_, key + (Products::kGroups ? key_row_ & ~63 : key_row_));
+    if constexpr (kWindow) {
+      const int behind = max(key, window_.globals);  // the first that may be out of sight again
+      keys.open = window_.start(key + Config::kKeys - 1), keys.closed = 0;
+      keys.shut = behind < key + Config::kKeys ? window_.stop(behind) : Window::kNever;
+    } else {
+      keys.starts[0] = query_start(span_, keys.mine), keys.starts[1] = query_start(span_, keys.mine + 8);
+      keys.open = query_start(span_, key + Config::kKeys - 1);
+      keys.closed = query_start(span_, key + (Products::kGroups ? key_row_ & ~63 : key_row_));
+    }
   }
 
   // dq of tile m: fetch what was summed, multiply, put back.
   __device__ __forceinline__ void fetch_dq(int m) {
-    if (n_ == part_)
+    if (kWindow ? Config::kChunk == 0 && is_first(m) : n_ == part_)
       clear(dq_);
     else if constexpr (Config::kChunk > 0)
       load_shared(dq_, chunk_sums(m));
     else
       load_sums(dq_, query_sums<Config>(a_, part_, head_, m));
+  }
+  // Under a window: no tile of the part before this one is seen by tile m of queries, which sees this one.
+  __device__ __forceinline__ bool is_first(int m) const {
+    if (n_ == first_n_) return true;
+    const QueryTiles before = query_tiles_of<Config>(window_, span_.queries, n_ - 1);
+    return m >= before.marked && first_n_ * Config::kKeys >= window_.globals && m >= before.end;
   }
   __device__ __forceinline__ void multiply_dq(int m) {
     Products::template add_columns_times_columns<ScoreTile, KeyTile>(
@@ -230,6 +333,8 @@ class BackwardBlock {
   __device__ __forceinline__ void put_dq(int m) {
     if constexpr (Config::kChunk > 0) {
       store_shared(dq_, chunk_sums(m));
+    } else if constexpr (kWindow) {
+      store_sums(dq_, query_sums<Config>(a_, part_, head_, m));
     } else {
       const int next = n_ + a_.parts;
       const bool last = next * Config::kKeys >= span_.keys || first_tile<Config>(span_, a_.parts, next) > m;
@@ -240,29 +345,29 @@ class BackwardBlock {
     }
   }
 
-  __device__ __forceinline__ void walk_queries(Keys& keys, int begin) {
-    step<true>(keys, begin);
-    for (int m = begin + 1; m < chunk_end_; ++m) step<false>(keys, m);
-    fetch_dq(chunk_end_ - 1);
+  __device__ __forceinline__ void walk_queries(Keys& keys, int begin, int end) {
+    step<true>(keys, begin, end);
+    for (int m = begin + 1; m < end; ++m) step<false>(keys, m, end);
+    fetch_dq(end - 1);
     Products::publish();
     __syncthreads();
     Products::begin();
-    multiply_dq(chunk_end_ - 1);
+    multiply_dq(end - 1);
     Products::commit();
     Products::template wait<0>(dq_);
-    put_dq(chunk_end_ - 1);
+    put_dq(end - 1);
     __syncthreads();  // all tiles have been read
   }
 
   // Tile m, and dq of the tile before. The first is compiled apart: products in flight must not be conditional.
   template <bool kFirst>
-  __device__ __forceinline__ void step(Keys& keys, int m) {
+  __device__ __forceinline__ void step(Keys& keys, int m, int end) {
     const int query = m * Config::kQueries;
     if constexpr (!kFirst) fetch_dq(m - 1);
     copy_async_wait();
     Products::publish();
     __syncthreads();
-    if (m + 1 < chunk_end_) load_queries(m + 1);
+    if (m + 1 < end) load_queries(m + 1);
     std::uint32_t ds_operand[Config::kQueries / 16][4];
     // A group has nothing to do for its first tile at most; one that has, for others, is merely slow.
     if ((!Products::kGroups || kFirst) && query + Config::kQueries <= keys.closed) {
@@ -309,7 +414,12 @@ class BackwardBlock {
     Products::template wait<2>(s);
     if constexpr (kExtras) bias_transposed(s, factor, bias_, query, keys.mine, span_);
     weigh(s, kExtras ? 1.0f : factor, lse);
-    if (query < keys.open) mask_weights(s, query, keys.starts);
+    if constexpr (kWindow) {
+      if (query < keys.open || query + Config::kQueries > keys.shut)
+        mask_weights(s, query, WindowKeys(window_, keys.mine));
+    } else {
+      if (query < keys.open) mask_weights(s, query, keys.starts);
+    }
     std::uint32_t operand[Config::kQueries / 16][4];
     std::uint32_t keep = 0;
     if (kExtras && dropout_.on) {
@@ -336,6 +446,13 @@ class BackwardBlock {
   __device__ __forceinline__ void ask_for_next_keys() {
     arriving_ = false;
     if constexpr (Config::kEarlyKeys) {
+      if constexpr (kWindow) {
+        if (n_ + 1 >= end_n_) return;
+        const QueryTiles here = in_chunk(query_tiles_of<Config>(window_, span_.queries, n_ + 1));
+        arriving_ = !here.none();
+        if (arriving_) load_keys(n_ + 1, first_of(here));
+        return;
+      }
       const int next = n_ + a_.parts;
       if (next * Config::kKeys >= span_.keys) return;
       const int begin = max(chunk_, min(first_tile<Config>(span_, a_.parts, next), query_tiles_));
@@ -373,7 +490,9 @@ class BackwardBlock {
 
   // The chunk's dq is complete, or this part's share of it.
   __device__ __forceinline__ void store_chunk() {
-    for (int m = max(chunk_, first_tile<Config>(span_, a_.parts, part_)); m < chunk_end_ && a_.g.dq.data; ++m) {
+    const int first = kWindow ? chunk_ : max(chunk_, first_tile<Config>(span_, a_.parts, part_));
+    for (int m = first; m < chunk_end_ && a_.g.dq.data; ++m) {
+      if (kWindow && a_.parts > 1 && !part_has<Config>(a_, window_, span_.queries, part_, m)) continue;
       load_shared(dq_, chunk_sums(m));
       if constexpr (kSums)
         if (a_.g.sums) sums_.dq.add(dq_);
@@ -391,6 +510,7 @@ class BackwardBlock {
   int lane_, warp_, key_row_, column_;
   int part_, head_, h_;
   AttentionSpan span_;
+  Window window_;
   int query_tiles_;
   BiasReader bias_;
   WeightDropout dropout_;
@@ -398,6 +518,7 @@ class BackwardBlock {
   const float* row_stats_;
   int chunk_ = 0, chunk_end_ = 0;  // tiles of queries
   int n_ = 0;                      // the tile of keys
+  int first_n_ = 0, end_n_ = 0;    // under a window: those of the part
   bool arriving_ = false;          // it has been asked for
   float dq_[Config::kQueryColumns / 8][4];
   HeadSums<Config> sums_;

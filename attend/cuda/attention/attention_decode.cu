@@ -62,7 +62,12 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
   if (t >= span.queries) return;
   const int group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
   const bool inside = lane * 8 < p.width;
-  const int column = h * p.width + (inside ? lane * 8 : 0), limit = max(0, key_limit(span, t));
+  const int column = h * p.width + (inside ? lane * 8 : 0);
+  // Under a window: the globals that lie in front of the band, then the band.
+  const Window window = window_of(p, span);
+  const int from = p.windowed ? window.from(t) : 0, end = p.windowed ? window.end(t) : max(0, key_limit(span, t));
+  const int marked = p.windowed ? min(min(window.globals, from), end) : 0, limit = marked + max(0, end - from);
+  const auto place = [&](int i) { return i < marked ? i : i - marked + from; };
   const auto* k = static_cast<const T*>(p.k) + span.key_row * p.k_stride + column;
   const auto* v = static_cast<const T*>(p.v) + span.key_row * p.v_stride + column;
   const BiasReader bias(p, b, h);
@@ -78,7 +83,7 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
     float values[kAtOnce][8], scores[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const int s = first + i * kGroups + group, at = min(s, limit - 1);
+      const int at = place(min(first + i * kGroups + group, limit - 1));
       float keys[8];
       load_eight(k + at * p.k_stride, keys);
       load_eight(v + at * p.v_stride, values[i]);
@@ -94,7 +99,7 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
       if (s >= limit)
         scores[i] = -INFINITY;
       else if (p.bias)
-        scores[i] += kLog2E * bias.at(t, s);
+        scores[i] += kLog2E * bias.at(t, place(s));
     }
     float maximum = mine.maximum;
 #pragma unroll

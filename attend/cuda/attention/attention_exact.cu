@@ -25,7 +25,9 @@ __global__ void __launch_bounds__(kExactThreads) attention_exact(const Attention
   const int first = blockIdx.x % blocks * kSide, y = threadIdx.x / 16, x = threadIdx.x % 16;
   const AttentionSpan span = span_of(p, b);
   if (first >= span.queries) return;
-  const int queries = min(kSide, span.queries - first), limit = key_limit(span, first + queries - 1);
+  const int queries = min(kSide, span.queries - first);
+  const int limit = p.windowed ? span.visible : key_limit(span, first + queries - 1);
+  const Window window = window_of(p, span);
   const BiasReader bias(p, b, h);
   const WeightDropout dropout(p, b, h);
   load_exact<Tile>(q, static_cast<const T*>(p.q) + (span.query_row + first) * p.q_stride + h * p.width, p.q_stride,
@@ -35,6 +37,7 @@ __global__ void __launch_bounds__(kExactThreads) attention_exact(const Attention
 #pragma unroll
   for (int i = 0; i < kM; ++i) maximum[i] = -INFINITY, sum[i] = 0;
   for (int key = 0; key < limit; key += kSide) {
+    if (p.windowed && !exact_meets(window, first, key, kSide)) continue;
     __syncthreads();
     const std::int64_t row = span.key_row + key;
     load_exact<Tile>(k, static_cast<const T*>(p.k) + row * p.k_stride + h * p.width, p.k_stride, span.visible - key,
@@ -50,7 +53,7 @@ __global__ void __launch_bounds__(kExactThreads) attention_exact(const Attention
       float top = maximum[i];
 #pragma unroll
       for (int j = 0; j < kM; ++j) {
-        s[i][j] = exact_score(s[i][j], p.scale * kLog2E, bias, span, t, key + x + 16 * j);
+        s[i][j] = exact_score(s[i][j], p, bias, span, t, key + x + 16 * j);
         top = fmaxf(top, s[i][j]);
       }
 #pragma unroll
@@ -96,14 +99,14 @@ __global__ void attention_weights(const AttentionParams p, float* weights) {
   const int head = static_cast<int>(i / p.keys / p.queries), b = head / p.heads, h = head % p.heads;
   const AttentionSpan span = span_of(p, b);
   float weight = 0;
-  if (t < span.queries && s < key_limit(span, t)) {
+  if (t < span.queries && sees(p, span, t, s)) {
     const std::int64_t row = span.query_row + t;
     const T* q = static_cast<const T*>(p.q) + row * p.q_stride + h * p.width;
     const T* k = static_cast<const T*>(p.k) + (span.key_row + s) * p.k_stride + h * p.width;
     float product = 0;
     for (int d = 0; d < p.width; ++d) product = fmaf(to_float(q[d]), to_float(k[d]), product);
     const float lse = p.lse[row * p.heads + h] * kLog2E;
-    if (lse != -INFINITY) weight = exp2f(exact_score(product, p.scale * kLog2E, BiasReader(p, b, h), span, t, s) - lse);
+    if (lse != -INFINITY) weight = exp2f(exact_score(product, p, BiasReader(p, b, h), span, t, s) - lse);
   }
   weights[i] = weight;
 }

@@ -75,10 +75,18 @@ __device__ __forceinline__ void exact_combine(float (&c)[kM][kN], const float* w
 }
 
 // Score of (t, s) in base 2 from its product; -inf when t may not see s.
-__device__ __forceinline__ float exact_score(float product, float factor, const BiasReader& bias,
+__device__ __forceinline__ float exact_score(float product, const AttentionParams& p, const BiasReader& bias,
                                              const AttentionSpan& span, int t, int s) {
-  if (t >= span.queries || s >= key_limit(span, t)) return -INFINITY;
-  return product * factor + (bias.data ? kLog2E * bias.at(t, s) : 0.0f);
+  if (t >= span.queries || !sees(p, span, t, s)) return -INFINITY;
+  return product * (p.scale * kLog2E) + (bias.data ? kLog2E * bias.at(t, s) : 0.0f);
+}
+
+// Whether any of the queries [t, t + side) sees any of the keys [s, s + side) under a window.
+__device__ __forceinline__ bool exact_meets(const Window& window, int t, int s, int side) {
+  const int last = min(s + side, window.visible) - 1;
+  if (last < s) return false;
+  const int stop = s < window.globals ? Window::kNever : window.stop(last);
+  return t < window.seeing || (t + side > window.start(s) && t < stop);
 }
 
 // The weights of a tile after dropout, and the gradients of its scores.
@@ -107,7 +115,7 @@ __device__ __forceinline__ void exact_gradients(ExactGradients<QueryTile::kRows 
 #pragma unroll
     for (int j = 0; j < KeyTile::kRows / 16; ++j) {
       const int key = s + x + 16 * j;
-      const float score = exact_score(out.weights[i][j], p.scale * kLog2E, bias, span, query, key);
+      const float score = exact_score(out.weights[i][j], p, bias, span, query, key);
       const float weight = score == -INFINITY ? 0.0f : exp2f(score - lse);
       const float kept = !dropout.on ? 1.0f : dropout.keeps(query, key) ? dropout.scale : 0.0f;
       out.weights[i][j] = weight * kept;

@@ -86,8 +86,10 @@ __global__ void __launch_bounds__(kExactThreads)
   if (key >= span.keys) return;
   tiles.load_keys(p, span, h, key);
   float dk[kM][kWidth / 16] = {}, dv[kM][kWidth / 16] = {};
-  const int start = query_start(span, key);
+  const int start = p.windowed ? 0 : query_start(span, key);
+  const Window window = window_of(p, span);
   for (int t = start <= 0 ? 0 : min(start, span.queries) / kSide * kSide; t < span.queries; t += kSide) {
+    if (p.windowed && !exact_meets(window, t, key, kSide)) continue;
     __syncthreads();
     tiles.load_queries(p, g.dy, span, h, t);
     __syncthreads();
@@ -114,10 +116,13 @@ __global__ void __launch_bounds__(kExactThreads)
   const int t = blockIdx.x % blocks * kSide;
   const AttentionSpan span = span_of(p, b);
   if (t >= span.queries) return;
-  const int queries = min(kSide, span.queries - t), limit = key_limit(span, t + queries - 1);
+  const int queries = min(kSide, span.queries - t);
+  const int limit = p.windowed ? span.visible : key_limit(span, t + queries - 1);
+  const Window window = window_of(p, span);
   tiles.load_queries(p, g.dy, span, h, t);
   float dq[kM][kWidth / 16] = {};
   for (int key = 0; key < limit; key += kSide) {
+    if (p.windowed && !exact_meets(window, t, key, kSide)) continue;
     __syncthreads();
     tiles.load_keys(p, span, h, key);
     __syncthreads();

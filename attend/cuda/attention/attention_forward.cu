@@ -7,7 +7,7 @@
 namespace attend::cuda {
 namespace {
 
-template <class Config, bool kExtras>
+template <class Config, bool kExtras, bool kWindow>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_forward(const AttentionParams p) {
   using KeyTile = typename Config::KeyTile;
   using QueryTile = typename Config::QueryTile;
@@ -18,12 +18,16 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
 
   const ForwardBlock<Config> block(p);
   if (block.queries <= 0) return;
-  const auto [b, h, first, queries, tiles, span, q_rows, k_rows, v_rows] = block;
+  const auto [b, h, first, queries, seen_tiles, span, q_rows, k_rows, v_rows] = block;
+  const Window window = window_of(p, span);
+  const KeyTiles<Config::kKeys> walk(window, first, first + queries - 1);
+  const int tiles = kWindow ? walk.count : seen_tiles;
+  const auto first_key = [&](int n) { return (kWindow ? walk.tile(n) : n) * Config::kKeys; };
   const TileCopier<KeyTile, Config::kThreads> copy_keys(k_rows, p.k_stride, p.width),
       copy_values(v_rows, p.v_stride, p.width);
   const auto load_keys = [&](int n, int stage) {
     const std::uint32_t to = base + kKeysAt + stage * kStage;
-    const int row = n * Config::kKeys, valid = span.visible - row;
+    const int row = first_key(n), valid = span.visible - row;
     copy_keys(to, row, valid);
     copy_values(to + KeyTile::kBytes, row, valid);
     copy_async_commit();
@@ -43,11 +47,14 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
 
   const int query = first + 16 * warp + lane / 4;  // this thread's rows: query, query + 8
   // No keys for rows behind the last query: their bias must not be read.
-  const int limits[2] = {query < span.queries ? key_limit(span, query) : 0,
-                         query + 8 < span.queries ? key_limit(span, query + 8) : 0};
+  const auto end_of = [&](int t) { return t >= span.queries ? 0 : kWindow ? window.end(t) : key_limit(span, t); };
+  const int limits[2] = {end_of(query), end_of(query + 8)};
   // The keys seen by the first and the last of the warp's rows: below `all` needs no mask, from `none` on there is
   // nothing to do.
-  const int all = key_limit(span, first + 16 * warp), none = key_limit(span, first + 16 * warp + 15);
+  const int top = first + 16 * warp, bottom = top + 15;
+  const int all = key_limit(span, top),
+            none = kWindow ? window.end(top < window.seeing ? top : bottom) : key_limit(span, bottom);
+  const WindowRows shown(window, query, top, bottom);
   const float factor = p.scale * kLog2E, step_factor = kExtras ? 1.0f : factor;
   const BiasReader bias(p, b, h);
   const WeightDropout dropout(p, b, h);
@@ -56,14 +63,18 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     copy_async_wait();
     __syncthreads();
     if (n > 0) load_keys(n - 1, stage ^ 1);
-    const int key = n * Config::kKeys;
-    if (key >= none) continue;
+    const int key = first_key(n);
+    if (key >= none || (kWindow && key >= window.globals && key + Config::kKeys <= window.from(top))) continue;
     const std::uint32_t k_tile = base + kKeysAt + stage * kStage, v_tile = k_tile + KeyTile::kBytes;
 
     float s[Config::kKeys / 8][4];
     WarpProducts::template times_rows<KeyTile>(s, q, k_tile);
     if constexpr (kExtras) bias_scores(s, factor, bias, query, key, limits);
-    if (key + Config::kKeys > all) mask_scores(s, key, limits);
+    if constexpr (kWindow) {
+      if (shown.cut(key, Config::kKeys)) mask_scores(s, key, shown);
+    } else {
+      if (key + Config::kKeys > all) mask_scores(s, key, limits);
+    }
     float rescale[2];
     softmax_step(s, rows, step_factor, rescale);
     scale_rows(o, rescale);
@@ -85,7 +96,10 @@ bool has_extras(const AttentionParams& p) { return p.bias || p.dropout_rate > 0 
 
 template <class Config>
 void launch_config(const AttentionParams& p, cudaStream_t stream) {
-  launch_forward<Config>(has_extras(p) ? attention_forward<Config, true> : attention_forward<Config, false>, p, stream);
+  launch_forward<Config>(p.windowed      ? attention_forward<Config, true, true>
+                         : has_extras(p) ? attention_forward<Config, true, false>
+                                         : attention_forward<Config, false, false>,
+                         p, stream);
 }
 
 bool is_short(const AttentionParams& p) { return p.queries <= 32 && p.keys <= 32 && p.width <= 64; }

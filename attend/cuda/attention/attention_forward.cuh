@@ -17,8 +17,8 @@ struct ForwardConfig {
   static constexpr int kSharedBytes = QueryTile::kBytes + 4 * KeyTile::kBytes;
 };
 
-// Queries [first, first + queries) of head h of sequence b, and the tiles of keys that the last of them sees. The last
-// queries, which see most, begin first.
+// Queries [first, first + queries) of head h of sequence b, and the tiles of keys that the last of them sees, or that
+// any of them does under a window. The last queries, which see most, begin first.
 template <class Config>
 struct ForwardBlock {
   int b, h, first, queries, tiles;  // queries <= 0: this sequence is shorter, and there is nothing to do

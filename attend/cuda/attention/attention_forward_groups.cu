@@ -13,7 +13,7 @@ struct GroupConfig : ForwardConfig<kWidth, kWarps, kKeys, kBlocks> {
   static constexpr int kSharedBytes = ForwardConfig<kWidth, kWarps, kKeys, kBlocks>::kSharedBytes + 1024;
 };
 
-template <class Config>
+template <class Config, bool kWindow>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_forward_groups(const AttentionParams p) {
   using Products = GroupProducts;
   using KeyTile = typename Config::KeyTile;
@@ -27,14 +27,20 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
 
     const ForwardBlock<Config> block(p);
     if (block.queries <= 0) return;
-    const auto [b, h, first, queries, tiles, span, q_rows, k_rows, v_rows] = block;
+    const auto [b, h, first, queries, seen_tiles, span, q_rows, k_rows, v_rows] = block;
+    const Window window = window_of(p, span);
+    const KeyTiles<Config::kKeys> walk(window, first, first + queries - 1);
+    const int tiles = kWindow ? walk.count : seen_tiles;
+    const auto first_key = [&](int n) { return (kWindow ? walk.tile(n) : n) * Config::kKeys; };
     const TileCopier<KeyTile, Config::kThreads> copy_keys(k_rows, p.k_stride, p.width),
         copy_values(v_rows, p.v_stride, p.width);
     const auto load_keys = [&](int n) {
-      copy_keys(k_tiles + (n & 1) * KeyTile::kBytes, n * Config::kKeys, span.visible - n * Config::kKeys);
+      const int row = first_key(n);
+      copy_keys(k_tiles + (n & 1) * KeyTile::kBytes, row, span.visible - row);
     };
     const auto load_values = [&](int n) {
-      copy_values(v_tiles + (n & 1) * KeyTile::kBytes, n * Config::kKeys, span.visible - n * Config::kKeys);
+      const int row = first_key(n);
+      copy_values(v_tiles + (n & 1) * KeyTile::kBytes, row, span.visible - row);
     };
 
     std::uint32_t q[Config::kWidth / 16][4];
@@ -55,15 +61,23 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     // The keys seen by the first and the last of the group's rows: below `all` needs no mask, tiles after `top` are
     // not for this group.
     const int together = first + (warp & ~3) * 16;
-    const int all = key_limit(span, together), none = key_limit(span, together + 63);
-    const int top = none > 0 ? min(tiles, ceil_div(none, Config::kKeys)) - 1 : -1;
+    const int all = key_limit(span, together);
+    const int none =
+        kWindow ? window.end(together < window.seeing ? together : together + 63) : key_limit(span, together + 63);
+    const int last = none > 0 ? ceil_div(none, Config::kKeys) - 1 : -1;
+    const int top = min(tiles - 1, kWindow ? walk.number(last) : last);
+    const WindowRows shown(window, query, together, together + 63);
     const float factor = p.scale * kLog2E;
     float rescale[2];
     std::uint32_t weights[Config::kKeys / 16][4];
     float s[Config::kKeys / 8][4];
     const auto weigh = [&](int n) {
-      const int key = n * Config::kKeys;
-      if (key + Config::kKeys > all) mask_scores(s, key, limits);
+      const int key = first_key(n);
+      if constexpr (kWindow) {
+        if (shown.cut(key, Config::kKeys)) mask_scores(s, key, shown);
+      } else {
+        if (key + Config::kKeys > all) mask_scores(s, key, limits);
+      }
       softmax_step(s, rows, factor, rescale);
     };
 
@@ -116,7 +130,8 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
 
 template <class Config>
 void launch(const AttentionParams& p, cudaStream_t stream) {
-  launch_forward<Config>(attention_forward_groups<Config>, p, stream);
+  launch_forward<Config>(p.windowed ? attention_forward_groups<Config, true> : attention_forward_groups<Config, false>,
+                         p, stream);
 }
 
 template <int kWidth, int kKeys, int kBlocks>

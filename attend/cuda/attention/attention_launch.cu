@@ -21,7 +21,7 @@ bool has_tiles(const AttentionParams& p, const AttentionBackwardParams& g) {
 
 // One head is one block of it: T and S up to 64, D up to 64.
 bool is_short(const AttentionParams& p, const AttentionBackwardParams& g) {
-  return p.queries <= 64 && p.keys <= 64 && p.width <= 64 && !g.dbias.data;
+  return p.queries <= 64 && p.keys <= 64 && p.width <= 64 && !g.dbias.data && !p.windowed;
 }
 
 std::size_t element_bytes(const AttentionParams& p) { return p.bf16 ? 2 : 4; }

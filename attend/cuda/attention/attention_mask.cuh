@@ -53,6 +53,36 @@ __device__ __forceinline__ int query_start(const AttentionSpan& span, int s) {
   return s < span.visible ? s - span.shift : 0x7fffffff;
 }
 
+// The same under a window.
+using Window = WindowView<int>;
+__device__ __forceinline__ Window window_of(const AttentionParams& p, const AttentionSpan& span) {
+  return Window(p.causal, p.window, span.keys, span.queries, span.visible);
+}
+
+__device__ __forceinline__ bool sees(const AttentionParams& p, const AttentionSpan& span, int t, int s) {
+  return p.windowed ? window_of(p, span).sees(t, s) : s < key_limit(span, t);
+}
+
+// The tiles of so many keys that a block of queries walks, numbered without those that the window bars: the globals'
+// first, then the band's.
+template <int kKeys>
+struct KeyTiles {
+  int marked, low, count;
+
+  // Of queries [first, last].
+  __device__ __forceinline__ KeyTiles(const Window& window, int first, int last) {
+    const int end = ceil_div(window.end(first < window.seeing ? first : last), kKeys);
+    low = min(window.from(first) / kKeys, end);
+    marked = min(ceil_div(min(window.globals, window.visible), kKeys), low);
+    count = marked + end - low;
+  }
+  __device__ __forceinline__ int tile(int i) const { return i < marked ? i : i - marked + low; }
+  // The last number that is no later than this tile.
+  __device__ __forceinline__ int number(int tile) const {
+    return tile >= low ? tile - low + marked : min(tile, marked - 1);
+  }
+};
+
 // Bias of (t, s) for sequence b, head h; the caller keeps t and s inside.
 struct BiasReader {
   const void* data;

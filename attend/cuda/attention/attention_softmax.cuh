@@ -27,6 +27,35 @@ __device__ __forceinline__ void mask_scores(float (&s)[N][4], int key, const int
       if (first + 8 * j + (e & 1) >= limits[e >> 1]) s[j][e] = -INFINITY;
 }
 
+// What a window shows of the keys to a thread's two rows: [0, globals) and [from, end).
+struct WindowRows {
+  int from[2], end[2], globals;
+
+  // Whether a tile of keys has one that any of the rows must not see, all of them from `first` to `last`.
+  int shown_to_all, barred_to_some;
+  __device__ __forceinline__ WindowRows(const Window& window, int query, int first, int last)
+      : from{window.from(query), window.from(query + 8)},
+        end{window.end(query), window.end(query + 8)},
+        globals(window.globals),
+        shown_to_all(first < window.seeing ? 0 : window.end(first)),
+        barred_to_some(window.from(last)) {}
+  __device__ __forceinline__ bool cut(int key, int keys) const {
+    return key + keys > shown_to_all || (key < barred_to_some && key + keys > globals);
+  }
+};
+
+template <int N>
+__device__ __forceinline__ void mask_scores(float (&s)[N][4], int key, const WindowRows& rows) {
+  const int first = key + 2 * (threadIdx.x & 3);
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int at = first + 8 * j + (e & 1);
+      if (at >= rows.end[e >> 1] || (at < rows.from[e >> 1] && at >= rows.globals)) s[j][e] = -INFINITY;
+    }
+}
+
 // scores · scale · log2 e + bias · log2 e, so that the factor becomes 1.
 template <int N>
 __device__ __forceinline__ void bias_scores(float (&s)[N][4], float factor, const BiasReader& bias, int query, int key,

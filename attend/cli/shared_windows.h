@@ -1,0 +1,76 @@
+// Windows of lines, and where their answers go: to standard output or a file, in order, done by one process or by
+// several that were started together (mpirun). Those all read all lines; of as many windows in a row as there are
+// processes each computes one, and the first writes what they say. The windows are those of one process alone, and so
+// is every byte.
+//
+//   SharedWindows shared(streams, {.files = files, .output = output, .resume = resume, .window = window});
+//   for (first = 1 + shared.skip(input); !(lines = input.next_lines(window)).empty(); first += lines.size()) {
+//     if (shared.mine()) shared.out() << answers_to(lines);
+//     shared.next(lines.size());
+//   }
+//   shared.finish();
+//
+// With resume a note beside the file (NAME.resume) says how many lines and bytes are done; it goes when all are.
+// Answers are collected after 1, 2, 4, .. windows of each process, so that one whose lines are long holds nobody up for
+// long.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/cli/line_input.h"
+#include "attend/cli/streams.h"
+
+namespace attend {
+
+class Flags;
+
+struct SharedWindowsOptions {
+  std::vector<std::string> files = {};
+  std::string output = {};  // empty: standard output
+  bool resume = false;
+  std::int64_t window = 1;  // lines
+};
+
+// --output and --resume; what: "translations".
+void add_output_flags(Flags& flags, std::string& output, bool& resume, const std::string& what);
+
+class SharedWindows {
+ public:
+  SharedWindows(const Streams& streams, SharedWindowsOptions options);
+
+  bool complete() const { return complete_; }  // by an earlier run: nothing is left to do
+  // Reads away the lines that are done; how many.
+  std::int64_t skip(LineInput& input) const;
+
+  std::ostream& out() { return *out_; }  // for the answers of a window that is mine()
+  bool mine() const { return window_ % world_.size() == world_.rank(); }
+  void next(std::size_t lines);  // this window is done
+  void finish();                 // and so are all
+  std::int64_t written() const { return lines_; }
+
+ private:
+  void open_file();
+  void go_on_from_note();
+  void collect();
+  void put(const std::string& text);
+  std::string note_path() const { return options_.output + ".resume"; }
+  Json note() const;
+
+  World& world_;
+  const Streams& streams_;
+  SharedWindowsOptions options_;
+  bool complete_ = false;
+  std::ofstream file_;
+  std::ostringstream waiting_;          // of this process
+  std::vector<std::size_t> ends_ = {};  // in it, of each window
+  std::ostream* out_;
+  std::int64_t window_ = 0, windows_each_ = 1;        // since the last time; how many of each process until the next
+  std::int64_t lines_ = 0, bytes_ = 0, pending_ = 0;  // lines and bytes that are written, lines that wait
+};
+
+}  // namespace attend

@@ -1,0 +1,158 @@
+#include "attend/train/together.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "attend/base/error.h"
+#include "attend/tensor/backend.h"
+#include "attend/world/nccl/nccl_sums.h"
+
+namespace attend::train {
+
+namespace {
+
+std::span<float> host_numbers(const Tensor& flat) {
+  return {static_cast<float*>(flat.raw()), static_cast<std::size_t>(flat.size())};
+}
+
+}  // namespace
+
+Together::Together(World& world, Backend& backend, const TogetherOptions& options)
+    : world_(world), options_(options), courier_(world) {
+  if (!backend.on_host())
+    device_ = open_nccl(world, {.device = backend.device_number(), .stream = backend.native_stream()});
+  carried_ = several() && backend.on_host() && world.carried();
+  if (several()) share_ = make_tensor(backend, {1}, DType::f32);
+}
+
+Part Together::part_of(std::int64_t size) const {
+  return options_.shard_optimizer ? part_of_rank(size, world_.rank(), world_.size()) : Part{0, size};
+}
+
+void Together::start_agreeing(const Moment& mine, float times) {
+  mine_ = agreed_ = mine, times_ = times;
+  if (!several()) return;
+  const auto agree = [this](World& world) {
+    double sums[] = {mine_.weight, static_cast<double>(mine_.items), mine_.signal != 0 ? 1.0 : 0.0,
+                     world.leads() ? mine_.seconds : 0.0};
+    world.all_reduce(std::span<double>(sums));
+    const int signal = mine_.signal != 0 ? mine_.signal : SIGTERM;
+    agreed_ = {.weight = sums[0],
+               .items = static_cast<std::int64_t>(sums[1]),
+               .signal = sums[2] > 0 ? signal : 0,
+               .seconds = sums[3]};
+  };
+  if (carried_)
+    courier_.post(agree);
+  else
+    agree(world_);
+}
+
+Together::Moment Together::agreed() {
+  if (!several()) return agreed_;
+  if (carried_) courier_.wait();
+  check(agreed_.weight > 0, "training: the batches of all {} processes are empty", world_.size());
+  upload(share_, std::vector<float>{static_cast<float>(mine_.weight / agreed_.weight) * times_});
+  return agreed_;
+}
+
+void Together::sum(const Tensor& values, Wire wire) {
+  if (values.backend().on_host()) return world_.all_reduce(host_numbers(values), wire);
+  std::vector<float> numbers = download(values);
+  world_.all_reduce(std::span<float>(numbers), wire);
+  upload(values, numbers);
+}
+
+// Where a window of gradients lies in bf16: at the same place every time, as a captured step needs it.
+Tensor Together::rounded(const Tensor& gradients) {
+  Tensor& flat = rounded_[gradients.storage()];
+  const auto all = static_cast<std::int64_t>(gradients.storage()->bytes / sizeof(float));
+  if (!flat.defined()) flat = make_tensor(gradients.backend(), {all}, DType::bf16);
+  return flat.slice_first(gradients.window().offset, gradients.size());
+}
+
+void Together::start_sum(const Tensor& gradients) {
+  if (device_ && options_.wire == Wire::bf16) {
+    const Tensor sent = rounded(gradients);
+    gradients.backend().scale(gradients, 1, {sent});
+    device_->start({.values = sent.raw(), .count = static_cast<std::size_t>(sent.size()), .wire = Wire::bf16});
+    waiting_.push_back(gradients);
+  } else if (device_) {
+    device_->start({.values = gradients.raw(), .count = static_cast<std::size_t>(gradients.size())});
+  } else if (carried_) {
+    courier_.post(
+        [numbers = host_numbers(gradients), wire = options_.wire](World& world) { world.all_reduce(numbers, wire); });
+  } else {
+    waiting_.push_back(gradients);
+  }
+}
+
+void Together::finish_sums(const nn::Parameters& parameters) {
+  const Tensor& buffers = parameters.buffers();
+  if (device_) {
+    if (buffers.defined()) device_->start({.values = buffers.raw(), .count = static_cast<std::size_t>(buffers.size())});
+    device_->finish();
+    for (const Tensor& gradients : waiting_) gradients.backend().scale(rounded(gradients), 1, {gradients});
+  } else {
+    if (carried_) courier_.wait();
+    for (const Tensor& gradients : waiting_) sum(gradients, options_.wire);
+    if (buffers.defined()) sum(buffers, Wire::f32);
+  }
+  waiting_.clear();
+  if (buffers.defined() && several())
+    buffers.backend().scale(buffers, 1.0f / static_cast<float>(world_.size()), {buffers});
+}
+
+void Together::gather_parts(const Tensor& flat, const Part& own) {
+  const auto size = static_cast<std::size_t>(world_.size());
+  const auto most = static_cast<std::size_t>(part_of_rank(flat.size(), 0, world_.size()).count);
+  std::vector<float> mine = own.count > 0 ? download(flat.slice_first(own.begin, own.count)) : std::vector<float>();
+  mine.resize(most);
+  std::vector<float> all(most * size);
+  world_.all_gather(std::as_bytes(std::span<const float>(mine)), std::as_writable_bytes(std::span<float>(all)));
+  all.resize(static_cast<std::size_t>(flat.size()));
+  upload(flat, all);
+}
+
+void Together::share_updates(nn::Parameters& parameters) {
+  if (!several() || !options_.shard_optimizer) return;
+  const Tensor& master = parameters.master();
+  if (device_)
+    device_->gather(static_cast<float*>(master.raw()), master.size());
+  else
+    gather_parts(master, part_of(master.size()));
+  parameters.master_changed();
+}
+
+void Together::make_whole(Optimizer& optimizer) {
+  if (!several() || !options_.shard_optimizer) return;
+  for (const Tensor& moment : optimizer.whole_moments()) gather_parts(moment, part_of(moment.size()));
+}
+
+void Together::collect(const Tensor& sums) {
+  if (!several()) return;
+  sum(sums, Wire::f32);
+  if (!leads()) sums.backend().fill(sums, 0);
+}
+
+void Together::copy_from_first(nn::Parameters& parameters) {
+  std::vector<float> numbers = download(parameters.master());
+  world_.broadcast(std::as_writable_bytes(std::span<float>(numbers)), 0);
+  if (leads()) return;
+  upload(parameters.master(), numbers);
+  parameters.master_changed();
+}
+
+void Together::tell(std::span<double> found) {
+  if (!several()) return;
+  world_.barrier_after_work();
+  world_.broadcast(std::as_writable_bytes(found), 0);
+}
+
+Together::Messages Together::messages() const {
+  const double seconds = world_.seconds();
+  return {.seconds = seconds, .waited = std::max(0.0, seconds - courier_.busy()) + courier_.waited()};
+}
+
+}  // namespace attend::train

@@ -1,0 +1,31 @@
+// What attend and its MPI plugin say to each other: a table of plain C functions, so that the program itself knows no
+// MPI and one build of it runs where there is none. Each call begins something; done() says when it is over.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+
+struct AttendMpiCalls {
+  int version;
+  int rank, size, host_rank, host_size;
+  int threads;  // any may call, one at a time; 0: only the one that opened it
+  void (*exchange)(const void* parts, void* received, std::size_t bytes_each);
+  void (*gather)(const void* own, void* all, std::size_t bytes_each);
+  void (*broadcast)(void* values, std::size_t bytes, int from);
+  void (*barrier)();
+  int (*done)();
+  // Asks who else has given up waiting, for so long: here[rank] is 1 for those. Nothing else is possible afterwards.
+  void (*roll_call)(char* here, double seconds);
+  void (*finish)();
+  void (*abandon)(int code);
+};
+
+// The one function of the plugin. Null: MPI could not be started.
+using AttendOpenMpi = const AttendMpiCalls* (*)();
+}
+
+namespace attend {
+inline constexpr int kMpiCallsVersion = 2;
+inline constexpr const char* kOpenMpi = "attend_open_mpi";
+}  // namespace attend

@@ -1,0 +1,130 @@
+// Lines of large files shared out to several processes: every byte is that of one process, also when they are stopped
+// and gone on with.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/cli/run_attend.h"
+#include "tests/training/folder_bytes.h"
+#include "tests/training/toy_corpus.h"
+#include "tests/training/toy_labels.h"
+#include "tests/world/mpirun.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+class LinesTogether : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (!no_mpirun().empty()) return;
+    folder() = scratch_folder("attend_lines");
+    write_toy_corpus(folder(), {.pairs = 300, .seed = 1});
+    write_toy_labels(folder(), 60);
+    const auto made = [](Words words) {
+      words.insert(words.end(), {"--steps", "3"});
+      const Outcome outcome = run_attend(words);
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+    };
+    made(toy_training(folder(), folder() / "translator"));
+    made(toy_masked_training(folder(), folder() / "bert"));
+    made(toy_head_training(folder(), "classify", ".tsv", folder() / "bert", folder() / "classifier"));
+    made(toy_head_training(folder(), "tag", ".conll", folder() / "bert", folder() / "tagger"));
+  }
+  static void TearDownTestSuite() {
+    if (!folder().empty()) fs::remove_all(folder());
+  }
+  void SetUp() override {
+    if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << "several processes: " << why;
+  }
+  static fs::path& folder() {
+    static fs::path path;
+    return path;
+  }
+  static Words reading(const std::string& command, const std::string& model, const Words& more = {}) {
+    Words words = {command,     "--model", (folder() / model).string(),      "--batch", "2",
+                   "--threads", "1",       (folder() / "train.en").string(), "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+TEST_F(LinesTogether, EveryByteIsThatOfOneProcess) {
+  const std::pair<const char*, const char*> commands[] = {
+      {"translate", "translator"}, {"embed", "bert"}, {"classify", "classifier"}, {"tag", "tagger"}};
+  for (const auto& [command, model] : commands) {
+    const Outcome alone = run_attend(reading(command, model));
+    ASSERT_EQ(alone.code, 0) << alone.err;
+    for (const int ranks : {2, 3}) {
+      const Started together = start_ranks(ranks, reading(command, model), folder());
+      ASSERT_EQ(wait_for(together), 0) << read_file(together.err);
+      EXPECT_EQ(read_file(together.out), alone.out) << command << " by " << ranks;
+    }
+  }
+}
+
+// Rank 0 is killed at every so many calls on files on the way.
+TEST_F(LinesTogether, WhatIsDoneIsNotDoneAgain) {
+  const std::string answers = (folder() / "answers").string();
+  const Words words = reading("embed", "bert", {"--output", answers, "--resume"});
+  const Outcome alone = run_attend(reading("embed", "bert"));
+  const Started counted = start_ranks(2, words, folder(), {0, "count"});
+  ASSERT_EQ(wait_for(counted), 0) << read_file(counted.err);
+  EXPECT_EQ(read_file(answers), alone.out);
+  EXPECT_FALSE(fs::exists(answers + ".resume"));
+  const std::string said = read_file(counted.err);
+  const std::size_t end = said.find(" calls on files");
+  ASSERT_NE(end, std::string::npos) << said;
+  const std::int64_t calls = std::stoll(said.substr(said.rfind(' ', end - 1) + 1));
+
+  fs::remove(answers);
+  int killed = 0;
+  for (std::int64_t before_end = 3; before_end <= 12; before_end += 3) {
+    const Started hurt = start_ranks(3, words, folder(), {0, std::to_string(calls - before_end) + ":kill"});
+    killed += wait_for(hurt) != 0;
+    ASSERT_TRUE(fs::exists(answers + ".resume")) << read_file(hurt.err);
+    const Started resumed = start_ranks(2, words, folder());
+    ASSERT_EQ(wait_for(resumed), 0) << read_file(resumed.err);
+    EXPECT_EQ(read_file(answers), alone.out);
+    if (before_end < 12) fs::remove(answers);
+  }
+  EXPECT_EQ(killed, 4);
+
+  const Outcome again = run_attend(words);
+  EXPECT_EQ(again.code, 0);
+  EXPECT_NE(again.err.find("is complete"), std::string::npos) << again.err;
+  EXPECT_EQ(read_file(answers), alone.out);
+}
+
+TEST(Lines, AResumeThatDoesNotFitIsRefused) {
+  const fs::path folder = scratch_folder("attend_lines_refused");
+  write_toy_labels(folder, 8);
+  Words words = toy_masked_training(folder, folder / "bert");
+  words.insert(words.end(), {"--steps", "1"});
+  ASSERT_EQ(run_attend(words).code, 0);
+  const std::string model = (folder / "bert").string(), text = (folder / "train.txt").string();
+  const std::string answers = (folder / "answers").string();
+  const auto embed = [&](const Words& more) {
+    Words all = {"embed", "--model", model, "--threads", "1", "--batch", "1"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_attend(all);
+  };
+  EXPECT_NE(embed({text, "--resume"}).err.find("--resume needs --output"), std::string::npos);
+  EXPECT_NE(embed({"--resume", "--output", answers}).err.find("name the files"), std::string::npos);
+  write_file(answers, "");
+  write_file(answers + ".resume", R"({"lines": 4, "bytes": 100, "window": 16, "files": []})");
+  EXPECT_NE(embed({text, "--resume", "--output", answers}).err.find("other files"), std::string::npos);
+  write_file(answers + ".resume", "nonsense");
+  const Outcome damaged = embed({text, "--resume", "--output", answers});
+  EXPECT_EQ(damaged.code, 1) << damaged.err;
+  const Outcome without = embed({text, "--output", answers});
+  EXPECT_EQ(without.code, 0) << without.err;
+  EXPECT_EQ(read_file(answers), embed({text}).out);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace attend::test

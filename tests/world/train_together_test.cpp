@@ -1,0 +1,259 @@
+// Training by several processes: the same bits every time, those of one process but for the rounding of sums, going on
+// after a stop with any number of them, and what happens when one dies or hangs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+#include "attend/checkpoint/safetensors.h"
+#include "tests/training/folder_bytes.h"
+#include "tests/training/toy_corpus.h"
+#include "tests/training/toy_labels.h"
+#include "tests/training/toy_pictures.h"
+#include "tests/training/toy_scenes.h"
+#include "tests/world/mpirun.h"
+
+namespace attend::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using Words = std::vector<std::string>;
+
+class Together : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << "several processes: " << why;
+    folder_ = scratch_folder("attend_together");
+    write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
+    write_toy_labels(folder_, 60);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  Words toy_run(const std::string& task, const std::string& out) {
+    if (task == "language-model") return toy_language_training(folder_, folder_ / out);
+    if (task == "masked-lm") return toy_masked_training(folder_, folder_ / out);
+    if (task == "classify-images" || task == "draw") write_toy_pictures(folder_ / "pictures");
+    if (task == "classify-images")
+      return toy_picture_training(folder_ / "pictures", folder_ / out,
+                                  {"--model", "vit", "--flip", "--ema", "0.9", "--workers", "1"});
+    if (task == "draw") return toy_draw_training(folder_ / "pictures", folder_ / out, {"--workers", "1"});
+    if ((task == "detect" || task == "describe") && !fs::exists(folder_ / "scenes"))
+      write_toy_scenes(folder_ / "scenes");
+    if (task == "describe") return toy_describe_training(out);
+    if (task == "detect") {
+      return toy_detr(toy_detect_training(folder_ / "scenes", folder_ / out, {"--workers", "1"}));
+    }
+    if (task == "classify" || task == "tag") {
+      if (!fs::exists(folder_ / "start")) {
+        EXPECT_EQ(run(0, with(toy_masked_training(folder_, folder_ / "start"), {"--steps", "2"})), 0);
+      }
+      return toy_head_training(folder_, task, task == "tag" ? ".conll" : ".tsv", folder_ / "start", folder_ / out);
+    }
+    return toy_training(folder_, folder_ / out, task);
+  }
+  Words toy_describe_training(const std::string& out) const {
+    Words words = {"train", "--task", "describe", "--out", (folder_ / out).string(), "--model", "vit"};
+    for (const char* part : {"train", "valid"})
+      words = with(words, {"--" + std::string(part),
+                           (folder_ / "scenes" / ("captions_" + std::string(part) + ".json")).string()});
+    return with(words, {"--image-size", "16", "--patch-size", "4", "--width", "16", "--heads", "2", "--layers", "1",
+                        "--batch", "4", "--workers", "1", "--decoder", "transformer", "--decoder-config",
+                        R"({"width": 16, "heads": 2, "hidden": 32, "layers": 1, "dropout": 0})"});
+  }
+  static Words with(Words words, const Words& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Words short_run(const std::string& task, const std::string& out, const Words& more = {}) {
+    Words words = with(toy_run(task, out), {"--steps", "8", "--save-every", "3", "--validate-every", "4", "--log-every",
+                                            "2", "--average", "1"});
+    if (task != "draw") words = with(words, {"--dropout", "0.1"});
+    return with(words, more);
+  }
+  int run(int ranks, const Words& words, const RankFault& fault = {}) {
+    const Started started = start_ranks(ranks, words, folder_, fault);
+    const int code = wait_for(started);
+    said_ = read_file(started.err);
+    if (code != 0 && fault.rank < 0) std::cerr << said_;
+    return code;
+  }
+  // That a process which counts them has said.
+  std::int64_t calls_on_files() const {
+    const std::size_t end = said_.find(" calls on files");
+    return end == std::string::npos ? 0 : std::stoll(said_.substr(said_.rfind(' ', end - 1) + 1));
+  }
+
+  // The largest difference between what two runs have come to: weights, moments, averages.
+  double difference(const std::string& a, const std::string& b) const {
+    const Safetensors one = Safetensors::open((folder_ / a / "state.safetensors").string());
+    const Safetensors other = Safetensors::open((folder_ / b / "state.safetensors").string());
+    double largest = 0;
+    for (const StoredTensor& tensor : one.tensors()) {
+      const auto x = tensor.bytes, y = other[tensor.name].bytes;
+      EXPECT_EQ(x.size(), y.size()) << tensor.name;
+      for (std::size_t at = 0; at + 4 <= std::min(x.size(), y.size()); at += 4) {
+        float left = 0, right = 0;
+        std::copy_n(x.data() + at, 4, reinterpret_cast<std::byte*>(&left));
+        std::copy_n(y.data() + at, 4, reinterpret_cast<std::byte*>(&right));
+        if (std::memcmp(&left, &right, 4) != 0)
+          largest = std::max(largest, std::abs(static_cast<double>(left) - static_cast<double>(right)) + 1e-30);
+      }
+    }
+    return largest;
+  }
+
+  void wait_for_file(const fs::path& file) const {
+    for (int i = 0; i < 3000 && !fs::exists(file); ++i) std::this_thread::sleep_for(10ms);
+    ASSERT_TRUE(fs::exists(file)) << file;
+  }
+
+  fs::path folder_;
+  std::string said_;
+};
+
+class EveryTask : public Together, public testing::WithParamInterface<const char*> {};
+
+// Twice, and once with rank 0 killed behind the first state: gone on with, by as many and by others.
+TEST_P(EveryTask, RepeatsToTheBitAndGoesOnWithAnyNumber) {
+  const std::string task = GetParam();
+  ASSERT_EQ(run(3, short_run(task, "three")), 0);
+  ASSERT_EQ(run(3, short_run(task, "three again")), 0);
+  EXPECT_EQ(difference("three", "three again"), 0);
+  ASSERT_EQ(run(2, short_run(task, "a"), {0, "count"}), 0);
+  const std::int64_t calls = calls_on_files();
+  ASSERT_NE(run(2, short_run(task, "c"), {0, std::to_string(calls - 8) + ":kill"}), 0);
+  ASSERT_TRUE(fs::exists(folder_ / "c/state.safetensors"));
+  fs::copy(folder_ / "c", folder_ / "d", fs::copy_options::recursive);
+  ASSERT_EQ(run(2, short_run(task, "c", {"--resume"})), 0);
+  EXPECT_EQ(difference("a", "c"), 0);
+  EXPECT_EQ(read_file(folder_ / "a/model.safetensors"), read_file(folder_ / "c/model.safetensors"));
+  if (task == "language-model") {  // one with two batches a step is the same from there on
+    fs::copy(folder_ / "d", folder_ / "e", fs::copy_options::recursive);
+    ASSERT_EQ(run(0, short_run(task, "e", {"--resume", "--accumulate", "2", "--allow-changes"})), 0);
+    EXPECT_LT(difference("a", "e"), 1e-4);
+  }
+  ASSERT_EQ(run(3, short_run(task, "d", {"--resume"})), 0);
+  EXPECT_TRUE(std::isfinite(difference("a", "d")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask,
+                         testing::Values("transformer", "language-model", "masked-lm", "classify", "tag",
+                                         "classify-images", "detect", "describe", "draw"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// Batches of these weigh the same, so that adding up N of them is what N processes do, dropout and all.
+TEST_F(Together, AreOneProcessButForRounding) {
+  for (const char* task : {"language-model", "classify-images"}) {
+    for (const int ranks : {2, 4}) {
+      const std::string n = std::to_string(ranks), name = std::string(task) + n;
+      const Words hundred = {"--steps", "100", "--validate-every", "100"};
+      ASSERT_EQ(run(ranks, with(short_run(task, name), hundred)), 0);
+      ASSERT_EQ(run(0, with(short_run(task, name + "alone", {"--accumulate", n}), hundred)), 0);
+      const double largest = difference(name, name + "alone");
+      std::cout << task << ", " << ranks << " ranks, 100 steps: largest difference " << largest << "\n";
+      EXPECT_LT(largest, 2e-3);
+    }
+  }
+}
+
+// Moments in shards are the same numbers elsewhere: to the bit, also from one number of processes to another.
+TEST_F(Together, ShardsOfTheOptimizerChangeNothing) {
+  for (const char* task : {"language-model", "classify-images", "draw"}) {
+    const std::string name = task;
+    ASSERT_EQ(run(3, short_run(task, name), {0, "count"}), 0);
+    const std::int64_t calls = calls_on_files();
+    ASSERT_EQ(run(3, short_run(task, name + " sharded", {"--shard-optimizer"})), 0);
+    EXPECT_EQ(difference(name, name + " sharded"), 0) << task;
+    ASSERT_NE(run(3, short_run(task, name + " killed"), {0, std::to_string(calls - 8) + ":kill"}), 0);
+    ASSERT_EQ(run(3, short_run(task, name + " killed", {"--resume", "--shard-optimizer"})), 0);
+    EXPECT_EQ(difference(name, name + " killed"), 0) << task;
+  }
+}
+
+TEST_F(Together, GradientsMayTravelInHalfTheBytes) {
+  const Words more = {"--wire", "bf16"};
+  ASSERT_EQ(run(2, short_run("language-model", "whole")), 0);
+  ASSERT_EQ(run(2, short_run("language-model", "half", more)), 0);
+  ASSERT_EQ(run(2, short_run("language-model", "half again", more)), 0);
+  EXPECT_EQ(difference("half", "half again"), 0);
+  const double off = difference("whole", "half");
+  EXPECT_GT(off, 0);
+  EXPECT_LT(off, 0.05);
+}
+
+TEST_F(Together, OneThatDiesEndsAllAndNothingIsLost) {
+  const Words words = with(short_run("language-model", "dies"), {"--steps", "1000000"});
+  const Started started = start_ranks(3, words, folder_);
+  wait_for_file(folder_ / "dies/state.safetensors");
+  const std::vector<pid_t> ranks = ranks_of(started.pid);
+  ASSERT_EQ(ranks.size(), 3u);
+  kill(ranks[1], SIGKILL);
+  EXPECT_NE(wait_for(started), 0);
+  EXPECT_NE(read_file(started.err).find("rank 1"), std::string::npos) << read_file(started.err);
+  EXPECT_EQ(run(2, with(short_run("language-model", "dies", {"--resume", "--allow-changes"}), {"--minutes", "0.01"})),
+            0);
+}
+
+TEST_F(Together, OneThatHangsIsNamed) {
+  const Words words = with(short_run("language-model", "hangs"), {"--steps", "1000000", "--timeout", "2"});
+  const Started started = start_ranks(3, words, folder_);
+  wait_for_file(folder_ / "hangs/state.safetensors");
+  const std::vector<pid_t> ranks = ranks_of(started.pid);
+  ASSERT_EQ(ranks.size(), 3u);
+  kill(ranks[2], SIGSTOP);
+  EXPECT_NE(wait_for(started), 0);
+  const std::string said = read_file(started.err);
+  EXPECT_NE(said.find("rank 2 of 3 ranks does not answer any more"), std::string::npos) << said;
+}
+
+// Writing is for rank 0; the others read.
+TEST_F(Together, AFullDiskNamesTheRank) {
+  const Words words = short_run("language-model", "whole");
+  ASSERT_EQ(run(2, words, {0, "count"}), 0);
+  const std::int64_t calls = calls_on_files();
+  ASSERT_NE(run(2, short_run("language-model", "full"), {0, std::to_string(calls - 8) + ":ENOSPC"}), 0);
+  EXPECT_NE(said_.find("attend: rank 0 of 2: "), std::string::npos) << said_;
+  EXPECT_NE(said_.find("No space left"), std::string::npos) << said_;
+  EXPECT_EQ(said_.find("attend: rank 1"), std::string::npos) << said_;
+  ASSERT_EQ(run(2, short_run("language-model", "full", {"--resume"})), 0);
+  EXPECT_EQ(difference("whole", "full"), 0);
+  ASSERT_NE(run(2, short_run("language-model", "unread"), {1, "2:EIO"}), 0);
+  EXPECT_NE(said_.find("attend: rank 1 of 2: "), std::string::npos) << said_;
+  EXPECT_EQ(said_.find("attend: rank 0"), std::string::npos) << said_;
+}
+
+TEST_F(Together, SigtermToMpirunSavesAndEnds) {
+  const Words words = with(short_run("language-model", "stopped"), {"--steps", "1000000", "--save-every", "100000"});
+  const Started started = start_ranks(2, words, folder_);
+  wait_for_file(folder_ / "stopped/state.safetensors");
+  const fs::file_time_type before = fs::last_write_time(folder_ / "stopped/state.safetensors");
+  std::this_thread::sleep_for(300ms);
+  kill(started.pid, SIGTERM);
+  EXPECT_NE(wait_for(started), 0);
+  EXPECT_GT(fs::last_write_time(folder_ / "stopped/state.safetensors"), before);
+  EXPECT_NE(read_file(started.out).find("Stopped at step"), std::string::npos) << read_file(started.err);
+}
+
+TEST_F(Together, WhatIsWrongForAllIsSaidOnce) {
+  Words words = short_run("language-model", "wrong");
+  words = with(words, {"--text", (folder_ / "missing.txt").string()});
+  const Started started = start_ranks(3, words, folder_);
+  EXPECT_NE(wait_for(started), 0);
+  const std::string said = read_file(started.err);
+  EXPECT_NE(said.find("attend: rank 0 of 3: "), std::string::npos) << said;
+  EXPECT_EQ(said.find("attend: rank 1"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace attend::test
