@@ -4,12 +4,15 @@
 #   attend::static   the static one
 include(CMakePackageConfigHelpers)
 
-set(library_folders base world text image tensor cpu ops nn checkpoint models decode view metrics data train catalogue tasks
-                    training backends_opening capi)
+get_property(library_folders GLOBAL PROPERTY attend_library_folders)
 get_property(library_objects DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER library_objects INCLUDE REGEX "^attend_(image_)?rows_")  # loops compiled for each instruction set
+list(APPEND library_objects attend_backends_opening)
 foreach(folder ${library_folders})
-  list(APPEND library_objects attend_${folder})
+  get_target_property(kind attend_${folder} TYPE)
+  if(NOT kind STREQUAL "INTERFACE_LIBRARY")  # of headers alone
+    list(APPEND library_objects attend_${folder})
+  endif()
 endforeach()
 list(TRANSFORM library_objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
 
@@ -81,7 +84,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/attend-config.cmake
               ${PROJECT_BINARY_DIR}/generated/attend-config-version.cmake
         DESTINATION ${package_dir} COMPONENT development)
 foreach(folder ${library_folders})
-  if(NOT folder MATCHES "^(backends_opening|capi|cpu)$")
+  if(NOT folder MATCHES "^(capi|cpu)$")
     install(DIRECTORY attend/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attend COMPONENT development
             FILES_MATCHING PATTERN *.h)
   endif()

@@ -65,6 +65,9 @@ function(attend_folder folder)
     # UBSan and optimisation on CLI11's templates cost more than half a minute; ASan alone still watches them.
     set_source_files_properties(${dir}/flags.cpp PROPERTIES COMPILE_OPTIONS "-O0;-fno-sanitize=undefined")
   endif()
+  if(NOT folder MATCHES "^(inspect|verify|serving|serve|cli|cuda)$")  # the program's own, and what is opened
+    set_property(GLOBAL APPEND PROPERTY attend_library_folders ${folder})
+  endif()
   if(NOT folder MATCHES "^(cli|serve|capi)$")
     target_link_libraries(attend_everything INTERFACE attend_${folder})
   endif()
