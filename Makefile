@@ -33,7 +33,7 @@ test: setup
 	@JOBS=$(JOBS) tools/test
 
 # For other programs: the program, the libraries and headers, the shipped models, manual pages, completions. Of the objects
-# of `make`; CMAKE_FLAGS=-DATTEND_CUDA=PLUGIN also makes libattend-cuda.so, which both open where there is a GPU.
+# of `make`; CMAKE_FLAGS=-DATTEND_CUDA=PLUGIN also makes libattend_cuda.so, which both open where there is a GPU.
 PREFIX ?= /usr/local
 install:
 	@tools/setup demo

@@ -24,7 +24,7 @@ std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOption
 // The names open_backend takes here and now: "cpu", then one "cuda:N" for each GPU.
 std::vector<std::string> backend_names();
 
-// Whether CUDA is linked in, or libattend-cuda.so lies where it is looked for.
+// Whether CUDA is linked in, or libattend_cuda.so lies where it is looked for.
 bool built_with_cuda();
 
 struct Gpu {

@@ -1,4 +1,4 @@
-// Where CUDA comes from when a program asks for it: linked in, or libattend-cuda.so, opened when it is first wanted, so
+// Where CUDA comes from when a program asks for it: linked in, or libattend_cuda.so, opened when it is first wanted, so
 // that one program serves machines with and without a GPU.
 #pragma once
 

@@ -118,10 +118,13 @@ configure_file(cmake/attend.pc.in ${PROJECT_BINARY_DIR}/generated/attend.pc @ONL
 install(FILES ${PROJECT_BINARY_DIR}/generated/attend.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT development)
 
-if(TARGET attend_cuda_plugin)
-  install(TARGETS attend_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
-  list(APPEND installed_libraries attend_cuda_plugin)
-endif()
+# What is opened at run time (attend/base/plugin.h).
+foreach(plugin attend_cuda_plugin attend_mpi attend_nccl)
+  if(TARGET ${plugin})
+    install(TARGETS ${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attend COMPONENT plugins)
+    list(APPEND installed_libraries ${plugin})
+  endif()
+endforeach()
 
 # ---- The program, its models, its pages and completions.
 if(TARGET attend)

@@ -189,7 +189,7 @@ static void test_cuda(void) {
 
 int main(int count, char** words) {
   folder = count > 1 ? words[1] : "models";
-  if (getenv("ATTEND_CUDA_LIBRARY")) {
+  if (getenv("ATTEND_CUDA_PLUGIN")) {
     test_cuda();
     return 0;
   }

@@ -1,4 +1,4 @@
-// Stands for libattend-cuda.so where there is no GPU: two devices, of which the first computes on the CPU, with a copy
+// Stands for libattend_cuda.so where there is no GPU: two devices, of which the first computes on the CPU, with a copy
 // of the library's code of its own as the real one has, and the second fails.
 #include "attend/base/error.h"
 #include "attend/cpu/cpu_backend.h"

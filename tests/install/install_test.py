@@ -100,7 +100,7 @@ def test_c():
     same("C", said["translate"].split("\t"), asked)
     fake = build / "tests/libattend_fake_cuda.so"
     if fake.exists():
-        said = run(work / "c_test", prefix / "share/attend/models", ATTEND_CUDA_LIBRARY=str(fake))
+        said = run(work / "c_test", prefix / "share/attend/models", ATTEND_CUDA_PLUGIN=str(fake))
         same("a GPU that is opened", dict(line.split("\t", 1) for line in said.splitlines())["cuda"], asked[0])
     shared = sorted(prefix.glob("lib*/**/libattend.so"))
     if not shared:

@@ -11,8 +11,8 @@
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
+#include "attend/base/plugin.h"
 #include "attend/world/mpi/calls.h"
-#include "attend/world/plugin.h"
 
 namespace attend {
 
@@ -144,7 +144,8 @@ Launch launched() {
 std::unique_ptr<World> open_world() {
   const Launch launch = launched();
   if (!launch.together) return nullptr;
-  const Plugin plugin = open_plugin("libattend_mpi.so", "ATTEND_MPI_PLUGIN", kOpenMpi);
+  const Plugin plugin =
+      open_plugin({.file = "libattend_mpi.so", .variable = "ATTEND_MPI_PLUGIN", .function = kOpenMpi, .global = true});
   if (plugin.function) {
     const AttendMpiCalls* const calls = reinterpret_cast<AttendOpenMpi>(plugin.function)();
     check(calls != nullptr && calls->version == kMpiCallsVersion,

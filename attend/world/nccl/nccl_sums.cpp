@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "attend/base/error.h"
+#include "attend/base/plugin.h"
 #include "attend/world/nccl/calls.h"
 #include "attend/world/part.h"
-#include "attend/world/plugin.h"
 
 namespace attend {
 
@@ -49,7 +49,8 @@ std::unique_ptr<DeviceSums> open_nccl(World& world, const DeviceQueue& queue) {
   const std::string asked = set ? set : "";
   check(asked.empty() || asked == "0" || asked == "1", "ATTEND_NCCL is '{}', but must be 0 or 1", asked);
   if (!queue.stream || asked == "0" || (asked.empty() && world.size() == 1)) return nullptr;
-  const Plugin plugin = open_plugin("libattend_nccl.so", "ATTEND_NCCL_PLUGIN", kOpenNccl);
+  const Plugin plugin = open_plugin(
+      {.file = "libattend_nccl.so", .variable = "ATTEND_NCCL_PLUGIN", .function = kOpenNccl, .global = true});
   double with[] = {plugin.function ? 1.0 : 0.0};
   world.all_reduce(std::span<double>(with));
   if (with[0] == 0 && asked.empty()) return nullptr;
