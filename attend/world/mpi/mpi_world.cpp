@@ -144,7 +144,10 @@ Launch launched() {
 std::unique_ptr<World> open_world() {
   const Launch launch = launched();
   if (!launch.together) return nullptr;
-  const Plugin plugin = open_plugin("libattend_mpi.so", "ATTEND_MPI_PLUGIN", kOpenMpi);
+  // MPICH's launcher sets PMI_SIZE and none of OpenMPI's.
+  const bool mpich = launch.by == "PMI_SIZE";
+  Plugin plugin = open_plugin(mpich ? "libattend_mpich.so" : "libattend_mpi.so", "ATTEND_MPI_PLUGIN", kOpenMpi);
+  if (mpich && !plugin.function) plugin = open_plugin("libattend_mpi.so", "ATTEND_MPI_PLUGIN", kOpenMpi);
   if (plugin.function) {
     const AttendMpiCalls* const calls = reinterpret_cast<AttendOpenMpi>(plugin.function)();
     check(calls != nullptr && calls->version == kMpiCallsVersion,
