@@ -1,7 +1,8 @@
-# libattend_mpi.so, the plugin behind mpirun and srun (attend/world/mpi/), where an MPI is found. The program is the same
-# with and without: it opens the plugin when a launcher started it. ATTEND_MPI=OFF leaves it out.
-option(ATTEND_MPI "Build the MPI plugin where MPI is found" ON)
-if(ATTEND_MPI AND NOT ATTEND_SANITIZE)
+# libattend_mpi.so, the plugin behind mpirun and srun (attend/world/mpi/), where an MPI is found; and libattend_mpich.so, the same for
+# Debian's MPICH beside OpenMPI. The program is the same with and without: it opens the one of the launcher that started it.
+# ATTEND_MPI=OFF leaves them out.
+option(ATTEND_MPI "Build the MPI plugins where MPI is found" ON)
+if(ATTEND_MPI AND NOT ATTEND_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
   set(MPI_CXX_SKIP_MPICXX TRUE)
   find_package(MPI QUIET COMPONENTS CXX)
   if(MPI_CXX_FOUND)
@@ -10,5 +11,15 @@ if(ATTEND_MPI AND NOT ATTEND_SANITIZE)
     set_target_properties(attend_mpi PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   else()
     message(STATUS "attend: no MPI found, so without its plugin (docs/many-machines.md)")
+  endif()
+  find_path(ATTEND_MPICH_INCLUDE mpi.h PATH_SUFFIXES mpich ${CMAKE_LIBRARY_ARCHITECTURE}/mpich NO_CMAKE_SYSTEM_PATH
+            PATHS /usr/include /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/mpich)
+  find_library(ATTEND_MPICH_LIBRARY mpich)
+  if(ATTEND_MPICH_INCLUDE AND ATTEND_MPICH_LIBRARY)
+    add_library(attend_mpich MODULE attend/world/mpi/mpi_plugin.cpp)
+    target_include_directories(attend_mpich SYSTEM PRIVATE ${ATTEND_MPICH_INCLUDE})
+    target_compile_definitions(attend_mpich PRIVATE MPICH_SKIP_MPICXX)
+    target_link_libraries(attend_mpich PRIVATE attend_flags ${ATTEND_MPICH_LIBRARY})
+    set_target_properties(attend_mpich PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   endif()
 endif()

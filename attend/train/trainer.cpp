@@ -328,13 +328,21 @@ class Run {
     });
   }
 
-  void validate() {
-    log_losses();
-    exchange_averages();
+  // By all, where the task can share it out; else by one, and the others hear of it.
+  Validation judged() {
+    if (together_.several())
+      if (std::optional<Validation> shared = task_.validate_together(together_.world())) return std::move(*shared);
     Validation now = together_.leads() ? task_.validate() : Validation();
     double found[] = {now.loss, now.score};
     together_.tell(found);
     now.loss = found[0], now.score = found[1];
+    return now;
+  }
+
+  void validate() {
+    log_losses();
+    exchange_averages();
+    Validation now = judged();
     Json line = {{"step", state_.step}, {"validation", now.json}, {"seconds", elapsed()}};
     add_to_log(line);
     const bool better = now.score > state_.best_score;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,8 @@ class Task {
   virtual void seek(const Json& position) = 0;
   // With the weights as they are now.
   virtual Validation validate() = 0;
+  // The same by all processes of a world, each with a part of the batches; none: it is for one to do.
+  virtual std::optional<Validation> validate_together(World&) { return std::nullopt; }
   // The same few inputs every time, and what the model makes of them now, for whoever watches. Must change nothing that
   // the run computes.
   virtual std::vector<Example> examples(const ExampleLimits&) { return {}; }

@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/train/shared_batches.h"
 #include "attend/training/training_examples.h"
 
 namespace attend::tasks {
@@ -63,18 +64,21 @@ void LanguageTask::seek(const Json& position) {
   start_prefetch();
 }
 
-train::Validation LanguageTask::validate() {
-  double sum = 0, tokens = 0;
+train::Validation LanguageTask::judged(World& world) {
   Pass pass(ids_.backend());
   const std::int64_t windows = data::window_count(validation_, options_.block);
+  train::SharedBatches shared(world, static_cast<std::size_t>((windows + options_.batch - 1) / options_.batch), 2);
   for (std::int64_t first = 0; first < windows; first += options_.batch) {
+    const auto batch = static_cast<std::size_t>(first / options_.batch);
+    if (!shared.mine(batch)) continue;
     put(data::window_at(validation_, first, options_.batch, options_.block));
     const std::vector<float> total = download(model_.loss(nn::Sequences{ids_}.in(pass), pass.input(labels_)).total);
-    sum += static_cast<double>(total[0]) * static_cast<double>(total[1]);
-    tokens += static_cast<double>(total[1]);
+    const auto tokens = static_cast<double>(total[1]);
+    shared.set(batch, {static_cast<double>(total[0]) * tokens, tokens});
   }
+  const std::vector<double> sums = shared.sums();
   train::Validation result;
-  result.loss = sum / std::max(tokens, 1.0);
+  result.loss = sums[0] / std::max(sums[1], 1.0);
   result.score = -result.loss;
   result.json = {{"loss", result.loss}};
   result.text = fmt::format("validation loss {:.4f}", result.loss);

@@ -8,6 +8,7 @@
 #include "attend/base/json.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/reduce.h"
+#include "attend/train/shared_batches.h"
 #include "attend/training/training_examples.h"
 
 namespace attend::tasks {
@@ -79,11 +80,14 @@ void MaskedTask::seek(const Json& position) {
   start_prefetch();
 }
 
-train::Validation MaskedTask::validate() {
-  double sum = 0, right = 0, hidden = 0;
+train::Validation MaskedTask::judged(World& world) {
   Pass pass(ids_.backend());
   const auto per_block = static_cast<std::size_t>(validation_.hidden());
+  train::SharedBatches shared(world, static_cast<std::size_t>((validation_.count() + batch_ - 1) / batch_), 3);
   for (std::int64_t first = 0; first < validation_.count(); first += batch_) {
+    const auto batch = static_cast<std::size_t>(first / batch_);
+    if (!shared.mine(batch)) continue;
+    double loss = 0, guessed_right = 0, counted = 0;
     const data::MaskedBlocks blocks = validation_.at(first, batch_);
     put(blocks);
     const Tensor states = model_.body().states(input(pass)).flat_rows();
@@ -94,9 +98,12 @@ train::Validation MaskedTask::validate() {
     const auto blocks_here = static_cast<std::size_t>(std::min(batch_, validation_.count() - first));
     for (std::size_t i = 0; i < blocks_here * per_block; ++i) {
       if (blocks.labels[i] < 0) continue;
-      sum += static_cast<double>(losses[i]), right += guessed[i] == blocks.labels[i], ++hidden;
+      loss += static_cast<double>(losses[i]), guessed_right += guessed[i] == blocks.labels[i], ++counted;
     }
+    shared.set(batch, {loss, guessed_right, counted});
   }
+  const std::vector<double> sums = shared.sums();
+  const double sum = sums[0], right = sums[1], hidden = sums[2];
   train::Validation result;
   result.loss = sum / std::max(hidden, 1.0);
   result.score = -result.loss;

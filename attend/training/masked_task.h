@@ -27,10 +27,12 @@ class MaskedTask : public train::Task {
   Json position() const override;
   void seek(const Json& position) override;
   // The mean loss over hidden tokens, and how many are guessed right.
-  train::Validation validate() override;
+  train::Validation validate() override { return judged(alone()); }
+  std::optional<train::Validation> validate_together(World& world) override { return judged(world); }
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
+  train::Validation judged(World& world);
   using Prefetch = data::Prefetch<data::MaskedBlocks, std::uint64_t>;
   void start_prefetch();
   void put(const data::MaskedBlocks& blocks);

@@ -40,13 +40,14 @@ struct Started {
 struct RankFault {
   int rank = -1;
   std::string fault = {};
+  std::string launcher = "mpirun";  // OpenMPI's; mpirun.mpich where that is installed
 };
 
 // ranks 0: without mpirun.
 inline Started start_ranks(int ranks, const std::vector<std::string>& args, const std::filesystem::path& folder,
                            const RankFault& fault = {}) {
   std::vector<std::string> all;
-  if (ranks > 0) all = {"mpirun", "-n", std::to_string(ranks)};
+  if (ranks > 0) all = {fault.launcher, "-n", std::to_string(ranks)};
   if (fault.rank >= 0) {
     const std::string condition =
         "if [ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = " + std::to_string(fault.rank) + " ]; then ";

@@ -192,6 +192,17 @@ TEST_F(Together, GradientsMayTravelInHalfTheBytes) {
   EXPECT_LT(off, 0.05);
 }
 
+// The other MPI, by a plugin of its own.
+TEST_F(Together, MpichGivesTheSameBits) {
+  if (std::system("command -v mpirun.mpich > /dev/null") != 0 || !fs::exists(build_folder() / "libattend_mpich.so"))
+    GTEST_SKIP() << "there is no MPICH";
+  ASSERT_EQ(run(3, short_run("language-model", "one")), 0);
+  ASSERT_EQ(run(3, short_run("language-model", "other"), {.launcher = "mpirun.mpich"}), 0);
+  EXPECT_EQ(difference("one", "other"), 0);
+  const std::string missing = (folder_ / "missing.txt").string();
+  ASSERT_NE(run(2, short_run("language-model", "wrong", {"--text", missing}), {.launcher = "mpirun.mpich"}), 0);
+}
+
 TEST_F(Together, OneThatDiesEndsAllAndNothingIsLost) {
   const Words words = with(short_run("language-model", "dies"), {"--steps", "1000000"});
   const Started started = start_ranks(3, words, folder_);

@@ -3,6 +3,7 @@
 
 #include "attend/base/dtype.h"
 #include "attend/base/error.h"
+#include "attend/train/shared_batches.h"
 #include "attend/world/courier.h"
 #include "attend/world/part.h"
 #include "tests/world/thread_world.h"
@@ -52,6 +53,20 @@ TEST_P(Sums, MayTravelInHalfTheBytes) {
     const float expected = size == 1 ? value(0, i) : static_cast<float>(Bf16(static_cast<float>(sum)));
     for (const std::vector<float>& all : found) ASSERT_EQ(all[i], expected) << i;
   }
+}
+
+// What a validation sums over its batches has the bits of one process.
+TEST_P(Sums, OfBatchesThatAreSharedOut) {
+  constexpr std::size_t kBatches = 11;
+  const auto summed = [](World& world) {
+    train::SharedBatches shared(world, kBatches, 2);
+    for (std::size_t i = 0; i < kBatches; ++i)
+      if (shared.mine(i)) shared.set(i, {1.0 / static_cast<double>(i + 3), static_cast<double>(i)});
+    return shared.sums();
+  };
+  const std::vector<double> one = summed(alone());
+  EXPECT_EQ(one[1], 55);
+  in_world(GetParam(), [&](World& world) { EXPECT_EQ(summed(world), one); });
 }
 
 TEST(Parts, CoverAllOnce) {

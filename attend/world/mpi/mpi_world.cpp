@@ -144,8 +144,13 @@ Launch launched() {
 std::unique_ptr<World> open_world() {
   const Launch launch = launched();
   if (!launch.together) return nullptr;
-  const Plugin plugin =
-      open_plugin({.file = "libattend_mpi.so", .variable = "ATTEND_MPI_PLUGIN", .function = kOpenMpi, .global = true});
+  const auto open = [](const char* file) {
+    return open_plugin({.file = file, .variable = "ATTEND_MPI_PLUGIN", .function = kOpenMpi, .global = true});
+  };
+  // MPICH's launcher sets PMI_SIZE and none of OpenMPI's.
+  const bool mpich = launch.by == "PMI_SIZE";
+  Plugin plugin = open(mpich ? "libattend_mpich.so" : "libattend_mpi.so");
+  if (mpich && !plugin.function) plugin = open("libattend_mpi.so");
   if (plugin.function) {
     const AttendMpiCalls* const calls = reinterpret_cast<AttendOpenMpi>(plugin.function)();
     check(calls != nullptr && calls->version == kMpiCallsVersion,
