@@ -16,13 +16,13 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
-#include "attend/base/paths.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/version.h"
 #include "attend/serve/server.h"
 #include "attend/serving/engine.h"
 #include "attend/serving/metrics.h"
+#include "attend/serving/served_model.h"
 #include "attend/serving/served_models.h"
 #include "attend/tasks/model_folder.h"
 
@@ -66,10 +66,10 @@ std::vector<std::pair<std::string, std::filesystem::path>> folders_of(const Serv
     check(!folders.back().first.empty(), "serve: --model {} has no name", given);
   }
   if (!folders.empty()) return folders;
-  const std::filesystem::path shipped = tasks::find_model(tasks::kShippedTranslator).parent_path();
-  for (const auto& entry : std::filesystem::directory_iterator(shipped))
-    if (path_exists(entry.path() / "config.json")) folders.emplace_back(entry.path().filename().string(), entry.path());
-  std::ranges::sort(folders);
+  for (const std::string& name : tasks::shipped_models())
+    if (const std::filesystem::path folder = tasks::find_model(name); serving::can_be_served(folder))
+      folders.emplace_back(name, folder);
+  check(!folders.empty(), "serve: no shipped models were found; name one: --model DIR");
   return folders;
 }
 

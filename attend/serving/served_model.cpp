@@ -53,6 +53,10 @@ constexpr std::int64_t kPicturesAtOnce = 8;
 
 }  // namespace
 
+bool can_be_served(const std::filesystem::path& folder) {
+  return catalogue::read_config(folder).task != catalogue::Task::draw;
+}
+
 ServedModel::ServedModel(std::string name, std::filesystem::path folder, const ServedOptions& options, Engine& engine,
                          Metrics& metrics)
     : backend_(options.open_backend()),

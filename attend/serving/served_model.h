@@ -45,6 +45,9 @@ struct ToDetect {
   image::PixelSize size;  // before that
 };
 
+// Whether the model of a folder is one that clients can ask; one that draws is not. Throws Error for what is no model.
+bool can_be_served(const std::filesystem::path& folder);
+
 class ServedModel {
   std::shared_ptr<Backend> backend_;  // first: all below stands on it
 

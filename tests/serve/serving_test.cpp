@@ -18,6 +18,8 @@
 #include "attend/serve/doors/libre_text.h"
 #include "attend/serve/server.h"
 #include "attend/serving/engine.h"
+#include "attend/serving/served_model.h"
+#include "attend/tasks/model_folder.h"
 #include "tests/serve/http_client.h"
 
 namespace attend::serve {
@@ -89,6 +91,21 @@ bool same_vectors(const std::vector<float>& a, const std::vector<float>& b) {
 #else
   return std::ranges::equal(a, b, [](float x, float y) { return std::abs(x - y) <= 1e-6f; });
 #endif
+}
+
+// What attend serve opens unless told: all that is shipped and can be asked.
+TEST(ServeShipped, EveryModelOpensOrIsOneThatDraws) {
+  serving::Metrics metrics;
+  serving::Engine engine;
+  serving::ServedModels models(
+      engine, metrics, {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }});
+  for (const std::string& name : tasks::shipped_models()) {
+    const std::filesystem::path folder = tasks::find_model(name);
+    if (serving::can_be_served(folder))
+      EXPECT_NO_THROW(models.open(name, folder)) << name;
+    else
+      EXPECT_THROW(models.open(name, folder), Error) << name;
+  }
 }
 
 TEST_F(Serve, EmbedsAsTheModelDoesWhateverTheBatch) {
