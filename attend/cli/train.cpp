@@ -19,6 +19,7 @@
 #include "attend/base/progress.h"
 #include "attend/base/thread.h"
 #include "attend/cli/command.h"
+#include "attend/cli/devices.h"
 #include "attend/cli/train_tasks.h"
 #include "attend/inspect/run_painter.h"
 #include "attend/serve/api.h"
@@ -114,6 +115,16 @@ class LiveRun {
   std::thread thread_;  // last: it works on what is above
 };
 
+// Bytes of the device; 0: unknown.
+std::size_t memory_of(const Backend& backend) {
+  if (backend.on_host()) return total_memory();
+  const std::vector<std::string> names = backend_names();  // "cpu" first
+  const auto found = std::find(names.begin(), names.end(), backend.name());
+  const auto number = static_cast<std::size_t>(found - names.begin());
+  const std::vector<Gpu> there = gpus();
+  return number >= 1 && number <= there.size() ? there[number - 1].memory : 0;
+}
+
 void run_train(const TrainOptions& options, const Streams& streams) {
   std::string what = "train";
   const Json settings = settings_of(options, what);
@@ -139,7 +150,8 @@ void run_train(const TrainOptions& options, const Streams& streams) {
                                                             .allow_changes = options.allow_changes,
                                                             .painter = painter ? &*painter : nullptr,
                                                             .messages = streams.err,
-                                                            .terminal = streams.err_terminal});
+                                                            .terminal = streams.err_terminal,
+                                                            .memory = memory_of(*backend)});
   if (result.interrupted) {
     streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, run.out)
                 << std::flush;
