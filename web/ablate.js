@@ -16,6 +16,7 @@ export function ablation() {
   if (state.layers) result.layers = list(state.layers).map(item => ({ stack: item.split(" ")[0], layer: Number(item.split(" ")[1]) }));
   if (state.masked) result.masked = list(state.masked).map(Number);
   if (!state.order) result.positions = false;
+  if (state.window >= 0) result.window = state.window;
   return result;
 }
 

@@ -58,16 +58,21 @@ function pixels() {
   return tables.get(stops);
 }
 
-// One pixel a weight; rows from count on stay empty.
-export function paint(canvas, weights, count = weights.length) {
+// Cells that nobody may look at are neither dark nor bright, but barred: a grey of their own.
+const bar = () => dark() ? [74, 69, 62] : [214, 208, 198];
+export const barColor = () => `rgb(${bar()})`;
+
+// One pixel a weight; rows from count on stay empty. barred(row, column): that cell is out of sight.
+export function paint(canvas, weights, count = weights.length, barred = null) {
   const rows = weights.length, columns = weights[0].length, colors = pixels(), cells = new Uint32Array(rows * columns);
+  const [red, green, blue] = bar(), closed = (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
   for (let r = 0, i = 0; r < count; ++r)
-    for (let c = 0; c < columns; ++c) cells[i++] = colors[Math.min(255, Math.round(255 * weights[r][c]))];
+    for (let c = 0; c < columns; ++c) cells[i++] = barred?.(r, c) ? closed : colors[Math.min(255, Math.round(255 * weights[r][c]))];
   if (canvas.width !== columns || canvas.height !== rows) canvas.width = columns, canvas.height = rows;
   canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(cells.buffer), columns, rows), 0, 0);
   return canvas;
 }
-export const thumbnail = weights => paint(h("canvas", { width: weights[0].length, height: weights.length }), weights);
+export const thumbnail = (weights, barred = null) => paint(h("canvas", { width: weights[0].length, height: weights.length }), weights, weights.length, barred);
 
 // A vector or matrix as a strip of coloured cells, one pixel a number.
 export function strip(values, columns, most) {

@@ -1,7 +1,8 @@
 // Heads: one attention as lines and as a matrix, alone or beside another head.
-import { find, labels, matrix, model, remember, set, state, titleOf, whoLooks } from "look/state";
+import { barredIn, find, labels, matrix, model, remember, set, state, titleOf, whoLooks } from "look/state";
 import { choice, figure, h, say, short, shown } from "look/draw";
 import { linesPicture, matrixPicture } from "look/pictures";
+import { barredWords, windowSlider } from "look/window";
 
 export function place() {
   const there = model.attention.filter(a => a.stack === state.stack && a.kind === state.kind);
@@ -58,7 +59,7 @@ function pair(result, rows, columns) {
   return { box, show(now, head) {
     weights = matrix(find(result, now), head), name = nameOf(now, head);
     at = now, named = !model.layers ? "the attention" : head < 0 ? "all heads averaged" : `head ${head + 1}`;
-    cells.update(weights);
+    cells.update(weights, barredIn(find(result, now)));
     focus();
   } };
 }
@@ -74,10 +75,10 @@ export function headsView(result) {
     const controls = placeControls(now), compare = choice("compare", second, state.compare, compare => set({ compare })), note = h("p", { class: "note" });
     drawn = { key, result, pairs, controls, compare, note, root: h("div", {},
       h("div", { class: "controls" }, ...controls.nodes, now.heads > 1 ? h("label", {}, "beside it", compare) : null),
-      note, h("div", { class: others ? "columns two" : "columns" }, ...pairs.map(p => p.box))) };
+      windowSlider(result), note, h("div", { class: others ? "columns two" : "columns" }, ...pairs.map(p => p.box))) };
   }
   drawn.controls.show(now), drawn.compare.show(state.compare);
-  say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.` : "Keys: [ ] tokens.");
+  say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.${barredWords(result)}` : "Keys: [ ] tokens.");
   drawn.pairs[0].show(now, head);
   if (others) drawn.pairs[1].show(now, Math.min(state.compare, now.heads - 1));
   return drawn.root;

@@ -1,12 +1,13 @@
 // Map: the model as the lecture draws it. Inputs enter below, layers stand on each other, every head is a thumbnail.
-import { find, labels, matrix, model, set, titleOf } from "look/state";
+import { barredIn, find, labels, matrix, model, set, titleOf } from "look/state";
 import { h, saves, shown, thumbnail, thumbnailsPicture } from "look/draw";
+import { barredWords, windowSlider } from "look/window";
 
 function heads(result, place, drawn) {
   const layer = find(result, place);
   return h("div", { class: "kind" }, h("div", { class: "quiet" }, titleOf(place)),
     h("div", { class: "thumbs" }, ...Array.from({ length: place.heads }, (_, head) => {
-      const title = `${titleOf(place)}, layer ${place.layer + 1}, head ${head + 1}`, canvas = thumbnail(matrix(layer, head));
+      const title = `${titleOf(place)}, layer ${place.layer + 1}, head ${head + 1}`, canvas = thumbnail(matrix(layer, head), barredIn(layer));
       drawn.push([`${place.stack} ${place.kind} ${place.layer + 1}.${head + 1}`, canvas]);
       return h("button", { title, "aria-label": title, "data-head": `${place.stack} ${place.kind} ${place.layer} ${head}`,
         onclick: () => set({ view: "heads", stack: place.stack, kind: place.kind, layer: place.layer, head }) }, canvas);
@@ -30,7 +31,7 @@ export function mapView(result) {
   if (has("encoder")) sides.push(stack(result, "encoder", both ? "Encoder reads" : "The encoder reads in both directions", result.source.pieces, drawn));
   if (has("decoder")) sides.push(stack(result, "decoder", model.kind === "translation" ? "Decoder writes" : "The decoder reads what stands before, and writes",
     labels(result, { stack: "decoder", kind: "self" }).columns, drawn));
-  return h("div", {}, h("p", { class: "note" }, "Each square is one head: who looks (down) at whom (across). The darker the cell (in the dark theme: the brighter), the more. Click one to enter."),
+  return h("div", {}, h("p", { class: "note" }, "Each square is one head: who looks (down) at whom (across). The darker the cell (in the dark theme: the brighter), the more. Click one to enter." + barredWords(result)), windowSlider(result),
     h("div", { class: "stacks" + (both ? "" : " single") + (model.layers ? "" : " plain") }, ...sides),
     saves("map", () => thumbnailsPicture(drawn, Math.max(...model.attention.map(a => a.heads)))));
 }

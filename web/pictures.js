@@ -1,7 +1,7 @@
 // The two pictures of one attention: a matrix, and lines between its tokens. What changes from head to head are pixels of
 // a canvas, the words around it are SVG and stay: with 38 tokens and every cell an element a change of head took 70 ms of
 // processor time, this way 24 (docs/look.md). whole() makes one SVG of both, for saving.
-import { accent, h, paint, short, weightColor, widthOf } from "look/draw";
+import { accent, barColor, h, paint, short, weightColor, widthOf } from "look/draw";
 
 function overlaid(size, canvas, place, words) {
   canvas.style.cssText = `left:${100 * place.x / size.width}%; top:${100 * place.y / size.height}%; width:${100 * place.width / size.width}%; height:${100 * place.height / size.height}%`;
@@ -19,7 +19,7 @@ function follow(box, width, { find, point, pick }) {
 }
 
 // A matrix with its tokens. count: how many rows are there yet (Generate draws a growing one); onrow hears which row is
-// pointed at, onpick which is clicked. update(weights) shows others of the same tokens.
+// pointed at, onpick which is clicked. update(weights, barred) shows others of the same tokens.
 export function matrixPicture({ rows, columns, weights, count = weights.length, active = -1, onrow = () => {}, onpick = onrow }) {
   const down = rows.map(piece => short(piece)), across = columns.map(piece => short(piece));
   const left = 14 + Math.max(30, ...down.map(widthOf)), top = 16 + 0.72 * Math.max(30, ...across.map(widthOf));
@@ -43,11 +43,12 @@ export function matrixPicture({ rows, columns, weights, count = weights.length, 
     const r = Math.floor((y - top) / cell), c = Math.floor((x - left) / cell);
     return r >= 0 && r < count && c < columns.length ? [r, Math.max(c, -1)] : null;
   }, point: onrow, pick: onpick });
-  box.update = others => { canvas.weights = weights = others; paint(canvas, weights, count); };
+  let barred = null;
+  box.update = (others, closed = null) => { canvas.weights = weights = others, barred = closed; paint(canvas, weights, count, barred); };
   box.whole = () => {
     const svg = words.cloneNode(true), cells = h("g", { "shape-rendering": "crispEdges" });
     cells.innerHTML = weights.slice(0, count).map((row, r) => row.map((w, c) =>
-      `<rect x="${left + c * cell}" y="${top + r * cell}" width="${cell + 0.3}" height="${cell + 0.3}" fill="${weightColor(w)}"/>`).join("")).join("");
+      `<rect x="${left + c * cell}" y="${top + r * cell}" width="${cell + 0.3}" height="${cell + 0.3}" fill="${barred?.(r, c) ? barColor() : weightColor(w)}"/>`).join("")).join("");
     svg.prepend(cells);
     return svg;
   };

@@ -33,6 +33,7 @@ const defaults = {
   stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
   class: 0, seed: 1, row: 0, toclass: -1, toseed: 2, share: 0,  // a drawing, and the one a walk ends with
   compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0, threshold: 50, temperature: 1, topk: 0, source: "", tour: 0,
+  window: -1,  // how many other tokens each may see; -1: as the model has it
 };
 
 export const state = { ...defaults };
@@ -108,7 +109,7 @@ export function inspect(request) {
 }
 
 // What the views are about.
-export const subject = () => model.samples ? { picture: state.picture } : { text: state.text };
+export const subject = () => model.samples ? { picture: state.picture } : { text: state.text, ...(state.window < 0 ? {} : { ablation: { window: state.window } }) };
 
 // All of one layer's attention over a picture; the newest few are kept.
 const layers = new Map();
@@ -161,6 +162,14 @@ export function labels(result, place) {
     rows: place.stack === "encoder" ? source : place.kind === "self" ? inputs : target,
     columns: place.stack === "encoder" || place.kind === "cross" ? source : inputs,
   };
+}
+
+// Which cells of an attention are barred: what comes later, and what its window leaves out. Null: none.
+export function barredIn(layer) {
+  if (!layer.reach) return null;
+  const { causal, before, after, globals } = layer.reach;
+  return (row, column) => (causal && column > row) || (row >= globals && column >= globals &&
+    ((before >= 0 && column < row - before) || (after >= 0 && column > row + after)));
 }
 
 // One head, or all averaged.

@@ -47,6 +47,8 @@ constexpr const char* kind_of() {
     return "a string";
   else if constexpr (std::is_same_v<T, Json>)
     return "an object";
+  else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+    return "a whole number or a list of them";
   else if constexpr (ListOfSettings<T>)
     return "a list of JSON objects";
   else
@@ -67,6 +69,8 @@ bool fits(const Json& json) {
     return json.is_string();
   else if constexpr (std::is_same_v<T, Json>)
     return json.is_object();
+  else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+    return fits<std::int64_t>(json) || (json.is_array() && std::all_of(json.begin(), json.end(), fits<std::int64_t>));
   else if constexpr (ListOfSettings<T>)
     return json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& item) { return item.is_object(); });
   else
@@ -88,6 +92,9 @@ void read_fields(Settings& settings, const Json& json, std::string_view what) {
     check(fields::fits<T>(*found), "{}: '{}' must be {}, not {}", what, name, fields::kind_of<T>(), found->dump());
     if constexpr (std::is_same_v<T, std::vector<std::string>>) {
       if (found->is_string()) return static_cast<void>(member = {found->template get<std::string>()});
+    }
+    if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+      if (!found->is_array()) return static_cast<void>(member = {found->template get<std::int64_t>()});
     }
     if constexpr (std::is_same_v<T, Json>) {
       member = *found;
@@ -115,6 +122,8 @@ Json write_fields(Settings settings) {
     // The shortest decimal that reads back as the same float: 0.1, not 0.10000000149.
     if constexpr (std::is_same_v<T, float>)
       json[std::string(name)] = std::stod(fmt::format("{}", member));
+    else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
+      json[std::string(name)] = member.size() == 1 ? Json(member.front()) : Json(member);
     else if constexpr (fields::ListOfSettings<T>) {
       Json list = Json::array();
       for (const auto& item : member) list.push_back(write_fields(item));

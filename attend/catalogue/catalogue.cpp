@@ -147,6 +147,7 @@ constexpr Entry kEntries[] = {
     bert("bert"),
     bert("roberta"),
     bert("distilbert"),
+    bert("longformer"),
     gpt2("gpt2"),
     marian("marian"),
     own<models::make_transformer>("transformer"),

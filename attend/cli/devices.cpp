@@ -53,16 +53,16 @@ std::string cpu_model() {
   return model.empty() ? "unknown model" : model;
 }
 
-double total_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<double>(pages) * static_cast<double>(page) : 0;
-}
-
 void write_line(std::ostream& out, std::string_view label, std::string_view text) {
   out << fmt::format("  {:<10}{}\n", label, text);
 }
 
 }  // namespace
+
+std::size_t total_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page) : 0;
+}
 
 void run_devices(const DevicesOptions&, const Streams& streams) {
   std::ostream& out = streams.out;
@@ -70,7 +70,7 @@ void run_devices(const DevicesOptions&, const Streams& streams) {
   write_line(out, "model", cpu_model());
   write_line(out, "features", cpu::describe(cpu::features()));
   write_line(out, "threads", fmt::format("{}", available_cores()));
-  write_line(out, "memory", fmt::format("{:.1f} GiB", total_memory() / kGiB));
+  write_line(out, "memory", fmt::format("{:.1f} GiB", static_cast<double>(total_memory()) / kGiB));
   int index = 0;
   for (const Gpu& gpu : gpus()) {
     out << fmt::format("cuda:{}\n", index++);

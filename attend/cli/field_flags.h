@@ -3,11 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attend/base/fields.h"
+#include "attend/base/joined.h"
 #include "attend/cli/flags.h"
 
 namespace attend {
@@ -50,6 +53,21 @@ inline void add_field_flag(Flags& flags, std::string_view name, const Json&, std
       .shown_as("")
       .group(options.group)
       .then([&given, key = std::string(name), flag, text] { given[key] = parse_json(*text, flag); });
+}
+
+// Whole numbers, 64 or 64,64,256.
+inline void add_field_flag(Flags& flags, std::string_view name, const std::vector<std::int64_t>& value,
+                           std::string_view help, Json& given, const FieldFlags& options) {
+  std::string flag = "--" + std::string(name);
+  std::replace(flag.begin() + 2, flag.end(), '_', '-');
+  if (flags.has(flag)) return;
+  const auto text = std::make_shared<std::string>();
+  Flag added = flags.add(flag, *text, std::string(help));
+  added.shown_as(options.show_defaults ? joined(value, ",") : "");
+  added.group(options.group).then([&given, key = std::string(name), flag, text] {
+    const Json numbers = parse_json("[" + *text + "]", flag);
+    given[key] = numbers.size() == 1 ? numbers.front() : numbers;
+  });
 }
 
 // A name that is a flag already is left alone, and so are a model's vocabulary, which its tokenizer decides, and lists

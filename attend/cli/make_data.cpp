@@ -25,10 +25,12 @@ constexpr const char* kMakeDataExamples = R"(Examples:
   attend make-data numbers --out numbers             "two thousand and seven" and 2007
   attend make-data reverse --out reverse             the words of a line, and the same backwards
   attend make-data grammar --out .data/grammar       a small English, and an invented language with another word order
+  attend make-data recall --out recall --distance 512 --count 2000      lines that end with what they began with
 Scenes are discs, squares, triangles and digits in ten colours, with boxes, outlines and five captions a picture, in
 COCO's files: train/, instances_train.json, captions_train.json; valid/, instances_valid.json, captions_valid.json.
 Texts are train.src, train.tgt; valid.src, valid.tgt; test.src, test.tgt, line by line. What is in one set is in no other.
-Grammar's English is also lines.txt and lines.valid.txt, for a GPT or a BERT.
+Grammar's English is also lines.txt and lines.valid.txt, for a GPT or a BERT, and so are recall's lines, whole: their last
+three letters are their first, each --distance places back; what is between is told by the characters in front of it.
 The same seed gives the same files, on however many threads.)";
 
 constexpr const char* kScenesOnly = "Scenes";
@@ -37,7 +39,8 @@ const std::vector<std::pair<std::string, data::TextKind>>& text_kinds() {
   static const std::vector<std::pair<std::string, data::TextKind>> kKinds = {{"dates", data::TextKind::dates},
                                                                              {"numbers", data::TextKind::numbers},
                                                                              {"reverse", data::TextKind::reverse},
-                                                                             {"grammar", data::TextKind::grammar}};
+                                                                             {"grammar", data::TextKind::grammar},
+                                                                             {"recall", data::TextKind::recall}};
   return kKinds;
 }
 
@@ -53,6 +56,8 @@ void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
            "pictures or lines to validate with, and as many lines to test with; the same for any count")
       .between(0, data::kMostScenes);
   flags.add("--seed", options.seed, "another one gives other pictures and lines");
+  flags.add("--distance", options.distance, "recall: how many places back what is needed lies")
+      .between(static_cast<double>(data::kLeastRecallDistance), static_cast<double>(data::kMostRecallDistance));
   flags.add("--size", scenes.scene.size, "pixels of a picture, both ways")
       .between(data::kLeastSceneSize, data::kMostSceneSize)
       .group(kScenesOnly);
@@ -110,6 +115,7 @@ void make_texts(const MakeDataOptions& options, data::TextKind kind, const Strea
                                       .count = options.count,
                                       .unseen = options.unseen,
                                       .seed = options.seed,
+                                      .distance = options.distance,
                                       .on_progress = [&](std::int64_t done) { making.done(done); }});
   making.finish();
   streams.out << fmt::format("{}: {} pairs to learn from, {} to validate and {} to test with ({:.1f} MB)\n",

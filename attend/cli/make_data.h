@@ -16,6 +16,7 @@ struct MakeDataOptions {
   std::int64_t count = 20000;  // to learn from
   std::int64_t unseen = 1000;  // to validate with, and for texts as many to test with
   std::uint64_t seed = 1;
+  std::int64_t distance = 64;            // of recall
   data::SceneFolderOptions scenes = {};  // but for these three
 };
 

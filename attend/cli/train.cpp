@@ -20,6 +20,7 @@
 #include "attend/base/thread.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
+#include "attend/cli/devices.h"
 #include "attend/cli/train_tasks.h"
 #include "attend/inspect/run_painter.h"
 #include "attend/serve/api.h"
@@ -118,6 +119,16 @@ class LiveRun {
   std::thread thread_;  // last: it works on what is above
 };
 
+// Bytes of the device; 0: unknown.
+std::size_t memory_of(const Backend& backend) {
+  if (backend.on_host()) return total_memory();
+  const std::vector<std::string> names = backend_names();  // "cpu" first
+  const auto found = std::find(names.begin(), names.end(), backend.name());
+  const auto number = static_cast<std::size_t>(found - names.begin());
+  const std::vector<Gpu> there = gpus();
+  return number >= 1 && number <= there.size() ? there[number - 1].memory : 0;
+}
+
 void run_train(const TrainOptions& options, const Streams& streams) {
   World& world = *streams.world;
   world.set_timeout(options.timeout);
@@ -153,6 +164,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
                                                             .painter = painter ? &*painter : nullptr,
                                                             .messages = messages,
                                                             .terminal = streams.err_terminal,
+                                                            .memory = memory_of(*backend),
                                                             .world = &world,
                                                             .together = options.together});
   if (!world.leads()) {

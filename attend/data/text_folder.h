@@ -1,6 +1,7 @@
 // A folder of made text (text_makers.h):
 //   train.src train.tgt   valid.src valid.tgt   test.src test.tgt    line by line, for attend train
-//   lines.txt lines.valid.txt                                        grammar: the English side, for a GPT or a BERT
+//   lines.txt lines.valid.txt                                        for a GPT or a BERT: grammar's English, recall's
+//                                                                    lines with what comes again
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ struct TextFolderOptions {
   std::int64_t count = 20000;  // lines to learn from
   std::int64_t unseen = 1000;  // lines to validate with, and as many to test with
   std::uint64_t seed = 1;
+  std::int64_t distance = 64;  // recall: so many places behind themselves letters come again
   // Called with the lines done so far. What it throws ends the work and leaves nothing.
   std::function<void(std::int64_t done)> on_progress = {};
 };

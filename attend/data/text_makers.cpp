@@ -23,8 +23,8 @@ TextSet set_of(std::uint64_t seed, std::string_view target) {
   return share == 0 ? TextSet::valid : share == 1 ? TextSet::test : TextSet::train;
 }
 
-TextPair make_any(TextKind kind, TextRandom& random) {
-  switch (kind) {
+TextPair make_any(const TextMaker& maker, TextRandom& random) {
+  switch (maker.kind) {
     case TextKind::dates:
       return make_date(random);
     case TextKind::numbers:
@@ -33,16 +33,18 @@ TextPair make_any(TextKind kind, TextRandom& random) {
       return make_reverse(random);
     case TextKind::grammar:
       return make_sentence(random);
+    case TextKind::recall:
+      return make_recall(random, maker.distance);
   }
   fail("make-data: there is no such text");
 }
 
 }  // namespace
 
-TextPair make_text(TextKind kind, std::uint64_t seed, TextSet set, std::uint64_t line) {
-  TextRandom random(seed, static_cast<std::uint32_t>(kind) * 4 + static_cast<std::uint32_t>(set), line);
-  TextPair pair = make_any(kind, random);
-  while (set_of(seed, pair.target) != set) pair = make_any(kind, random);
+TextPair make_text(const TextMaker& maker, TextSet set, std::uint64_t line) {
+  TextRandom random(maker.seed, static_cast<std::uint32_t>(maker.kind) * 4 + static_cast<std::uint32_t>(set), line);
+  TextPair pair = make_any(maker, random);
+  while (set_of(maker.seed, pair.target) != set) pair = make_any(maker, random);
   return pair;
 }
 

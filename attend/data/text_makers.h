@@ -12,7 +12,7 @@
 
 namespace attend::data {
 
-enum class TextKind : std::uint8_t { dates, numbers, reverse, grammar };
+enum class TextKind : std::uint8_t { dates, numbers, reverse, grammar, recall };
 enum class TextSet : std::uint8_t { train, valid, test };
 
 struct TextPair {
@@ -50,6 +50,14 @@ TextPair make_number(TextRandom& random);
 TextPair make_reverse(TextRandom& random);
 TextPair make_sentence(TextRandom& random);
 
-TextPair make_text(TextKind kind, std::uint64_t seed, TextSet set, std::uint64_t line);
+inline constexpr std::int64_t kLeastRecallDistance = 8, kMostRecallDistance = 50'000;
+TextPair make_recall(TextRandom& random, std::int64_t distance);
+
+struct TextMaker {
+  TextKind kind = TextKind::dates;
+  std::uint64_t seed = 1;
+  std::int64_t distance = 64;  // of recall
+};
+TextPair make_text(const TextMaker& maker, TextSet set, std::uint64_t line);
 
 }  // namespace attend::data

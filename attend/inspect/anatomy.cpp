@@ -52,7 +52,8 @@ class Finder {
     anatomy_.attention.push_back({.place = {stack_, kind, layer_},
                                   .heads = config.heads,
                                   .label = config.label,
-                                  .output = nn::joined_name(path, config.output_name)});
+                                  .output = nn::joined_name(path, config.output_name),
+                                  .window = config.window});
   }
 
   Anatomy& anatomy_;

@@ -15,6 +15,7 @@
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/activation.h"
+#include "attend/tensor/attention_window.h"
 
 namespace attend::tasks {
 
@@ -32,6 +33,7 @@ struct Anatomy {
     std::string label = {};  // under which a probe sees it
     std::string output =
         {};  // its projection W_O: the name goes on with ".weight" and ".bias"; a recurrent network's: none
+    AttentionWindow window = {};
   };
   struct FeedForward {
     std::string stack;

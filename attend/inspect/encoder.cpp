@@ -118,14 +118,17 @@ EncoderText EncoderInspector::encode(const std::string& text) const {
 }
 
 EncoderInspector::Read EncoderInspector::reduced(const EncoderText& text, const Ablation& ablation) {
-  Read read{.text = {}, .kept = kept_tokens(text.ids.size(), ablation.masked), .positions = ablation.positions};
+  Read read{.text = {},
+            .kept = kept_tokens(text.ids.size(), ablation.masked),
+            .positions = ablation.positions,
+            .window = ablation.window};
   for (const std::size_t i : read.kept) read.text.ids.push_back(text.ids[i]), read.text.types.push_back(text.types[i]);
   return read;
 }
 
 models::BertInput EncoderInspector::input_of(const Read& read) const {
   const models::BertConfig& config = encoder_->body().config();
-  const std::int64_t first = config.family == models::BertFamily::roberta ? config.pad + 1 : 0;
+  const std::int64_t first = config.counts_positions() ? config.pad + 1 : 0;
   std::vector<std::int32_t> positions, types;
   for (std::size_t i = 0; i < read.kept.size(); ++i) {
     positions.push_back(
@@ -152,7 +155,7 @@ std::vector<std::int32_t> EncoderInspector::asked(const Read& read, const Encode
 }
 
 std::vector<float> EncoderInspector::ask(const Read& read, const std::vector<std::int32_t>& rows, Probe* probe) const {
-  Pass pass(backend_, {.probe = probe});
+  Pass pass(backend_, {.probe = probe, .attention_window = read.window});
   const models::BertInput input = input_of(read).in(pass);
   const Tensor states = encoder_->body().states(input);
   if (rows.empty()) return {};
@@ -185,7 +188,7 @@ InspectedStep EncoderInspector::step_of(std::span<const float> logits, std::size
 // BERT's pieces are known by their marks ("##ing"); bytes are shown as the text they come from.
 std::vector<std::string> EncoderInspector::labels(const std::string& text, const EncoderText& read) const {
   std::vector<std::string> result = read.tokens;
-  if (encoder_->body().config().family != models::BertFamily::roberta) return result;
+  if (!encoder_->body().config().counts_positions()) return result;
   for (const auto& [begin, end] : {read.first, read.second})
     for (std::size_t i = begin; i < end; ++i)
       result[i] = read.offsets[i].begin < read.offsets[i].end ? characters_of(text, read.offsets[i]) : " ";
@@ -247,9 +250,12 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
     }
   describe(text, result);
   for (const Anatomy::Attention& attention : anatomy_.attention)
-    result.attention.push_back(spread(
-        attention, collector,
-        {.rows = read.kept, .columns = read.kept, .all_rows = whole.ids.size(), .all_columns = whole.ids.size()}));
+    result.attention.push_back(spread(attention, collector,
+                                      {.rows = read.kept,
+                                       .columns = read.kept,
+                                       .all_rows = whole.ids.size(),
+                                       .all_columns = whole.ids.size(),
+                                       .window = read.window}));
   return result;
 }
 
@@ -339,7 +345,7 @@ PositionTable EncoderInspector::positions(std::int64_t rows) const {
   std::vector<float> all = parameters.read(
       find_entry(parameters, nn::joined_name(encoder_->prefix(), "embeddings.position_embeddings.weight")));
   // RoBERTa's first rows belong to no place of a text.
-  const auto first = static_cast<std::size_t>(config.family == models::BertFamily::roberta ? config.pad + 1 : 0);
+  const auto first = static_cast<std::size_t>(config.counts_positions() ? config.pad + 1 : 0);
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first * table.width));
   all.resize(std::min(all.size(), static_cast<std::size_t>(rows) * table.width));
   table.values = std::move(all);

@@ -45,6 +45,7 @@ class EncoderInspector : public Inspector {
     EncoderText text;
     std::vector<std::size_t> kept;  // which of the whole text's tokens these are
     bool positions = true;
+    std::int64_t window = -1;  // Ablation::window
   };
   // Offsets are in characters of the text as it was given.
   EncoderText encode(const std::string& text) const;

@@ -20,6 +20,7 @@
 #include "attend/decode/beam_search.h"
 #include "attend/inspect/anatomy.h"
 #include "attend/nn/parameters.h"
+#include "attend/tensor/attention_window.h"
 #include "attend/text/aligned_text.h"
 #include "attend/view/trace.h"
 
@@ -39,6 +40,7 @@ struct Ablation {
   std::vector<Layer> layers = {};
   std::vector<std::int64_t> masked = {};  // source tokens, from 0
   bool positions = true;                  // of the source
+  std::int64_t window = -1;               // self-attention sees so many other tokens at most; -1: all the model lets it
 };
 
 struct InspectOptions {
@@ -72,6 +74,8 @@ struct SeenAttention {
   std::int64_t heads = 0;
   std::size_t rows = 0, columns = 0;
   std::vector<float> weights = {};
+  bool causal = false;  // self-attention alone: who is barred from whom
+  AttentionWindow window = {};
 };
 
 // A beginning that a search kept for a while.

@@ -5,6 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/unicode/unicode.h"
+#include "attend/nn/narrowed.h"
 
 namespace attend::tasks {
 
@@ -25,6 +26,8 @@ std::vector<std::size_t> kept_tokens(std::size_t count, std::span<const std::int
 
 SeenAttention spread(const Anatomy::Attention& attention, const view::Collector& collector, const Spread& over) {
   SeenAttention seen{attention.place, attention.heads, over.all_rows, over.all_columns};
+  seen.causal = attention.place.stack == "decoder" && attention.place.kind == "self";
+  if (attention.place.kind == "self") seen.window = nn::narrowed(attention.window, over.window, seen.causal);
   const view::AttentionWeights& weights = collector.at(attention.label);
   seen.weights.assign(static_cast<std::size_t>(seen.heads) * seen.rows * seen.columns, 0.0f);
   check(weights.values.size() == static_cast<std::size_t>(seen.heads) * over.rows.size() * over.columns.size(),

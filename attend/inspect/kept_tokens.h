@@ -22,6 +22,7 @@ std::vector<std::size_t> kept_tokens(std::size_t count, std::span<const std::int
 struct Spread {
   std::span<const std::size_t> rows, columns;  // of what was read
   std::size_t all_rows = 0, all_columns = 0;
+  std::int64_t window = -1;  // Ablation::window
 };
 SeenAttention spread(const Anatomy::Attention& attention, const view::Collector& collector, const Spread& over);
 

@@ -90,14 +90,18 @@ Inspection LanguageInspector::inspect(const std::string& text, const InspectOpti
   result.target.assign(names.begin() + static_cast<std::ptrdiff_t>(count), names.end());
 
   view::Collector collector;
-  Pass pass(backend_, {.probe = &collector});
+  Pass pass(backend_, {.probe = &collector, .attention_window = options.ablation.window});
   prompt.insert(prompt.end(), result.target_ids.begin(), result.target_ids.end());
   generator_.model().body().states(nn::Sequences{nn::row_of(backend_, prompt)}.in(pass));
   std::vector<std::size_t> places = kept;
   for (std::size_t i = count; i < all.size(); ++i) places.push_back(i);
   for (const Anatomy::Attention& attention : anatomy_.attention)
-    result.attention.push_back(spread(
-        attention, collector, {.rows = places, .columns = places, .all_rows = all.size(), .all_columns = all.size()}));
+    result.attention.push_back(spread(attention, collector,
+                                      {.rows = places,
+                                       .columns = places,
+                                       .all_rows = all.size(),
+                                       .all_columns = all.size(),
+                                       .window = options.ablation.window}));
   return result;
 }
 
@@ -113,7 +117,7 @@ void LanguageInspector::write(const std::vector<std::int32_t>& prompt, const Ins
   const std::int32_t known = static_cast<std::int32_t>(generator_.tokenizer().id_limit());
   for (const std::int32_t id : forced) check(id >= 0 && id < known, "there is no token {}", id);
 
-  Pass pass(backend_);
+  Pass pass(backend_, {.attention_window = options.ablation.window});
   nn::CausalDecoder decoder(generator_.model().body(), pass, nn::row_of(backend_, prompt), 1);
   nn::StepModel& model = decoder;
   double sum = 0;

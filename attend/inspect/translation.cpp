@@ -100,7 +100,7 @@ Inspection TranslationInspector::inspect(const std::string& text, const InspectO
   result.text = loaded_->tokenizer.decode(words);
   std::replace_if(
       result.text.begin(), result.text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  look(source, result);
+  look(source, options.ablation.window, result);
   return result;
 }
 
@@ -108,7 +108,7 @@ void TranslationInspector::search(const Source& source, const InspectOptions& op
   decode::Hypothesis best;
   std::vector<decode::BeamNode> tree;
   {
-    Pass pass(backend_);
+    Pass pass(backend_, {.attention_window = options.ablation.window});
     const auto model = loaded_->model->start(pass, source.sequences, options.beams);
     best = decode::beam_search(*model, {.beams = options.beams,
                                         .alpha = kAlpha,
@@ -140,7 +140,7 @@ void TranslationInspector::walk(const Source& source, const std::vector<std::int
               (id != end_ || i + 1 == forced.size()),
           "token {} cannot stand at place {} of a translation", id, i);
   }
-  Pass pass(backend_);
+  Pass pass(backend_, {.attention_window = options.ablation.window});
   const auto model = loaded_->model->start(pass, source.sequences, 1);
   double sum = 0;
   result.finished = false;
@@ -164,10 +164,10 @@ void TranslationInspector::walk(const Source& source, const std::vector<std::int
   result.score = static_cast<float>(decode::normalised(sum, result.steps.size(), decode::LengthPenalty::wu, kAlpha));
 }
 
-void TranslationInspector::look(const Source& source, Inspection& result) const {
+void TranslationInspector::look(const Source& source, std::int64_t window, Inspection& result) const {
   if (anatomy_.attention.empty() || result.target_ids.empty()) return;
   view::Collector collector;
-  loaded_->model->show(collector, source.sequences, one_sequence(backend_, shifted(start_, result.target_ids)));
+  loaded_->model->show(collector, source.sequences, one_sequence(backend_, shifted(start_, result.target_ids)), window);
   const std::vector<std::size_t> steps = all_of(result.target_ids.size());
   for (const Anatomy::Attention& attention : anatomy_.attention) {
     const bool from = attention.place.stack == "encoder", to = from || attention.place.kind == "cross";
@@ -176,7 +176,8 @@ void TranslationInspector::look(const Source& source, Inspection& result) const 
                                       {.rows = from ? source.kept : steps,
                                        .columns = to ? source.kept : steps,
                                        .all_rows = from ? words : steps.size(),
-                                       .all_columns = to ? words : steps.size()}));
+                                       .all_columns = to ? words : steps.size(),
+                                       .window = window}));
   }
 }
 

@@ -41,7 +41,7 @@ class TranslationInspector : public Inspector {
   // Feeds what is forced and goes on greedily unless that is the end; fills the steps.
   void walk(const Source& source, const std::vector<std::int32_t>& forced, const InspectOptions& options,
             Inspection& result) const;
-  void look(const Source& source, Inspection& result) const;
+  void look(const Source& source, std::int64_t window, Inspection& result) const;
   std::string name_of_token(std::int32_t id) const;
   std::vector<std::string> labels(std::vector<std::int32_t> ids, bool with_end) const;
 

@@ -18,9 +18,9 @@ nn::Init init(const BertConfig& config) { return {nn::Init::normal, config.init_
 
 BertFamily family_named(const Json& json, std::string_view what) {
   const auto found = json.find("model_type");
-  for (BertFamily family : {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert})
+  for (BertFamily family : {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert, BertFamily::longformer})
     if (found != json.end() && *found == name_of(family)) return family;
-  fail("{}: 'model_type' must be bert, roberta or distilbert, not {}", what,
+  fail("{}: 'model_type' must be bert, roberta, distilbert or longformer, not {}", what,
        found == json.end() ? "missing" : found->dump());
 }
 
@@ -39,7 +39,7 @@ void check_config(const BertConfig& config, std::string_view what) {
   check_limited(what, distilled ? "n_layers" : "num_hidden_layers", config.layers, 1, limits::kMostLayers);
   check_limited(what, distilled ? "hidden_dim" : "intermediate_size", config.hidden, 1, limits::kWidestFeedForward);
   check_within(what, "pad_token_id", config.pad, -1, config.vocabulary - 1);
-  check(config.family != BertFamily::roberta || (config.pad >= 0 && config.pad + 1 < config.max_length),
+  check(!config.counts_positions() || (config.pad >= 0 && config.pad + 1 < config.max_length),
         "{}: positions are counted from behind pad_token_id, which is {}", what, config.pad);
   check_token(what, "bos_token_id", config.start);
   check_token(what, "eos_token_id", config.end);
@@ -49,6 +49,9 @@ void check_config(const BertConfig& config, std::string_view what) {
   check_rate(what, "the dropout of the classifier", config.dropout_of_head());
   check_positive(what, "layer_norm_eps", config.norm_eps);
   check_positive(what, "initializer_range", config.init_deviation);
+  config.window.check(what, config.layers, Looks::both_ways);
+  check(config.family != BertFamily::longformer || !config.window.attention_window.empty(),
+        "{}: 'attention_window' is missing, which a longformer must have", what);
   hugging_face_activation(config.activation, what);
   check_size(what, ModelSize{.rows = config.vocabulary + config.max_length + config.types,
                              .width = config.width,
@@ -60,8 +63,13 @@ void check_config(const BertConfig& config, std::string_view what) {
 BertConfig bert_config(const Json& json, std::string_view what) {
   check(json.is_object(), "{}: expected a JSON object", what);
   BertConfig config{.family = family_named(json, what)};
-  if (config.family == BertFamily::roberta) config.start = 0, config.pad = 1, config.end = 2;
+  if (config.counts_positions()) config.start = 0, config.pad = 1, config.end = 2;
   if (config.distilled()) config.layers = 6, config.head_dropout = 0.2f;
+  if (config.family == BertFamily::longformer) {
+    // As in transformers: only who gives a text one label makes the first token global without being told.
+    config.norm_eps = 1e-5f, config.types = 1, config.window.attention_window = {512};
+    config.window.global_tokens = architecture_of(json, what).ends_with("ForSequenceClassification") ? 1 : 0;
+  }
   read_known_fields(config, json, what);
   require_flag(json, "is_decoder", false, what);
   require_flag(json, "add_cross_attention", false, what);
@@ -86,6 +94,8 @@ Json bert_json(const BertConfig& config) {
   Json json = {{"model_type", name_of(config.family)}};
   if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
   json.update(write_fields(config));
+  config.window.leave_out_of(json);
+  if (config.family == BertFamily::longformer) json["global_tokens"] = config.window.global_tokens;
   if (config.head_dropout < 0) json[config.distilled() ? "seq_classif_dropout" : "classifier_dropout"] = nullptr;
   null_missing_tokens(json);
   if (!config.labels.empty()) write_labels(json, config.labels);
@@ -107,14 +117,17 @@ std::vector<std::int32_t> roberta_positions(std::span<const std::int32_t> ids, s
 
 BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
     : distilled_(config.distilled()),
-      attention_({.width = config.width,
-                  .heads = config.heads,
-                  .dropout = config.attention_dropout,
-                  .label = Bert::attention_label(index),
-                  .input = {.init = init(config)},
-                  .output = {.init = init(config)},
-                  .input_name = distilled_ ? "q_lin|k_lin|v_lin." : "self.query|key|value.",
-                  .output_name = distilled_ ? "out_lin" : "output.dense"}),
+      attention_(
+          {.width = config.width,
+           .heads = config.heads,
+           .dropout = config.attention_dropout,
+           .label = Bert::attention_label(index),
+           .window = config.window.of_layer(index, Looks::both_ways),
+           .input = {.init = init(config)},
+           .output = {.init = init(config)},
+           .input_name = distilled_ ? "q_lin|k_lin|v_lin." : "self.query|key|value.",
+           .output_name = distilled_ ? "out_lin" : "output.dense",
+           .global_name = config.family == BertFamily::longformer ? "self.query_global|key_global|value_global." : ""}),
       norm1_(config.width, config.norm_eps),
       norm2_(config.width, config.norm_eps),
       feed_forward_({.width = config.width,
@@ -149,7 +162,7 @@ std::string Bert::attention_label(std::int64_t layer) { return fmt::format("laye
 
 Tensor Bert::embed(const BertInput& input) const {
   const Tensor& ids = input.texts.ids;
-  const bool counted = config_.family == BertFamily::roberta;
+  const bool counted = config_.counts_positions();
   check(!counted || input.texts.positions.defined(), "roberta: texts need their positions (roberta_positions)");
   const Tensor words = tokens_(ids, {.positions = positions_.table(),
                                      .position_ids = input.texts.positions,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/models/attention_windows.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
@@ -19,9 +20,9 @@
 
 namespace attend::models {
 
-enum class BertFamily : std::uint8_t { bert, roberta, distilbert };
+enum class BertFamily : std::uint8_t { bert, roberta, distilbert, longformer };
 constexpr const char* name_of(BertFamily family) {
-  constexpr const char* kNames[] = {"bert", "roberta", "distilbert"};
+  constexpr const char* kNames[] = {"bert", "roberta", "distilbert", "longformer"};
   return kNames[static_cast<int>(family)];
 }
 
@@ -39,7 +40,11 @@ struct BertConfig {
   std::vector<std::string> labels = {};  // of a head that chooses between labels
   bool regression = false;               // of a head with one label: a number instead
 
+  WindowSettings window = {};
+
   bool distilled() const { return family == BertFamily::distilbert; }
+  // RoBERTa and what was made from it: positions are counted behind the padding's, and heads have a layer of their own.
+  bool counts_positions() const { return family == BertFamily::roberta || family == BertFamily::longformer; }
   float dropout_of_head() const { return head_dropout < 0 ? dropout : head_dropout; }
 
   // By the keys of config.json.
@@ -63,18 +68,19 @@ struct BertConfig {
     v("bos_token_id", start, "a text begins with it");
     v("eos_token_id", end, "a text ends with it");
     v("pad_token_id", pad, "fills short texts");
+    window.visit(v);
   }
 };
 
 // Throws Error naming what (a path) and the first value that is out of range.
 void check_config(const BertConfig& config, std::string_view what);
 
-// From a config.json whose model_type is "bert", "roberta" or "distilbert", and back. Throws Error for what the model
-// here cannot be.
+// From a config.json whose model_type is "bert", "roberta", "distilbert" or "longformer", and back. Throws Error for
+// what the model here cannot be.
 BertConfig bert_config(const Json& config, std::string_view what);
 Json bert_json(const BertConfig& config);
 
-// What a model of this family reads. RoBERTa needs texts.positions.
+// What a model of this family reads. RoBERTa and Longformer need texts.positions.
 struct BertInput {
   nn::Sequences texts;
   Tensor types = {};  // i32, like the ids: 0 for the first sentence, 1 for the second; undefined: 0

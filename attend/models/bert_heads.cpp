@@ -16,9 +16,9 @@ nn::LinearConfig linear(const BertConfig& config) {
   return {.init = nn::Init{nn::Init::normal, config.init_deviation}};
 }
 
-// "BertForMaskedLM", "RobertaForMaskedLM", "DistilBertForMaskedLM".
+// "BertForMaskedLM", "RobertaForMaskedLM" and so on.
 Json json_of(BertConfig config, const char* task) {
-  constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert"};
+  constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert", "Longformer"};
   config.architecture = std::string(kClasses[static_cast<int>(config.family)]) + "For" + task;
   return bert_json(config);
 }
@@ -44,8 +44,8 @@ TokenPredictor::TokenPredictor(const BertConfig& config)
       dense_(config.width, config.width, linear(config)),
       norm_(config.width, config.norm_eps),
       bias_{{config.vocabulary}, {}},
-      activation_(family_ == BertFamily::roberta ? Activation::gelu
-                                                 : hugging_face_activation(config.activation, name_of(family_))) {}
+      activation_(config.counts_positions() ? Activation::gelu
+                                            : hugging_face_activation(config.activation, name_of(family_))) {}
 
 Tensor TokenPredictor::operator()(const Tensor& states, const nn::Embedding& tokens) const {
   return tokens.logits(transformed(states), bias_);

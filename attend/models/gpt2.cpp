@@ -56,6 +56,7 @@ void check_config(const GPT2Config& config, std::string_view what) {
   check_token(what, "bos_token_id", config.start);
   check_token(what, "eos_token_id", config.end);
   check_within(what, "pad_token_id", config.pad, -1, config.vocabulary - 1);
+  config.window.check(what, config.layers, Looks::back);
   hugging_face_activation(config.activation, what);
   check_size(what, ModelSize{.rows = config.vocabulary + config.max_length,
                              .width = config.width,
@@ -92,6 +93,7 @@ Json gpt2_json(const GPT2Config& config) {
   Json json = {{"model_type", "gpt2"}, {"architectures", Json::array()}};
   json["architectures"].push_back(classifier ? "GPT2ForSequenceClassification" : "GPT2LMHeadModel");
   json.update(write_fields(config));
+  config.window.leave_out_of(json);
   if (config.hidden == 0) json["n_inner"] = nullptr;
   null_missing_tokens(json);
   if (classifier) write_labels(json, config.labels);
@@ -108,6 +110,7 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
                   .heads = config.heads,
                   .dropout = config.attention_dropout,
                   .label = GPT2::attention_label(index),
+                  .window = config.window.of_layer(index, Looks::back),
                   .input = linear(config),
                   .output = residual_linear(config),
                   .input_name = "c_attn.",
@@ -141,7 +144,8 @@ GPT2::GPT2(const GPT2Config& config)
 }
 
 nn::CausalModel::Sizes GPT2::sizes() const {
-  return {config_.vocabulary, config_.max_length, config_.layers, config_.width, tokens_.table().dtype()};
+  return {config_.vocabulary, config_.max_length,      config_.layers,
+          config_.width,      tokens_.table().dtype(), config_.window.of_layers(config_.layers, Looks::back)};
 }
 
 std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}.attn", layer); }

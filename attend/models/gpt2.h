@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/models/attention_windows.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/causal_model.h"
 #include "attend/nn/feed_forward.h"
@@ -31,6 +32,7 @@ struct GPT2Config {
   float embedding_dropout = 0.1f, attention_dropout = 0.1f, dropout = 0.1f;
   float norm_eps = 1e-5f, init_deviation = 0.02f;
   std::int64_t start = 50256, end = 50256, pad = -1;  // tokens; -1: none
+  WindowSettings window = {};
 
   std::vector<std::string> labels = {};  // of a classifier; a language model has none
   bool cross_attention = false;          // between the other two sublayers: to a memory
@@ -55,6 +57,7 @@ struct GPT2Config {
     v("bos_token_id", start, "a text begins with it");
     v("eos_token_id", end, "a text ends with it");
     v("pad_token_id", pad, "fills short texts");
+    window.visit(v);
   }
 };
 

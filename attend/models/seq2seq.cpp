@@ -16,8 +16,8 @@ ops::Loss loss_of(const Tensor& states, const nn::Embedding& table, const Tensor
   return loss;
 }
 
-void Seq2Seq::show(Probe& probe, const nn::Sequences& source, const nn::Sequences& target) const {
-  Pass pass(source.ids.backend(), {.probe = &probe});
+void Seq2Seq::show(Probe& probe, const nn::Sequences& source, const nn::Sequences& target, std::int64_t window) const {
+  Pass pass(source.ids.backend(), {.probe = &probe, .attention_window = window});
   decode(source.in(pass), target.in(pass));
 }
 

@@ -75,8 +75,8 @@ class Seq2Seq {
   std::unique_ptr<nn::StepModel> start(Pass& pass, const nn::Sequences& source, std::int64_t group) const {
     return start(pass, encode(source.in(pass)), group);
   }
-  // Shows the probe every attention of these pairs, of both sides and between them.
-  void show(Probe& probe, const nn::Sequences& source, const nn::Sequences& target) const;
+  // Shows the probe every attention of these pairs, of both sides and between them; window: as Pass::Options has it.
+  void show(Probe& probe, const nn::Sequences& source, const nn::Sequences& target, std::int64_t window = -1) const;
   // The label under which a probe sees, for every target position, where it looks in the source, [B, H, T, S];
   // empty for a model without attention.
   virtual std::string alignment_label() const = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string_view>
@@ -28,7 +29,8 @@ Activation activation_named(const std::string& name, std::string_view what = kTr
 nn::AttentionConfig attention(const TransformerConfig& config, const char* stack, int index, const char* kind) {
   const bool decoder = std::string_view(stack) == "decoder";
   return {config.width, decoder && config.decoder_heads ? config.decoder_heads : config.heads, config.attention_dropout,
-          fmt::format("{}.layers.{}.{}", stack, index, kind)};
+          fmt::format("{}.layers.{}.{}", stack, index, kind),
+          config.window.of_layer(index, decoder ? Looks::back : Looks::both_ways)};
 }
 
 nn::FeedForwardConfig feed_forward(const TransformerConfig& config, const char* stack, int index) {
@@ -64,6 +66,7 @@ void check_config(const TransformerConfig& config, std::string_view what) {
   check(positions == "sinusoidal" || positions == "sinusoidal-halves" || positions == "learned",
         "{}: unknown positions '{}'; there are sinusoidal, sinusoidal-halves and learned", what, positions);
   activation_named(config.activation, what);
+  config.window.check(what, std::max(config.encoder_layers, config.decoder_layers), Looks::both_ways);
 }
 
 EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
@@ -154,7 +157,11 @@ std::unique_ptr<nn::StepModel> Transformer::start(Pass& pass, const Encoded& mem
 }
 
 nn::CausalModel::Sizes Transformer::decoder_sizes() const {
-  return {config_.vocabulary, config_.max_length, config_.decoder_layers, config_.width};
+  return {.vocabulary = config_.vocabulary,
+          .max_length = config_.max_length,
+          .layers = config_.decoder_layers,
+          .width = config_.width,
+          .windows = config_.window.of_layers(config_.decoder_layers, Looks::back)};
 }
 
 std::vector<Tensor> Transformer::keys_values(const Tensor& memory) const {
@@ -184,6 +191,7 @@ void Transformer::place(Backend& backend, DType dtype) {
 Json Transformer::config() const {
   Json json = {{"model_type", "transformer"}};
   json.update(write_fields(config_));
+  config_.window.leave_out_of(json);
   return json;
 }
 

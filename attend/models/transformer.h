@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/models/attention_windows.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/causal_model.h"
@@ -35,6 +36,7 @@ struct TransformerConfig {
   bool scaled_embeddings = true, output_bias = false;
   std::int64_t decoder_heads = 0, decoder_hidden = 0;
   std::string start_token = "<s>";
+  WindowSettings window = {};  // of self-attention in both stacks
 
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -57,6 +59,7 @@ struct TransformerConfig {
     v("decoder_heads", decoder_heads, "0: as many as heads");
     v("decoder_hidden", decoder_hidden, "0: as hidden");
     v("start_token", start_token, "what a translation begins with");
+    window.visit(v);
   }
 };
 

@@ -1,16 +1,21 @@
 // Multi-head attention (Vaswani et al. 2017, section 3.2.2), from a sequence to itself and from one to another.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "attend/nn/global_rows.h"
 #include "attend/nn/kv_cache.h"
 #include "attend/nn/layers.h"
+#include "attend/nn/narrowed.h"
 #include "attend/nn/parameter.h"
 #include "attend/nn/parts.h"
 #include "attend/ops/attention.h"
+#include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
+#include "attend/tensor/pass.h"
 
 namespace attend::nn {
 
@@ -18,12 +23,16 @@ struct AttentionConfig {
   std::int64_t width, heads;
   float dropout = 0;
   std::string label = {};                // under which the probe sees its weights
+  AttentionWindow window = {};           // how far each position looks, in self-attention
   LinearConfig input = {}, output = {};  // the projections before and after
   // In files: INPUTweight, INPUTbias, OUTPUT.weight, OUTPUT.bias.
   std::string input_name = "in_proj_", output_name = "out_proj";
   // Of cross-attention's keys and values, where they are tensors of their own in files, as the queries then are;
   // without, all three are one under input_name.
   std::string memory_name = {};
+  // Of self-attention whose global positions have queries, keys and values of their own (Beltagy et al. 2020, section
+  // 3.1): the name of that projection in files.
+  std::string global_name = {};
 };
 
 // Each position of x reads from the positions of x that mask allows. One product makes queries, keys and values.
@@ -35,6 +44,8 @@ class SelfAttention {
                                           : Shape{3 * config_.width, config_.width},
                 config_.input.init.value_or(Init::xavier(config_.width, config_.width)), config_.input.role()},
         bias_{{3 * config_.width}, {}},
+        global_weight_{weight_},
+        global_bias_{bias_},
         output_(config_.width, config_.width, config_.output) {}
   const AttentionConfig& config() const { return config_; }
 
@@ -43,13 +54,16 @@ class SelfAttention {
   Branch operator()(const SublayerInput& x, const AttentionMask& mask, const LayerCache& kept = {}) const {
     if (kept.goes_on()) {
       const Tensor q = query_of_newest(x, kept);
-      const AttentionMask row{.key_lengths = kept.places.lengths};
+      const AttentionMask row{.key_lengths = kept.places.lengths};  // of a window, the cache has no more than that
       return output_.back(x, ops::attention(q, kept.cache->keys(), kept.cache->values(), options(row)));
     }
     const Tensor read = x.value(), all = project(read);  // [.., 3·C]
     if (kept.cache) kept.cache->write(all.columns(config_.width, 2 * config_.width), kept.places);
     const auto [q, k, v] = ops::split<3>(all);  // [.., C] each, windows of one tensor
-    const Tensor mixed = ops::attention(q, k, v, options(mask));
+    AttentionMask within = mask;
+    within.window = narrowed(config_.window, read.pass() ? read.pass()->attention_window() : -1, mask.causal);
+    Tensor mixed = ops::attention(q, k, v, options(within));
+    if (!config_.global_name.empty() && config_.window.globals > 0) mixed = with_globals(read, mixed, mask);
     Branch branch = output_.back(x, mixed);
     show(config_.label, {{"read", read}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", branch.value}});
     return branch;
@@ -57,6 +71,8 @@ class SelfAttention {
   template <class Visitor>
   void visit(Visitor&& v) {
     v(config_.input_name + "weight", weight_), v(config_.input_name + "bias", bias_);
+    if (!config_.global_name.empty())
+      v(config_.global_name + "weight", global_weight_), v(config_.global_name + "bias", global_bias_);
     v(config_.output_name, output_);
   }
 
@@ -64,9 +80,26 @@ class SelfAttention {
   Tensor project(const Tensor& x) const {
     return ops::linear(x, weight_, bias_, {.input_major = config_.input.input_major});
   }
+  // mixed, with what the global positions read by their own projection in place of what they have there.
+  Tensor with_globals(const Tensor& x, const Tensor& mixed, const AttentionMask& mask) const {
+    const auto [q, k, v] =
+        ops::split<3>(ops::linear(x, global_weight_, global_bias_, {.input_major = config_.input.input_major}));
+    ops::AttentionOptions all = options(mask);
+    const std::string label = config_.label + ".global";
+    all.label = label;
+    if (!mask.query_offsets.defined()) {
+      const std::int64_t T = x.dim(1), G = std::min(config_.window.globals, T);
+      const Tensor seen = ops::attention(ops::slice(q, 1, 0, G), k, v, all);
+      return G == T ? seen : ops::concat({seen, ops::slice(mixed, 1, G, T - G)}, 1);
+    }
+    const GlobalRows rows(mask.query_offsets, x.dim(0), config_.window.globals);
+    all.mask.query_offsets = rows.offsets, all.mask.max_queries = rows.most;
+    const Tensor seen = ops::attention(ops::gather(ops::contiguous(q), rows.taken), k, v, all);
+    return ops::gather(ops::concat({mixed, seen}, 0), rows.merged);
+  }
   // Its keys and values take their places in the cache.
   Tensor query_of_newest(const SublayerInput& x, const LayerCache& kept) const {
-    const Tensor& slots = kept.places.slots;
+    const Tensor& slots = kept.cache->slots_in(kept.places);
     if (x.norm)
       return ops::norm_linear(
           x.x, x.norm->weights(), weight_, bias_,
@@ -80,7 +113,7 @@ class SelfAttention {
   }
 
   AttentionConfig config_;
-  Parameter weight_, bias_;
+  Parameter weight_, bias_, global_weight_, global_bias_;
   Linear output_;
 };
 

@@ -21,11 +21,14 @@ CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_
         sizes_.max_length);
   check(rows <= INT32_MAX / (2 * room), "decoder: {} rows of {} tokens are too many to count", rows, room);
   caches_ = make_caches(backend, sizes_, rows, room);
+  rings_ = cache_rings(sizes_);
 }
 
 // One after another, without padding.
 Tensor CausalBatch::read_prompts(std::span<const Newcomer> newcomers) {
   std::vector<std::int32_t> ids, positions, slots, offsets = {0}, last;
+  std::vector<std::vector<std::int32_t>> ring_slots(rings_.size());
+  const auto rooms = ring_rooms(rings_, caches_);
   std::int64_t longest = 0;
   for (const auto& [row, prompt] : newcomers) {
     const auto length = static_cast<std::int64_t>(prompt.size());
@@ -34,6 +37,10 @@ Tensor CausalBatch::read_prompts(std::span<const Newcomer> newcomers) {
     for (std::int64_t i = 0; i < length; ++i) {
       positions.push_back(static_cast<std::int32_t>(i));
       slots.push_back(static_cast<std::int32_t>(row * capacity() + i));
+      for (std::size_t r = 0; r < rooms.size(); ++r) {
+        const auto& [ring, room] = rooms[r];
+        ring_slots[r].push_back(ring.keeps(i, length) ? static_cast<std::int32_t>(row * room + ring.place(i)) : -1);
+      }
     }
     ids.insert(ids.end(), prompt.begin(), prompt.end());
     offsets.push_back(static_cast<std::int32_t>(ids.size()));
@@ -43,8 +50,9 @@ Tensor CausalBatch::read_prompts(std::span<const Newcomer> newcomers) {
   }
   const Sequences texts{
       .ids = rows_.ints(ids), .offsets = rows_.ints(offsets), .positions = rows_.ints(positions), .longest = longest};
-  const Tensor states =
-      model_.states(texts, {.caches = caches_, .places = {.slots = rows_.ints(slots)}});  // [tokens, C]
+  CachePlaces places{.slots = rows_.ints(slots)};
+  for (const auto& of_ring : ring_slots) places.ring_slots.push_back(rows_.ints(of_ring));
+  const Tensor states = model_.states(texts, {.caches = caches_, .places = std::move(places)});  // [tokens, C]
   return model_.logits(ops::gather(states, rows_.ints(last)));
 }
 
@@ -75,13 +83,15 @@ StepModel::Scores CausalBatch::step(const Step& step) {
     for (KvCache& cache : caches_) cache.show(static_cast<std::int64_t>(rows));
     runner_.memory_moved();
   }
+  const auto rings = ring_rooms(rings_, caches_);
   const StepModel::Scores scores =
       runner_.run({.tokens = step.tokens.first(rows),
                    .positions = std::span(lengths_).first(rows),
                    .capacity = capacity(),
                    .limit = room_,
                    .top_k = step.top_k,
-                   .ahead = !step.newcomers_wait},
+                   .ahead = !step.newcomers_wait,
+                   .rings = rings},
                   [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
   for (std::int32_t& length : lengths_)
     if (length != kEmpty) ++length;

@@ -28,7 +28,7 @@ class CausalBatch : public BatchModel {
 
  private:
   static constexpr std::int32_t kEmpty = -1;
-  std::int64_t capacity() const { return caches_.empty() ? room_ : caches_.front().capacity(); }
+  std::int64_t capacity() const { return whole_capacity(caches_, room_); }
   // Rows that a step computes: up to the last that has a text, rounded up so that there are few different steps.
   std::size_t rows_in_use() const;
   Tensor read_prompts(std::span<const Newcomer> newcomers);  // -> logits [newcomers, V]
@@ -39,6 +39,7 @@ class CausalBatch : public BatchModel {
   Pass pass_;
   StepRows rows_;
   StepRunner runner_;
+  std::vector<CacheRing> rings_;
   std::vector<KvCache> caches_;
   std::vector<std::int32_t> lengths_;  // of the texts: where the next token goes
   std::size_t shown_ = 0;              // rows of the caches that a step sees

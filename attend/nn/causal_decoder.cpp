@@ -3,19 +3,34 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/nn/narrowed.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
 
 namespace attend::nn {
 
+namespace {
+
+// As the model says, or narrower where the pass does.
+CausalModel::Sizes sizes_in(const Pass& pass, const CausalModel& model) {
+  CausalModel::Sizes sizes = model.sizes();
+  if (pass.attention_window() < 0) return sizes;
+  sizes.windows.resize(static_cast<std::size_t>(sizes.layers));
+  for (AttentionWindow& window : sizes.windows) window = narrowed(window, pass.attention_window(), true);
+  return sizes;
+}
+
+}  // namespace
+
 CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, std::int64_t groups, std::int64_t group,
                              std::int64_t room)
     : model_(model),
-      sizes_(model.sizes()),
+      sizes_(sizes_in(pass, model)),
       pass_(pass),
       rows_(pass, groups, group),
       runner_(pass),
       history_(rows_.count()),
+      rings_(cache_rings(sizes_)),
       caches_(make_caches(pass.backend(), sizes_, rows_.count(), std::min(room, sizes_.max_length))) {}
 
 CausalDecoder::CausalDecoder(const CausalModel& model, Pass& pass, const Tensor& prompts, std::int64_t group,
@@ -53,13 +68,14 @@ StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, std:
   if (prompts_.defined()) return rows_.scores(read_prompts(), top_k);
   for (KvCache& cache : caches_)
     if (cache.reserve(length_ + 1)) runner_.memory_moved();
-  // No layers, no caches: then there is room for every position.
-  const std::int64_t capacity = caches_.empty() ? sizes_.max_length : caches_.front().capacity();
+  const std::int64_t capacity = whole_capacity(caches_, sizes_.max_length);
+  const auto rings = ring_rooms(rings_, caches_);
   const Scores scores = runner_.run({.tokens = tokens,
                                      .positions = rows_.all_at(length_),
                                      .capacity = capacity,
                                      .limit = std::min(capacity, sizes_.max_length),
-                                     .top_k = top_k},
+                                     .top_k = top_k,
+                                     .rings = rings},
                                     [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
   for (KvCache& cache : caches_) cache.advance(1);
   history_.append();

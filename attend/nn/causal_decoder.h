@@ -45,6 +45,7 @@ class CausalDecoder : public StepModel {
   StepRunner runner_;
   RowHistory history_;
   std::int64_t length_ = 0;
+  std::vector<CacheRing> rings_;
   std::vector<KvCache> caches_;
 };
 

@@ -3,6 +3,7 @@
 // those it kept.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,21 +34,53 @@ class CausalModel {
   struct Sizes {
     std::int64_t vocabulary = 0, max_length = 0, layers = 0, width = 0;
     DType dtype = DType::f32;
+    std::vector<AttentionWindow> windows = {};  // of the layers' self-attention; none: they see all
   };
   virtual Sizes sizes() const = 0;
   virtual Tensor states(const Sequences& texts, const Reading& reading) const = 0;  // ids -> [.., C]
   virtual Tensor logits(const Tensor& states) const = 0;  // what comes next: [.., C] -> [.., V]
 };
 
+// The rings of a model's caches, each once.
+inline std::vector<CacheRing> cache_rings(const CausalModel::Sizes& sizes) {
+  std::vector<CacheRing> rings;
+  for (const AttentionWindow& window : sizes.windows)
+    if (const CacheRing ring(window, sizes.max_length);
+        ring.rolls() && std::find(rings.begin(), rings.end(), ring) == rings.end())
+      rings.push_back(ring);
+  return rings;
+}
+
 // A cache for each layer, with room for so many positions of each row.
 inline std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& sizes, std::int64_t rows,
                                         std::int64_t room) {
   std::vector<KvCache> caches;
+  const std::vector<CacheRing> rings = cache_rings(sizes);
   for (std::int64_t i = 0; i < sizes.layers; ++i) {
-    caches.emplace_back(backend, rows, sizes.width, sizes.dtype);
+    const auto layer = static_cast<std::size_t>(i);
+    const CacheRing ring = sizes.windows.empty() ? CacheRing() : CacheRing(sizes.windows.at(layer), sizes.max_length);
+    const auto number = std::find(rings.begin(), rings.end(), ring) - rings.begin();
+    caches.emplace_back(backend, rows, sizes.width, sizes.dtype, ring, static_cast<std::size_t>(number));
     caches.back().reserve(room);
   }
   return caches;
+}
+
+// The rings with the room that their caches have now, for StepRunner::Step.
+inline std::vector<StepRunner::RingRoom> ring_rooms(std::span<const CacheRing> rings, std::span<const KvCache> caches) {
+  std::vector<StepRunner::RingRoom> rooms;
+  for (const CacheRing& ring : rings) {
+    const auto cache = std::find_if(caches.begin(), caches.end(), [&](const KvCache& c) { return c.ring() == ring; });
+    rooms.push_back({ring, cache->capacity()});
+  }
+  return rooms;
+}
+
+// Of the caches that keep every position, the room of a row; that of `otherwise` where there are none.
+inline std::int64_t whole_capacity(std::span<const KvCache> caches, std::int64_t otherwise) {
+  for (const KvCache& cache : caches)
+    if (!cache.ring().rolls()) return cache.capacity();
+  return otherwise;
 }
 
 // A step: the newest token of each row takes its place in the caches. -> [rows, V]

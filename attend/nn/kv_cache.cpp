@@ -24,8 +24,18 @@ RowMoves::RowMoves(Backend& backend, std::span<const std::int32_t> rows, std::ve
   upload(on_device, from);
 }
 
-KvCache::KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType dtype)
-    : rows_(rows), width_(width), memory_(make_tensor(backend, {rows, kFirstCapacity, 2 * width}, dtype)) {}
+CacheRing::CacheRing(const AttentionWindow& window, std::int64_t longest) {
+  if (window.before < 0 || window.before >= longest || window.globals + window.before + 1 >= longest) return;
+  globals = window.globals, capacity = window.globals + window.before + 1;
+}
+
+KvCache::KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType dtype, const CacheRing& ring,
+                 std::size_t ring_number)
+    : rows_(rows),
+      width_(width),
+      ring_(ring),
+      ring_number_(ring_number),
+      memory_(make_tensor(backend, {rows, ring.room(kFirstCapacity), 2 * width}, dtype)) {}
 
 void KvCache::put(const Tensor& keys_values, const Tensor& slots) const {
   const std::int64_t both = 2 * width_;
@@ -35,7 +45,7 @@ void KvCache::put(const Tensor& keys_values, const Tensor& slots) const {
 }
 
 void KvCache::write(const Tensor& keys_values, const CachePlaces& places) {
-  if (places.slots.defined()) return put(keys_values.flat_rows(), places.slots);
+  if (places.slots.defined()) return put(keys_values.flat_rows(), slots_in(places));
   append_sequences(keys_values);
 }
 
@@ -47,16 +57,27 @@ void KvCache::append_sequences(const Tensor& keys_values) {
   const std::int64_t batch = keys_values.dim(0), group = rows_ / batch, count = keys_values.dim(1);
   reserve(length_ + count);
   const std::int64_t from_row = keys_values.row_stride(), to_row = memory_.dim(1) * both;
-  const Walk from{keys_values, keys_values.window().offset, {count * from_row, 0, from_row, 1}};
-  const Walk to{memory_, length_ * both, {group * to_row, to_row, both, 1}};
-  memory_.backend().strided_copy(from, to, {batch, group, count, both}, false);
+  // Runs of positions that are kept and lie one after another: one, or three where a ring rolls.
+  for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
+    const std::int64_t first = length_ + begin, place = ring_.place(first);
+    const bool kept = ring_.keeps(first, length_ + count);
+    for (end = begin + 1; end < count; ++end)
+      if (ring_.keeps(length_ + end, length_ + count) != kept ||
+          (kept && ring_.place(length_ + end) != place + end - begin))
+        break;
+    if (!kept) continue;
+    const Walk from{keys_values, keys_values.window().offset + begin * from_row, {count * from_row, 0, from_row, 1}};
+    const Walk to{memory_, place * both, {group * to_row, to_row, both, 1}};
+    memory_.backend().strided_copy(from, to, {batch, group, end - begin, both}, false);
+  }
   length_ += count;
 }
 
 bool KvCache::reserve(std::int64_t positions) {
   const std::int64_t capacity = memory_.dim(1), both = 2 * width_;
-  if (positions <= capacity) return false;
-  Tensor larger = make_tensor(memory_.backend(), {rows_, std::max(positions, 2 * capacity), both}, memory_.dtype());
+  if (ring_.room(positions) <= capacity) return false;
+  const std::int64_t room = ring_.room(std::max(positions, 2 * capacity));
+  Tensor larger = make_tensor(memory_.backend(), {rows_, room, both}, memory_.dtype());
   const Walk from{memory_, 0, {capacity * both, 1}}, to{larger, 0, {larger.dim(1) * both, 1}};
   memory_.backend().strided_copy(from, to, {rows_, length_ * both}, false);
   memory_ = std::move(larger);
@@ -82,10 +103,13 @@ bool KvCache::reorder(const RowMoves& moves) {
 // Hypotheses of one sentence mostly agree but for their last few tokens, and only those move.
 void KvCache::move_in_place(const RowMoves& moves) {
   const auto position = static_cast<std::size_t>(2 * width_) * bytes_of(memory_.dtype());
-  const auto capacity = static_cast<std::size_t>(memory_.dim(1)), length = static_cast<std::size_t>(length_);
+  const auto capacity = static_cast<std::size_t>(memory_.dim(1)),
+             length = static_cast<std::size_t>(ring_.room(length_));
   auto* data = static_cast<std::byte*>(memory_.raw());
   const std::size_t count = moves.from.size();
-  const auto kept = [&](std::size_t i) { return moves.shared.empty() ? 0 : static_cast<std::size_t>(moves.shared[i]); };
+  // Once a ring has rolled, its places are in no order.
+  const bool ordered = !moves.shared.empty() && length == static_cast<std::size_t>(length_);
+  const auto kept = [&](std::size_t i) { return ordered ? static_cast<std::size_t>(moves.shared[i]) : 0; };
   struct Saved {
     std::size_t begin, first;  // in saved_; the position it begins with, length where nothing was saved
   };

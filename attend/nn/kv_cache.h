@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "attend/tensor/attention_window.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::nn {
@@ -20,6 +21,27 @@ struct RowMoves {
   Tensor on_device;  // from; undefined where the host can read tensors
 };
 
+// Which positions the cache of a layer with a window keeps: the globals, and as many of the last as it looks back to.
+// Each new one takes the place of the oldest. Attention does not care for their order.
+struct CacheRing {
+  std::int64_t globals = 0, capacity = 0;  // capacity 0: all are kept
+
+  CacheRing() = default;
+  // None where a text of `longest` positions fits anyway.
+  CacheRing(const AttentionWindow& window, std::int64_t longest);
+  bool operator==(const CacheRing&) const = default;
+  bool rolls() const { return capacity > 0; }
+  std::int64_t place(std::int64_t position) const {
+    return !rolls() || position < capacity ? position : globals + (position - globals) % (capacity - globals);
+  }
+  // Whether it outlives all of the first `length` positions.
+  bool keeps(std::int64_t position, std::int64_t length) const {
+    return !rolls() || position < globals || position >= length - (capacity - globals);
+  }
+  // Room for the first so many positions.
+  std::int64_t room(std::int64_t positions) const { return rolls() && positions > capacity ? capacity : positions; }
+};
+
 // Where the positions x of one forward belong in the caches, in device memory, so that a captured step stays valid.
 // i32.
 struct CachePlaces {
@@ -29,13 +51,17 @@ struct CachePlaces {
   // One for each position of x: its place among all rows · capacity positions. Undefined: x [B, T, ..] are the next
   // positions of all rows, group by group.
   Tensor slots = {};
+  // The same for caches that roll, by their KvCache::ring_number(); -1: it is not kept.
+  std::vector<Tensor> ring_slots = {};
 };
 
 // One layer's cache: [rows, capacity, 2·C], keys in the first C columns, values in the rest. It grows by doubling, so
 // appending never copies more than it has written.
 class KvCache {
  public:
-  KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType dtype);
+  // ring_number: which of the CachePlaces' ring_slots are of this ring.
+  KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType dtype, const CacheRing& ring = {},
+          std::size_t ring_number = 0);
 
   // Room for so many positions; what is written stays. True when the memory moved.
   bool reserve(std::int64_t positions);
@@ -53,11 +79,17 @@ class KvCache {
   // As many rows as before, or fewer. True when the memory moved, or there are fewer.
   bool reorder(const RowMoves& moves);
 
+  const CacheRing& ring() const { return ring_; }
+  const Tensor& slots_in(const CachePlaces& places) const {
+    return ring_.rolls() ? places.ring_slots.at(ring_number_) : places.slots;
+  }
+
   std::int64_t length() const { return length_; }
   std::int64_t capacity() const { return memory_.dim(1); }
   // From now on keys() and values() show the first so many rows; what the others have stays.
   void show(std::int64_t rows) { rows_ = rows; }
-  // [rows, capacity, C] windows: attention must be told length() as key_lengths.
+  // [rows, capacity, C] windows: attention must be told length() as key_lengths; one that rolls has at most its
+  // capacity.
   Tensor keys() const { return memory_.slice_first(0, rows_).columns(0, width_); }
   Tensor values() const { return memory_.slice_first(0, rows_).columns(width_, width_); }
 
@@ -65,6 +97,8 @@ class KvCache {
   void move_in_place(const RowMoves& moves);
 
   std::int64_t rows_, width_, length_ = 0;
+  CacheRing ring_;
+  std::size_t ring_number_;
   Tensor memory_;
   std::vector<std::byte> saved_;  // rows that are overwritten before they are read
 };

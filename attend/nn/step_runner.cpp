@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/ops/softmax.h"
@@ -40,9 +41,19 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   read_answer();
   for (std::int64_t& next : next_) ++next;
   const std::int64_t furthest = next_.empty() ? 0 : *std::ranges::max_element(next_);
-  while (step.ahead && goes_ahead() && under_way_ < kAhead && furthest + under_way_ < step.limit) launch(body);
+  while (step.ahead && goes_ahead() && under_way_ < kAhead && furthest + under_way_ < step.limit &&
+         !rolls_over(step, under_way_))
+    launch(body);
   if (top_k_ == 0) return {all_, log_sums_};
   return {values_, log_sums_, ids_};
+}
+
+bool StepRunner::rolls_over(const Step& step, std::int64_t steps) const {
+  for (const auto& [ring, capacity] : step.rings)
+    for (const std::int64_t next : next_)
+      for (std::int64_t i = next; i <= next + steps; ++i)
+        if (ring.place(i) != ring.place(next) + i - next || ring.place(i) == ring.globals) return true;
+  return false;
 }
 
 void StepRunner::prepare(const Step& step) {
@@ -50,10 +61,10 @@ void StepRunner::prepare(const Step& step) {
   if (prepared_ == memory_ && top_k_ == step.top_k && rows_ == rows) return;
   if (rows_ != rows || top_k_ != step.top_k || !words_.defined()) {
     Backend& backend = pass_.backend();
-    rows_ = rows, top_k_ = step.top_k;
-    words_ = make_tensor(backend, {(5 + 2 * top_k_) * rows_}, DType::i32);
-    ones_ = make_tensor(backend, {3 * rows_}, DType::i32);
-    upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(3 * rows_), 1));
+    rows_ = rows, top_k_ = step.top_k, rings_ = static_cast<std::int64_t>(step.rings.size());
+    words_ = make_tensor(backend, {tokens_begin() + (2 + 2 * top_k_) * rows_}, DType::i32);
+    ones_ = make_tensor(backend, {tokens_begin()}, DType::i32);
+    upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(tokens_begin()), 1));
     const std::int64_t words = top_k_ == 1 ? 3 * rows_ : (2 * top_k_ + 1) * rows_;
     for (auto& mailbox : mailboxes_) mailbox = backend.mailbox(static_cast<std::size_t>(words) * sizeof(std::int32_t));
     logits_ = Tensor();
@@ -71,8 +82,12 @@ void StepRunner::send(const Step& step) {
   sent_.clear();
   for (std::int64_t position : next_) sent_.push_back(static_cast<std::int32_t>(position));
   for (std::int64_t position : next_) sent_.push_back(static_cast<std::int32_t>(position + 1));
-  for (std::size_t row = 0; row < next_.size(); ++row)
-    sent_.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(row) * step.capacity + next_[row]));
+  const auto send_slots = [&](const CacheRing& ring, std::int64_t capacity) {
+    for (std::size_t row = 0; row < next_.size(); ++row)
+      sent_.push_back(static_cast<std::int32_t>(static_cast<std::int64_t>(row) * capacity + ring.place(next_[row])));
+  };
+  send_slots({}, step.capacity);
+  for (const auto& [ring, capacity] : step.rings) send_slots(ring, capacity);
   for (std::size_t row = 0; row < next_.size(); ++row) sent_.push_back(step.positions[row] < 0 ? 0 : step.tokens[row]);
   pass_.backend().to_device(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
 }
@@ -83,9 +98,9 @@ void StepRunner::launch(const Body& body) {
     const auto input = [&](std::int64_t begin, const Shape& shape) {
       return pass_.input(words(begin, shape, DType::i32));
     };
-    leave_answer(body(pass_, {input(3 * rows_, {rows_, 1}),
-                              input(0, {rows_, 1}),
-                              {.lengths = input(rows_, {rows_}), .slots = input(2 * rows_, {rows_})}}));
+    CachePlaces places{.lengths = input(rows_, {rows_}), .slots = input(2 * rows_, {rows_})};
+    for (std::int64_t i = 0; i < rings_; ++i) places.ring_slots.push_back(input((3 + i) * rows_, {rows_}));
+    leave_answer(body(pass_, {input(tokens_begin(), {rows_, 1}), input(0, {rows_, 1}), std::move(places)}));
   };
   if (runs_++ > 0 && !pass_.probe()) {
     graph_.run(memory_, 0, work);
@@ -93,7 +108,8 @@ void StepRunner::launch(const Body& body) {
     pass_.begin({});
     work();
   }
-  mailboxes_[launched_++ % kAhead]->send_for(words(top_k_ == 1 ? 3 * rows_ : 4 * rows_, {1}, DType::i32).raw());
+  mailboxes_[launched_++ % kAhead]->send_for(
+      words(top_k_ == 1 ? tokens_begin() : values_begin(), {1}, DType::i32).raw());
   ++under_way_;
 }
 
@@ -101,17 +117,17 @@ void StepRunner::leave_answer(const Tensor& logits) {
   Backend& backend = pass_.backend();
   check(logits.rows() == rows_, "decoder: logits {} for {} rows", logits.shape(), rows_);
   if (top_k_ > 0) {
-    backend.top_k(logits, suppressed_, words(4 * rows_, {rows_, top_k_}, DType::f32),
-                  words(ids_begin(), {rows_, top_k_}, DType::i32), words((4 + top_k_) * rows_, {rows_}, DType::f32));
+    backend.top_k(logits, suppressed_, words(values_begin(), {rows_, top_k_}, DType::f32),
+                  words(ids_begin(), {rows_, top_k_}, DType::i32), words(sums_begin(), {rows_}, DType::f32));
     if (!goes_ahead()) return;
     // The next step is one position on.
-    const Shape places{3 * rows_};
+    const Shape places{tokens_begin()};
     backend.strided_copy({ones_, 0, {1}}, {words(0, places, DType::i32), 0, {1}}, places, true);
     return;
   }
   if (!logits_.defined()) logits_ = make_tensor(backend, logits.shape(), logits.dtype());
   backend.scale(logits, 1, {logits_});
-  backend.scale(ops::log_sum_exp(logits), 1, {words(4 * rows_, {rows_}, DType::f32)});
+  backend.scale(ops::log_sum_exp(logits), 1, {words(values_begin(), {rows_}, DType::f32)});
 }
 
 void StepRunner::read_answer() {

@@ -26,14 +26,20 @@ class StepRunner {
     Tensor tokens, positions;
     CachePlaces places;
   };
+  // A ring, and the positions that a row of its caches has room for now.
+  struct RingRoom {
+    CacheRing ring;
+    std::int64_t capacity;
+  };
   // -> logits [rows, V]. Reads nothing that changes from step to step but `newest`.
   using Body = std::function<Tensor(Pass& pass, const Newest& newest)>;
   struct Step {
     std::span<const std::int32_t> tokens, positions;  // one per row; position -1: an empty row, nobody reads its answer
-    std::int64_t capacity;                            // positions of a row of the caches
+    std::int64_t capacity;                            // positions of a row of the caches that keep all
     std::int64_t limit;                               // how many of them may be used
     std::int64_t top_k;                               // as StepModel::step
     bool ahead = true;                                // whether what comes next is likely what is likeliest
+    std::span<const RingRoom> rings = {};             // of the caches that roll; the same at every step
   };
   // u8 [V]: what is never among the top k.
   void suppress(const Tensor& suppressed) {
@@ -54,17 +60,22 @@ class StepRunner {
   bool expected(const Step& step) const;
   bool goes_ahead() const;
 
-  // i32 words shared with the device, in this order: positions, lengths, slots, tokens [rows] each, values
-  // [rows, top_k], log_sums [rows], ids [rows, top_k]. With top_k 1 the ids are the tokens: the next step reads them
-  // there.
+  // i32 words shared with the device, in this order: positions, lengths, slots, those of each ring, tokens [rows] each,
+  // values [rows, top_k], log_sums [rows], ids [rows, top_k]. With top_k 1 the ids are the tokens: the next step reads
+  // them there.
   Tensor words(std::int64_t begin, const Shape& shape, DType dtype) const;
-  std::int64_t ids_begin() const { return top_k_ == 1 ? 3 * rows_ : (5 + top_k_) * rows_; }
+  std::int64_t tokens_begin() const { return (3 + rings_) * rows_; }
+  std::int64_t values_begin() const { return tokens_begin() + rows_; }
+  std::int64_t sums_begin() const { return values_begin() + top_k_ * rows_; }
+  std::int64_t ids_begin() const { return top_k_ == 1 ? tokens_begin() : sums_begin() + rows_; }
+  // Where the next token of a row overwrites the oldest: the device does not know the way there by itself.
+  bool rolls_over(const Step& step, std::int64_t steps) const;
 
   Pass pass_;
   StepGraph graph_;
   std::uint64_t memory_ = 0, prepared_ = ~std::uint64_t{0};
-  std::int64_t rows_ = 0, top_k_ = 0, runs_ = 0;
-  Tensor suppressed_, words_, ones_, logits_;  // ones_ [3·rows]; logits_: all of them, when they are asked for
+  std::int64_t rows_ = 0, top_k_ = 0, rings_ = 0, runs_ = 0;
+  Tensor suppressed_, words_, ones_, logits_;  // ones_: places; logits_: all of them, when they are asked for
   std::vector<std::int32_t> sent_;
   std::vector<float> all_, values_, log_sums_;
   std::vector<std::int32_t> ids_;

@@ -27,7 +27,13 @@ void append_weight(std::string& text, float weight) {
 }
 
 void append_attention(std::string& text, const tasks::SeenAttention& seen) {
-  std::string head = dumped(place_json(seen.place, seen.heads));
+  Json place = place_json(seen.place, seen.heads);
+  if (seen.causal || seen.window.bars(seen.causal))
+    place["reach"] = {{"causal", seen.causal},
+                      {"before", seen.window.before},
+                      {"after", seen.causal ? 0 : seen.window.after},
+                      {"globals", seen.window.globals}};
+  std::string head = dumped(place);
   head.back() = ',';
   text += head + "\"weights\":[";
   const float* weight = seen.weights.data();

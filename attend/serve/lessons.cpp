@@ -116,7 +116,7 @@ Json exact_by_length(tasks::Inspector& inspector, const std::string& name, std::
   std::vector<data::TextPair> pairs;
   std::vector<std::string> sources;
   for (std::int64_t line = 0; line < count; ++line) {
-    pairs.push_back(data::make_text(language->kind, 1, data::TextSet::test, static_cast<std::uint64_t>(line)));
+    pairs.push_back(data::make_text({.kind = language->kind}, data::TextSet::test, static_cast<std::uint64_t>(line)));
     sources.push_back(pairs.back().source);
   }
   const std::vector<std::string> answers = inspector.answers(sources);

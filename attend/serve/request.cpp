@@ -81,6 +81,9 @@ tasks::Ablation read_ablation(const Json& object, const tasks::AttentionPlace& o
     check(positions->is_boolean(), "'positions' must be true or false");
     result.positions = positions->get<bool>();
   }
+  constexpr std::int64_t kWidest = 1 << 20;
+  result.window = whole(object, "window", -1);
+  check(result.window >= -1 && result.window <= kWidest, "'window' must be -1 to {}, not {}", kWidest, result.window);
   return result;
 }
 

@@ -52,7 +52,7 @@ std::string characters_of(std::string_view text, Span span) {
 }
 
 TextSettings text_settings(const models::BertConfig& config) {
-  const bool roberta = config.family == models::BertFamily::roberta;
+  const bool roberta = config.counts_positions();
   const auto first = roberta ? static_cast<std::int32_t>(config.pad) + 1 : 0;
   return {.vocabulary = config.vocabulary,
           .longest = config.max_length - first,

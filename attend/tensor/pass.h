@@ -104,6 +104,8 @@ class Pass {
     bool recording = false;
     Probe* probe = nullptr;
     Recompute recompute = Recompute::none;
+    std::int64_t attention_window =
+        -1;  // self-attention sees no more other positions, whatever its model says; -1: all
   };
   struct Step {
     std::uint64_t plan = Arena::kNoPlan;  // the arena's plan: one key per batch shape
@@ -119,6 +121,7 @@ class Pass {
   Backend& backend() const { return backend_; }
   bool recording() const { return options_.recording; }
   Recompute recompute() const { return options_.recompute; }
+  std::int64_t attention_window() const { return options_.attention_window; }
   Probe* probe() const { return replaying() ? nullptr : options_.probe; }
   const Arena& arena() const { return memory_->arena; }
   std::size_t ops_recorded() const { return nodes_; }

@@ -32,6 +32,7 @@ LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view wh
     check(value >= 1, "{}: '{}' must be at least 1, not {}", what, key, value);
   check(recipe.vocabulary_size == 0 || recipe.vocabulary_size >= 258,
         "{}: 'vocabulary_size' must be 0 (bytes) or at least 258, not {}", what, recipe.vocabulary_size);
+  if (recipe.from.empty()) recipe.window.check(what, recipe.layers, models::Looks::back);
   const bool left = !recipe.from.empty() && recipe.dropout == kAsFolderSays;
   check(left || (recipe.dropout >= 0 && recipe.dropout < 1), "{}: 'dropout' must be in [0, 1), not {}", what,
         recipe.dropout);
@@ -40,6 +41,7 @@ LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view wh
 
 Json to_json(const LanguageRecipe& recipe) {
   Json json = write_fields(recipe);
+  recipe.window.leave_out_of(json);
   if (!recipe.from.empty())
     for (const char* key : kFolderKeys) json.erase(key);
   return json;
@@ -49,6 +51,7 @@ models::GPT2Config started_config(const LanguageRecipe& recipe, models::GPT2Conf
   config.labels.clear();
   if (recipe.dropout != kAsFolderSays)
     config.embedding_dropout = config.attention_dropout = config.dropout = recipe.dropout;
+  if (!recipe.window.attention_window.empty()) config.window = recipe.window;
   return config;
 }
 
@@ -62,7 +65,8 @@ models::GPT2Config model_config(const LanguageRecipe& recipe, std::int64_t vocab
           .attention_dropout = recipe.dropout,
           .dropout = recipe.dropout,
           .start = end,
-          .end = end};
+          .end = end,
+          .window = recipe.window};
 }
 
 }  // namespace attend::tasks

@@ -22,6 +22,7 @@ struct LanguageRecipe : RunSettings {
   std::int64_t width = 384, layers = 6, heads = 6, block = 256;
   float dropout = 0.2f;
   std::int64_t batch = 64;
+  models::WindowSettings window = {};
 
   LanguageRecipe() {
     schedule = "cosine", learning_rate = 1e-3f, warmup = 100, steps = 5000;
@@ -43,6 +44,7 @@ struct LanguageRecipe : RunSettings {
     v("dropout", dropout,
       "of embeddings, attention weights and what each sublayer adds; with --from as the folder says");
     v("batch", batch, "windows of the text a batch");
+    window.visit(v);
     visit_run(v);
   }
 };

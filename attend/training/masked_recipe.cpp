@@ -23,8 +23,15 @@ MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what) 
   check(recipe.block >= 3 && (recipe.block <= recipe.max_length || !recipe.from.empty()),
         "{}: 'block' must be from 3 to 'max_length', which is {}, not {}", what, recipe.max_length, recipe.block);
   check(recipe.dropout >= 0 && recipe.dropout < 1, "{}: 'dropout' must be in [0, 1), not {}", what, recipe.dropout);
+  if (recipe.from.empty()) recipe.window.check(what, recipe.layers, models::Looks::both_ways);
   check(recipe.masked > 0 && recipe.masked < 1, "{}: 'masked' must be in (0, 1), not {}", what, recipe.masked);
   return recipe;
+}
+
+Json to_json(const MaskedRecipe& recipe) {
+  Json json = write_fields(recipe);
+  recipe.window.leave_out_of(json);
+  return json;
 }
 
 }  // namespace attend::tasks

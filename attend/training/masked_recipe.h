@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/models/attention_windows.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {
@@ -22,6 +23,7 @@ struct MaskedRecipe : RunSettings {
   std::int64_t block = 128, batch = 64;
   float dropout = 0.1f;
   float masked = 0.15f;
+  models::WindowSettings window = {};
 
   MaskedRecipe() {
     schedule = "cosine", learning_rate = 1e-3f, warmup = 500, steps = 20000;
@@ -47,10 +49,14 @@ struct MaskedRecipe : RunSettings {
     v("batch", batch, "blocks of text a batch");
     v("dropout", dropout, "of embeddings, attention weights and what each sublayer adds");
     v("masked", masked, "share of the tokens that are hidden");
+    window.visit(v);
     visit_run(v);
   }
 };
 
 MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what);
+
+// As recipe.json holds it.
+Json to_json(const MaskedRecipe& recipe);
 
 }  // namespace attend::tasks

@@ -25,7 +25,7 @@ MaskedTask::MaskedTask(const models::MaskedLanguageModel& model, Backend& backen
       places_(make_tensor(backend, {batch * training.hidden()}, DType::i32)),
       labels_(make_tensor(backend, {batch * training.hidden()}, DType::i32)) {
   const models::BertConfig& config = model.body().config();
-  if (config.family == models::BertFamily::roberta) {
+  if (config.counts_positions()) {
     positions_ = make_tensor(backend, {batch, masking.block}, DType::i32);
     const std::vector<std::int32_t> text(static_cast<std::size_t>(ids_.size()), masking.mask);  // none is padding
     upload(positions_, models::roberta_positions(text, masking.block, static_cast<std::int32_t>(config.pad)));

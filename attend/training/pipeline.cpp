@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "attend/training/memory_estimate.h"
 #include "attend/training/start_folder.h"
 #include "attend/training/time_estimate.h"
 
@@ -76,7 +77,9 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   const WorkOfRun work{
       .steps = facts.settings.steps * facts.settings.accumulate, .weights = count, .tokens = facts.tokens};
   for (const std::string& line :
-       {time_text(work, estimated_seconds(work, backend, computed.dtype)), warmup_warning(facts.settings)})
+       {memory_text(facts.sizes, count, computed.dtype, recompute_named(facts.settings.recompute),
+                    static_cast<double>(options.memory)),
+        time_text(work, estimated_seconds(work, backend, computed.dtype)), warmup_warning(facts.settings)})
     if (!line.empty()) options.messages << line << "\n";
 
   const std::unique_ptr<train::Task> task = trainee->task();

@@ -27,6 +27,7 @@
 #include "attend/nn/parameters.h"
 #include "attend/tensor/backend.h"
 #include "attend/train/trainer.h"
+#include "attend/training/memory_estimate.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {
@@ -59,6 +60,7 @@ struct TraineeFacts {
   Json recipe;              // all of them, for recipe.json
   std::string more = {};    // behind the line that says what is trained
   std::int64_t tokens = 0;  // that go through the model in a batch, or patches, to estimate the time; 0: unknown
+  StepSizes sizes = {};     // to estimate the memory
 };
 
 // A recipe whose files are read: its data, and a model that has no memory before facts() was asked for its parts.

@@ -73,7 +73,8 @@ class LanguageTrainee : public Trainee {
             .parts = {{nn::Parameters::list(model_)}},
             .settings = recipe_,
             .recipe = to_json(recipe_),
-            .tokens = recipe_.batch * recipe_.block};
+            .tokens = recipe_.batch * recipe_.block,
+            .sizes = sizes()};
   }
   void start(const std::vector<nn::Parameters*>& weights) override {
     if (recipe_.from.empty() || run_.folder.resumed()) return;
@@ -90,6 +91,16 @@ class LanguageTrainee : public Trainee {
   }
 
  private:
+  StepSizes sizes() const {
+    const models::GPT2Config& config = model_.body().config();
+    return {.tokens = recipe_.batch * std::min(recipe_.block, config.max_length),
+            .layers = config.layers,
+            .width = config.width,
+            .hidden = config.hidden_width(),
+            .heads = config.heads,
+            .vocabulary = config.vocabulary};
+  }
+
   const LanguageRecipe recipe_;
   const RunContext run_;
   const Tokenizer tokenizer_;

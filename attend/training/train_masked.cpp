@@ -65,7 +65,8 @@ models::BertConfig new_config(const MaskedRecipe& recipe, const Tokenizer& token
           .norm_eps = roberta ? 1e-5f : 1e-12f,
           .start = roberta ? special.start : -1,
           .end = roberta ? special.end : -1,
-          .pad = special.pad};
+          .pad = special.pad,
+          .window = recipe.window};
 }
 
 models::BertConfig started_config(const MaskedRecipe& recipe, const Tokenizer& tokenizer, const fs::path& folder) {
@@ -73,6 +74,7 @@ models::BertConfig started_config(const MaskedRecipe& recipe, const Tokenizer& t
   models::BertConfig config = models::bert_config(read_json(path), path.string());
   config.labels.clear(), config.regression = false;
   config.dropout = config.attention_dropout = recipe.dropout;
+  if (!recipe.window.attention_window.empty()) config.window = recipe.window;
   check(tokenizer.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
         path.string(), tokenizer.id_limit() - 1, config.vocabulary);
   return config;
@@ -81,7 +83,7 @@ models::BertConfig started_config(const MaskedRecipe& recipe, const Tokenizer& t
 models::BertConfig config_of(const MaskedRecipe& recipe, const Tokenizer& tokenizer, const fs::path& from) {
   const models::BertConfig config =
       from.empty() ? new_config(recipe, tokenizer) : started_config(recipe, tokenizer, from);
-  const std::int64_t first = config.family == BertFamily::roberta ? config.pad + 1 : 0;
+  const std::int64_t first = config.counts_positions() ? config.pad + 1 : 0;
   check(recipe.block <= config.max_length - first, "training: 'block' is {}, but the model reads {} tokens",
         recipe.block, config.max_length - first);
   return config;
@@ -123,8 +125,14 @@ class MaskedTrainee : public Trainee {
             .width = config.width,
             .parts = {{nn::Parameters::list(model_)}},
             .settings = recipe_,
-            .recipe = write_fields(recipe_),
-            .tokens = recipe_.batch * recipe_.block};
+            .recipe = to_json(recipe_),
+            .tokens = recipe_.batch * recipe_.block,
+            .sizes = {.tokens = recipe_.batch * recipe_.block,
+                      .layers = config.layers,
+                      .width = config.width,
+                      .hidden = config.hidden,
+                      .heads = config.heads,
+                      .vocabulary = config.vocabulary}};
   }
   void start(const std::vector<nn::Parameters*>& weights) override {
     if (run_.from.empty() || run_.folder.resumed()) return;
@@ -152,7 +160,7 @@ class MaskedTrainee : public Trainee {
 Training masked_training(const Json& settings, std::string_view what) {
   const MaskedRecipe recipe = resolve_masked_recipe(settings, what);
   return {.settings = recipe,
-          .recipe = write_fields(recipe),
+          .recipe = to_json(recipe),
           .files = text_files(recipe.text, recipe.valid_text, recipe.out),
           .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<MaskedTrainee>(recipe, run); }};

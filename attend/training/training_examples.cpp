@@ -73,7 +73,7 @@ std::string token_name(const Tokenizer& tokenizer, std::int32_t id) {
 train::Example masked_example(const models::MaskedLanguageModel& model, const Tokenizer& tokenizer, Backend& backend,
                               const MaskedExample& example) {
   const models::BertConfig& config = model.body().config();
-  const std::int64_t first = config.family == models::BertFamily::roberta ? config.pad + 1 : 0;
+  const std::int64_t first = config.counts_positions() ? config.pad + 1 : 0;
   std::vector<std::int32_t> positions;
   for (std::size_t i = 0; i < example.ids.size(); ++i)
     positions.push_back(static_cast<std::int32_t>(first + static_cast<std::int64_t>(i)));

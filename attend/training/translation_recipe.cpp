@@ -35,6 +35,7 @@ Json read_model(const Json& settings, std::string_view what, TranslationRecipe& 
   json.erase("vocabulary");
   // A setting newer than many runs, which are resumed all the same.
   if (json.value("start_token", std::string()) == kStartToken) json.erase("start_token");
+  if constexpr (requires { config.window; }) config.window.leave_out_of(json);
   return json;
 }
 

@@ -30,7 +30,7 @@ models::BertInput input_of(const VerifyCase& verified, const models::BertConfig&
           verified.expected.source(), input.types.shape(), input.texts.ids.shape());
   }
   const Tensor& ids = input.texts.ids;
-  if (config.family != models::BertFamily::roberta) return input;
+  if (!config.counts_positions()) return input;
   const auto pad = static_cast<std::int32_t>(config.pad);
   check(ids.dim(1) + pad < config.max_length, "{}: texts of {} tokens, but the model has places for {}",
         verified.expected.source(), ids.dim(1), config.max_length - pad - 1);

@@ -40,7 +40,7 @@ std::vector<std::string> words_of_line(const std::string& line, const std::strin
 
 std::vector<TextPair> lines_of(TextKind kind, TextSet set = TextSet::train, std::uint64_t count = kLines) {
   std::vector<TextPair> pairs;
-  for (std::uint64_t line = 0; line < count; ++line) pairs.push_back(make_text(kind, 1, set, line));
+  for (std::uint64_t line = 0; line < count; ++line) pairs.push_back(make_text({.kind = kind}, set, line));
   return pairs;
 }
 
@@ -134,6 +134,26 @@ TEST(Texts, ReverseIsBackwards) {
     EXPECT_EQ(words, words_of_line(pair.target));
     EXPECT_TRUE(words.size() >= 3 && words.size() <= 12);
   }
+}
+
+// What is needed lies exactly so far back, and all between is told by the six characters in front of it.
+TEST(Texts, RecallNeedsWhatIsSoFarBack) {
+  for (const std::int64_t distance : {8, 64, 333}) {
+    std::map<std::string, char> next;
+    for (std::uint64_t line = 0; line < 200; ++line) {
+      const TextPair pair = make_text({.kind = TextKind::recall, .distance = distance}, TextSet::train, line);
+      const std::string text = pair.source + pair.target;
+      ASSERT_EQ(pair.target.size(), 3u);
+      ASSERT_EQ(static_cast<std::int64_t>(pair.source.size()), distance);
+      for (std::size_t i = pair.source.size(); i < text.size(); ++i)
+        EXPECT_EQ(text[i], text[i - static_cast<std::size_t>(distance)]) << text;
+      for (std::size_t i = 9; i < pair.source.size(); ++i) {
+        const auto [known, fresh] = next.emplace(text.substr(i - 6, 6), text[i]);
+        EXPECT_TRUE(fresh || known->second == text[i]) << text.substr(i - 6, 6);
+      }
+    }
+  }
+  EXPECT_THROW(make_text({.kind = TextKind::recall, .distance = 7}, TextSet::train, 0), Error);
 }
 
 // An article (l-) has the ending of its noun, and the first word, the verb, that of its subject, which follows it. The

@@ -114,7 +114,7 @@ TEST_F(Lessons, ACurveCountsWhatTheTranslatorGetsRight) {
   std::int64_t right = 0, lines = 0;
   for (std::int64_t i = 0; i < kCount; ++i) {
     const data::TextPair pair =
-        data::make_text(data::TextKind::reverse, 1, data::TextSet::test, static_cast<std::uint64_t>(i));
+        data::make_text({.kind = data::TextKind::reverse}, data::TextSet::test, static_cast<std::uint64_t>(i));
     const std::vector<std::string> line = {pair.source};
     right += look.loaded().translator.translate(line, {.beams = 1})[0].text() == pair.target ? 1 : 0;
   }

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Writes tests/fixtures/data/longformer_masked_lm and longformer_classify: small random Longformers of transformers, with
+what they answer and the gradient of every parameter.
+
+    tools/make_longformer_cases.py [FOLDER]
+
+Needs torch and transformers. Each folder has config.json and model.safetensors as save_pretrained writes them,
+expected.safetensors (input_ids, attention_mask, labels, logits, loss, last_hidden_state where no text is padded, and
+grad.PARAMETER) and case.json. Windows differ by layer; texts are no multiple of any of them.
+"""
+import json
+import pathlib
+import sys
+
+import torch
+import transformers
+from safetensors.torch import save_file
+from transformers import LongformerConfig, LongformerForMaskedLM, LongformerForSequenceClassification
+
+SMALL = dict(vocab_size=113, hidden_size=24, num_hidden_layers=3, num_attention_heads=3, intermediate_size=56,
+             max_position_embeddings=64, type_vocab_size=1, attention_window=[4, 8, 6], pad_token_id=1, bos_token_id=0,
+             eos_token_id=2, sep_token_id=2, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+             layer_norm_eps=1e-5)
+
+
+def drawn(model):
+    """Large weights, so that a small mistake shows."""
+    torch.manual_seed(7)
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            value.copy_(torch.randn_like(value) * (0.3 if value.dim() > 1 else 0.2) + ("LayerNorm.weight" in name))
+    return model.eval()
+
+
+def save(folder, model, tensors):
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder, safe_serialization=True)
+    for extra in ("generation_config.json",):
+        (folder / extra).unlink(missing_ok=True)
+    grads = {"grad." + name: torch.zeros_like(value) if value.grad is None else value.grad
+             for name, value in model.named_parameters()}
+    tensors = {name: value.detach().contiguous().clone() for name, value in {**tensors, **grads}.items()}
+    save_file(tensors, folder / "expected.safetensors")
+    case = {"kind": type(model).__name__, "transformers": transformers.__version__,
+            "tensors": {name: list(value.shape) for name, value in tensors.items() if not name.startswith("grad.")}}
+    (folder / "case.json").write_text(json.dumps(case, indent=1))
+
+
+def masked_lm(folder):
+    """Two global tokens, which config.json's global_tokens (a key of ours) tells attend."""
+    model = drawn(LongformerForMaskedLM(LongformerConfig(**SMALL, global_tokens=2)))
+    torch.manual_seed(8)
+    ids = torch.randint(3, 113, (2, 29))
+    ids[:, 0] = 0
+    labels = torch.where(torch.rand(ids.shape) < 0.4, torch.randint(3, 113, ids.shape), -100)
+    globals_ = torch.zeros_like(ids)
+    globals_[:, :2] = 1
+    out = model(input_ids=ids, attention_mask=torch.ones_like(ids), global_attention_mask=globals_, labels=labels,
+                output_hidden_states=True)
+    out.loss.backward()
+    save(folder, model, dict(input_ids=ids, attention_mask=torch.ones_like(ids), labels=labels, logits=out.logits,
+                             loss=out.loss.reshape(1), last_hidden_state=out.hidden_states[-1]))
+
+
+def classify(folder):
+    """The first token is global without being told, and two texts are padded."""
+    model = drawn(LongformerForSequenceClassification(LongformerConfig(**SMALL, num_labels=3)))
+    torch.manual_seed(9)
+    ids = torch.randint(3, 113, (3, 31))
+    ids[:, 0] = 0
+    mask = torch.ones_like(ids)
+    for row, length in ((1, 17), (2, 5)):
+        ids[row, length:], mask[row, length:] = 1, 0
+    labels = torch.tensor([2, 0, 1])
+    out = model(input_ids=ids, attention_mask=mask, labels=labels)
+    out.loss.backward()
+    save(folder, model, dict(input_ids=ids, attention_mask=mask, labels=labels, logits=out.logits,
+                             loss=out.loss.reshape(1)))
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "tests/fixtures/data")
+    masked_lm(folder / "longformer_masked_lm")
+    classify(folder / "longformer_classify")
+
+
+main()
