@@ -99,7 +99,7 @@ struct TrainOptions {
   train::Painter* painter = nullptr;  // records what the model makes of fixed inputs on the way
   std::ostream& messages;
   Terminal terminal = {};
-  std::size_t memory = 0;  // bytes of the device; 0: unknown
+  std::size_t memory = 0;   // bytes of the device; 0: unknown
   World* world = &alone();  // the processes that learn together; rank 0 writes and speaks
   train::TogetherOptions together = {};
 };
