@@ -203,6 +203,25 @@ py::list classify_pictures(attend_model& model, const std::vector<py::array>& pi
   }));
 }
 
+// float32 [pictures, width]
+py::array_t<float> embed_pictures(attend_model& model, const std::vector<py::array>& pictures) {
+  const tasks::PictureEncoder& encoder = part_of("embed", model, model.pictures);
+  std::vector<image::Image> read;
+  for (const py::array& picture : pictures) read.push_back(image_of(picture));
+  py::ssize_t width = 0;
+  std::vector<float> flat = computed(model, [&] {
+    std::vector<float> joined;
+    std::vector<image::Image> prepared;
+    for (const image::Image& picture : read) prepared.push_back(encoder.prepare(picture));
+    for (const std::vector<float>& row : prepared.empty() ? std::vector<std::vector<float>>() : encoder.features(prepared)) {
+      joined.insert(joined.end(), row.begin(), row.end());
+      width = static_cast<py::ssize_t>(row.size());
+    }
+    return joined;
+  });
+  return array_of(std::move(flat), {static_cast<py::ssize_t>(read.size()), width});
+}
+
 // text and score of each picture
 py::list describe(attend_model& model, const std::vector<py::array>& pictures, std::int64_t beams) {
   const tasks::LoadedDescriber& describer = part_of("describe", model, model.describer);
@@ -332,6 +351,7 @@ PYBIND11_MODULE(_attend, module) {
       .def("answer", &answer)
       .def("fill", &fill)
       .def("embed", &embed)
+      .def("embed_pictures", &embed_pictures)
       .def("detect", &detect)
       .def("describe", &describe)
       .def("draw", &attend::python::draw)

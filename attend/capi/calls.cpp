@@ -102,6 +102,7 @@ void see(attend_model& model, std::span<const attend_tensor> pictures, const att
          attend_results& results) {
   std::vector<image::Image> prepared;
   std::vector<image::PixelSize> sizes;
+  check(model.task != catalogue::Task::embed_pictures, "attend_see: this model does embed; open it without a task");
   check(model.detector || model.pictures || model.describer, "attend_see: this model does {}, with texts",
         catalogue::name_of(model.task));
   for (const attend_tensor& picture : pictures) {

@@ -132,10 +132,14 @@ class Model:
         return found[0] if single else found
 
     def embed(
-        self, lines: Union[str, Sequence[str]], *, pooling: str = "mean", normalize: bool = False, batch: int = 32
+        self, lines: Any, *, pooling: str = "mean", normalize: bool = False, batch: int = 32
     ) -> npt.NDArray[np.float32]:
-        """[width] of a text, [texts, width] of a list."""
+        """[width] of a text, [texts, width] of a list; of pictures (uint8 [H, W, 3]) too."""
+        if isinstance(lines, np.ndarray) and lines.ndim == 3:
+            return self._inner.embed_pictures([lines])[0]
         texts, single = _listed(lines)
+        if texts and not isinstance(texts[0], str):
+            return self._inner.embed_pictures(texts)
         vectors = self._inner.embed(texts, pooling, normalize, batch)
         return vectors[0] if single else vectors
 

@@ -98,6 +98,14 @@ def test_boxes_of_pictures():
             model.detect([wrong])
 
 
+def test_pictures_have_vectors_and_labels():
+    picture = np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3)
+    vectors = attend.load("models/vit-cifar10", task="embed").embed([picture, picture[::-1]])
+    assert vectors.shape[0] == 2 and vectors.dtype == np.float32 and not np.array_equal(vectors[0], vectors[1])
+    labels = attend.load("models/vit-cifar10").classify(picture)
+    assert sum(label.score for label in labels) == pytest.approx(1, abs=1e-5)
+
+
 def test_pictures_are_drawn_and_described():
     artist = attend.load("models/sagan-cifar10")
     drawn = artist.draw(2, label="dog", seed=3)
