@@ -44,7 +44,7 @@ export function matrixPicture({ rows, columns, weights, count = weights.length, 
     return r >= 0 && r < count && c < columns.length ? [r, Math.max(c, -1)] : null;
   }, point: onrow, pick: onpick });
   let barred = null;
-  box.update = (others, closed = null) => { canvas.weights = weights = others, barred = closed; paint(canvas, weights, count, barred); };
+  box.update = (others, closed = null) => { canvas.weights = weights = others, canvas.barred = barred = closed; paint(canvas, weights, count, barred); };
   box.whole = () => {
     const svg = words.cloneNode(true), cells = h("g", { "shape-rendering": "crispEdges" });
     cells.innerHTML = weights.slice(0, count).map((row, r) => row.map((w, c) =>

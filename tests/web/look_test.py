@@ -49,11 +49,12 @@ def text_of(browser, name):
 
 
 def cells(browser):
-    """The numbers of the last matrix on the page; its pixels have their colours."""
+    """The numbers of the last matrix on the page; its pixels have their colours, and what is barred has that one."""
     numbers, wrong = browser.js("""import('look/draw').then(draw => {
       const canvas = [...document.querySelectorAll('canvas[aria-label="attention matrix"]')].pop();
       const seen = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, wrong = [];
-      canvas.weights.flat().forEach((w, i) => { if (`rgb(${seen.slice(4 * i, 4 * i + 3)})` !== draw.weightColor(w)) wrong.push(i); });
+      const color = (w, i) => canvas.barred?.(Math.floor(i / canvas.width), i % canvas.width) ? draw.barColor() : draw.weightColor(w);
+      canvas.weights.flat().forEach((w, i) => { if (`rgb(${seen.slice(4 * i, 4 * i + 3)})` !== color(w, i)) wrong.push(i); });
       return [canvas.weights, wrong.length + Math.abs(canvas.weights.flat().length - canvas.width * canvas.height)];
     })""")
     check_quietly(wrong == 0, f"{wrong} cells have another colour than their number")
@@ -116,6 +117,20 @@ def test_other_ways(browser, address):
     browser.open(f"{address}#view=positions&text={SENTENCE.replace(' ', '+')}")
     plain = ask(address, "api/inspect", {"text": SENTENCE, "ablation": {"positions": False}})
     check(text_of(browser, "unordered") == plain["text"], "positions can be switched off")
+
+
+def test_window(browser, address):
+    browser.open(f"{address}/#view=heads&stack=decoder&kind=self&layer=1&head=0&text={quote_plus(SENTENCE)}&window=2")
+    browser.until("!!document.getElementById('window')")
+    numbers = cells(browser)
+    out = [w for r, row in enumerate(numbers) for c, w in enumerate(row) if c > r or c < r - 2]
+    check(out and not any(out), "a window of 2 bars what comes later and what is further back")
+    barred = browser.js("(() => { const m = [...document.querySelectorAll('canvas[aria-label=\"attention matrix\"]')].pop(); return m.weights.map((row, r) => row.map((_, c) => m.barred(r, c))); })()")
+    check(all(bar == (c > r or c < r - 2) for r, row in enumerate(barred) for c, bar in enumerate(row)), "and the page draws just that as barred")
+    before = browser.js("document.body.dataset.ready")
+    browser.js("(() => { const s = document.getElementById('window'); s.value = s.max; s.dispatchEvent(new Event('change')); })()")
+    browser.until(f"document.body.dataset.ready !== {json.dumps(before)}")
+    check(any(w > 0 for r, row in enumerate(cells(browser)) for c, w in enumerate(row) if c < r - 2), "the slider opens it again")
 
 
 def test_tree(browser, address):
@@ -285,6 +300,7 @@ def main():
         test_page(browser, address)
         test_steps(browser, address)
         test_other_ways(browser, address)
+        test_window(browser, address)
         test_tree(browser, address)
         test_export(browser, address, attend)
         test_sizes(browser, address)
