@@ -22,7 +22,8 @@ using catalogue::Task;
 
 const std::string kData = "tests/fixtures/data/";
 const std::string kAllTypes =
-    "known are bert, roberta, distilbert, gpt2, marian, transformer, rnn, vit, deit, vit_conv, swin, mvit, resnet, "
+    "known are bert, roberta, distilbert, longformer, gpt2, marian, transformer, rnn, vit, deit, vit_conv, swin, mvit, "
+    "resnet, "
     "detr";
 
 std::string message_of(const std::function<void()>& run) {
