@@ -120,7 +120,7 @@ def test_other_ways(browser, address):
 
 
 def test_window(browser, address):
-    browser.open(f"{address}/#view=heads&stack=decoder&kind=self&layer=1&head=0&text={quote_plus(SENTENCE)}&window=2")
+    browser.open(f"{address}#view=heads&stack=decoder&kind=self&layer=1&head=0&text={quote_plus(SENTENCE)}&window=2")
     browser.until("!!document.getElementById('window')")
     numbers = cells(browser)
     out = [w for r, row in enumerate(numbers) for c, w in enumerate(row) if c > r or c < r - 2]
