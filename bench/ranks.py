@@ -7,12 +7,14 @@ Cases (all when none is named), interleaved, each line a JSON object:
   delay      the same with --delay seconds (0.004) added to every message: how much of it was hidden behind computing, and tokens a second
              with and without; the delay that nothing hides is the number of messages times the delay
   translate  --lines (20,000) lines by models/en-fr, N x 1 thread against 1 x N: lines a second, and whether every byte is the same
-Needs mpirun (OpenMPI). Figures hold for the machine they were taken on, and only when nothing else runs there."""
+Needs mpirun (OpenMPI). Figures hold for the machine they were taken on, and only when nothing else runs there; processor_seconds, of all processes
+and threads together, are less sensitive to that, but have the work of waiting in them."""
 import argparse
 import json
 import os
 import pathlib
 import random
+import resource
 import shutil
 import statistics
 import subprocess
@@ -29,13 +31,14 @@ def run(options, ranks, threads, words, delay=None, out=None):
     if delay:
         environment["ATTEND_MESSAGE_DELAY"] = str(delay)
     front = ["mpirun", "-n", str(ranks), "--bind-to", "none", "--oversubscribe"] if ranks > 1 else []
-    began = time.perf_counter()
+    began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(out, "w") if out else tempfile.TemporaryFile("w") as stdout:
         done = subprocess.run([*front, options.program, *words, "--threads", str(threads)], stdout=stdout, stderr=subprocess.PIPE,
                               text=True, env=environment, cwd=ROOT)
     if done.returncode != 0:
         sys.exit(done.stderr[-2000:])
-    return time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.perf_counter() - began, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 class Training:
@@ -45,20 +48,22 @@ class Training:
         self.options, self.folder = options, folder
         rng = random.Random(1)
         (folder / "text").write_text("\n".join(" ".join(rng.choice(WORDS) for _ in range(12)) for _ in range(4000)) + "\n")
+        (folder / "valid").write_text("\n".join(" ".join(rng.choice(WORDS) for _ in range(12)) for _ in range(100)) + "\n")
 
     def log(self, ranks, threads, delay=None):
         out = self.folder / "run"
         shutil.rmtree(out, ignore_errors=True)
         batch = self.options.batch // ranks
-        run(self.options, ranks, threads,
-            ["train", "--task", "language-model", "--text", str(self.folder / "text"), "--valid-text", str(self.folder / "text"),
-             "--out", str(out), "--width", "384", "--layers", "6", "--heads", "6", "--block", "128", "--batch", str(batch),
-             "--steps", str(self.options.steps), "--log-every", "4", "--validate-every", "100000", "--save-every", "100000",
-             "--average", "1", "--dropout", "0"], delay)
+        words = ["train", "--task", "language-model", "--text", str(self.folder / "text"), "--valid-text", str(self.folder / "valid"),
+                 "--out", str(out), "--width", "384", "--layers", "6", "--heads", "6", "--block", "128", "--batch", str(batch),
+                 "--steps", str(self.options.steps), "--log-every", "2", "--validate-every", "100000", "--save-every", "100000",
+                 "--average", "1", "--dropout", "0"]
+        _, processor = run(self.options, ranks, threads, words, delay)
         lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
         lines = [line for line in lines if "tokens_per_second" in line][1:]
-        return {key: statistics.median(line.get(key, 0) for line in lines)
-                for key in ("tokens_per_second", "communication", "communication_hidden")}
+        found = {key: statistics.median(line.get(key, 0) for line in lines)
+                 for key in ("tokens_per_second", "communication", "communication_hidden")}
+        return {**found, "processor": processor}
 
 
 def medians(rows):
@@ -73,7 +78,8 @@ def case_train(options, folder):
     several, one = medians(together), medians(alone)
     return {"tokens_per_second": several["tokens_per_second"], "one_process": one["tokens_per_second"],
             "ratio": round(several["tokens_per_second"] / one["tokens_per_second"], 3),
-            "in_messages": round(several["communication"], 4), "hidden": round(several["communication_hidden"], 4)}
+            "in_messages": round(several["communication"], 4), "hidden": round(several["communication_hidden"], 4),
+            "processor_seconds": round(several["processor"], 1), "of_one_process": round(one["processor"], 1)}
 
 
 def case_delay(options, folder):
@@ -98,9 +104,10 @@ def case_translate(options, folder):
         together.append(run(options, options.ranks, 1, words, out=folder / "together"))
         alone.append(run(options, 1, options.ranks, words, out=folder / "alone"))
     same = (folder / "together").read_bytes() == (folder / "alone").read_bytes()
-    several, one = statistics.median(together), statistics.median(alone)
+    (several, busy), (one, busy_alone) = ([statistics.median(column) for column in zip(*rows)] for rows in (together, alone))
     return {"lines": options.lines, "lines_per_second": round(options.lines / several), "one_process": round(options.lines / one),
-            "ratio": round(one / several, 3), "same_bytes": same}
+            "ratio": round(one / several, 3), "same_bytes": same, "processor_seconds": round(busy, 1),
+            "of_one_process": round(busy_alone, 1)}
 
 
 CASES = {"train": case_train, "delay": case_delay, "translate": case_translate}

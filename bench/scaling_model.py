@@ -110,9 +110,9 @@ def train_here(options, folder, delay):
     """Seconds of a step of two ranks, the median over lines of the log, and of them those of waiting for messages."""
     out = folder / "run"
     shutil.rmtree(out, ignore_errors=True)
-    words = ["train", "--task", "language-model", "--text", str(folder / "text"), "--valid-text", str(folder / "text"), "--out", str(out),
-             "--width", "384", "--layers", "6", "--heads", "6", "--block", "128", "--batch", "16", "--steps", str(options.steps),
-             "--log-every", "4", "--validate-every", "100000", "--save-every", "100000", "--average", "1", "--dropout", "0",
+    words = ["train", "--task", "language-model", "--text", str(folder / "text"), "--valid-text", str(folder / "valid"), "--out", str(out),
+             "--width", "384", "--layers", "6", "--heads", "6", "--block", "128", "--batch", str(options.batch), "--steps", str(options.steps),
+             "--log-every", "2", "--validate-every", "100000", "--save-every", "100000", "--average", "1", "--dropout", "0",
              "--threads", "1"]
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if delay:
@@ -123,7 +123,7 @@ def train_here(options, folder, delay):
         sys.exit(done.stderr[-2000:])
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     lines = [line for line in lines if "tokens_per_second" in line][1:]
-    tokens = 2 * 16 * 128
+    tokens = 2 * options.batch * 128
     seconds = statistics.median(tokens / line["tokens_per_second"] for line in lines)
     return seconds, seconds * statistics.median(line["communication"] for line in lines)
 
@@ -132,6 +132,7 @@ def compare_here(options):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "text").write_text("\n".join(f"line {i} of a text about nothing much at all" for i in range(4000)) + "\n")
+        (folder / "valid").write_text("\n".join(f"line {i} of another text" for i in range(200)) + "\n")
         plain, waited = train_here(options, folder, None)
         # What is waited for at 0 delay is the work of messages itself; it stays, and the delay comes on top.
         sizes = buckets(10_700_000, 100_000)
@@ -169,6 +170,7 @@ def main():
     here.add_argument("--delay", default="0.001,0.004,0.016")
     here.add_argument("--bandwidth", type=float, default=1e9)
     here.add_argument("--steps", type=int, default=24)
+    here.add_argument("--batch", type=int, default=16, help="texts of 128 tokens of each rank")
     fitted = parts.add_parser("fit")
     fitted.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
