@@ -110,7 +110,7 @@ class Resume : public testing::TestWithParam<const char*> {
     const std::string model = GetParam();
     std::vector<std::string> args = toy_run(model, out);
     for (const char* arg :
-         {"--steps", "300", "--save-every", "7", "--validate-every", "60", "--log-every", "4", "--average", "2"})
+         {"--steps", "160", "--save-every", "7", "--validate-every", "24", "--log-every", "2", "--average", "2"})
       args.emplace_back(arg);
     if (model != "draw") args.insert(args.end(), {"--dropout", "0.1"});
     return args;
@@ -134,9 +134,9 @@ TEST_P(Resume, KilledAndResumedIsTheSameToTheBit) {
     kill(child, SIGKILL);
     wait_for(child);
   }
-  for (const std::int64_t far : {20, 90, 160}) {
+  for (const std::int64_t far : {8, 36, 64}) {
     const pid_t child = start(resumed());
-    wait_until_step(folder_ / "pieces/log.jsonl", far + static_cast<std::int64_t>(random() % 60), child);
+    wait_until_step(folder_ / "pieces/log.jsonl", far + static_cast<std::int64_t>(random() % 24), child);
     kill(child, SIGKILL);
     ASSERT_EQ(wait_for(child), -1) << "it ended before it could be killed";
   }
