@@ -127,7 +127,8 @@ HeadTask::Said HeadTask::said_of(const HeadExample& example, const Tensor& found
       break;
   }
   // [2, 1, T]: of the context's tokens.
-  const auto [begin, end] = example.text.second;
+  const std::size_t begin = example.text.second.begin;
+  const std::size_t end = example.text.second.end;
   const auto context = [&](std::int64_t side) {
     const auto first = logits.begin() + side * found.width();
     return std::vector<float>(first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end));
