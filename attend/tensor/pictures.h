@@ -154,8 +154,10 @@ struct ResizeAxis {
     return sum;
   }
 
-  // Results among which are all that read place i. At the borders that is everything beyond, too.
+  // Results among which are all that read place i, and no others where the nearest is taken. At the borders that is
+  // everything beyond, too.
   constexpr Span readers(std::int64_t i) const {
+    if (how.mode == ResizeMode::nearest) return {ceil_divide(i * results, size), ceil_divide((i + 1) * results, size)};
     const float each = step();
     if (each == 0) return {0, results};
     constexpr std::int64_t kReach = 3;

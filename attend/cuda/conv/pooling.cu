@@ -1,65 +1,87 @@
-// Pooling: a thread per result, and on the way back a thread per place, which asks every window that read it.
-#include "attend/cuda/launch.cuh"
+// Pooling: a pack of results at a time, and on the way back a pack of places, which asks every window that read it.
+#include "attend/cuda/conv/picture_rows.cuh"
 
 namespace attend {
 namespace cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
 struct Pools {
   Pooling args;
-  std::int64_t channels;
+  int channels;
   pictures::PoolAxis rows, columns;
 };
 
 Pools pools_of(const Pooling& args, const Tensor& x, const Tensor& y) {
-  return {args, x.dim(3), pictures::rows_of(args, x.dim(1), y.dim(1)), pictures::columns_of(args, x.dim(2), y.dim(2))};
+  return {args, static_cast<int>(x.dim(3)), pictures::rows_of(args, x.dim(1), y.dim(1)),
+          pictures::columns_of(args, x.dim(2), y.dim(2))};
 }
 
-template <class T>
-__global__ void pooling_kernel(Pools p, const T* x, T* y, std::int32_t* index, std::int64_t size) {
-  const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
-  if (at >= size) return;
-  const std::int64_t c = at % p.channels, pixel = at / p.channels;
-  const std::int64_t ow = pixel % p.columns.results, oh = pixel / p.columns.results % p.rows.results;
-  const std::int64_t b = pixel / p.columns.results / p.rows.results;
-  const pictures::Span hs = p.rows.reads(oh), ws = p.columns.reads(ow);
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kRowThreads) pooling_kernel(Pools p, const T* x, T* y, std::int32_t* index) {
+  const PictureRow at(p.rows.results);
+  const pictures::Span hs = p.rows.reads(at.row);
+  const int packs = p.channels / kWidth, items = static_cast<int>(p.columns.results) * packs;
   const bool max = p.args.kind == PoolKind::max;
-  float sum = max ? -INFINITY : 0.0f;
-  std::int64_t where = hs.begin * p.columns.size + ws.begin;
-  for (std::int64_t h = hs.begin; h < hs.end; ++h)
-    for (std::int64_t w = ws.begin; w < ws.end; ++w) {
-      const float value = to_float(x[((b * p.rows.size + h) * p.columns.size + w) * p.channels + c]);
-      if (!max)
-        sum += value;
-      else if (value > sum || (value != value && sum == sum))
-        sum = value, where = h * p.columns.size + w;
+  const std::int64_t row = blockIdx.x * p.columns.results * p.channels;
+  x += at.picture * p.rows.size * p.columns.size * p.channels;
+  for (int item = threadIdx.x; item < items; item += kRowThreads) {
+    const int column = item / packs, channel = (item - column * packs) * kWidth;
+    const pictures::Span ws = p.columns.reads(column);
+    float sum[kWidth];
+    std::int32_t where[kWidth];
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) {
+      sum[k] = max ? -INFINITY : 0.0f;
+      where[k] = static_cast<std::int32_t>(hs.begin * p.columns.size + ws.begin);
     }
-  y[at] = from_float<T>(max ? sum : sum * (1.0f / pictures::divisor(p.args, p.rows, p.columns, oh, ow)));
-  if (index) index[at] = static_cast<std::int32_t>(where);
+    for (std::int64_t h = hs.begin; h < hs.end; ++h)
+      for (std::int64_t w = ws.begin; w < ws.end; ++w) {
+        float value[kWidth];
+        load<kWidth>(x + (h * p.columns.size + w) * p.channels + channel, value);
+#pragma unroll
+        for (int k = 0; k < kWidth; ++k)
+          if (!max)
+            sum[k] += value[k];
+          else if (value[k] > sum[k] || (value[k] != value[k] && sum[k] == sum[k]))
+            sum[k] = value[k], where[k] = static_cast<std::int32_t>(h * p.columns.size + w);
+      }
+    const float scale = max ? 1.0f : 1.0f / pictures::divisor(p.args, p.rows, p.columns, at.row, column);
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) sum[k] *= scale;
+    const std::int64_t to = row + static_cast<std::int64_t>(item) * kWidth;
+    store<kWidth>(y + to, sum);
+    if (!index) continue;
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) index[to + k] = where[k];
+  }
 }
 
-template <class T>
-__global__ void pooling_backward_kernel(Pools p, const T* dy, const std::int32_t* index, T* dx, bool accumulate,
-                                        std::int64_t size) {
-  const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
-  if (at >= size) return;
-  const std::int64_t c = at % p.channels, place = at / p.channels;
-  const std::int64_t w = place % p.columns.size, h = place / p.columns.size % p.rows.size;
-  const std::int64_t b = place / p.columns.size / p.rows.size;
-  const pictures::Span hs = p.rows.readers(h), ws = p.columns.readers(w);
-  float sum = 0;
-  for (std::int64_t oh = hs.begin; oh < hs.end; ++oh)
-    for (std::int64_t ow = ws.begin; ow < ws.end; ++ow) {
-      const std::int64_t from = ((b * p.rows.results + oh) * p.columns.results + ow) * p.channels + c;
-      const float d = to_float(dy[from]);
-      if (p.args.kind != PoolKind::max)
-        sum += d * (1.0f / pictures::divisor(p.args, p.rows, p.columns, oh, ow));
-      else if (index[from] == h * p.columns.size + w)
-        sum += d;
-    }
-  dx[at] = from_float<T>(accumulate ? to_float(dx[at]) + sum : sum);
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kRowThreads)
+    pooling_backward_kernel(Pools p, const T* dy, const std::int32_t* index, T* dx, bool accumulate) {
+  const PictureRow at(p.rows.size);
+  const pictures::Span hs = p.rows.readers(at.row);
+  const int packs = p.channels / kWidth, items = static_cast<int>(p.columns.size) * packs;
+  const bool max = p.args.kind == PoolKind::max;
+  dx += blockIdx.x * p.columns.size * p.channels;
+  for (int item = threadIdx.x; item < items; item += kRowThreads) {
+    const int column = item / packs, channel = (item - column * packs) * kWidth;
+    const pictures::Span ws = p.columns.readers(column);
+    T* to = dx + static_cast<std::int64_t>(item) * kWidth;
+    float sum[kWidth] = {};
+    if (accumulate) load<kWidth>(to, sum);
+    for (std::int64_t oh = hs.begin; oh < hs.end; ++oh)
+      for (std::int64_t ow = ws.begin; ow < ws.end; ++ow) {
+        const std::int64_t from = ((at.picture * p.rows.results + oh) * p.columns.results + ow) * p.channels + channel;
+        float d[kWidth];
+        load<kWidth>(dy + from, d);
+        const float scale = max ? 1.0f : 1.0f / pictures::divisor(p.args, p.rows, p.columns, oh, ow);
+#pragma unroll
+        for (int k = 0; k < kWidth; ++k)
+          if (!max || index[from + k] == at.row * p.columns.size + column) sum[k] += d[k] * scale;
+      }
+    store<kWidth>(to, sum);
+  }
 }
 
 }  // namespace
@@ -68,10 +90,10 @@ __global__ void pooling_backward_kernel(Pools p, const T* dy, const std::int32_t
 void CudaBackend::pooling(const Pooling& args, const Tensor& x, const Tensor& y, const Tensor& index) {
   using namespace cuda;
   if (y.size() == 0) return;
-  with_float(x.dtype(), "pooling", [&](auto type) {
+  with_channel_packs(x, y, "pooling", [&](auto type, auto width) {
     using T = typename decltype(type)::type;
-    pooling_kernel<T><<<blocks_for(y.size(), kThreads), kThreads, 0, stream()>>>(
-        pools_of(args, x, y), pointer<T>(x), pointer<T>(y), pointer<std::int32_t>(index), y.size());
+    pooling_kernel<T, decltype(width)::value><<<row_blocks(y), kRowThreads, 0, stream()>>>(
+        pools_of(args, x, y), pointer<T>(x), pointer<T>(y), pointer<std::int32_t>(index));
   });
   launch_check("pooling");
 }
@@ -79,11 +101,10 @@ void CudaBackend::pooling(const Pooling& args, const Tensor& x, const Tensor& y,
 void CudaBackend::pooling_backward(const Pooling& args, const Tensor& dy, const Tensor& index, const Grad& dx) {
   using namespace cuda;
   if (!dx || dx.into.size() == 0) return;
-  with_float(dy.dtype(), "pooling_backward", [&](auto type) {
+  with_channel_packs(dy, dx.into, "pooling_backward", [&](auto type, auto width) {
     using T = typename decltype(type)::type;
-    pooling_backward_kernel<T><<<blocks_for(dx.into.size(), kThreads), kThreads, 0, stream()>>>(
-        pools_of(args, dx.into, dy), pointer<T>(dy), pointer<std::int32_t>(index), pointer<T>(dx.into), dx.accumulate,
-        dx.into.size());
+    pooling_backward_kernel<T, decltype(width)::value><<<row_blocks(dx.into), kRowThreads, 0, stream()>>>(
+        pools_of(args, dx.into, dy), pointer<T>(dy), pointer<std::int32_t>(index), pointer<T>(dx.into), dx.accumulate);
   });
   launch_check("pooling_backward");
 }

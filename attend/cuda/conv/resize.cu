@@ -1,56 +1,101 @@
-// Resizing pictures: a thread per result, and on the way back a thread per place, which asks every result near it.
-#include "attend/cuda/launch.cuh"
+// Resizing pictures: a pack of results at a time, and on the way back a pack of places, which asks every result near
+// it. Where a place has many readers and a row few places (one pixel spread over a picture), threads share the readers
+// and add up their parts in order.
+#include "attend/cuda/conv/picture_rows.cuh"
 
 namespace attend {
 namespace cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
 struct Axes {
   pictures::ResizeAxis rows, columns;
-  std::int64_t channels;
+  int channels;
 };
 
 Axes axes_of(const Resizing& args, const Tensor& x, const Tensor& y) {
-  return {{args, x.dim(1), y.dim(1)}, {args, x.dim(2), y.dim(2)}, x.dim(3)};
+  return {{args, x.dim(1), y.dim(1)}, {args, x.dim(2), y.dim(2)}, static_cast<int>(x.dim(3))};
 }
 
-template <class T>
-__global__ void resize_kernel(Axes axes, const T* x, T* y, std::int64_t size) {
-  const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
-  if (at >= size) return;
-  const std::int64_t c = at % axes.channels, pixel = at / axes.channels;
-  const std::int64_t b = pixel / axes.columns.results / axes.rows.results;
-  const pictures::Taps hs = axes.rows.taps(pixel / axes.columns.results % axes.rows.results);
-  const pictures::Taps ws = axes.columns.taps(pixel % axes.columns.results);
-  float sum = 0;
-  for (int i = 0; i < hs.count; ++i)
-    for (int j = 0; j < ws.count; ++j)
-      sum += hs.weight[i] * ws.weight[j] *
-             to_float(x[((b * axes.rows.size + hs.at[i]) * axes.columns.size + ws.at[j]) * axes.channels + c]);
-  y[at] = from_float<T>(sum);
-}
-
-template <class T>
-__global__ void resize_backward_kernel(Axes axes, const T* dy, T* dx, bool accumulate, std::int64_t size) {
-  const std::int64_t at = blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x;
-  if (at >= size) return;
-  const std::int64_t c = at % axes.channels, place = at / axes.channels;
-  const std::int64_t w = place % axes.columns.size, h = place / axes.columns.size % axes.rows.size;
-  const std::int64_t b = place / axes.columns.size / axes.rows.size;
-  const pictures::Span hs = axes.rows.readers(h), ws = axes.columns.readers(w);
-  float sum = 0;
-  for (std::int64_t oh = hs.begin; oh < hs.end; ++oh) {
-    const float down = axes.rows.share(oh, h);
-    if (down == 0) continue;
-    for (std::int64_t ow = ws.begin; ow < ws.end; ++ow) {
-      const float weight = down * axes.columns.share(ow, w);
-      if (weight != 0)
-        sum += weight * to_float(dy[((b * axes.rows.results + oh) * axes.columns.results + ow) * axes.channels + c]);
-    }
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kRowThreads) resize_kernel(Axes axes, const T* x, T* y) {
+  const PictureRow at(axes.rows.results);
+  const pictures::Taps hs = axes.rows.taps(at.row);
+  const int packs = axes.channels / kWidth, items = static_cast<int>(axes.columns.results) * packs;
+  x += at.picture * axes.rows.size * axes.columns.size * axes.channels;
+  y += blockIdx.x * axes.columns.results * axes.channels;
+  for (int item = threadIdx.x; item < items; item += kRowThreads) {
+    const int column = item / packs, channel = (item - column * packs) * kWidth;
+    const pictures::Taps ws = axes.columns.taps(column);
+    float sum[kWidth] = {};
+    for (int i = 0; i < hs.count; ++i)
+      for (int j = 0; j < ws.count; ++j) {
+        float value[kWidth];
+        load<kWidth>(x + (hs.at[i] * axes.columns.size + ws.at[j]) * axes.channels + channel, value);
+        const float weight = hs.weight[i] * ws.weight[j];
+#pragma unroll
+        for (int k = 0; k < kWidth; ++k) sum[k] += weight * value[k];
+      }
+    store<kWidth>(y + static_cast<std::int64_t>(item) * kWidth, sum);
   }
-  dx[at] = from_float<T>(accumulate ? to_float(dx[at]) + sum : sum);
+}
+
+// What readers number `first`, `first + step` .. of a place gave it, of those in hs x ws.
+template <class T, int kWidth>
+__device__ __forceinline__ void sum_readers(const Axes& axes, const T* dy, int row, int column, int first, int step,
+                                            float (&sum)[kWidth]) {
+  const pictures::Span hs = axes.rows.readers(row), ws = axes.columns.readers(column);
+  const int across = static_cast<int>(ws.end - ws.begin), count = static_cast<int>(hs.end - hs.begin) * across;
+  for (int i = first; i < count; i += step) {
+    const std::int64_t oh = hs.begin + i / across, ow = ws.begin + i % across;
+    const float weight = axes.rows.share(oh, row) * axes.columns.share(ow, column);
+    if (weight == 0) continue;
+    float value[kWidth];
+    load<kWidth>(dy + (oh * axes.columns.results + ow) * axes.channels, value);
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) sum[k] += weight * value[k];
+  }
+}
+
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kRowThreads)
+    resize_backward_kernel(Axes axes, const T* dy, T* dx, bool accumulate, int shares) {
+  __shared__ float parts[kRowThreads][kWidth];
+  const PictureRow at(axes.rows.size);
+  const int packs = axes.channels / kWidth, items = static_cast<int>(axes.columns.size) * packs;
+  const int together = kRowThreads / shares, share = threadIdx.x / together;
+  dy += at.picture * axes.rows.results * axes.columns.results * axes.channels;
+  dx += blockIdx.x * axes.columns.size * axes.channels;
+  for (int first = 0; first < items; first += together) {
+    const int item = first + threadIdx.x % together, column = item / packs;
+    const bool inside = item < items && share < shares;
+    float sum[kWidth] = {};
+    if (inside) sum_readers<T, kWidth>(axes, dy + (item - column * packs) * kWidth, at.row, column, share, shares, sum);
+    if (shares > 1) {
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k) parts[threadIdx.x][k] = sum[k];
+      __syncthreads();
+      for (int other = 1; share == 0 && other < shares; ++other)
+#pragma unroll
+        for (int k = 0; k < kWidth; ++k) sum[k] += parts[threadIdx.x + other * together][k];
+      __syncthreads();
+    }
+    if (!inside || share > 0) continue;
+    T* to = dx + static_cast<std::int64_t>(item) * kWidth;
+    if (accumulate) {
+      float before[kWidth];
+      load<kWidth>(to, before);
+#pragma unroll
+      for (int k = 0; k < kWidth; ++k) sum[k] += before[k];
+    }
+    store<kWidth>(to, sum);
+  }
+}
+
+// How many threads share a place's readers.
+int shares_of(const Axes& axes, int width) {
+  const std::int64_t items = axes.columns.size * axes.channels / width,
+                     readers = axes.rows.results / axes.rows.size * (axes.columns.results / axes.columns.size);
+  return static_cast<int>(std::clamp<std::int64_t>(std::min(kRowThreads / items, readers / 4), 1, kRowThreads));
 }
 
 }  // namespace
@@ -59,10 +104,10 @@ __global__ void resize_backward_kernel(Axes axes, const T* dy, T* dx, bool accum
 void CudaBackend::resize(const Resizing& args, const Tensor& x, const Tensor& y) {
   using namespace cuda;
   if (y.size() == 0) return;
-  with_float(x.dtype(), "resize", [&](auto type) {
+  with_channel_packs(x, y, "resize", [&](auto type, auto width) {
     using T = typename decltype(type)::type;
-    resize_kernel<T><<<blocks_for(y.size(), kThreads), kThreads, 0, stream()>>>(axes_of(args, x, y), pointer<T>(x),
-                                                                                pointer<T>(y), y.size());
+    resize_kernel<T, decltype(width)::value>
+        <<<row_blocks(y), kRowThreads, 0, stream()>>>(axes_of(args, x, y), pointer<T>(x), pointer<T>(y));
   });
   launch_check("resize");
 }
@@ -70,10 +115,11 @@ void CudaBackend::resize(const Resizing& args, const Tensor& x, const Tensor& y)
 void CudaBackend::resize_backward(const Resizing& args, const Tensor& dy, const Grad& dx) {
   using namespace cuda;
   if (!dx || dx.into.size() == 0) return;
-  with_float(dy.dtype(), "resize_backward", [&](auto type) {
+  with_channel_packs(dy, dx.into, "resize_backward", [&](auto type, auto width) {
     using T = typename decltype(type)::type;
-    resize_backward_kernel<T><<<blocks_for(dx.into.size(), kThreads), kThreads, 0, stream()>>>(
-        axes_of(args, dx.into, dy), pointer<T>(dy), pointer<T>(dx.into), dx.accumulate, dx.into.size());
+    const Axes axes = axes_of(args, dx.into, dy);
+    resize_backward_kernel<T, decltype(width)::value><<<row_blocks(dx.into), kRowThreads, 0, stream()>>>(
+        axes, pointer<T>(dy), pointer<T>(dx.into), dx.accumulate, shares_of(axes, decltype(width)::value));
   });
   launch_check("resize_backward");
 }
