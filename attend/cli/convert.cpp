@@ -37,7 +37,7 @@ constexpr const char* kConvertExamples = R"(Examples:
   attend convert path/to/gpt2 --dtype int8 --out gpt2-int8     a quarter: see docs/gpt2.md
   attend convert runs/sagan-cifar10 --without discriminator --out sagan   the generator, which is all that drawing needs
 Our folders are Hugging Face's already: names and layout stay as they are, shards become one file. int8 is ours alone:
-matrices and convolutions become I8 with an F32 tensor NAME.scale, one scale for each output; biases, norms and positions stay f32.)";
+matrices and convolutions become I8 with an F32 tensor NAME.scale, one scale for each output; tables of positions bf16; biases and norms stay f32.)";
 
 // Tensors on their way to the new file, kept until it is written.
 class Converted {
@@ -49,10 +49,10 @@ class Converted {
     if (!is_float(tensor.type) && !scaled)
       return put(tensor.name, tensor.type, tensor.shape, {tensor.bytes.begin(), tensor.bytes.end()});
     const std::vector<float> values = file.floats(tensor.name);
-    if (type_ == StoredType::bf16)
-      put(tensor.name, type_, tensor.shape, as_bytes(std::vector<Bf16>(values.begin(), values.end())));
-    else if (type_ == StoredType::f32 || (tensor.shape.rank() != 2 && tensor.shape.rank() != 4) ||
-             looked_up(tensor.name))
+    const bool matrix = tensor.shape.rank() == 2 || tensor.shape.rank() == 4;
+    if (type_ == StoredType::bf16 || (type_ == StoredType::i8 && matrix && looked_up(tensor.name)))
+      put(tensor.name, StoredType::bf16, tensor.shape, as_bytes(std::vector<Bf16>(values.begin(), values.end())));
+    else if (type_ == StoredType::f32 || !matrix)
       put(tensor.name, StoredType::f32, tensor.shape, as_bytes(values));
     else
       quantise(tensor, values);
@@ -70,7 +70,8 @@ class Converted {
     const auto bytes = std::as_bytes(std::span(values));
     return {bytes.begin(), bytes.end()};
   }
-  // Tables of positions and of token types: small, and added to what they stand beside.
+  // Tables of positions and of token types: added to what they stand beside, and their rows have a few large numbers
+  // that would be the scale of all others.
   static bool looked_up(const std::string& name) {
     return name.find("position") != std::string::npos || name.find("wpe.") != std::string::npos ||
            name.find("token_type") != std::string::npos;

@@ -14,9 +14,10 @@ namespace attend {
 
 namespace {
 
-const std::vector<std::string> kSentences = {"I am a student.", "She is a student.",
-                                             "We are going to the cinema tonight.",
-                                             "The animal did not cross the street because it was too tired."};
+// The last two differ in a word, and French has to know which of the words before it "it" is.
+const std::vector<std::string> kSentences = {
+    "I am a student.", "She is a student.", "We are going to the movies tonight.",
+    "I did not buy the car because it was too expensive.", "I did not buy the book because it was too expensive."};
 constexpr const char* kPronoun = "it";
 
 void show_translation(const tasks::TranslatedLine& line, const std::string& sentence, const Streams& streams) {
@@ -57,6 +58,7 @@ void run_translation_demo(const TranslationDemoOptions& options, const Streams& 
       static_cast<double>(loaded->parameters.count()) / 1e6, backend->name());
   const auto lines = loaded->translator.translate(kSentences, {.attention = true});
   for (std::size_t i = 0; i < lines.size(); ++i) show_translation(lines[i], kSentences[i], streams);
+  streams.out << "\nThe car is feminine, the book masculine: \"it\" became \"elle\" and \"il\".\n";
   show_pronoun(loaded->translator, kSentences.back(), streams);
   streams.out << "\nYour own sentences: attend translate --show-attention\n";
 }

@@ -15,6 +15,17 @@ std::string sentence_of(const std::string& out) {
   return out.substr(start + 4, out.find('\n', start + 4) - start - 4);
 }
 
+// As a French reader would have them; "it" is the car, la voiture, or the book, le livre.
+TEST(TranslationDemo, EverySentenceIsRight) {
+  const Outcome run = run_attend({"demo"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  for (const std::string_view right :
+       {"I am a student.\n  Je suis étudiant.\n", "She is a student.\n  Elle est étudiante.\n",
+        "Nous allons au cinéma ce soir.\n", "Je n'ai pas acheté la voiture parce qu'elle était trop chère.\n",
+        "Je n'ai pas acheté le livre parce qu'il était trop cher.\n"})
+    EXPECT_NE(run.out.find(right), std::string::npos) << right;
+}
+
 // Coat and ground are what was painted. A black dog on sand is "black and white" to the model, so the words are looked
 // for, not the whole sentence.
 TEST(DescriptionDemo, TheSentenceSaysWhatWasPainted) {
