@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from transformers import LongformerConfig, LongformerForMaskedLM, LongformerForSequenceClassification
 
 SMALL = dict(vocab_size=113, hidden_size=24, num_hidden_layers=3, num_attention_heads=3, intermediate_size=56,
-             max_position_embeddings=64, type_vocab_size=1, attention_window=[4, 8, 2], pad_token_id=1, bos_token_id=0,
+             max_position_embeddings=64, type_vocab_size=1, attention_window=[4, 8, 16], pad_token_id=1, bos_token_id=0,
              eos_token_id=2, sep_token_id=2, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
              layer_norm_eps=1e-5)
 
