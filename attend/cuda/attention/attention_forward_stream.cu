@@ -8,6 +8,9 @@
 #include "attend/cuda/attention/attention_pipeline.cuh"
 #include "attend/cuda/tensor_map.h"
 
+// Constants of a configuration that older GPUs do not read are no mistake.
+#pragma nv_diag_suppress 177
+
 namespace attend::cuda {
 namespace {
 
@@ -15,9 +18,8 @@ template <int kWidth_, int kGroups_, int kKeys_, int kBlocks_, int kTake_, bool 
 struct StreamConfig {
   static constexpr int kWidth = kWidth_, kGroups = kGroups_, kKeys = kKeys_, kBlocks = kBlocks_;
   static constexpr int kThreads = 128 * (kGroups + 1), kQueries = 64 * kGroups;
-  [[maybe_unused]] static constexpr int kTake = kTake_, kLeave = kGroups == 3 ? 32 : 24;  // registers
-  [[maybe_unused]] static constexpr bool kInTurn =
-      kInTurn_;  // two groups issue their products in turn: one multiplies, one weighs
+  static constexpr int kTake = kTake_, kLeave = kGroups == 3 ? 32 : 24;  // registers
+  static constexpr bool kInTurn = kInTurn_;  // two groups issue their products in turn: one multiplies, one weighs
   static constexpr int kStages = 2;
   using QueryTile = SharedTile<kQueries, kWidth>;
   using KeyTile = SharedTile<kKeys, kWidth>;
