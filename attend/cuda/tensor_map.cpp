@@ -38,7 +38,7 @@ CUtensorMap tensor_map(const TiledMatrix& matrix) {
   return map;
 }
 
-CUtensorMap tensor_map(const TiledHeads& matrix) {
+CUtensorMap tensor_map_of_heads(const TiledHeads& matrix) {
   CUtensorMap map;
   const cuuint64_t sizes[3] = {static_cast<cuuint64_t>(matrix.width), static_cast<cuuint64_t>(matrix.heads),
                                static_cast<cuuint64_t>(matrix.rows)};

@@ -22,6 +22,6 @@ struct TiledHeads {
   int tile_rows = 64;  // up to 256
 };
 
-CUtensorMap tensor_map(const TiledHeads& matrix);
+CUtensorMap tensor_map_of_heads(const TiledHeads& matrix);
 
 }  // namespace attend::cuda

@@ -363,8 +363,8 @@ void launch(const AttentionParams& p, const AttentionBackwardParams& g, cudaStre
   launch_attention_statistics(p, g.dy, stats, stream);
   cudaMemsetAsync(turns, 0, layout.turns, stream);
   const auto heads_of = [&](const void* data, std::int64_t rows, std::int64_t stride, int tile_rows) {
-    return tensor_map(TiledHeads{
-        .data = data, .rows = rows, .heads = p.heads, .width = p.width, .stride = stride, .tile_rows = tile_rows});
+    return tensor_map_of_heads(
+        {.data = data, .rows = rows, .heads = p.heads, .width = p.width, .stride = stride, .tile_rows = tile_rows});
   };
   const KeyBlockParams a{
       .q = heads_of(p.q, p.query_rows, p.q_stride, Config::kQueries),

@@ -276,8 +276,8 @@ void launch(const AttentionParams& p, cudaStream_t stream) {
   const bool in_pairs = heads * blocks > room;
   const int pieces = in_pairs ? (blocks + 1) / 2 : blocks;
   const auto heads_of = [&](const void* data, std::int64_t rows, std::int64_t stride, int tile_rows) {
-    return tensor_map(TiledHeads{
-        .data = data, .rows = rows, .heads = p.heads, .width = p.width, .stride = stride, .tile_rows = tile_rows});
+    return tensor_map_of_heads(
+        {.data = data, .rows = rows, .heads = p.heads, .width = p.width, .stride = stride, .tile_rows = tile_rows});
   };
   const StreamParams a{.q = heads_of(p.q, p.query_rows, p.q_stride, Config::kQueries),
                        .k = heads_of(p.k, p.key_rows, p.k_stride, Config::kKeys),
