@@ -1,12 +1,16 @@
 // Checks the CUDA attention kernels against double precision over a list of odd cases, and times them.
-//   build/bench/cuda_attention [check | time | first]
-// Inputs are random, outputs are poisoned with NaN first; the error is |out - reference| / |reference|.
+//   build/bench/cuda_attention [check [part of a name] | time | first | ask]
+// Inputs are random, outputs are poisoned with NaN first; the error is |out - reference| / |reference|. The backward
+// pass runs twice and must give the same bits. ask is for cuda_attention.py: it reads "B H T D causal window" (-1:
+// none), then words that say what to time, and answers in milliseconds.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -71,6 +75,17 @@ bool run_case(const Case& c) {
   attend::cuda::launch_attention_backward(p, x.g, nullptr);
   ok(cudaGetLastError(), "backward launch");
   ok(cudaDeviceSynchronize(), "backward");
+  const auto dq_found = host(x.g.dq.data, c.bf16, x.query_rows, x.g.dq.stride, columns);
+  const auto dk_found = host(x.g.dk.data, c.bf16, x.key_rows, x.g.dk.stride, columns);
+  const auto dv_found = host(x.g.dv.data, c.bf16, x.key_rows, x.g.dv.stride, columns);
+  bool again = true;
+  if (!c.accumulate) {
+    attend::cuda::launch_attention_backward(p, x.g, nullptr);
+    ok(cudaDeviceSynchronize(), "backward again");
+    again = host(x.g.dq.data, c.bf16, x.query_rows, x.g.dq.stride, columns) == dq_found &&
+            host(x.g.dk.data, c.bf16, x.key_rows, x.g.dk.stride, columns) == dk_found &&
+            host(x.g.dv.data, c.bf16, x.key_rows, x.g.dv.stride, columns) == dv_found;
+  }
 
   std::vector<double> lse_out = host(p.lse, false, x.query_rows, c.heads, c.heads);
   if (c.packed) std::fill(lse_out.end() - 5 * c.heads, lse_out.end(), -INFINITY);  // behind the sequences
@@ -78,10 +93,10 @@ bool run_case(const Case& c) {
       {"y", error_of(host(p.y, c.bf16, x.query_rows, columns, columns), host(y, x.query_rows * columns))},
       {"lse", error_of(lse_out, host(lse, x.query_rows * c.heads))},
       {"w", error_of(host(found, false, weight_count, 1, 1), host(weights, weight_count))},
-      {"dq",
-       error_of(host(x.g.dq.data, c.bf16, x.query_rows, x.g.dq.stride, columns), host(dq, x.query_rows * columns))},
-      {"dk", error_of(host(x.g.dk.data, c.bf16, x.key_rows, x.g.dk.stride, columns), host(dk, x.key_rows * columns))},
-      {"dv", error_of(host(x.g.dv.data, c.bf16, x.key_rows, x.g.dv.stride, columns), host(dv, x.key_rows * columns))}};
+      {"dq", error_of(dq_found, host(dq, x.query_rows * columns))},
+      {"dk", error_of(dk_found, host(dk, x.key_rows * columns))},
+      {"dv", error_of(dv_found, host(dv, x.key_rows * columns))},
+      {"again", again ? 0.0 : 1.0}};
   if (bias_count > 0)
     checks.push_back({"db", error_of(host(x.g.dbias.data, c.bias_bf16, bias_count, 1, 1), host(dbias, bias_count))});
   bool good = true;
@@ -99,8 +114,58 @@ bool run_case(const Case& c) {
   return good;
 }
 
+// Long texts, wide heads and windows: blocks that own keys, and those that stay.
+void add_long(std::vector<Case>& list) {
+  using attend::AttentionWindow;
+  for (int width : {40, 64, 80, 128}) {
+    const std::string d = "long D" + std::to_string(width);
+    const Case plain = {.name = d, .batch = 2, .heads = 2, .queries = 2100, .keys = 2100, .width = width, .pad = 8};
+    Case causal = plain, crossed = plain, packed = plain;
+    causal.name += " causal", causal.causal = true;
+    crossed.name += " T<S causal lengths", crossed.keys = 2305, crossed.causal = crossed.lengths = true;
+    crossed.batch = 3, crossed.heads = 1;
+    packed.name += " packed causal", packed.causal = packed.packed = packed.accumulate = true, packed.batch = 4;
+    for (const Case& c : {plain, causal, crossed, packed}) list.push_back(c);
+    for (const AttentionWindow window : {AttentionWindow{.before = 100, .after = 40}, AttentionWindow{.before = 512},
+                                         AttentionWindow{.before = 130, .after = 66, .globals = 150}})
+      for (bool is_causal : {false, true}) {
+        Case one = causal;
+        one.name = d + " window " + std::to_string(window.before) + " " + std::to_string(window.globals);
+        one.name += is_causal ? " causal" : "";
+        one.causal = is_causal, one.window = window, one.queries = one.keys = 700;
+        list.push_back(one);
+        one.name += " packed", one.packed = true, one.batch = 5;
+        list.push_back(one);
+      }
+  }
+  list.push_back({.name = "long T4097 causal", .batch = 1, .heads = 1, .queries = 4097, .keys = 4097, .causal = true});
+  list.push_back({.name = "long many heads D128 causal",
+                  .batch = 20,
+                  .heads = 8,
+                  .queries = 513,
+                  .keys = 513,
+                  .width = 128,
+                  .causal = true});
+  for (int keys : {257, 3000, 8192})
+    for (int width : {32, 64, 128, 256})
+      list.push_back({.name = "long decode S" + std::to_string(keys) + " D" + std::to_string(width),
+                      .batch = 1,
+                      .queries = 1,
+                      .keys = keys,
+                      .width = width,
+                      .causal = true});
+  list.push_back({.name = "long decode lengths",
+                  .batch = 3,
+                  .queries = 3,
+                  .keys = 2000,
+                  .causal = true,
+                  .lengths = true,
+                  .window = {.before = 700, .globals = 9}});
+}
+
 std::vector<Case> cases() {
   std::vector<Case> list;
+  add_long(list);
   for (int width : {8, 24, 32, 64, 80, 128, 256}) {
     std::string d("D");
     d += std::to_string(width);
@@ -277,6 +342,12 @@ void time_all(bool first_only) {
   time_case(
       {.name = "B1 H12 T1024 D64 causal", .batch = 1, .heads = 12, .queries = 1024, .keys = 1024, .causal = true});
   time_case({.name = "B1 H12 T1 S1024 (decode)", .batch = 1, .heads = 12, .queries = 1, .keys = 1024});
+  for (int keys : {128, 8192})
+    time_case({.name = "B1 H12 T1 S" + std::to_string(keys) + " (decode)",
+               .batch = 1,
+               .heads = 12,
+               .queries = 1,
+               .keys = keys});
   time_case({.name = "B64 H12 T1 S1024 (decode)", .batch = 64, .heads = 12, .queries = 1, .keys = 1024});
   time_case({.name = "f32 B8 H12 T1024 D64 causal",
              .bf16 = false,
@@ -287,13 +358,55 @@ void time_all(bool first_only) {
              .causal = true});
 }
 
+// Sequences of one shape, as cuda_attention.py asks for them.
+Case asked_case(std::istringstream& words) {
+  Case c = {.name = "asked"};
+  int before = -1;
+  words >> c.batch >> c.heads >> c.queries >> c.width >> c.causal >> before;
+  c.keys = c.queries, c.window.before = before;
+  return c;
+}
+
+double asked_ms(const Built& x, const std::string& what) {
+  const AttentionParams& p = x.problem.p;
+  const auto forward = [&] { attend::cuda::launch_attention_forward(p, nullptr); };
+  const auto backward = [&] { attend::cuda::launch_attention_backward(p, x.g, nullptr); };
+  if (what == "forward") return median_ms(forward, 5);
+  if (what == "backward") return median_ms(backward, 5);
+  if (what == "both") return median_ms([&] { forward(), backward(); }, 5);
+  if (what == "form0" || what == "form1")
+    return median_ms([&] { attend::cuda::launch_attention_forward_stream(p, what == "form1", nullptr); }, 5);
+  if (what == "groups") return median_ms([&] { attend::cuda::launch_attention_forward_groups(p, nullptr); }, 5);
+  if (what == "tiled") return median_ms([&] { attend::cuda::launch_attention_backward_tiled(p, x.g, nullptr); }, 5);
+  if (what == "keys") return median_ms([&] { attend::cuda::launch_attention_backward_keys(p, x.g, nullptr); }, 5);
+  return -1;
+}
+
+void answer() {
+  Built x{};
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    double found = 0;
+    if (std::isdigit(static_cast<unsigned char>(line[0])))
+      x = build(asked_case(words));
+    else
+      found = asked_ms(x, line);
+    ok(cudaDeviceSynchronize(), "timing");
+    std::printf("%.5f\n", found);
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   const std::string mode = count > 1 ? arguments[1] : "";
   int failed = 0;
+  if (mode == "ask") return answer(), 0;
+  const std::string part = count > 2 ? arguments[2] : "";
   if (mode != "time" && mode != "first")
-    for (const Case& c : cases()) failed += !run_case(c);
+    for (const Case& c : cases())
+      if (c.name.find(part) != std::string::npos) failed += !run_case(c);
   if (mode != "check") time_all(mode == "first");
   std::printf("%d failed\n", failed);
   return failed > 0;

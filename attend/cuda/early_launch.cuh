@@ -30,18 +30,28 @@ inline bool launches_early() {
   return major >= 9;
 }
 
+// `cluster` neighbouring blocks may read each other's shared memory (sm_90).
 template <class Args>
-void launch_early(bool early, void (*kernel)(Args), unsigned blocks, int threads, cudaStream_t stream,
-                  const Args& args) {
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
+void launch_early(bool early, void (*kernel)(Args), unsigned blocks, int threads, cudaStream_t stream, const Args& args,
+                  int cluster = 1) {
+  cudaLaunchAttribute attributes[2] = {};
+  unsigned count = 0;
+  if (early && launches_early()) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    attributes[count].id = cudaLaunchAttributeClusterDimension;
+    attributes[count].val.clusterDim.x = static_cast<unsigned>(cluster);
+    attributes[count].val.clusterDim.y = attributes[count].val.clusterDim.z = 1;
+    ++count;
+  }
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(blocks);
   config.blockDim = dim3(static_cast<unsigned>(threads));
   config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = early && launches_early() ? 1 : 0;
+  config.attrs = attributes;
+  config.numAttrs = count;
   cuda_check(cudaLaunchKernelEx(&config, kernel, args), "kernel launch");
 }
 

@@ -33,6 +33,8 @@ inline __device__ double score(const Problem& x, int b, int h, int t, int s) {
   const Sequence& sequence = x.sequences[b];
   if (s >= sequence.visible) return -INFINITY;
   if (p.causal && s > t + sequence.keys - sequence.queries) return -INFINITY;
+  const WindowView<int> window(p.causal, p.window, sequence.keys, sequence.queries, sequence.visible);
+  if (p.windowed && !window.sees(t, s)) return -INFINITY;
   double sum = 0;
   for (int d = 0; d < p.width; ++d)
     sum += read(p.q, p.bf16, (sequence.query_row + t) * p.q_stride + h * p.width + d) *

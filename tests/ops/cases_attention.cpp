@@ -269,6 +269,34 @@ void add_dense(std::vector<Case>& cases) {
       dense_case({.name = "tiles_causal", .queries = 150, .keys = 150, .heads = 1, .head = 64, .causal = true}));
   cases.push_back(
       dense_case({.name = "tiles_causal_128", .queries = 70, .keys = 133, .heads = 1, .head = 128, .causal = true}));
+  cases.push_back(dense_case({.name = "tiles_128", .queries = 130, .keys = 139, .heads = 2, .head = 128}));
+  cases.push_back(dense_case({.name = "tiles_96_fused",
+                              .batch = 2,
+                              .queries = 197,
+                              .keys = 197,
+                              .heads = 2,
+                              .head = 96,
+                              .causal = true,
+                              .fused = true}));
+  cases.push_back(dense_case({.name = "tiles_lengths_128",
+                              .batch = 3,
+                              .queries = 140,
+                              .keys = 261,
+                              .heads = 1,
+                              .head = 128,
+                              .causal = true,
+                              .key_lengths = {261, 130, 0}}));
+  // Blocks share the keys of one query.
+  cases.push_back(dense_case(
+      {.name = "decode_far", .batch = 1, .queries = 1, .keys = 701, .heads = 2, .head = 64, .causal = true}));
+  cases.push_back(dense_case({.name = "decode_far_lengths",
+                              .batch = 3,
+                              .queries = 2,
+                              .keys = 1100,
+                              .heads = 2,
+                              .head = 128,
+                              .causal = true,
+                              .key_lengths = {1100, 3, 900}}));
   cases.push_back(dense_case({.name = "tiles_lengths_dropout",
                               .batch = 2,
                               .queries = 66,
@@ -289,6 +317,14 @@ void add_packed(std::vector<Case>& cases) {
       {.name = "fused", .queries = {33, 2, 19}, .keys = {33, 2, 19}, .heads = 2, .head = 64, .fused = true}));
   cases.push_back(
       packed_case({.name = "cross_causal", .queries = {2, 5}, .keys = {9, 6}, .heads = 2, .head = 8, .causal = true}));
+  cases.push_back(packed_case({.name = "tiles_128",
+                               .queries = {130, 1, 75, 200},
+                               .keys = {130, 1, 75, 200},
+                               .heads = 1,
+                               .head = 128,
+                               .causal = true}));
+  cases.push_back(
+      packed_case({.name = "tiles_cross_80", .queries = {70, 3, 140}, .keys = {131, 260, 64}, .heads = 2, .head = 80}));
   cases.push_back(packed_case({.name = "cache",
                                .queries = {1, 1, 2},
                                .keys = {12, 12, 12},
@@ -433,6 +469,9 @@ void add_attention_cases(std::vector<Case>& cases) {
                .head = 64,
                .causal = true,
                .window = {.before = before}});
+  for (const std::int64_t keys : {128, 8192})  // one token after so many
+    add_bench(cases, Case::Size::large,
+              {.name = fmt::format("decode_1x{}_12x64", keys), .queries = 1, .keys = keys, .heads = 12, .head = 64});
   add_bench(cases, Case::Size::large,
             {.name = "64x1024_12x64_causal_fused",
              .batch = 64,

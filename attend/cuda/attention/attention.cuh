@@ -69,12 +69,16 @@ void launch_attention_weights(const AttentionParams& p, float* weights, cudaStre
 // cudaGetLastError().
 bool attention_rows_aligned(const AttentionParams& p);  // 16-byte loads are possible
 void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream);
-void launch_attention_forward_groups(const AttentionParams& p, cudaStream_t stream);  // 32 < width <= 128
+// 32 < width <= 128: up to 64 queries, or more of heads of 64; and more than 64 queries, form 0 or 1.
+void launch_attention_forward_groups(const AttentionParams& p, cudaStream_t stream);
+void launch_attention_forward_stream(const AttentionParams& p, int form, cudaStream_t stream);
 void launch_attention_forward_decode(const AttentionParams& p, cudaStream_t stream);
 void launch_attention_forward_exact(const AttentionParams& p, cudaStream_t stream);
 std::size_t attention_backward_tiled_scratch(const AttentionParams& p);
 bool attention_backward_tiled_leaves_sums(const AttentionParams& p);
 void launch_attention_backward_tiled(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
+std::size_t attention_backward_keys_scratch(const AttentionParams& p);
+void launch_attention_backward_keys(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
 void launch_attention_backward_short(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
 void launch_attention_backward_exact(const AttentionParams& p, const AttentionBackwardParams& g, cudaStream_t stream);
 // stats [2, H, query_rows]: lse · log2 e (+inf where no key was seen), and the row sums of dy ∘ y.

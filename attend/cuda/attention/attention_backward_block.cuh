@@ -16,6 +16,8 @@ struct BackwardConfig {
   static constexpr int kWidth = kWidth_, kQueries = kQueries_, kKeys = kKeys_;
   static constexpr int kChunk = kChunk_;  // tiles of queries whose dq is in shared memory; 0: in scratch, all
   static constexpr int kWarps = 8, kThreads = 256;
+  // On Hopper heads of this width go to warpgroups, and elsewhere there are none: no code for what is never launched.
+  [[maybe_unused]] static constexpr bool kWhereLaunched = Products::kGroups ? kHasWgmma : !kHasWgmma || kWidth != 64;
   [[maybe_unused]] static constexpr int kKeyWarps = kKeys / 16;  // 16 keys per warp
   [[maybe_unused]] static constexpr int kColumnWarps =
       kWarps / kKeyWarps;  // which share dk's and dv's columns among them

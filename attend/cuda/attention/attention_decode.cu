@@ -1,7 +1,10 @@
 // Attention of a few queries over many keys, as in decoding: nothing to multiply by tiles, so the keys are read once
 // with all threads of a block, D/8 lanes per key and four keys in flight each, and the partial softmaxes are joined at
-// the end. One block for each query of a head: 512 threads hold 256 keys of width 64 at a time.
+// the end. One block for each query of a head: 512 threads hold 256 keys of width 64 at a time. Where there are few
+// heads and many keys, the blocks of a cluster (Hopper) share them, and the first joins what all have found.
 #include "attend/cuda/attention/attention_mask.cuh"
+#include "attend/cuda/bulk_copy.cuh"
+#include "attend/cuda/capability.h"
 #include "attend/cuda/early_launch.cuh"
 #include "attend/cuda/element.cuh"
 #include "attend/cuda/launch.cuh"
@@ -50,14 +53,48 @@ __device__ __forceinline__ void join(Partial& x, int step) {
   for (int e = 0; e < 8; ++e) x.o[e] += __shfl_xor_sync(0xffffffffu, x.o[e], step);
 }
 
+// What a block has found over its keys.
+template <int kColumns>
+struct Found {
+  float maximum, sum, o[kColumns];
+};
+
+// Joins the softmaxes of a cluster's blocks, in order, in the first of them: thread i has column i of its own, and
+// every thread the maximum and sum.
+template <int kColumns>
+__device__ __forceinline__ void join_blocks([[maybe_unused]] Found<kColumns>& found, [[maybe_unused]] int blocks,
+                                            [[maybe_unused]] float& maximum, [[maybe_unused]] float& sum,
+                                            [[maybe_unused]] float& o) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  const int column = threadIdx.x;
+  if (column < kColumns) found.o[column] = o;
+  if (column == 0) found.maximum = maximum, found.sum = sum;
+  cluster_barrier();
+  if (block_of_cluster() == 0) {
+    for (int i = 1; i < blocks; ++i) {
+      const float other = shared_of(&found.maximum, i), top = fmaxf(maximum, other);
+      if (top == -INFINITY) continue;
+      const float mine = exp2f(maximum - top), theirs = exp2f(other - top);
+      sum = sum * mine + shared_of(&found.sum, i) * theirs;
+      if (column < kColumns) o = o * mine + shared_of(&found.o[column], i) * theirs;
+      maximum = top;
+    }
+  }
+  cluster_barrier();  // nobody leaves before it has been read
+#endif
+}
+
 template <class T, int kLanes>
 __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionParams p) {
   constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / kWarp;
   __shared__ float maxima[kWarps], sums[kWarps];
   __shared__ float columns[kWarps][kLanes * 8 + 1];
+  __shared__ Found<kLanes * 8> found;
   wait_for_kernel_before();
   let_next_kernel_start();
-  const int t = blockIdx.x % p.queries, head = blockIdx.x / p.queries, b = head / p.heads, h = head % p.heads;
+  const int pieces = blocks_in_cluster(), piece = static_cast<int>(blockIdx.x) % pieces;
+  const int job = static_cast<int>(blockIdx.x) / pieces;
+  const int t = job % p.queries, head = job / p.queries, b = head / p.heads, h = head % p.heads;
   const AttentionSpan span = span_of(p, b);
   if (t >= span.queries) return;
   const int group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
@@ -67,6 +104,9 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
   const Window window = window_of(p, span);
   const int from = p.windowed ? window.from(t) : 0, end = p.windowed ? window.end(t) : max(0, key_limit(span, t));
   const int marked = p.windowed ? min(min(window.globals, from), end) : 0, limit = marked + max(0, end - from);
+  // This block's keys.
+  const int share = ceil_div(ceil_div(limit, pieces), kGroups) * kGroups;
+  const int begin = min(piece * share, limit), stop = min(begin + share, limit);
   const auto place = [&](int i) { return i < marked ? i : i - marked + from; };
   const auto* k = static_cast<const T*>(p.k) + span.key_row * p.k_stride + column;
   const auto* v = static_cast<const T*>(p.v) + span.key_row * p.v_stride + column;
@@ -79,11 +119,11 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
   for (int e = 0; e < 8; ++e) q[e] *= inside ? p.scale * kLog2E : 0.0f;
 
   Partial mine;
-  for (int first = 0; first < limit; first += kGroups * kAtOnce) {  // the same number of steps for every lane
+  for (int first = begin; first < stop; first += kGroups * kAtOnce) {  // the same number of steps for every lane
     float values[kAtOnce][8], scores[kAtOnce];
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const int at = place(min(first + i * kGroups + group, limit - 1));
+      const int at = place(min(first + i * kGroups + group, stop - 1));
       float keys[8];
       load_eight(k + at * p.k_stride, keys);
       load_eight(v + at * p.v_stride, values[i]);
@@ -96,7 +136,7 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
       const int s = first + i * kGroups + group;
 #pragma unroll
       for (int step = kLanes / 2; step > 0; step /= 2) scores[i] += __shfl_xor_sync(0xffffffffu, scores[i], step);
-      if (s >= limit)
+      if (s >= stop)
         scores[i] = -INFINITY;
       else if (p.bias)
         scores[i] += kLog2E * bias.at(t, place(s));
@@ -134,13 +174,26 @@ __global__ void __launch_bounds__(kThreads) attention_decode(const AttentionPara
   float sum = 0;
 #pragma unroll
   for (int w = 0; w < kWarps; ++w) sum += sums[w];
-  if (threadIdx.x == 0) p.lse[row * p.heads + h] = sum > 0 ? (maximum + log2f(sum)) * kLn2 : -INFINITY;
-  if (static_cast<int>(threadIdx.x) < p.width) {
-    float o = 0;
+  const int thread = threadIdx.x;
+  float o = 0;
+  if (thread < kLanes * 8)
 #pragma unroll
-    for (int w = 0; w < kWarps; ++w) o += columns[w][threadIdx.x];
-    static_cast<T*>(p.y)[(row * p.heads + h) * p.width + threadIdx.x] = from_float<T>(sum > 0 ? o / sum : 0.0f);
+    for (int w = 0; w < kWarps; ++w) o += columns[w][thread];
+  if (pieces > 1) {
+    join_blocks(found, pieces, maximum, sum, o);
+    if (piece > 0) return;
   }
+  if (thread == 0) p.lse[row * p.heads + h] = sum > 0 ? (maximum + log2f(sum)) * kLn2 : -INFINITY;
+  if (thread < p.width)
+    static_cast<T*>(p.y)[(row * p.heads + h) * p.width + thread] = from_float<T>(sum > 0 ? o / sum : 0.0f);
+}
+
+// How many blocks share a query's keys: as long as there is room for them, and keys.
+int pieces_for(const AttentionParams& p, int blocks) {
+  constexpr int kRoom = 132, kFew = 256, kMost = 8;
+  int pieces = 1;
+  while (pieces < kMost && blocks * pieces * 2 <= kRoom && p.keys > kFew * pieces) pieces *= 2;
+  return has_wgmma() ? pieces : 1;
 }
 
 template <class T>
@@ -150,7 +203,8 @@ void launch(const AttentionParams& p, cudaStream_t stream) {
                       : p.width <= 64  ? attention_decode<T, 8>
                       : p.width <= 128 ? attention_decode<T, 16>
                                        : attention_decode<T, 32>;
-  launch_early(true, kernel, static_cast<unsigned>(blocks), kThreads, stream, p);
+  const int pieces = pieces_for(p, blocks);
+  launch_early(true, kernel, static_cast<unsigned>(blocks * pieces), kThreads, stream, p, pieces);
 }
 
 }  // namespace

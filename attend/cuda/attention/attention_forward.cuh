@@ -25,10 +25,15 @@ struct ForwardBlock {
   AttentionSpan span;
   const __nv_bfloat16 *q, *k, *v;
 
-  __device__ __forceinline__ explicit ForwardBlock(const AttentionParams& p) {
-    const int blocks = ceil_div(p.queries, Config::kQueries), head = blockIdx.x / blocks;
+  __device__ __forceinline__ explicit ForwardBlock(const AttentionParams& p)
+      : ForwardBlock(p, blockIdx.x / blocks_of(p), blocks_of(p) - 1 - static_cast<int>(blockIdx.x) % blocks_of(p)) {}
+  static __device__ __forceinline__ int blocks_of(const AttentionParams& p) {
+    return ceil_div(p.queries, Config::kQueries);
+  }
+  // The index'th block of a head.
+  __device__ __forceinline__ ForwardBlock(const AttentionParams& p, int head, int index) {
     b = head / p.heads, h = head % p.heads;
-    first = (blocks - 1 - static_cast<int>(blockIdx.x) % blocks) * Config::kQueries;
+    first = index * Config::kQueries;
     span = span_of(p, b);
     queries = min(Config::kQueries, span.queries - first);
     const int seen = key_limit(span, first + queries - 1);

@@ -13,7 +13,7 @@ struct GroupConfig : ForwardConfig<kWidth, kWarps, kKeys, kBlocks> {
   static constexpr int kSharedBytes = ForwardConfig<kWidth, kWarps, kKeys, kBlocks>::kSharedBytes + 1024;
 };
 
-template <class Config, bool kWindow>
+template <class Config>
 __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_forward_groups(const AttentionParams p) {
   using Products = GroupProducts;
   using KeyTile = typename Config::KeyTile;
@@ -27,19 +27,15 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
 
     const ForwardBlock<Config> block(p);
     if (block.queries <= 0) return;
-    const auto [b, h, first, queries, seen_tiles, span, q_rows, k_rows, v_rows] = block;
-    const Window window = window_of(p, span);
-    const KeyTiles<Config::kKeys> walk(window, first, first + queries - 1);
-    const int tiles = kWindow ? walk.count : seen_tiles;
-    const auto first_key = [&](int n) { return (kWindow ? walk.tile(n) : n) * Config::kKeys; };
+    const auto [b, h, first, queries, tiles, span, q_rows, k_rows, v_rows] = block;
     const TileCopier<KeyTile, Config::kThreads> copy_keys(k_rows, p.k_stride, p.width),
         copy_values(v_rows, p.v_stride, p.width);
     const auto load_keys = [&](int n) {
-      const int row = first_key(n);
+      const int row = n * Config::kKeys;
       copy_keys(k_tiles + (n & 1) * KeyTile::kBytes, row, span.visible - row);
     };
     const auto load_values = [&](int n) {
-      const int row = first_key(n);
+      const int row = n * Config::kKeys;
       copy_values(v_tiles + (n & 1) * KeyTile::kBytes, row, span.visible - row);
     };
 
@@ -62,22 +58,15 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     // not for this group.
     const int together = first + (warp & ~3) * 16;
     const int all = key_limit(span, together);
-    const int none =
-        kWindow ? window.end(together < window.seeing ? together : together + 63) : key_limit(span, together + 63);
-    const int last = none > 0 ? ceil_div(none, Config::kKeys) - 1 : -1;
-    const int top = min(tiles - 1, kWindow ? walk.number(last) : last);
-    const WindowRows shown(window, query, together, together + 63);
+    const int none = key_limit(span, together + 63);
+    const int top = min(tiles - 1, none > 0 ? ceil_div(none, Config::kKeys) - 1 : -1);
     const float factor = p.scale * kLog2E;
     float rescale[2];
     std::uint32_t weights[Config::kKeys / 16][4];
     float s[Config::kKeys / 8][4];
     const auto weigh = [&](int n) {
-      const int key = first_key(n);
-      if constexpr (kWindow) {
-        if (shown.cut(key, Config::kKeys)) mask_scores(s, key, shown);
-      } else {
-        if (key + Config::kKeys > all) mask_scores(s, key, limits);
-      }
+      const int key = n * Config::kKeys;
+      if (key + Config::kKeys > all) mask_scores(s, key, limits);
       softmax_step(s, rows, factor, rescale);
     };
 
@@ -130,25 +119,18 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
 
 template <class Config>
 void launch(const AttentionParams& p, cudaStream_t stream) {
-  launch_forward<Config>(p.windowed ? attention_forward_groups<Config, true> : attention_forward_groups<Config, false>,
-                         p, stream);
-}
-
-template <int kWidth, int kKeys, int kBlocks>
-void launch_width(const AttentionParams& p, cudaStream_t stream) {
-  if (p.queries <= 64)
-    launch<GroupConfig<kWidth, 4, kKeys, 2 * kBlocks>>(p, stream);
-  else
-    launch<GroupConfig<kWidth, 8, kKeys, kBlocks>>(p, stream);
+  launch_forward<Config>(attention_forward_groups<Config>, p, stream);
 }
 
 }  // namespace
 
 void launch_attention_forward_groups(const AttentionParams& p, cudaStream_t stream) {
-  if (p.width <= 64)
-    launch_width<64, 64, 2>(p, stream);
+  if (p.width > 64)
+    launch<GroupConfig<128, 4, 64, 2>>(p, stream);
+  else if (p.queries <= 64)
+    launch<GroupConfig<64, 4, 64, 4>>(p, stream);
   else
-    launch_width<128, 64, 1>(p, stream);
+    launch<GroupConfig<64, 8, 64, 2>>(p, stream);
 }
 
 }  // namespace attend::cuda

@@ -1,5 +1,6 @@
 // Which attention kernels a call goes to, and the rows that belong to no sequence.
 #include "attend/cuda/attention/attention.cuh"
+#include "attend/cuda/capability.h"
 
 namespace attend::cuda {
 namespace {
@@ -22,6 +23,14 @@ bool has_tiles(const AttentionParams& p, const AttentionBackwardParams& g) {
 // One head is one block of it: T and S up to 64, D up to 64.
 bool is_short(const AttentionParams& p, const AttentionBackwardParams& g) {
   return p.queries <= 64 && p.keys <= 64 && p.width <= 64 && !g.dbias.data && !p.windowed;
+}
+
+// Long texts, wide heads and windows: blocks own keys, not heads. Shorter texts of narrow heads are faster the other
+// way, where dq stays in shared memory and no block waits for another.
+bool by_keys(const AttentionParams& p) {
+  const bool worth_it = p.width > 64 || p.queries >= 2048 || p.windowed;
+  return p.bf16 && !p.bias && p.dropout_rate <= 0 && p.width > 32 && p.width <= 128 && p.width % 8 == 0 &&
+         p.queries > 64 && p.key_rows > 0 && worth_it && has_wgmma();
 }
 
 std::size_t element_bytes(const AttentionParams& p) { return p.bf16 ? 2 : 4; }
@@ -71,12 +80,12 @@ void launch_attention_forward(const AttentionParams& p, cudaStream_t stream) {
 std::size_t attention_backward_scratch(const AttentionParams& p) {
   if (empty(p)) return 0;
   const std::size_t stats = 2 * sizeof(float) * p.heads * static_cast<std::size_t>(p.query_rows);
-  const std::size_t tiled = attention_backward_tiled_scratch(p);
+  const std::size_t tiled = by_keys(p) ? attention_backward_keys_scratch(p) : attention_backward_tiled_scratch(p);
   return p.bf16 && tiled > stats ? tiled : stats;
 }
 
 bool attention_backward_leaves_sums(const AttentionParams& p, const AttentionBackwardParams& g) {
-  return !empty(p) && p.queries > 0 && p.query_rows > 0 && has_tiles(p, g) && !is_short(p, g) &&
+  return !empty(p) && p.queries > 0 && p.query_rows > 0 && has_tiles(p, g) && !is_short(p, g) && !by_keys(p) &&
          attention_backward_tiled_leaves_sums(p);
 }
 
@@ -99,6 +108,8 @@ void launch_attention_backward(const AttentionParams& p, const AttentionBackward
     launch_attention_backward_exact(p, g, stream);
   else if (is_short(p, g))
     launch_attention_backward_short(p, g, stream);
+  else if (by_keys(p))
+    launch_attention_backward_keys(p, g, stream);
   else
     launch_attention_backward_tiled(p, g, stream);
 }

@@ -6,14 +6,14 @@
 // copies: two blocks on the same columns share what they read of b.
 #include "attend/cuda/gemm/fused_product.cuh"
 
+#include "attend/cuda/bulk_copy.cuh"
 #include "attend/cuda/capability.h"
-#include "attend/cuda/gemm/bulk_copy.cuh"
-#include "attend/cuda/gemm/tensor_map.h"
 #include "attend/cuda/group_products.cuh"
 #include "attend/cuda/launch.cuh"
 #include "attend/cuda/rows/activation.cuh"
 #include "attend/cuda/rows/block.cuh"
 #include "attend/cuda/rows/column_sums.cuh"
+#include "attend/cuda/tensor_map.h"
 
 namespace attend::cuda {
 namespace {

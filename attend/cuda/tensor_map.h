@@ -15,4 +15,13 @@ struct TiledMatrix {
 
 CUtensorMap tensor_map(const TiledMatrix& matrix);
 
+// A matrix whose rows are heads side by side: tiles stay inside a head, and what is right of it comes as zeros.
+struct TiledHeads {
+  const void* data = nullptr;  // aligned to 16 bytes, and so is each row and each head
+  std::int64_t rows = 0, heads = 0, width = 0, stride = 0;
+  int tile_rows = 64;  // up to 256
+};
+
+CUtensorMap tensor_map_of_heads(const TiledHeads& matrix);
+
 }  // namespace attend::cuda

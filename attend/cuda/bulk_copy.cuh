@@ -14,6 +14,17 @@ __device__ __forceinline__ void barrier_init(std::uint32_t barrier, std::uint32_
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
+// 1 without a cluster.
+__device__ __forceinline__ int blocks_in_cluster() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  int count;
+  asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(count));
+  return count;
+#else
+  return 1;
+#endif
+}
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 __device__ __forceinline__ void barriers_are_ready() {
@@ -59,6 +70,16 @@ __device__ __forceinline__ void copy_tile(std::uint32_t to, const CUtensorMap& f
       : "memory");
 }
 
+// A tile of one head of a matrix of heads: columns of the head from `column` on, and rows from `row` on.
+__device__ __forceinline__ void copy_head_tile(std::uint32_t to, const CUtensorMap& from, int column, int head, int row,
+                                               std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::
+          "r"(to),
+      "l"(&from), "r"(barrier), "r"(column), "r"(head), "r"(row)
+      : "memory");
+}
+
 // The same to the same place in every block of the cluster whose bit is set; each one's barrier counts it.
 __device__ __forceinline__ void copy_tile_to_all(std::uint32_t to, const CUtensorMap& from, int column, int row,
                                                  std::uint32_t barrier, std::uint16_t blocks) {
@@ -76,6 +97,18 @@ __device__ __forceinline__ void store_tile(const CUtensorMap& to, int column, in
                : "memory");
 }
 __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Plain bytes to memory, and f32 added to what is there; both addresses and the count are multiples of 16.
+__device__ __forceinline__ void store_bytes(void* to, std::uint32_t from, std::uint32_t bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes)
+               : "memory");
+}
+__device__ __forceinline__ void add_floats(float* to, std::uint32_t from, std::uint32_t bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(from),
+               "r"(bytes)
+               : "memory");
+}
+// Until all batches have arrived in memory.
+__device__ __forceinline__ void stores_are_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 // Until at most kPending batches still read shared memory.
 template <int kPending>
 __device__ __forceinline__ void wait_for_stores() {
@@ -86,6 +119,15 @@ __device__ __forceinline__ std::uint32_t block_of_cluster() {
   std::uint32_t rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
+}
+// The same variable in the shared memory of another block of the cluster.
+__device__ __forceinline__ float shared_of(const float* variable, int block) {
+  float x;
+  asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %1, %2;\nld.shared::cluster.f32 %0, [there];\n}\n"
+               : "=f"(x)
+               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(variable))), "r"(block)
+               : "memory");
+  return x;
 }
 // All warps of all blocks of the cluster: each comes as a whole, or the barrier counts it before its time.
 __device__ __forceinline__ void cluster_barrier() {
