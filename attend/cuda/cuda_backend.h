@@ -59,6 +59,8 @@ class CudaBackend final : public Backend {
   void to_device_async(void* to, const void* from, std::size_t bytes) override;
   std::unique_ptr<Mailbox> mailbox(std::size_t bytes) override;
   void synchronize() override;
+  void set_tuning(bool tunes) override { tunes_ = tunes; }
+  bool tunes() const { return tunes_ && !capturing_; }
   std::unique_ptr<Graph> capture(const std::function<void()>& body) override;
 
   void fill(const Tensor& x, float value) override;
@@ -148,7 +150,7 @@ class CudaBackend final : public Backend {
   int device_ = 0;
   int multiprocessors_ = 1;
   cudaStream_t stream_ = nullptr;
-  bool capturing_ = false;
+  bool capturing_ = false, tunes_ = true;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
   std::vector<void*> outgrown_;  // smaller scratch areas and memory freed in a capture: graphs may still use them

@@ -1,11 +1,19 @@
 #include "attend/decode/text_rows.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "attend/base/error.h"
 
 namespace attend::decode {
+
+namespace {
+using Clock = std::chrono::steady_clock;
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+}  // namespace
 
 TextRows::TextRows(nn::BatchModel& model, const Options& options)
     : model_(model), options_(options), rows_(static_cast<std::size_t>(model.rows())), tokens_(rows_.size()) {
@@ -22,16 +30,26 @@ void TextRows::add(std::shared_ptr<RowText> text) {
 std::size_t TextRows::advance() {
   written_ = 0;
   drop();
-  const std::size_t wait = std::min(options_.together, waiting_.size());
-  if (wait > 0 && rows_.size() - busy_ >= wait) {
+  if (enough_wait()) {
+    held_ = 0;
     enter();
   } else if (busy_ > 0) {
-    const nn::StepModel::Scores scores =
-        model_.step({.tokens = tokens_, .top_k = wanted(), .newcomers_wait = !waiting_.empty()});
+    held_ += waiting_.empty() ? 0 : 1;
+    const auto begun = Clock::now();
+    const nn::StepModel::Scores scores = model_.step({.tokens = tokens_, .top_k = wanted()});
+    const auto stepped = Clock::now();
     for (std::size_t row = 0; row < rows_.size(); ++row)
-      if (rows_[row]) write(row, scores, row);
+      if (rows_[row] && !model_.missed(static_cast<std::int64_t>(row))) write(row, scores, row);
+    times_.steps += seconds_between(begun, stepped), times_.texts += seconds_between(stepped, Clock::now());
   }
   return written_;
+}
+
+bool TextRows::enough_wait() const {
+  const std::size_t room = rows_.size() - busy_, can = std::min(room, waiting_.size());
+  if (can == 0) return false;
+  if (busy_ == 0 || can >= options_.together) return true;
+  return options_.patience == 0 ? room >= waiting_.size() : held_ >= options_.patience;
 }
 
 void TextRows::drop() {
@@ -69,8 +87,11 @@ void TextRows::enter() {
     newcomers.push_back({static_cast<std::int64_t>(row), rows_[row]->prompt});
     ++busy_;
   }
+  const auto begun = Clock::now();
   const nn::StepModel::Scores scores = model_.enter(newcomers, wanted());
+  const auto read = Clock::now();
   for (std::size_t i = 0; i < newcomers.size(); ++i) write(static_cast<std::size_t>(newcomers[i].row), scores, i);
+  times_.prompts += seconds_between(begun, read), times_.texts += seconds_between(read, Clock::now());
 }
 
 // One more token of the text in a row, from row `from` of the scores, of which it sees no more than it asked for: who

@@ -48,6 +48,13 @@ class TextRows {
     std::size_t together = 1;
     // Prompts are read together up to about so many tokens: enough to fill a GPU, and no bound on memory.
     std::size_t tokens_at_once = 4096;
+    // So many steps of others, a text that came alone waits for company; 0: nobody comes but those that wait already.
+    std::size_t patience = 0;
+  };
+  // Seconds: reading prompts, waiting for steps of the model, and drawing tokens from its scores with what becomes of
+  // them.
+  struct Times {
+    double prompts = 0, steps = 0, texts = 0;
   };
   // Tokens that all texts never write are the model's to suppress, before.
   TextRows(nn::BatchModel& model, const Options& options);
@@ -56,11 +63,13 @@ class TextRows {
   bool idle() const { return waiting_.empty() && busy_ == 0; }
   std::size_t waiting() const { return waiting_.size(); }
   std::size_t busy() const { return busy_; }
+  const Times& times() const { return times_; }
   // Reads prompts, or writes one more token of every text. How many tokens were written.
   std::size_t advance();
 
  private:
   void drop();
+  bool enough_wait() const;
   void enter();
   void write(std::size_t row, const nn::StepModel::Scores& scores, std::size_t from);
   std::int64_t wanted() const;
@@ -71,6 +80,8 @@ class TextRows {
   std::vector<std::shared_ptr<RowText>> rows_;
   std::vector<std::int32_t> tokens_;  // the newest of each row
   std::size_t busy_ = 0, written_ = 0;
+  std::size_t held_ = 0;  // steps that somebody has waited
+  Times times_;
 };
 
 }  // namespace attend::decode

@@ -29,10 +29,12 @@ class BatchModel {
   struct Step {
     std::span<const std::int32_t> tokens;  // the newest of every row; any for empty ones, whose scores mean nothing
     std::int64_t top_k = 0;                // as StepModel::step
-    bool newcomers_wait = false;           // the next row that ends is not left empty
   };
   // Of every row up to the last that has a text, or of more.
   virtual StepModel::Scores step(const Step& step) = 0;
+  // The last step had no answer for this row: its text came when the step was under way already, and gets its next
+  // token with a later one.
+  virtual bool missed(std::int64_t row) const = 0;
 };
 
 }  // namespace attend::nn

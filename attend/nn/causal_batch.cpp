@@ -48,12 +48,31 @@ Tensor CausalBatch::read_prompts(std::span<const Newcomer> newcomers) {
     longest = std::max(longest, length);
     lengths_[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(length);
   }
-  const Sequences texts{
-      .ids = rows_.ints(ids), .offsets = rows_.ints(offsets), .positions = rows_.ints(positions), .longest = longest};
-  CachePlaces places{.slots = rows_.ints(slots)};
-  for (const auto& of_ring : ring_slots) places.ring_slots.push_back(rows_.ints(of_ring));
+  std::vector<const std::vector<std::int32_t>*> lists = {&ids, &offsets, &positions, &last, &slots};
+  for (const auto& of_ring : ring_slots) lists.push_back(&of_ring);
+  const std::vector<Tensor> sent = send(lists);
+  const Sequences texts{.ids = sent[0], .offsets = sent[1], .positions = sent[2], .longest = longest};
+  CachePlaces places{.slots = sent[4], .ring_slots = {sent.begin() + 5, sent.end()}};
   const Tensor states = model_.states(texts, {.caches = caches_, .places = std::move(places)});  // [tokens, C]
-  return model_.logits(ops::gather(states, rows_.ints(last)));
+  return model_.logits(ops::gather(states, sent[3]));
+}
+
+// All at once and without waiting: steps may be under way, and the prompts are to be behind them when they end.
+std::vector<Tensor> CausalBatch::send(std::span<const std::vector<std::int32_t>* const> lists) {
+  constexpr std::size_t kAligned = 64;
+  std::vector<std::size_t> begins;
+  sent_.clear();
+  for (const auto* list : lists) {
+    begins.push_back(sent_.size());
+    sent_.insert(sent_.end(), list->begin(), list->end());
+    sent_.resize((sent_.size() + kAligned - 1) / kAligned * kAligned);
+  }
+  const Tensor all = pass_.tensor({static_cast<std::int64_t>(sent_.size())}, DType::i32);
+  pass_.backend().to_device_async(all.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
+  std::vector<Tensor> parts;
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    parts.push_back(all.slice_first(static_cast<std::int64_t>(begins[i]), static_cast<std::int64_t>(lists[i]->size())));
+  return parts;
 }
 
 std::int64_t CausalBatch::suppress(std::span<const std::int32_t> ids) {
@@ -65,6 +84,8 @@ std::int64_t CausalBatch::suppress(std::span<const std::int32_t> ids) {
 StepModel::Scores CausalBatch::enter(std::span<const Newcomer> newcomers, std::int64_t top_k) {
   rows_.let_go();
   pass_.begin({});
+  for (const Newcomer& newcomer : newcomers)
+    if (std::ranges::find(entered_, newcomer.row) == entered_.end()) entered_.push_back(newcomer.row);
   return rows_.scores(read_prompts(newcomers), top_k);
 }
 
@@ -84,17 +105,19 @@ StepModel::Scores CausalBatch::step(const Step& step) {
     runner_.memory_moved();
   }
   const auto rings = ring_rooms(rings_, caches_);
+  std::erase_if(entered_, [this](std::int64_t row) { return lengths_[static_cast<std::size_t>(row)] == kEmpty; });
   const StepModel::Scores scores =
       runner_.run({.tokens = step.tokens.first(rows),
                    .positions = std::span(lengths_).first(rows),
                    .capacity = capacity(),
                    .limit = room_,
                    .top_k = step.top_k,
-                   .ahead = !step.newcomers_wait,
+                   .entered = entered_,
                    .rings = rings},
                   [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
-  for (std::int32_t& length : lengths_)
-    if (length != kEmpty) ++length;
+  entered_.clear();
+  for (std::size_t row = 0; row < lengths_.size(); ++row)
+    if (lengths_[row] != kEmpty && !missed(static_cast<std::int64_t>(row))) ++lengths_[row];
   return scores;
 }
 

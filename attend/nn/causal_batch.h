@@ -25,6 +25,7 @@ class CausalBatch : public BatchModel {
   StepModel::Scores enter(std::span<const Newcomer> newcomers, std::int64_t top_k) override;
   void leave(std::int64_t row) override { lengths_.at(static_cast<std::size_t>(row)) = kEmpty; }
   StepModel::Scores step(const Step& step) override;
+  bool missed(std::int64_t row) const override { return runner_.missed(row); }
 
  private:
   static constexpr std::int32_t kEmpty = -1;
@@ -32,6 +33,7 @@ class CausalBatch : public BatchModel {
   // Rows that a step computes: up to the last that has a text, rounded up so that there are few different steps.
   std::size_t rows_in_use() const;
   Tensor read_prompts(std::span<const Newcomer> newcomers);  // -> logits [newcomers, V]
+  std::vector<Tensor> send(std::span<const std::vector<std::int32_t>* const> lists);
 
   const CausalModel& model_;
   CausalModel::Sizes sizes_;
@@ -42,6 +44,8 @@ class CausalBatch : public BatchModel {
   std::vector<CacheRing> rings_;
   std::vector<KvCache> caches_;
   std::vector<std::int32_t> lengths_;  // of the texts: where the next token goes
+  std::vector<std::int64_t> entered_;  // rows that no step has seen yet
+  std::vector<std::int32_t> sent_;     // what the device reads of prompts
   std::size_t shown_ = 0;              // rows of the caches that a step sees
 };
 

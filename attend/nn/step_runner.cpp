@@ -19,7 +19,9 @@ bool StepRunner::expected(const Step& step) const {
   if (under_way_ == 0 || prepared_ != memory_ || top_k_ != step.top_k || step.tokens.size() != next_.size())
     return false;
   for (std::size_t row = 0; row < next_.size(); ++row)
-    if (step.positions[row] >= 0 && (step.positions[row] != next_[row] || step.tokens[row] != ids_[row])) return false;
+    if (step.positions[row] >= 0 && missing_[row] == 0 &&
+        (step.positions[row] != next_[row] || step.tokens[row] != ids_[row]))
+      return false;
   return true;
 }
 
@@ -32,17 +34,22 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   check(step.limit <= step.capacity, "decoder: {} positions in caches of {}", step.limit, step.capacity);
   for (std::int64_t position : step.positions)
     check(position < step.limit, "decoder: position {} of {}", position, step.limit);
-  if (!expected(step)) {
+  missing_.resize(step.tokens.size());
+  for (const std::int64_t row : step.entered) missing_.at(static_cast<std::size_t>(row)) = under_way_;
+  const bool goes_on = expected(step);
+  if (!goes_on) {
     under_way_ = 0;  // what was begun comes to nothing
+    std::ranges::fill(missing_, 0);
     prepare(step);
     send(step);
     launch(body);
   }
   read_answer();
   for (std::int64_t& next : next_) ++next;
+  note_missed(step);
+  if (goes_on && !step.entered.empty()) join(step);
   const std::int64_t furthest = next_.empty() ? 0 : *std::ranges::max_element(next_);
-  while (step.ahead && goes_ahead() && under_way_ < kAhead && furthest + under_way_ < step.limit &&
-         !rolls_over(step, under_way_))
+  while (goes_ahead() && under_way_ < kAhead && furthest + under_way_ < step.limit && !rolls_over(step, under_way_))
     launch(body);
   if (top_k_ == 0) return {all_, log_sums_};
   return {values_, log_sums_, ids_};
@@ -56,6 +63,50 @@ bool StepRunner::rolls_over(const Step& step, std::int64_t steps) const {
   return false;
 }
 
+// What a row would have been answered is not known; what it goes on with is what its prompt was.
+void StepRunner::note_missed(const Step& step) {
+  missed_.assign(missing_.size(), false);
+  for (std::size_t row = 0; row < missing_.size(); ++row) {
+    if (missing_[row] == 0) continue;
+    --missing_[row];
+    missed_[row] = true;
+    ids_[row] = step.tokens[row];
+  }
+}
+
+// Rows that entered while steps were under way take part in those that are launched from now on. Others are where the
+// device alone knows, so only the words of these rows are changed.
+void StepRunner::join(const Step& step) {
+  std::vector<std::int32_t>& joins = joins_[next_joins_++ % std::size(joins_)];
+  std::vector<std::int32_t> values;
+  joins.clear();
+  const auto put = [&](std::int64_t place, std::int64_t value) {
+    joins.push_back(static_cast<std::int32_t>(place));
+    values.push_back(static_cast<std::int32_t>(value));
+  };
+  for (const std::int64_t row : step.entered) {
+    const auto i = static_cast<std::size_t>(row);
+    const std::int64_t position = step.positions[i];
+    if (position < 0) continue;
+    next_[i] = position - under_way_;
+    put(row, position);
+    put(rows_ + row, position + 1);
+    put(2 * rows_ + row, row * step.capacity + position);
+    for (std::size_t r = 0; r < step.rings.size(); ++r)
+      put((3 + static_cast<std::int64_t>(r)) * rows_ + row,
+          row * step.rings[r].capacity + step.rings[r].ring.place(position));
+    put(tokens_begin() + row, step.tokens[i]);
+  }
+  const auto count = static_cast<std::int64_t>(joins.size());
+  if (count == 0) return;
+  joins.insert(joins.end(), values.begin(), values.end());
+  const Tensor places = joining_.slice_first(0, count);
+  pass_.backend().to_device_async(joining_.raw(), joins.data(), joins.size() * sizeof(std::int32_t));
+  // Words are words: moved as floats, of which there is a kernel.
+  const Tensor moved(joining_.memory(), {{count, 1}, count, 1, DType::f32});
+  pass_.backend().put_rows(moved, places, words(0, {values_begin(), 1}, DType::f32));
+}
+
 void StepRunner::prepare(const Step& step) {
   const auto rows = static_cast<std::int64_t>(step.tokens.size());
   if (prepared_ == memory_ && top_k_ == step.top_k && rows_ == rows) return;
@@ -65,6 +116,7 @@ void StepRunner::prepare(const Step& step) {
     words_ = make_tensor(backend, {tokens_begin() + (2 + 2 * top_k_) * rows_}, DType::i32);
     ones_ = make_tensor(backend, {tokens_begin()}, DType::i32);
     upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(tokens_begin()), 1));
+    joining_ = make_tensor(backend, {2 * values_begin()}, DType::i32);
     const std::int64_t words = top_k_ == 1 ? 3 * rows_ : (2 * top_k_ + 1) * rows_;
     for (auto& mailbox : mailboxes_) mailbox = backend.mailbox(static_cast<std::size_t>(words) * sizeof(std::int32_t));
     logits_ = Tensor();

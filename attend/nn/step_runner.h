@@ -38,7 +38,7 @@ class StepRunner {
     std::int64_t capacity;                            // positions of a row of the caches that keep all
     std::int64_t limit;                               // how many of them may be used
     std::int64_t top_k;                               // as StepModel::step
-    bool ahead = true;                                // whether what comes next is likely what is likeliest
+    std::span<const std::int64_t> entered = {};       // rows with another text than the step before, or with a new one
     std::span<const RingRoom> rings = {};             // of the caches that roll; the same at every step
   };
   // u8 [V]: what is never among the top k.
@@ -50,6 +50,11 @@ class StepRunner {
   StepModel::Scores run(const Step& step, const Body& body);
   // What the body works on is not where it was, or has other rows.
   void memory_moved() { ++memory_; }
+  // The last run() answered a step that was launched before this row was entered: it says nothing of it.
+  bool missed(std::int64_t row) const {
+    const auto i = static_cast<std::size_t>(row);
+    return i < missed_.size() && missed_[i];
+  }
 
  private:
   void prepare(const Step& step);
@@ -57,6 +62,8 @@ class StepRunner {
   void launch(const Body& body);
   void leave_answer(const Tensor& logits);
   void read_answer();
+  void note_missed(const Step& step);
+  void join(const Step& step);
   bool expected(const Step& step) const;
   bool goes_ahead() const;
 
@@ -82,7 +89,13 @@ class StepRunner {
   // Steps under way: the first of them has these positions, empty rows too, and ids_ as its tokens.
   std::vector<std::int64_t> next_;
   std::int64_t under_way_ = 0, launched_ = 0;
+  // By row: how many of them it is missing from, and whether it was from the one answered last.
+  std::vector<std::int64_t> missing_;
+  std::vector<bool> missed_;
+  Tensor joining_;  // i32: where to put the words of rows that join, and the words
   static constexpr std::int64_t kAhead = 2;
+  std::vector<std::int32_t> joins_[kAhead + 1];  // what the device may not have read yet
+  std::size_t next_joins_ = 0;
   std::unique_ptr<Mailbox> mailboxes_[kAhead];  // of step number launched_ modulo kAhead
 };
 

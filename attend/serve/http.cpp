@@ -47,7 +47,6 @@ void HttpServer::run(const std::function<bool()>&) {}
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cctype>
-#include <deque>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -99,6 +98,7 @@ std::string id_of(std::string_view given) {
 }
 
 class Session;
+class Outbox;
 
 }  // namespace
 
@@ -113,7 +113,10 @@ struct HttpServer::Core {
   std::unordered_set<Session*> sessions;  // of the thread that reads and writes
   bool ends = false;                      // no new requests
   bool paused = false;                    // as many connections as may be
-  std::unique_ptr<Workers> workers;       // last: they end before what they work on
+  std::mutex outgoing_mutex;
+  std::vector<std::shared_ptr<Outbox> > outgoing;  // those that have something for their clients
+  bool closed = false;                             // nobody takes it any more
+  std::unique_ptr<Workers> workers;                // last: they end before what they work on
 
   void listen();
   void listen_locally();
@@ -123,6 +126,9 @@ struct HttpServer::Core {
   void start(std::shared_ptr<Core> self, Socket socket, std::string client);
   void left(const std::shared_ptr<Core>& self, Session* session);
   void close_listeners();
+  // Any thread: the one that reads and writes is to empty this.
+  void list(std::shared_ptr<Outbox> outbox);
+  void send_outgoing();
 };
 
 namespace {
@@ -134,7 +140,10 @@ using Core = HttpServer::Core;
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Core> core, Socket socket, std::string client)
-      : core_(std::move(core)), socket_(std::move(socket)), timer_(core_->io), client_(std::move(client)) {}
+      : core_(std::move(core)), socket_(std::move(socket)), timer_(core_->io), client_(std::move(client)) {
+    error_code ignored;
+    socket_.non_blocking(true, ignored);
+  }
 
   void start() { await_request(core_->options.patience); }
   // No more requests: at once when none is running.
@@ -150,13 +159,13 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   const std::shared_ptr<Core>& core() const { return core_; }
 
-  // For an exchange.
-  void send(std::string bytes, bool last) {
+  // For an outbox.
+  void send(std::string_view bytes, bool last) {
     if (broken_) return;
     if (last) state_ = State::flushing;
     unsent_ += bytes.size();
-    queue_.push_back(std::move(bytes));
-    if (!writing_) write_next();
+    pending_ += bytes;
+    if (!writing_) write_pending();
   }
   std::string head_of(const HttpResponse& response, std::optional<std::size_t> length);
   bool broken() const { return broken_; }
@@ -225,7 +234,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void watch(const std::shared_ptr<std::atomic<bool> >& gone);
   void refuse(const error_code& error);
   void refuse(int status, const char* why);
-  void write_next();
+  void write_pending();
   void written();
   // Who is still sending when we close would see a reset instead of the answer.
   void linger() {
@@ -265,16 +274,72 @@ class Session : public std::enable_shared_from_this<Session> {
   bool writing_ = false, ends_ = false;
   std::atomic<bool> broken_{false};
   std::atomic<std::size_t> unsent_{0};
-  std::deque<std::string> queue_;
+  std::string pending_, sending_;  // bytes that wait, and those that the socket is being given
   Clock::time_point began_;
   HttpRecord record_;
 };
 
-// The answer to one request. Whatever it is told goes to the thread that reads and writes.
+// What a request is answered, on its way: whoever finds the answer adds to it, and the thread that reads and writes
+// takes all there is at once. So a stream costs a write to the socket for each token while that thread keeps up, and
+// one for several when it does not; and a step that writes to many streams wakes it once.
+class Outbox : public std::enable_shared_from_this<Outbox> {
+ public:
+  explicit Outbox(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+
+  struct Parts {
+    std::optional<HttpResponse> head = {};  // of an answer whose body is below
+    bool grows = false, last = false;
+    std::string body = {};
+  };
+  template <class Change>
+  void put(Change change) {
+    bool first;
+    {
+      const std::lock_guard lock(mutex_);
+      change(parts_);
+      waiting_ = parts_.body.size();
+      first = !std::exchange(listed_, true);
+    }
+    if (first) session_->core()->list(shared_from_this());
+  }
+  bool full() const { return session_->unsent() + waiting_ > kMostUnsent; }
+  bool broken() const { return session_->broken(); }
+
+  // By the thread that reads and writes.
+  void empty() {
+    Parts parts;
+    {
+      const std::lock_guard lock(mutex_);
+      parts = std::exchange(parts_, {.grows = parts_.grows});
+      waiting_ = 0;
+      listed_ = false;
+    }
+    Session& session = *session_;
+    const std::size_t size = parts.body.size();
+    std::string bytes;
+    if (parts.head) bytes = session.head_of(*parts.head, parts.grows ? std::nullopt : std::optional(size));
+    session.note(size);
+    const bool chunked = parts.grows && session.chunked();
+    if (chunked && size > 0) bytes += fmt::format("{:x}\r\n", size);
+    if (parts.grows || !session.head_only()) bytes += parts.body;
+    if (chunked && size > 0) bytes += "\r\n";
+    if (chunked && parts.last) bytes += "0\r\n\r\n";
+    session.send(bytes, parts.last);
+  }
+
+ private:
+  std::shared_ptr<Session> session_;
+  std::mutex mutex_;
+  Parts parts_;
+  bool listed_ = false;
+  std::atomic<std::size_t> waiting_{0};  // bytes of the body
+};
+
+// The answer to one request.
 class SessionExchange : public Exchange {
  public:
   SessionExchange(std::shared_ptr<Session> session, std::shared_ptr<std::atomic<bool> > gone)
-      : session_(std::move(session)), gone_(std::move(gone)) {}
+      : outbox_(std::make_shared<Outbox>(std::move(session))), gone_(std::move(gone)) {}
   ~SessionExchange() override {
     if (begun_ && !done_) finish();
     if (!begun_ && !done_) answer(refused(500, "something went wrong here"));
@@ -282,44 +347,31 @@ class SessionExchange : public Exchange {
 
   void answer(HttpResponse response) override {
     if (done_.exchange(true)) return;
-    post([response = std::move(response)](Session& session) {
-      std::string bytes = session.head_of(response, response.body.size());
-      session.note(response.body.size());
-      if (!session.head_only()) bytes += response.body;
-      session.send(std::move(bytes), true);
+    outbox_->put([&](Outbox::Parts& parts) {
+      parts.body = std::move(response.body);
+      parts.head = std::move(response);
+      parts.last = true;
     });
   }
   void begin(HttpResponse head) override {
     if (begun_.exchange(true)) return;
-    post([head = std::move(head)](Session& session) { session.send(session.head_of(head, std::nullopt), false); });
+    outbox_->put([&](Outbox::Parts& parts) { parts.head = std::move(head), parts.grows = true; });
   }
   bool write(std::string_view piece) override {
-    if (session_->broken() || session_->unsent() + waiting_->load() > kMostUnsent) return false;
-    if (piece.empty()) return true;
-    *waiting_ += piece.size();
-    post([text = std::string(piece), waiting = waiting_](Session& session) {
-      *waiting -= text.size();
-      session.note(text.size());
-      session.send(session.chunked() ? fmt::format("{:x}\r\n{}\r\n", text.size(), text) : text, false);
-    });
+    if (done_ || outbox_->broken() || outbox_->full()) return false;
+    if (!piece.empty()) outbox_->put([&](Outbox::Parts& parts) { parts.body += piece; });
     return true;
   }
   void finish() override {
     if (done_.exchange(true)) return;
-    post([](Session& session) { session.send(session.chunked() ? "0\r\n\r\n" : "", true); });
+    outbox_->put([](Outbox::Parts& parts) { parts.last = true; });
   }
-  bool gone() const override { return gone_->load() || session_->broken(); }
+  bool gone() const override { return gone_->load() || outbox_->broken(); }
 
  private:
-  template <class Work>
-  void post(Work work) {
-    net::post(session_->core()->io, [session = session_, work = std::move(work)] { work(*session); });
-  }
-
-  std::shared_ptr<Session> session_;
+  std::shared_ptr<Outbox> outbox_;
   std::shared_ptr<std::atomic<bool> > gone_;
   std::atomic<bool> begun_{false}, done_{false};
-  std::shared_ptr<std::atomic<std::size_t> > waiting_ = std::make_shared<std::atomic<std::size_t> >(0);
 };
 
 // Two ways to say where a body ends are a way past a proxy that believes the other one.
@@ -430,19 +482,30 @@ std::string Session::head_of(const HttpResponse& response, std::optional<std::si
   return head + "X-Content-Type-Options: nosniff\r\n\r\n";
 }
 
-void Session::write_next() {
-  if (queue_.empty()) return written();
-  writing_ = true;
-  arm(core_->options.patience);
-  net::async_write(socket_, net::buffer(queue_.front()),
-                   [self = shared_from_this()](const error_code& error, std::size_t bytes) {
-                     self->disarm();
-                     self->writing_ = false;
-                     self->unsent_ -= std::min(self->unsent_.load(), bytes);
-                     if (error) return self->finish();
-                     self->queue_.pop_front();
-                     self->write_next();
-                   });
+// The socket mostly has room for all of it; only what it has no room for is waited for, and not for ever.
+void Session::write_pending() {
+  if (!pending_.empty()) {
+    error_code error;
+    const std::size_t sent = socket_.write_some(net::buffer(pending_), error);
+    if (error && error != net::error::would_block && error != net::error::try_again) return finish();
+    unsent_ -= std::min(unsent_.load(), sent);
+    if (sent < pending_.size()) {
+      sending_ = std::exchange(pending_, {});
+      writing_ = true;
+      arm(core_->options.patience);
+      net::async_write(socket_, net::buffer(sending_) + sent,
+                       [self = shared_from_this()](const error_code& failed, std::size_t bytes) {
+                         self->disarm();
+                         self->writing_ = false;
+                         self->unsent_ -= std::min(self->unsent_.load(), bytes);
+                         if (failed) return self->finish();
+                         self->write_pending();
+                       });
+      return;
+    }
+    pending_.clear();
+  }
+  written();
 }
 
 // All that there is so far.
@@ -561,6 +624,25 @@ void HttpServer::Core::left(const std::shared_ptr<Core>& self, Session* session)
   accept_all(self);
 }
 
+void HttpServer::Core::list(std::shared_ptr<Outbox> outbox) {
+  {
+    const std::lock_guard lock(outgoing_mutex);
+    if (closed) return;
+    outgoing.push_back(std::move(outbox));
+    if (outgoing.size() > 1) return;  // it has been told
+  }
+  net::post(io, [this] { send_outgoing(); });
+}
+
+void HttpServer::Core::send_outgoing() {
+  std::vector<std::shared_ptr<Outbox> > all;
+  {
+    const std::lock_guard lock(outgoing_mutex);
+    all.swap(outgoing);
+  }
+  for (const std::shared_ptr<Outbox>& outbox : all) outbox->empty();
+}
+
 void HttpServer::Core::close_listeners() {
   error_code ignored;
   for (auto& acceptor : tcp) acceptor.close(ignored);
@@ -597,6 +679,13 @@ HttpServer::~HttpServer() {
   core_->workers.reset();
   core_->dispatcher = nullptr;
   for (Session* session : core_->sessions) session->close();
+  std::vector<std::shared_ptr<Outbox> > left;
+  {
+    const std::lock_guard lock(core_->outgoing_mutex);
+    core_->closed = true;
+    left.swap(core_->outgoing);
+  }
+  left.clear();
   core_->io.restart();
   core_->io.poll();
 }

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <exception>
 #include <future>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -54,8 +56,39 @@ void GenerationQueue::make_batch() {
   const std::int64_t room = generator_->model().body().config().max_length;
   batch_ = std::make_unique<nn::CausalBatch>(generator_->model().body(), generator_->backend(), options_.rows, room);
   batch_->suppress(suppressed_);
-  rows_ = std::make_unique<decode::TextRows>(
-      *batch_, decode::TextRows::Options{.tokens_at_once = static_cast<std::size_t>(options_.tokens_at_once)});
+  decode::TextRows::Options options{.tokens_at_once = static_cast<std::size_t>(options_.tokens_at_once)};
+  if (!generator_->backend().on_host()) {
+    warm_up();
+    options = {.together = static_cast<std::size_t>(options_.together),
+               .tokens_at_once = static_cast<std::size_t>(options_.device_tokens_at_once),
+               .patience = static_cast<std::size_t>(options_.patience)};
+  }
+  rows_ = std::make_unique<decode::TextRows>(*batch_, options);
+  counted_ = {};
+}
+
+// On a GPU the first steps of all load kernels, look for the fastest products, and are captured. Steps are always the
+// same, so this is worth its time before anybody waits; prompts have ever new sizes, of which nothing is looked for.
+void GenerationQueue::warm_up() {
+  constexpr std::int64_t kPrompt = 8;
+  constexpr int kSteps = 6;
+  const auto rows = static_cast<std::size_t>(batch_->rows());
+  const std::int64_t room = generator_->model().body().config().max_length;
+  if (room < kPrompt + kSteps) return;
+  const std::vector<std::int32_t> prompt(static_cast<std::size_t>(kPrompt), 0);
+  std::vector<nn::BatchModel::Newcomer> newcomers;
+  for (std::size_t row = 0; row < rows; ++row) newcomers.push_back({static_cast<std::int64_t>(row), prompt});
+  generator_->backend().set_tuning(false);
+  for (std::size_t count = rows; count > 0; count /= 4) batch_->enter(std::span(newcomers).first(count), 1);
+  generator_->backend().set_tuning(true);
+  std::vector<std::int32_t> tokens(rows, 0);
+  for (int i = 0; i < kSteps; ++i) {
+    const std::span<const std::int32_t> next = batch_->step({.tokens = tokens, .top_k = 1}).ids;
+    for (std::size_t row = 0; row < rows; ++row)
+      if (!batch_->missed(static_cast<std::int64_t>(row))) tokens[row] = next[row];
+  }
+  generator_->backend().set_tuning(false);
+  for (std::size_t row = 0; row < rows; ++row) batch_->leave(static_cast<std::int64_t>(row));
 }
 
 std::shared_ptr<GenerationQueue::Job> GenerationQueue::prepare(const GenerationRequest& request, Listener listener) {
@@ -200,14 +233,25 @@ bool GenerationQueue::step() {
     return false;
   }
   try {
-    const std::size_t written = rows_->advance();
-    metrics_.count("attend_generated_tokens_total", {}, static_cast<double>(written));
-    metrics_.observe("attend_generation_rows_size", static_cast<double>(rows_->busy()));
+    count_step(rows_->advance());
     waiting_ = rows_->waiting() + rows_->busy();
   } catch (const std::exception& error) {
     fail_all(error.what());
   }
   return true;
+}
+
+// Where the time of the thread goes: what is missing to the clock's is waiting for requests, or other models' work.
+void GenerationQueue::count_step(std::size_t written) {
+  metrics_.count("attend_generated_tokens_total", {}, static_cast<double>(written));
+  metrics_.observe("attend_generation_rows_size", static_cast<double>(rows_->busy()));
+  const decode::TextRows::Times now = rows_->times();
+  constexpr std::string_view kSeconds = "attend_generation_seconds_total";
+  metrics_.count(kSeconds, "part=\"prompts\"", now.prompts - counted_.prompts);
+  metrics_.count(kSeconds, "part=\"steps\"", now.steps - counted_.steps);
+  metrics_.count(kSeconds, "part=\"texts\"", now.texts - counted_.texts);
+  if (now.prompts > counted_.prompts) metrics_.count("attend_generation_prompt_batches_total");
+  counted_ = now;
 }
 
 // A step that fails leaves rows of which nobody knows what they have: all that ran are told, and the rest begins anew.

@@ -63,6 +63,9 @@ class GenerationQueue : public Hosted {
   struct Options {
     std::int64_t rows = 16;
     std::int64_t tokens_at_once = 512;  // of prompts, before those who are under way get their next token
+    // On a GPU, where reading one prompt costs what reading many does, and about what a step of all rows does: so many
+    // are read together, unless one has waited so many steps; and more tokens at once.
+    std::int64_t together = 4, patience = 4, device_tokens_at_once = 2048;
   };
 
   GenerationQueue(Engine& engine, Metrics& metrics, std::shared_ptr<const tasks::Generator> generator,
@@ -82,6 +85,8 @@ class GenerationQueue : public Hosted {
   struct Job;
   std::shared_ptr<Job> prepare(const GenerationRequest& request, Listener listener);
   void make_batch();
+  void warm_up();
+  void count_step(std::size_t written);
   void fail_all(const std::string& why);
 
   Engine& engine_;
@@ -92,6 +97,7 @@ class GenerationQueue : public Hosted {
   std::vector<std::int32_t> suppressed_;
   std::unique_ptr<nn::CausalBatch> batch_;
   std::unique_ptr<decode::TextRows> rows_;
+  decode::TextRows::Times counted_;  // of rows_, and already in the metrics
   std::vector<std::weak_ptr<Job>> running_;
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<Job>> arrived_;

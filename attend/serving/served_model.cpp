@@ -43,7 +43,9 @@ std::pair<std::string, std::string> languages_of(std::string_view name) {
 std::int64_t tokens_of(const tasks::EncoderText& text) { return static_cast<std::int64_t>(text.ids.size()); }
 
 // Rows of a batch of texts keep their caches for as long as the server runs.
-std::int64_t rows_for(const models::GPT2Config& config, std::int64_t most) {
+// A GPU's memory is for this: there are as many as were asked for, or none.
+std::int64_t rows_for(const Backend& backend, const models::GPT2Config& config, std::int64_t most) {
+  if (!backend.on_host()) return most;
   constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
   const std::int64_t row = config.max_length * config.layers * config.width * 2 * 4;
   return std::clamp<std::int64_t>(kMostBytes / std::max<std::int64_t>(row, 1), 1, most);
@@ -68,6 +70,7 @@ ServedModel::ServedModel(std::string name, std::filesystem::path folder, const S
       marks_(marks_of(folder_)) {
   created_ =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  backend_->set_tuning(false);  // requests have ever new sizes
   open_texts(engine, metrics);
   open_pictures(engine, metrics);
   check(!hosted_.empty(), "serve: {} is for attend {}, which is not served", folder_.string(),
@@ -118,7 +121,7 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
     case catalogue::Task::generate: {
       auto loaded = std::make_shared<const tasks::Generator>(folder_, *backend_, options_.format);
       tokenizer_ = &loaded->tokenizer();
-      const std::int64_t rows = rows_for(loaded->model().body().config(), options_.max_rows);
+      const std::int64_t rows = rows_for(*backend_, loaded->model().body().config(), options_.max_rows);
       generation = std::make_shared<GenerationQueue>(
           engine, metrics, std::shared_ptr<const tasks::Generator>(loaded.get(), [backend, loaded](auto*) {}),
           GenerationQueue::Options{.rows = rows});

@@ -29,9 +29,14 @@ class GrowingText {
   const std::string& text() const { return text_; }  // cut before a stop string
 
  private:
+  // Tokens that are decoded anew at each step, until there are so many, and those that stay then.
+  static constexpr std::size_t kWindow = 16, kKept = 4;
+  void move_window(std::span<const std::int32_t> written, const std::string& tail);
+
   const Tokenizer& tokenizer_;
   std::span<const std::string> stops_;
   std::string text_;
+  std::size_t first_ = 0, before_ = 0;  // of the window: its first token, and the bytes of text in front of it
   bool stopped_ = false;
   std::size_t shown_ = 0;
 };

@@ -199,6 +199,9 @@ class Backend {
   virtual void to_device_async(void* to, const void* from, std::size_t bytes) = 0;
   virtual std::unique_ptr<Mailbox> mailbox(std::size_t bytes) = 0;
   virtual void synchronize() = 0;
+  // Whether the fastest of several ways may be looked for where a product has a size not seen before, which can take a
+  // second: not while somebody waits for answers of ever new sizes.
+  virtual void set_tuning(bool /*tunes*/) {}
   // Where it computes, for libraries that work beside it (NCCL): its number and stream (a cudaStream_t); null: none.
   virtual int device_number() const { return 0; }
   virtual void* native_stream() const { return nullptr; }

@@ -186,37 +186,31 @@ bool GemmPlanner::run(const Gemm& gemm) {
   const Description description(gemm);
   const std::string key = key_of(gemm, {gemm.m, gemm.n, gemm.k});
   auto plan = plans_.find(key);
-  if (plan == plans_.end()) {
-    const Algorithm algorithm = choose(gemm, description);
-    // What was chosen without a race, inside a capture, is not kept: the next eager call should race.
-    if (backend_.capturing()) {
-      if (!algorithm) return false;
-      cublas_check(launch(gemm, description, *algorithm), "matmul");
-      return true;
-    }
+  // What was chosen without a race stays only until there is time for one.
+  if (plan == plans_.end() || (!plan->second.settled && backend_.tunes())) {
     // Packed batches bring ever new numbers of rows; finding a plan again costs only a look into the cache.
     if (plans_.size() >= kPlans) plans_.clear();
-    plan = plans_.emplace(key, algorithm).first;
+    plan = plans_.insert_or_assign(key, choose(gemm, description)).first;
   }
-  if (!plan->second) return false;
-  cublas_check(launch(gemm, description, *plan->second), "matmul");
+  if (!plan->second.algorithm) return false;
+  cublas_check(launch(gemm, description, *plan->second.algorithm), "matmul");
   return true;
 }
 
-GemmPlanner::Algorithm GemmPlanner::choose(const Gemm& gemm, const Description& description) {
+GemmPlanner::Plan GemmPlanner::choose(const Gemm& gemm, const Description& description) {
   const std::string key = key_of(gemm, {bucket(gemm.m), bucket(gemm.n), bucket(gemm.k)});
   if (Algorithm cached = cache_.find(key)) {
     cublasLtMatmulHeuristicResult_t result = {};
     const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle_, description.operation, description.a, description.b,
                                                           description.c, description.c, &*cached, &result);
-    if (status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kWorkspaceBytes) return cached;
+    if (status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kWorkspaceBytes) return {cached};
   }
   const std::vector<cublasLtMatmulHeuristicResult_t> found = candidates(gemm, description);
-  if (found.empty()) return std::nullopt;
-  if (backend_.capturing()) return found.front().algo;
+  if (found.empty()) return {std::nullopt};
+  if (!backend_.tunes()) return {found.front().algo, false};
   const Algorithm winner = race(gemm, description, found);
   if (winner) cache_.insert(key, *winner);
-  return winner;
+  return {winner};
 }
 
 std::vector<cublasLtMatmulHeuristicResult_t> GemmPlanner::candidates(const Gemm& gemm,

@@ -57,7 +57,11 @@ class GemmPlanner {
   struct Description;
   using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
 
-  Algorithm choose(const Gemm& gemm, const Description& description);
+  struct Plan {
+    Algorithm algorithm;
+    bool settled = true;  // false: nobody had the time to look for a faster one
+  };
+  Plan choose(const Gemm& gemm, const Description& description);
   Algorithm race(const Gemm& gemm, const Description& description,
                  const std::vector<cublasLtMatmulHeuristicResult_t>& candidates);
   std::vector<cublasLtMatmulHeuristicResult_t> candidates(const Gemm& gemm, const Description& description) const;
@@ -67,7 +71,7 @@ class GemmPlanner {
   cublasLtHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
   GemmCache cache_;
-  std::unordered_map<std::string, Algorithm> plans_;  // by exact problem
+  std::unordered_map<std::string, Plan> plans_;  // by exact problem
 };
 
 }  // namespace attend

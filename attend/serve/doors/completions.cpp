@@ -189,7 +189,8 @@ std::string whole_answer(serving::GenerationQueue& queue, const Settings& settin
   return json.dump();
 }
 
-// Lives as long as one of its texts is under way.
+// Lives as long as one of its texts is under way. Every token is an event of its own, so what they all share is
+// written once.
 struct Stream {
   std::shared_ptr<Exchange> exchange;
   Heading heading;
@@ -197,17 +198,20 @@ struct Stream {
   std::size_t left = 0;
   std::int64_t prompt_tokens = 0, written = 0;
   std::vector<std::size_t> offsets = {};
+  std::string opening = {};  // of an event, up to its one choice
   std::atomic<bool> stuck{false};
 
-  void tell(const Json& json) {
-    if (!exchange->write(fmt::format("data: {}\n\n", json.dump()))) stuck = true;
+  void tell(const Json& json) { send(fmt::format("data: {}\n\n", json.dump())); }
+  void tell_choice(std::size_t index, const std::string& text, const Json& logprobs, const char* reason) {
+    std::string event = opening;
+    // As choice_json() has it.
+    event += fmt::format("{{\"text\":{},\"index\":{},\"logprobs\":{},\"finish_reason\":{}}}", Json(text).dump(), index,
+                         logprobs.is_null() ? "null" : logprobs.dump(), reason ? Json(reason).dump() : "null");
+    event += usage ? "],\"usage\":null}\n\n" : "]}\n\n";
+    send(event);
   }
-  Json with(Json choice) const {
-    Json choices = Json::array();
-    choices.push_back(std::move(choice));
-    Json json = heading.with(std::move(choices));
-    if (usage) json["usage"] = nullptr;
-    return json;
+  void send(std::string_view event) {
+    if (!exchange->write(event)) stuck = true;
   }
 };
 
@@ -216,6 +220,8 @@ void begin_stream(serving::GenerationQueue& queue, const Settings& settings, con
   const auto stream = std::make_shared<Stream>();
   stream->exchange = exchange, stream->heading = heading, stream->usage = settings.usage;
   stream->logprobs = settings.request.logprobs >= 0;
+  stream->opening = "data: " + heading.with(Json::array()).dump();
+  stream->opening.resize(stream->opening.size() - std::string_view("]}").size());
   stream->left = settings.prompts.size();
   const auto samples = static_cast<std::size_t>(settings.samples);
   stream->offsets.resize(settings.prompts.size() * samples);
@@ -227,21 +233,19 @@ void begin_stream(serving::GenerationQueue& queue, const Settings& settings, con
     request.prompt = settings.prompts[i];
     request.seed += i;
     if (settings.echo)
-      for (std::size_t k = 0; k < samples; ++k)
-        stream->tell(stream->with(choice_json(i * samples + k, request.prompt, {}, {})));
+      for (std::size_t k = 0; k < samples; ++k) stream->tell_choice(i * samples + k, request.prompt, {}, nullptr);
     queue.start(
         request,
         {.on_text =
              [stream, i, samples](std::size_t sample, const std::string& piece, const auto& scores) {
                const std::size_t index = i * samples + sample;
-               Json logprobs = stream->logprobs ? logprobs_json(scores, stream->offsets[index]) : Json();
-               stream->tell(stream->with(choice_json(index, piece, std::move(logprobs), {})));
+               stream->tell_choice(index, piece,
+                                   stream->logprobs ? logprobs_json(scores, stream->offsets[index]) : Json(), nullptr);
              },
          .on_done =
              [stream, i, samples](const std::vector<GeneratedText>& texts, std::int64_t prompt) {
                for (std::size_t k = 0; k < texts.size(); ++k) {
-                 stream->tell(
-                     stream->with(choice_json(i * samples + k, "", {}, texts[k].finished ? "stop" : "length")));
+                 stream->tell_choice(i * samples + k, "", {}, texts[k].finished ? "stop" : "length");
                  stream->written += texts[k].tokens;
                }
                stream->prompt_tokens += prompt;
