@@ -1,9 +1,12 @@
 // One training step of GPT-2 (forward, backward, clipping, AdamW; no dropout), timed; bench/gpt2_training.py runs it
 // beside torch, from the same weights on the same ids.
-//   gpt2_training --model FOLDER [--batch 64] [--length 1024] [--device cuda] [--dtype bf16] [--threads N] [--reps 20]
+//   gpt2_training [--model FOLDER] [--batch 64] [--length 1024] [--window 1024] [--recompute layer] [--device cuda]
+//                 [--dtype bf16] [--threads N] [--reps 20]
+// Without a folder the weights are random, of the smallest GPT-2's sizes (124 M) with a position for every token.
 // Prints the loss of the first step, then the milliseconds of each repetition.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "attend/backends.h"
@@ -21,7 +24,7 @@ namespace {
 using namespace attend;
 
 struct Options {
-  std::int64_t batch = 64, length = 1024;
+  std::int64_t batch = 64, length = 1024, window = -1;
   int threads = 0, reps = 20;
   std::string model, dtype = "bf16", device = "cuda", recompute = "none";
 };
@@ -44,13 +47,16 @@ void run(const Options& options) {
   const auto backend =
       open_backend(options.device, {.threads = options.threads, .fast_products = options.dtype == "bf16x3"});
   const std::filesystem::path folder = options.model;
-  models::GPT2Config config = models::gpt2_config(read_json(folder / "config.json"), "config.json");
+  models::GPT2Config config = options.model.empty()
+                                  ? models::GPT2Config{.max_length = std::max<std::int64_t>(1024, options.length)}
+                                  : models::gpt2_config(read_json(folder / "config.json"), "config.json");
+  if (options.window >= 0) config.window.attention_window = {options.window};
   config.dropout = config.embedding_dropout = config.attention_dropout = 0;
   models::GPT2LanguageModel model(config);
   nn::Parameters parameters(*backend, model,
                             {.dtype = options.dtype == "bf16" || options.dtype == "fp8" ? DType::bf16 : DType::f32,
                              .products8 = options.dtype == "fp8"});
-  load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
+  if (!options.model.empty()) load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   train::Optimizer optimizer(parameters, {.beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1});
 
   const std::vector<std::int32_t> ids = ids_of(options, config.vocabulary);
@@ -84,9 +90,10 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("One training step of GPT-2, timed.");
-  app.add_option("--model", options.model, "a Hugging Face folder")->required();
+  app.add_option("--model", options.model, "a Hugging Face folder; without, random weights");
   app.add_option("--batch", options.batch, "texts");
   app.add_option("--length", options.length, "tokens in each");
+  app.add_option("--window", options.window, "how many other tokens a token sees; -1: all");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
   app.add_option("--dtype", options.dtype, "bf16, f32, bf16x3 or fp8");
   app.add_option("--recompute", options.recompute, "none, feed-forward or layer");

@@ -31,6 +31,7 @@ COCO's files: train/, instances_train.json, captions_train.json; valid/, instanc
 Texts are train.src, train.tgt; valid.src, valid.tgt; test.src, test.tgt, line by line. What is in one set is in no other.
 Grammar's English is also lines.txt and lines.valid.txt, for a GPT or a BERT, and so are recall's lines, whole: their last
 three letters are their first, each --distance places back; what is between is told by the characters in front of it.
+attend train --lines --prompt-end = learns from recall's.
 The same seed gives the same files, on however many threads.)";
 
 constexpr const char* kScenesOnly = "Scenes";

@@ -12,15 +12,15 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
   if (heads.packed() || heads.drops()) stop_recording();  // offsets and the seed are read now
   const std::int64_t H = heads.heads(), D = heads.width(), step = cpu::attention_rows(D);
   const std::int64_t stretches = (heads.most_queries() + step - 1) / step;
-  const int kind = cpu::kind_of(args.q);
+  const int kind = cpu::kind_of(args.q), kept = cpu::kind_of(args.k);
   // A matrix unit takes bf16 as it is, and f32 in two pieces when the caller allows that.
-  const bool tiles =
-      rows_.attention_tiles[kind] && !heads.windowed() && (kind == 1 || precision_ == cpu::Precision::split);
+  const bool tiles = rows_.attention_tiles[kind] && kind == kept && !heads.windowed() &&
+                     (kind == 1 || precision_ == cpu::Precision::split);
   // Keys and values are read once, and a multiply-add is a sixteenth of an element of that.
   const std::int64_t work = (2 + std::min(heads.most_queries(), step) / 8) * heads.keys_of_a_stretch(step) * D;
-  const auto attend = [=, y = cpu::View(y), lse = cpu::View(lse), few = rows_.attention[kind],
-                       many = (tiles ? rows_.attention_tiles : rows_.attention)[kind]](std::int64_t begin,
-                                                                                       std::int64_t end) {
+  const auto few = rows_.attention[kind][kept], many = tiles ? rows_.attention_tiles[kind] : few;
+  const auto one = heads.steps() && D % rows_.attention_step_lanes == 0 ? rows_.attention_step[kind][kept] : nullptr;
+  const auto attend = [=, y = cpu::View(y), lse = cpu::View(lse)](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t h = task % H, b = task / H / stretches, first = task / H % stretches * step;
       cpu::AttentionHead head = heads.head(b, h);
@@ -28,6 +28,10 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
       head.y = heads.element(y, heads.first_query(b), h), head.y_stride = y.stride;
       if (lse.data) head.lse = heads.lse(lse, b, h);
       head.lse_stride = H;
+      if (one) {
+        one(head);
+        continue;
+      }
       const std::int64_t last = std::min(head.queries, first + step);
       (last - first >= 8 ? many : few)(head, first, last);
     }
@@ -58,7 +62,7 @@ void CpuBackend::attention_weights(const Attention& args, const Tensor& lse, con
         row.scale = head.scale, row.lse = heads.lse(lse, b, h)[t * H];
         if (head.bias) row.bias = cpu::at(head.bias, t * head.bias_stride, head.bias_bf16 ? DType::bf16 : DType::f32);
         row.bias_bf16 = head.bias_bf16;
-        rows_.attention_weights[cpu::kind_of(args.q)](row);
+        rows_.attention_weights[cpu::kind_of(args.q)][cpu::kind_of(args.k)](row);
         if (head.windowed && head.window.globals < head.window.from(t))
           std::fill(row.weights + std::min(head.window.globals, row.keys),
                     row.weights + std::min(head.window.from(t), row.keys), 0.0f);

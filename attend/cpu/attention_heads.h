@@ -22,10 +22,11 @@ class AttentionHeads {
         windowed_(args.mask.windowed()),
         window_(args.mask.window),
         packed_(args.mask.query_offsets.defined()),
+        by_heads_(args.k.rank() == 4),
         width_(args.q.width() / std::max<std::int64_t>(1, args.heads)) {
     sequences_ = packed_ ? args.mask.query_offsets.size() - 1 : args.q.dim(0);
     most_queries_ = packed_ ? args.mask.max_queries : args.q.dim(1);
-    most_keys_ = packed_ ? args.mask.max_keys : args.k.dim(1);
+    most_keys_ = packed_ ? args.mask.max_keys : args.k.dim(by_heads_ ? 2 : 1);
     if (args.mask.key_lengths.defined()) lengths_ = args.mask.key_lengths.data<std::int32_t>();
     if (packed_) {
       query_offsets_ = args.mask.query_offsets.data<std::int32_t>();
@@ -48,6 +49,8 @@ class AttentionHeads {
   bool packed() const { return packed_; }
   bool windowed() const { return windowed_; }
   bool drops() const { return rule_.threshold != 0; }
+  // One query of each sequence on a cache by heads, and nothing between it and the keys but their number.
+  bool steps() const { return by_heads_ && most_queries_ == 1 && !windowed_ && !causal_ && !bias_.data && !drops(); }
 
   // The rows of sequence b in q, and in k and v; count_keys says how many of the latter it may see.
   std::int64_t first_query(std::int64_t b) const { return packed_ ? query_offsets_[b] : b * most_queries_; }
@@ -66,8 +69,9 @@ class AttentionHeads {
   AttentionHead head(std::int64_t b, std::int64_t h) const {
     AttentionHead head;
     head.q = element(q_, first_query(b), h), head.q_stride = q_.stride;
-    head.k = element(k_, first_key(b), h), head.k_stride = k_.stride;
-    head.v = element(v_, first_key(b), h), head.v_stride = v_.stride;
+    head.k = by_heads_ ? k_.at((2 * b * heads_ + h) * most_keys_) : element(k_, first_key(b), h);
+    head.v = by_heads_ ? k_.at(((2 * b + 1) * heads_ + h) * most_keys_) : element(v_, first_key(b), h);
+    head.k_stride = k_.stride, head.v_stride = v_.stride;
     head.queries = count_queries(b), head.keys = count_keys(b);
     const std::int64_t keys = packed_ ? head.keys : most_keys_;
     head.shift = causal_ ? keys - head.queries : head.keys;
@@ -100,7 +104,7 @@ class AttentionHeads {
   float scale_;
   bool causal_, windowed_;
   AttentionWindow window_;
-  bool packed_;
+  bool packed_, by_heads_;
   std::int64_t width_, sequences_ = 0, most_queries_ = 0, most_keys_ = 0;
   const std::int32_t *lengths_ = nullptr, *query_offsets_ = nullptr, *key_offsets_ = nullptr;
   DropRule rule_;

@@ -106,14 +106,24 @@ void CpuBackend::embedding_backward(const Tensor& dy, const Tensor& ids, float s
 }
 
 void CpuBackend::put_rows(const Tensor& x, const Tensor& ids, const Tensor& table) {
-  const std::int64_t width = table.dim(-1), entries = table.rows();
+  const bool parted = table.rank() == 4;
+  const std::int64_t width = table.dim(-1), parts = parted ? table.dim(1) : 1, entries = table.rows() / parts;
+  const std::int64_t places = parted ? table.dim(2) : entries;
+  const auto kernel = x.dtype() == table.dtype() ? nullptr : rows_.scale[cpu::kind_of(x)][cpu::kind_of(table)];
   const auto put = [=, x = cpu::View(x), table = cpu::View(table), id = ids.data<std::int32_t>()](std::int64_t begin,
                                                                                                   std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      if (id[i] >= 0 && id[i] < entries)
-        std::memcpy(table.at(id[i]), x.at(i), static_cast<std::size_t>(width) * bytes_of(x.dtype));
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (id[i] < 0 || id[i] >= entries) continue;
+      for (std::int64_t part = 0; part < parts; ++part) {
+        void* to = table.at((id[i] / places * parts + part) * places + id[i] % places);
+        if (kernel)
+          kernel(x.at(i, part * width), 1.0f, {to, false}, width);
+        else
+          std::memcpy(to, x.at(i, part * width), static_cast<std::size_t>(width) * bytes_of(x.dtype));
+      }
+    }
   };
-  run(cpu::RowWork{ids.size(), width, put});
+  run(cpu::RowWork{ids.size(), parts * width, put});
 }
 
 }  // namespace attend

@@ -18,7 +18,8 @@ CpuPackedWeight::CpuPackedWeight(const WeightToPack& weight, Precision precision
                                     .transposed = weight.input_major},
                                    weight.out, weight.in, weight.as, weight.exact ? Precision::exact : precision,
                                    pool)),
-      input_major_(weight.input_major) {}
+      input_major_(weight.input_major),
+      form_(weight.as) {}
 
 void CpuPackedWeight::read(std::span<float> into) const {
   const std::int64_t out = weights_.n(), in = weights_.k();

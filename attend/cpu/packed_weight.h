@@ -12,6 +12,7 @@ class CpuPackedWeight final : public PackedWeight {
   CpuPackedWeight(const WeightToPack& weight, Precision precision, ThreadPool& pool);
 
   std::size_t bytes() const override { return weights_.bytes(); }
+  DType form() const override { return form_; }
   void read(std::span<float> into) const override;
 
   // product.b is a tensor over this.
@@ -21,6 +22,7 @@ class CpuPackedWeight final : public PackedWeight {
  private:
   PackedWeights weights_;
   bool input_major_;
+  DType form_;
 };
 
 // Null for a plain tensor.

@@ -36,6 +36,7 @@ set(ATTEND_CPU_SOURCES
 set(ATTEND_CPU_ROWS
     attend/cpu/rows/attention.cpp
     attend/cpu/rows/attention_backward.cpp
+    attend/cpu/rows/attention_step.cpp
     attend/cpu/rows/columns.cpp
     attend/cpu/rows/elementwise.cpp
     attend/cpu/rows/norm.cpp

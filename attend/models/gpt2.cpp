@@ -144,8 +144,14 @@ GPT2::GPT2(const GPT2Config& config)
 }
 
 nn::CausalModel::Sizes GPT2::sizes() const {
-  return {config_.vocabulary, config_.max_length,      config_.layers,
-          config_.width,      tokens_.table().dtype(), config_.window.of_layers(config_.layers, Looks::back)};
+  return {.vocabulary = config_.vocabulary,
+          .max_length = config_.max_length,
+          .layers = config_.layers,
+          .width = config_.width,
+          .dtype = tokens_.table().dtype(),
+          .heads = config_.heads,
+          .rounded = tokens_.rounded(),
+          .windows = config_.window.of_layers(config_.layers, Looks::back)};
 }
 
 std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}.attn", layer); }

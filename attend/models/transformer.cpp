@@ -161,6 +161,8 @@ nn::CausalModel::Sizes Transformer::decoder_sizes() const {
           .max_length = config_.max_length,
           .layers = config_.decoder_layers,
           .width = config_.width,
+          .heads = config_.heads,
+          .rounded = embedding_.rounded(),
           .windows = config_.window.of_layers(config_.decoder_layers, Looks::back)};
 }
 

@@ -34,6 +34,8 @@ class CausalModel {
   struct Sizes {
     std::int64_t vocabulary = 0, max_length = 0, layers = 0, width = 0;
     DType dtype = DType::f32;
+    std::int64_t heads = 1;
+    bool rounded = false;  // its weights are bf16 or int8: keys and values need be no finer than bf16
     std::vector<AttentionWindow> windows = {};  // of the layers' self-attention; none: they see all
   };
   virtual Sizes sizes() const = 0;
@@ -55,12 +57,13 @@ inline std::vector<CacheRing> cache_rings(const CausalModel::Sizes& sizes) {
 inline std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& sizes, std::int64_t rows,
                                         std::int64_t room) {
   std::vector<KvCache> caches;
+  const CacheForm form{sizes.width, sizes.heads, sizes.rounded ? DType::bf16 : sizes.dtype};
   const std::vector<CacheRing> rings = cache_rings(sizes);
   for (std::int64_t i = 0; i < sizes.layers; ++i) {
     const auto layer = static_cast<std::size_t>(i);
     const CacheRing ring = sizes.windows.empty() ? CacheRing() : CacheRing(sizes.windows.at(layer), sizes.max_length);
     const auto number = std::find(rings.begin(), rings.end(), ring) - rings.begin();
-    caches.emplace_back(backend, rows, sizes.width, sizes.dtype, ring, static_cast<std::size_t>(number));
+    caches.emplace_back(backend, rows, form, ring, static_cast<std::size_t>(number));
     caches.back().reserve(room);
   }
   return caches;

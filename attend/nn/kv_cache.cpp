@@ -29,18 +29,18 @@ CacheRing::CacheRing(const AttentionWindow& window, std::int64_t longest) {
   globals = window.globals, capacity = window.globals + window.before + 1;
 }
 
-KvCache::KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType dtype, const CacheRing& ring,
+KvCache::KvCache(Backend& backend, std::int64_t rows, const CacheForm& form, const CacheRing& ring,
                  std::size_t ring_number)
-    : rows_(rows),
-      width_(width),
-      ring_(ring),
-      ring_number_(ring_number),
-      memory_(make_tensor(backend, {rows, ring.room(kFirstCapacity), 2 * width}, dtype)) {}
+    : rows_(rows), form_(form), ring_(ring), ring_number_(ring_number) {
+  check(form.heads >= 1 && form.width % form.heads == 0, "kv_cache: width {} does not divide among {} heads",
+        form.width, form.heads);
+  const std::int64_t parts = backend.on_host() ? 2 * form.heads : 1;
+  memory_ = make_tensor(backend, {rows, parts, ring.room(kFirstCapacity), 2 * form.width / parts}, form.dtype);
+}
 
 void KvCache::put(const Tensor& keys_values, const Tensor& slots) const {
-  const std::int64_t both = 2 * width_;
-  check(keys_values.shape() == Shape{slots.size(), both}, "kv_cache: {} put into {} slots of a cache of width {}",
-        keys_values.shape(), slots.size(), width_);
+  check(keys_values.shape() == Shape{slots.size(), 2 * form_.width},
+        "kv_cache: {} put into {} slots of a cache of width {}", keys_values.shape(), slots.size(), form_.width);
   memory_.backend().put_rows(keys_values, slots, positions());
 }
 
@@ -50,13 +50,13 @@ void KvCache::write(const Tensor& keys_values, const CachePlaces& places) {
 }
 
 void KvCache::append_sequences(const Tensor& keys_values) {
-  const std::int64_t both = 2 * width_;
-  check(keys_values.rank() == 3 && keys_values.dim(2) == both && keys_values.dim(0) > 0 &&
+  check(keys_values.rank() == 3 && keys_values.dim(2) == 2 * form_.width && keys_values.dim(0) > 0 &&
             rows_ % keys_values.dim(0) == 0,
-        "kv_cache: {} appended to a cache of {} rows and width {}", keys_values.shape(), rows_, width_);
+        "kv_cache: {} appended to a cache of {} rows and width {}", keys_values.shape(), rows_, form_.width);
   const std::int64_t batch = keys_values.dim(0), group = rows_ / batch, count = keys_values.dim(1);
   reserve(length_ + count);
-  const std::int64_t from_row = keys_values.row_stride(), to_row = memory_.dim(1) * both;
+  const std::int64_t parts = memory_.dim(1), piece = memory_.dim(3), part = capacity() * piece;
+  const std::int64_t from_row = keys_values.row_stride(), to_row = parts * part;
   // Runs of positions that are kept and lie one after another: one, or three where a ring rolls.
   for (std::int64_t begin = 0, end = 0; begin < count; begin = end) {
     const std::int64_t first = length_ + begin, place = ring_.place(first);
@@ -66,20 +66,21 @@ void KvCache::append_sequences(const Tensor& keys_values) {
           (kept && ring_.place(length_ + end) != place + end - begin))
         break;
     if (!kept) continue;
-    const Walk from{keys_values, keys_values.window().offset + begin * from_row, {count * from_row, 0, from_row, 1}};
-    const Walk to{memory_, place * both, {group * to_row, to_row, both, 1}};
-    memory_.backend().strided_copy(from, to, {batch, group, end - begin, both}, false);
+    const Walk from{
+        keys_values, keys_values.window().offset + begin * from_row, {count * from_row, 0, piece, from_row, 1}};
+    const Walk to{memory_, place * piece, {group * to_row, to_row, part, piece, 1}};
+    memory_.backend().strided_copy(from, to, {batch, group, parts, end - begin, piece}, false);
   }
   length_ += count;
 }
 
 bool KvCache::reserve(std::int64_t positions) {
-  const std::int64_t capacity = memory_.dim(1), both = 2 * width_;
-  if (ring_.room(positions) <= capacity) return false;
-  const std::int64_t room = ring_.room(std::max(positions, 2 * capacity));
-  Tensor larger = make_tensor(memory_.backend(), {rows_, room, both}, memory_.dtype());
-  const Walk from{memory_, 0, {capacity * both, 1}}, to{larger, 0, {larger.dim(1) * both, 1}};
-  memory_.backend().strided_copy(from, to, {rows_, length_ * both}, false);
+  const std::int64_t held = capacity(), parts = memory_.dim(1), piece = memory_.dim(3);
+  if (ring_.room(positions) <= held) return false;
+  const std::int64_t room = ring_.room(std::max(positions, 2 * held));
+  Tensor larger = make_tensor(memory_.backend(), {rows_, parts, room, piece}, memory_.dtype());
+  const Walk from{memory_, 0, {held * piece, 1}}, to{larger, 0, {room * piece, 1}};
+  memory_.backend().strided_copy(from, to, {rows_ * parts, length_ * piece}, false);
   memory_ = std::move(larger);
   return true;
 }
@@ -91,8 +92,9 @@ bool KvCache::reorder(const RowMoves& moves) {
   if (memory_.backend().on_host()) {
     move_in_place(moves);
   } else {
-    Tensor next = make_tensor(memory_.backend(), {rows, memory_.dim(1), memory_.dim(2)}, memory_.dtype());
-    const std::int64_t row = memory_.dim(1) * memory_.dim(2);
+    Tensor next =
+        make_tensor(memory_.backend(), {rows, memory_.dim(1), memory_.dim(2), memory_.dim(3)}, memory_.dtype());
+    const std::int64_t row = memory_.size() / memory_.dim(0);
     memory_.backend().embedding(moves.on_device, memory_.reshape({memory_.dim(0), row}), 1, {}, {},
                                 next.reshape({rows, row}));
     memory_ = std::move(next);
@@ -102,10 +104,13 @@ bool KvCache::reorder(const RowMoves& moves) {
 
 // Hypotheses of one sentence mostly agree but for their last few tokens, and only those move.
 void KvCache::move_in_place(const RowMoves& moves) {
-  const auto position = static_cast<std::size_t>(2 * width_) * bytes_of(memory_.dtype());
-  const auto capacity = static_cast<std::size_t>(memory_.dim(1)),
+  const auto piece = static_cast<std::size_t>(memory_.dim(3)) * bytes_of(memory_.dtype());
+  const auto parts = static_cast<std::size_t>(memory_.dim(1)), room = static_cast<std::size_t>(capacity()),
              length = static_cast<std::size_t>(ring_.room(length_));
   auto* data = static_cast<std::byte*>(memory_.raw());
+  const auto place = [&](std::size_t row, std::size_t part, std::size_t position) {
+    return data + ((row * parts + part) * room + position) * piece;
+  };
   const std::size_t count = moves.from.size();
   // Once a ring has rolled, its places are in no order.
   const bool ordered = !moves.shared.empty() && length == static_cast<std::size_t>(length_);
@@ -124,12 +129,18 @@ void KvCache::move_in_place(const RowMoves& moves) {
       if (static_cast<std::size_t>(moves.from[later]) == i) first = std::min(first, kept(later));
     if (first < length) {
       saved[i] = {saved_.size(), first};
-      saved_.insert(saved_.end(), data + (i * capacity + first) * position, data + (i * capacity + length) * position);
+      for (std::size_t part = 0; part < parts; ++part)
+        saved_.insert(saved_.end(), place(i, part, first), place(i, part, length));
     }
-    const std::byte* row = data + (source * capacity + kept(i)) * position;
-    if (source < i && saved[source].first < length)
-      row = saved_.data() + saved[source].begin + (kept(i) - saved[source].first) * position;
-    std::memcpy(data + (i * capacity + kept(i)) * position, row, (length - kept(i)) * position);
+    const bool was_saved = source < i && saved[source].first < length;
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::byte* from = place(source, part, kept(i));
+      if (was_saved) {
+        const auto [begin, at] = saved[source];
+        from = saved_.data() + begin + (part * (length - at) + kept(i) - at) * piece;
+      }
+      std::memcpy(place(i, part, kept(i)), from, (length - kept(i)) * piece);
+    }
   }
 }
 

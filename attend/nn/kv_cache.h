@@ -55,12 +55,20 @@ struct CachePlaces {
   std::vector<Tensor> ring_slots = {};
 };
 
-// One layer's cache: [rows, capacity, 2·C], keys in the first C columns, values in the rest. It grows by doubling, so
-// appending never copies more than it has written.
+// What a position takes of a cache.
+struct CacheForm {
+  std::int64_t width = 0, heads = 1;  // heads divide the width, C
+  DType dtype = DType::f32;
+};
+
+// One layer's cache. On a GPU it is [rows, capacity, 2·C], keys in the first C columns, values in the rest. On the host
+// it lies by heads, [rows, 2·H, capacity, D], the keys of every head and then their values: what one head reads for
+// the next token is two runs of memory, where rows of 2·C have a page for each of its keys. In both a position is cut
+// into `parts` pieces. It grows by doubling, so appending never copies more than it has written.
 class KvCache {
  public:
   // ring_number: which of the CachePlaces' ring_slots are of this ring.
-  KvCache(Backend& backend, std::int64_t rows, std::int64_t width, DType dtype, const CacheRing& ring = {},
+  KvCache(Backend& backend, std::int64_t rows, const CacheForm& form, const CacheRing& ring = {},
           std::size_t ring_number = 0);
 
   // Room for so many positions; what is written stays. True when the memory moved.
@@ -71,8 +79,8 @@ class KvCache {
   // code of ours. advance() says that it was done.
   void put(const Tensor& keys_values, const Tensor& slots) const;
   void advance(std::int64_t positions) { length_ += positions; }
-  // All rows · capacity positions, [.., 2·C]: what the slots count.
-  Tensor positions() const { return memory_.reshape({-1, 2 * width_}); }
+  // All rows · capacity positions, which the slots count: [.., 2·C], or as they lie by heads.
+  Tensor positions() const { return by_heads() ? memory_ : memory_.reshape({-1, 2 * form_.width}); }
   // keys_values [B, T, 2·C] (rows may have gaps) become the next T positions; B divides rows, and sequence b goes to
   // all rows of group b.
   void append_sequences(const Tensor& keys_values);
@@ -85,21 +93,27 @@ class KvCache {
   }
 
   std::int64_t length() const { return length_; }
-  std::int64_t capacity() const { return memory_.dim(1); }
+  std::int64_t capacity() const { return memory_.dim(2); }
+  bool by_heads() const { return memory_.dim(1) > 1; }
   // From now on keys() and values() show the first so many rows; what the others have stays.
   void show(std::int64_t rows) { rows_ = rows; }
-  // [rows, capacity, C] windows: attention must be told length() as key_lengths; one that rolls has at most its
-  // capacity.
-  Tensor keys() const { return memory_.slice_first(0, rows_).columns(0, width_); }
-  Tensor values() const { return memory_.slice_first(0, rows_).columns(width_, width_); }
+  // [rows, capacity, C] windows, or by heads the whole both times: attention must be told length() as key_lengths; one
+  // that rolls has at most its capacity.
+  Tensor keys() const { return window(0); }
+  Tensor values() const { return window(form_.width); }
 
  private:
   void move_in_place(const RowMoves& moves);
+  Tensor window(std::int64_t column) const {
+    const Tensor shown = memory_.slice_first(0, rows_);
+    return by_heads() ? shown : shown.reshape({rows_, capacity(), 2 * form_.width}).columns(column, form_.width);
+  }
 
-  std::int64_t rows_, width_, length_ = 0;
+  std::int64_t rows_, length_ = 0;
+  CacheForm form_;
   CacheRing ring_;
   std::size_t ring_number_;
-  Tensor memory_;
+  Tensor memory_;                 // [rows, parts, capacity, 2·C / parts]
   std::vector<std::byte> saved_;  // rows that are overwritten before they are read
 };
 

@@ -11,6 +11,7 @@
 #include "attend/ops/linear_cross_entropy.h"
 #include "attend/ops/norm.h"
 #include "attend/ops/norm_linear.h"
+#include "attend/tensor/packed_weight.h"
 
 namespace attend::nn {
 
@@ -116,6 +117,11 @@ class Embedding {
     return ops::embedding(ids, weight_, options);
   }
   const Tensor& table() const { return weight_; }
+  // Whether it is kept in bf16 or int8, as then all weights of the model are.
+  bool rounded() const {
+    const Tensor& value = weight_.value;
+    return value.defined() && value.storage()->packed && value.storage()->packed->form() != DType::f32;
+  }
   // Scores of every row against x: the output layer that shares these weights (section 3.4).
   Tensor logits(const Tensor& x, const Tensor& bias = {}) const { return ops::linear(x, weight_, bias); }
   // And what those scores cost where labels (i32, like x without its last axis) are the right rows.

@@ -26,7 +26,7 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
     check(mask.max_queries > 0 || q.rows() == 0, "attention: packed rows need max_queries and max_keys");
     check(!mask.bias.defined(), "attention: a bias needs dense q and k");
   } else {
-    check(q.rank() == 3 && k.rank() == 3, "attention: q and k must be [B, T, H·D], not {} and {}", q.shape(),
+    check(q.rank() == 3 && k.rank() >= 3, "attention: q and k must be [B, T, H·D], not {} and {}", q.shape(),
           k.shape());
     check(q.dim(0) == k.dim(0), "attention: q is {} and k is {}: the batches differ", q.shape(), k.shape());
   }
@@ -52,19 +52,35 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
   }
 }
 
+// A cache by heads, which stands for keys and values.
+void check_cache(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t heads) {
+  check(q.backend().on_host() && &k.backend() == &q.backend() && !recorded({q, k}),
+        "attention: keys by heads {} are a cache of the host's, and not to be learned through", k.shape());
+  check(k.dtype() == q.dtype() || (k.dtype() == DType::bf16 && q.dtype() == DType::f32),
+        "attention: q is {}, the cache {}", q.dtype(), k.dtype());
+  check(k.contiguous() && v.defined() && k.raw() == v.raw() && k.dim(1) == 2 * heads && k.dim(3) * heads == q.width(),
+        "attention: q is {} with {} heads, so a cache by heads must be [B, {}, S, {}], not {}", q.shape(), heads,
+        2 * heads, q.width() / heads, k.shape());
+}
+
 }  // namespace
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options) {
-  check_floats("attention", {q, k, v});
-  check(k.shape() == v.shape(), "attention: k is {}, so v must be too, not {}", k.shape(), v.shape());
-  check(q.rank() >= 2 && q.width() == k.width(), "attention: q is {} and k is {}: the widths differ", q.shape(),
-        k.shape());
-  check(options.heads > 0 && q.width() % options.heads == 0, "attention: width {} does not divide among {} heads",
-        q.width(), options.heads);
+  check_floats("attention", {q});
+  check(options.heads > 0 && q.rank() >= 2 && q.width() % options.heads == 0,
+        "attention: width {} does not divide among {} heads", q.rank() > 0 ? q.width() : 1, options.heads);
   const std::int64_t head = q.width() / options.heads;
+  const bool by_heads = k.defined() && k.rank() == 4;
+  if (by_heads)
+    check_cache(q, k, v, options.heads);
+  else
+    check_floats("attention", {q, k, v});
+  check(k.shape() == v.shape(), "attention: k is {}, so v must be too, not {}", k.shape(), v.shape());
+  check(by_heads || q.width() == k.width(), "attention: q is {} and k is {}: the widths differ", q.shape(), k.shape());
   check(head % 8 == 0 && (head <= 128 || head == 256),
         "attention: head width {} is not a multiple of 8 up to 128, or 256", head);
   check_mask(q, k, options.heads, options.mask);
+  const std::int64_t keys = k.dim(by_heads ? 2 : 1);
 
   const Tensor& made = lead({&q, &k, &v});
   const Attention args{.q = q,
@@ -80,8 +96,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     const bool packed = options.mask.query_offsets.defined();
     const std::int64_t batch = packed ? options.mask.query_offsets.dim(0) - 1 : q.dim(0);
     Tensor weights = like(
-        y,
-        {batch, options.heads, packed ? options.mask.max_queries : q.dim(1), packed ? options.mask.max_keys : k.dim(1)},
+        y, {batch, options.heads, packed ? options.mask.max_queries : q.dim(1), packed ? options.mask.max_keys : keys},
         DType::f32);
     q.backend().attention_weights(args, lse, weights);
     probe->attention(options.label, weights);

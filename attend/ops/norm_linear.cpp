@@ -10,11 +10,16 @@ namespace attend::ops {
 
 namespace {
 
+// Columns that go to a cache.
+std::int64_t cached_width(const Tensor& cache) {
+  return !cache.defined() ? 0 : cache.rank() == 4 ? cache.dim(1) * cache.width() : cache.width();
+}
+
 // In one kernel, if the device has it; undefined if not.
 Tensor at_once(const Tensor& x, const NormWeights& norm, const Tensor& weight, const Tensor& bias,
                const NormLinearOptions& options) {
   if (x.rows() != 1 || !options.input_major || recorded({x, norm.weight, norm.bias, weight, bias})) return {};
-  const std::int64_t kept = weight.dim(1) - (options.cache.defined() ? options.cache.width() : 0);
+  const std::int64_t kept = weight.dim(1) - cached_width(options.cache);
   const Tensor y = like(lead({&x, &weight}), x.shape().with_last(kept));
   const bool done = x.backend().norm_linear({.x = x,
                                              .norm_weight = norm.weight,
@@ -34,7 +39,7 @@ Tensor at_once(const Tensor& x, const NormWeights& norm, const Tensor& weight, c
 Tensor norm_linear(const Tensor& x, const NormWeights& norm, const Tensor& weight, const Tensor& bias,
                    const NormLinearOptions& options) {
   const auto& [activation, input_major, cache, slots] = options;
-  check_floats("norm_linear", {x, norm.weight, norm.bias, weight, bias, cache});
+  check_floats("norm_linear", {x, norm.weight, norm.bias, weight, bias});
   check(norm.weight.defined() && norm.weight.shape() == Shape{x.width()} && weight.rank() == 2 &&
             weight.dim(input_major ? 0 : 1) == x.width(),
         "norm_linear: x is {}, so neither a norm of {} nor a weight {} may differ from its width", x.shape(),
@@ -43,7 +48,8 @@ Tensor norm_linear(const Tensor& x, const NormWeights& norm, const Tensor& weigh
   if (cache.defined()) {
     check_ints("norm_linear", slots, x);
     check_contiguous("norm_linear", {cache});
-    check(cache.rank() == 2 && cache.width() <= out && slots.size() == x.rows(),
+    check((cache.rank() == 2 ? cache.dtype() == x.dtype() : cache.rank() == 4) && cached_width(cache) <= out &&
+              slots.size() == x.rows(),
           "norm_linear: {} columns and {} rows go to {} slots of a cache {}", out, x.rows(), slots.size(),
           cache.shape());
   }
@@ -51,9 +57,9 @@ Tensor norm_linear(const Tensor& x, const NormWeights& norm, const Tensor& weigh
   const Tensor y = linear(layer_norm(x, norm.weight, norm.bias, norm.eps), weight, bias,
                           {.activation = activation, .input_major = input_major});
   if (!cache.defined()) return y;
-  const std::int64_t kept = out - cache.width();
+  const std::int64_t kept = out - cached_width(cache);
   const Tensor rows = y.flat_rows();
-  x.backend().put_rows(rows.columns(kept, cache.width()), slots, cache);
+  x.backend().put_rows(rows.columns(kept, cached_width(cache)), slots, cache);
   return rows.columns(0, kept).reshape(x.shape().with_last(kept));
 }
 

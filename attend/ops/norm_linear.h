@@ -11,7 +11,8 @@ struct NormLinearOptions {
   Activation activation = Activation::none;
   bool input_major = false;  // as in linear()
   // The last D columns of every row do not come back but go to a row of the cache [rows, D], the one that slots
-  // (i32, one per row) names. Not differentiable.
+  // (i32, one per row) names; or to the parts of one by heads [R, G, N, D / G], as Backend::put_rows has it. Not
+  // differentiable.
   Tensor cache = {}, slots = {};
 };
 

@@ -90,6 +90,8 @@ struct AttentionMask {
 // softmax(q kᵀ · scale + mask) v for each head; head h is columns [h·D, (h + 1)·D). q, k, v are strided. D is any
 // multiple of 8 up to 128, or 256. A query that sees no key gets zeros, and -inf as its log-sum-exp. Dropout hits the
 // weights: element ((b·H + h)·T + t)·S + s, with T and S the maxima when packed.
+// A cache by heads, as the CPU has it: k is [B, 2·H, S, D], the keys of every head and then their values, contiguous,
+// v the same tensor, and both may be bf16 where q is f32. It has no backward.
 struct Attention {
   Tensor q, k, v;
   std::int64_t heads = 1;
@@ -252,7 +254,9 @@ class Backend {
                          const Tensor& position_ids, const Tensor& y) = 0;
   // table[ids[i]] += dy[i] · scale; rows that no id names become 0 unless accumulating. table: f32 or as dy.
   virtual void embedding_backward(const Tensor& dy, const Tensor& ids, float scale, const Grad& table) = 0;
-  // table[ids[i]] = x[i], x strided; an id outside the table writes nothing. No id may come twice.
+  // table[ids[i]] = x[i], x strided; an id outside the table writes nothing. No id may come twice. On the host the
+  // table may also be [R, G, N, D], x then has G·D columns, part g of which goes to [id / N, g, id % N]; and it may be
+  // bf16 where x is f32.
   virtual void put_rows(const Tensor& x, const Tensor& ids, const Tensor& table) = 0;
 
   // Norms. mean, rstd f32 [rows].

@@ -14,6 +14,7 @@ class PackedWeight {
  public:
   virtual ~PackedWeight() = default;
   virtual std::size_t bytes() const = 0;
+  virtual DType form() const = 0;  // f32, bf16 or i8: how far its numbers were rounded
   // The numbers as they were given, but for the rounding of the form.
   virtual void read(std::span<float> into) const = 0;
 };

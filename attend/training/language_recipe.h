@@ -22,6 +22,8 @@ struct LanguageRecipe : RunSettings {
   std::int64_t width = 384, layers = 6, heads = 6, block = 256;
   float dropout = 0.2f;
   std::int64_t batch = 64;
+  bool lines = false;
+  std::string prompt_end;
   models::WindowSettings window = {};
 
   LanguageRecipe() {
@@ -44,6 +46,8 @@ struct LanguageRecipe : RunSettings {
     v("dropout", dropout,
       "of embeddings, attention weights and what each sublayer adds; with --from as the folder says");
     v("batch", batch, "windows of the text a batch");
+    v("lines", lines, "every line is a text of its own, read from its beginning: a batch is lines, not windows");
+    v("prompt_end", prompt_end, "with lines: what is in front of the last such token of a line, and it, is only read");
     window.visit(v);
     visit_run(v);
   }

@@ -19,6 +19,8 @@ LanguageTask::LanguageTask(const models::GPT2LanguageModel& model, Backend& back
       options_(options),
       ids_(make_tensor(backend, {options.batch, options.block}, DType::i32)),
       labels_(make_tensor(backend, {options.batch, options.block}, DType::i32)) {
+  if (options.lines.end >= 0)
+    training_lines_.emplace(training, options.lines), validation_lines_.emplace(validation, options.lines);
   start_prefetch();
 }
 
@@ -26,8 +28,10 @@ void LanguageTask::start_prefetch() {
   prefetch_.reset();
   made_ = taken_;
   prefetch_ = std::make_unique<Prefetch>([this]() -> Prefetch::Entry {
-    data::TokenWindows windows =
-        data::random_windows(training_, options_.batch, options_.block, options_.seed, made_ + shard_.rank);
+    const std::int64_t batch = options_.batch, block = options_.block;
+    const std::uint64_t number = made_ + shard_.rank;
+    data::TokenWindows windows = training_lines_ ? training_lines_->random(batch, block, options_.seed, number)
+                                                 : data::random_windows(training_, batch, block, options_.seed, number);
     made_ += shard_.size;
     return {std::move(windows), made_};
   });
@@ -66,12 +70,14 @@ void LanguageTask::seek(const Json& position) {
 
 train::Validation LanguageTask::judged(World& world) {
   Pass pass(ids_.backend());
-  const std::int64_t windows = data::window_count(validation_, options_.block);
+  const auto& lines = validation_lines_;
+  const std::int64_t windows = lines ? lines->count() : data::window_count(validation_, options_.block);
   train::SharedBatches shared(world, static_cast<std::size_t>((windows + options_.batch - 1) / options_.batch), 2);
   for (std::int64_t first = 0; first < windows; first += options_.batch) {
     const auto batch = static_cast<std::size_t>(first / options_.batch);
     if (!shared.mine(batch)) continue;
-    put(data::window_at(validation_, first, options_.batch, options_.block));
+    put(lines ? lines->at(first, options_.batch, options_.block)
+              : data::window_at(validation_, first, options_.batch, options_.block));
     const std::vector<float> total = download(model_.loss(nn::Sequences{ids_}.in(pass), pass.input(labels_)).total);
     const auto tokens = static_cast<double>(total[1]);
     shared.set(batch, {static_cast<double>(total[0]) * tokens, tokens});

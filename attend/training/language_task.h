@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "attend/data/prefetch.h"
+#include "attend/data/token_lines.h"
 #include "attend/data/token_stream.h"
 #include "attend/models/gpt2.h"
 #include "attend/text/tokenizer.h"
@@ -16,6 +18,7 @@ namespace attend::tasks {
 struct LanguageTaskOptions {
   std::int64_t batch = 64, block = 256;
   std::uint64_t seed = 1;
+  data::LineTokens lines = {};  // of streams whose lines are texts of their own; without, windows begin anywhere
   const Tokenizer* tokenizer = nullptr;  // for examples(); must outlive the task
 };
 
@@ -45,6 +48,7 @@ class LanguageTask : public train::Task {
   const models::GPT2LanguageModel& model_;
   const data::TokenStream &training_, &validation_;
   LanguageTaskOptions options_;
+  std::optional<data::TokenLines> training_lines_, validation_lines_;
   Tensor ids_, labels_;  // i32 [batch, block]
   data::Shard shard_;
   std::uint64_t made_ = 0, taken_ = 0;  // batches

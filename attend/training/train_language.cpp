@@ -53,6 +53,17 @@ models::GPT2Config config_for(const LanguageRecipe& recipe, const Tokenizer& tok
   return model_config(recipe, vocabulary, tokenizer.token_to_id(kEndOfText).value_or(0));
 }
 
+// Where lines are texts of their own.
+data::LineTokens line_tokens(const LanguageRecipe& recipe, const Tokenizer& tokenizer) {
+  if (!recipe.lines) return {};
+  const auto end = tokenizer.token_to_id(kEndOfText);
+  check(end.has_value(), "training: with 'lines' the tokenizer needs a token {}", kEndOfText);
+  if (recipe.prompt_end.empty()) return {.end = *end};
+  const std::vector<std::int32_t> ids = tokenizer.encode_ids(recipe.prompt_end, {.add_special_tokens = false});
+  check(ids.size() == 1, "training: 'prompt_end' must be one token, and '{}' is {}", recipe.prompt_end, ids.size());
+  return {.end = *end, .prompt_end = ids[0]};
+}
+
 class LanguageTrainee : public Trainee {
  public:
   LanguageTrainee(LanguageRecipe recipe, const RunContext& run)
@@ -60,8 +71,9 @@ class LanguageTrainee : public Trainee {
         run_(run),
         tokenizer_(prepare_tokenizer(recipe_, run)),
         model_(config_for(recipe_, tokenizer_, run)),
-        training_(token_stream(run.folder, recipe_.text, "train.tokens")),
-        validation_(token_stream(run.folder, recipe_.valid_text, "valid.tokens")) {
+        lines_(line_tokens(recipe_, tokenizer_)),
+        training_(token_stream(run.folder, recipe_.text, "train.tokens", lines_.end)),
+        validation_(token_stream(run.folder, recipe_.valid_text, "valid.tokens", lines_.end)) {
     run.options.messages << fmt::format("training text: {} tokens; validation text: {} tokens\n", training_.size(),
                                         validation_.size());
     stage_json(run.folder, "config.json", model_.config());
@@ -87,6 +99,7 @@ class LanguageTrainee : public Trainee {
         LanguageTaskOptions{.batch = recipe_.batch,
                             .block = std::min(recipe_.block, model_.body().config().max_length),
                             .seed = recipe_.seed,
+                            .lines = lines_,
                             .tokenizer = &tokenizer_});
   }
 
@@ -105,6 +118,7 @@ class LanguageTrainee : public Trainee {
   const RunContext run_;
   const Tokenizer tokenizer_;
   models::GPT2LanguageModel model_;
+  const data::LineTokens lines_;
   const data::TokenStream training_, validation_;
 };
 

@@ -1,5 +1,6 @@
 // A text as ids: made once, noticed when it changes, never trusted when damaged; and windows of it.
 #include "attend/data/token_stream.h"
+#include "attend/data/token_lines.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -92,6 +93,45 @@ TEST_F(Stream, EveryTokenButTheFirstIsALabelOnce) {
       if (label != -100) labels.push_back(label);
   ASSERT_EQ(static_cast<std::int64_t>(labels.size()), stream.size() - 1);
   for (std::size_t i = 0; i < labels.size(); ++i) EXPECT_EQ(labels[i], stream[static_cast<std::int64_t>(i) + 1]);
+}
+
+// Every line of the text from its beginning, with its end behind it and nothing of the next one.
+TEST_F(Stream, LinesAreTextsOfTheirOwn) {
+  const Tokenizer tokenizer = Tokenizer::load(folder_ / "tokenizer.json");
+  const std::int32_t end = *tokenizer.token_to_id("<|endoftext|>");
+  const TokenStream stream = TokenStream::open_or_build({.texts = {(folder_ / "text").string()},
+                                                         .tokenizer = folder_ / "tokenizer.json",
+                                                         .cache = folder_ / "cache",
+                                                         .line_end = end});
+  const TokenLines lines(stream, {.end = end});
+  ASSERT_EQ(lines.count(), 3);  // the empty one is none
+  constexpr std::size_t kLength = 14;
+  const std::vector<std::string> texts = {"first line", "second line, \u00e9", "last", ""};
+  const TokenWindows windows = lines.at(0, 4, kLength);
+  ASSERT_EQ(windows.ids.size(), 4 * kLength);
+  for (std::size_t row = 0; row < texts.size(); ++row) {
+    const std::vector<std::int32_t> ids = tokenizer.encode_ids(texts[row], {.add_special_tokens = false});
+    EXPECT_EQ(windows.ids[row * kLength], end);
+    for (std::size_t i = 0; i < kLength; ++i) {
+      const bool there = row < 3 && i <= ids.size();
+      EXPECT_EQ(windows.labels[row * kLength + i], !there ? -100 : i < ids.size() ? ids[i] : end) << row << " " << i;
+      const bool read = i > 0 && i <= ids.size();
+      EXPECT_EQ(windows.ids[row * kLength + i], read ? ids[i - 1] : end) << row << " " << i;
+    }
+  }
+  // Behind its last space a line has one word, which is all there is to guess; one without a space is guessed whole.
+  const std::int32_t space = tokenizer.encode_ids(" ", {.add_special_tokens = false}).at(0);
+  const TokenWindows asked = TokenLines(stream, {.end = end, .prompt_end = space}).at(0, 3, kLength);
+  EXPECT_EQ(asked.ids, TokenLines(stream, {.end = end}).at(0, 3, kLength).ids);
+  for (std::size_t i = 0; i < kLength; ++i) {
+    EXPECT_EQ(asked.labels[i], i < 6 ? -100 : windows.labels[i]) << i;
+    EXPECT_EQ(asked.labels[kLength + i], i < 13 ? -100 : windows.labels[kLength + i]) << i;
+    EXPECT_EQ(asked.labels[2 * kLength + i], windows.labels[2 * kLength + i]) << i;
+  }
+  const TokenWindows drawn = lines.random(5, kLength, 3, 11);
+  EXPECT_EQ(lines.random(5, kLength, 3, 11).ids, drawn.ids);
+  EXPECT_NE(lines.random(5, kLength, 3, 12).ids, drawn.ids);
+  for (std::size_t row = 0; row < 5; ++row) EXPECT_EQ(drawn.ids[row * kLength], end);
 }
 
 TEST_F(Stream, BadTextsAreErrors) {

@@ -136,7 +136,7 @@ void StepRunning::expect_answers_of(const models::GPT2& model) {
 TEST_P(StepRunning, AnswersAsTheWholeTextDoes) { expect_answers_of(model_.body()); }
 
 // Packed, as a model that is only run keeps them: then the CPU too runs a captured step. What rounds its activations is
-// held against its own forward pass, and a number may round the other way there.
+// held against its own forward pass, and a number may round the other way there; on the CPU its caches are bf16, too.
 TEST_P(StepRunning, WithPackedWeightsToo) {
   for (const nn::WeightForm form : {nn::WeightForm::f32, nn::WeightForm::bf16, nn::WeightForm::int8}) {
     models::GPT2LanguageModel packed{small_config()};
@@ -144,7 +144,7 @@ TEST_P(StepRunning, WithPackedWeightsToo) {
     const auto from = parameters_->entries(), to = kept.entries();
     ASSERT_EQ(from.size(), to.size());
     for (std::size_t i = 0; i < to.size(); ++i) kept.write(to[i], parameters_->read(from[i]));
-    if (form != nn::WeightForm::f32) truth_ = &packed, near_ = 0.05;
+    if (form != nn::WeightForm::f32) truth_ = &packed, near_ = backend().on_host() ? 0.08 : 0.05;
     expect_answers_of(packed.body());
     if (HasFatalFailure()) return;
   }

@@ -157,8 +157,8 @@ TEST_P(Decoding, StopsAtTheLastPosition) {
 
 // Every number of a cache is known: position p of row r is 1000 r + p, values are negative keys.
 TEST_P(Decoding, CachesGrowAndMove) {
-  const std::int64_t width = 8;
-  nn::KvCache cache(backend(), 4, width, DType::f32);
+  const std::int64_t width = 8, heads = 2;
+  nn::KvCache cache(backend(), 4, {width, heads, DType::f32});
   std::vector<std::vector<float>> expected(4);  // by row, what each position holds
   for (int position = 0; position < 70; ++position) {
     std::vector<float> values;
@@ -184,13 +184,17 @@ TEST_P(Decoding, CachesGrowAndMove) {
       cache.reorder(nn::RowMoves(backend(), from));
     }
     ASSERT_EQ(cache.length(), position + 1);
+    ASSERT_EQ(cache.by_heads(), backend().on_host());
     const std::vector<float> keys = download(cache.keys()), found = download(cache.values());
-    const auto capacity = static_cast<std::size_t>(cache.keys().dim(1));
+    const auto capacity = static_cast<std::size_t>(cache.capacity());
     ASSERT_EQ(cache.keys().dim(0), static_cast<std::int64_t>(expected.size()));
     for (std::size_t row = 0; row < expected.size(); ++row)
       for (std::size_t p = 0; p < expected[row].size(); ++p) {
-        ASSERT_EQ(keys[(row * capacity + p) * 8 + 5], expected[row][p]) << row << " " << p << " at " << position;
-        ASSERT_EQ(found[(row * capacity + p) * 8], -expected[row][p]);
+        const auto by_heads = [&](std::size_t part) { return ((row * 4 + part) * capacity + p) * 4; };
+        const std::size_t key = cache.by_heads() ? by_heads(1) + 1 : (row * capacity + p) * 8 + 5;
+        const std::size_t value = cache.by_heads() ? by_heads(2) : (row * capacity + p) * 8;
+        ASSERT_EQ(keys[key], expected[row][p]) << row << " " << p << " at " << position;
+        ASSERT_EQ(found[value], -expected[row][p]);
       }
   }
 }

@@ -18,17 +18,17 @@ constexpr std::int64_t kAhead = 8;
 // Scores of a few queries against keys read where they lie: decoding, where packing keys would cost more than the
 // product. kLanes keys at a time, their sums folded together. Rows of a cache lie pages apart, where the processor does
 // not look ahead by itself, so the next keys and these keys' values are asked for here.
-template <class E>
+template <class K>
 static void scores_in_place(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t first,
                             std::int64_t count, float* scores) {
   const std::int64_t width = head.width;
   for (std::int64_t s = 0; s < count; s += kLanes) {
-    const E* key[kLanes];
+    const K* key[kLanes];
     for (int j = 0; j < kLanes; ++j)
-      key[j] = static_cast<const E*>(head.k) + (first + smaller(s + j, count - 1)) * head.k_stride;
+      key[j] = static_cast<const K*>(head.k) + (first + smaller(s + j, count - 1)) * head.k_stride;
     for (std::int64_t j = s; j < smaller(s + kLanes, count); ++j) {
-      fetch(static_cast<const E*>(head.v) + (first + j) * head.v_stride, width);
-      fetch(static_cast<const E*>(head.k) + smaller(first + j + kAhead, head.keys - 1) * head.k_stride, width);
+      fetch(static_cast<const K*>(head.v) + (first + j) * head.v_stride, width);
+      fetch(static_cast<const K*>(head.k) + smaller(first + j + kAhead, head.keys - 1) * head.k_stride, width);
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       Vec sum[kLanes] = {};
@@ -52,14 +52,14 @@ struct Forward {
 };
 
 // One block of keys for the queries [begin, begin + rows) of the head, all in place or all packed.
-template <class E>
+template <class K>
 static void attend_block(const AttentionHead& head, Forward& w, std::int64_t begin, std::int64_t rows,
                          std::int64_t first, bool in_place) {
   const std::int64_t padded = to_lanes(head.width), count = smaller(head.keys - first, kKeyBlock);
   const std::int64_t columns = to_lanes(count);
-  const E* v = static_cast<const E*>(head.v) + first * head.v_stride;
+  const K* v = static_cast<const K*>(head.v) + first * head.v_stride;
   if (!in_place) {
-    gather_transposed(static_cast<const E*>(head.k) + first * head.k_stride, head.k_stride, count, head.width, w.keys);
+    gather_transposed(static_cast<const K*>(head.k) + first * head.k_stride, head.k_stride, count, head.width, w.keys);
     gather(v, head.v_stride, count, head.width, 1.0f, w.values);
   }
   for (std::int64_t i = 0; i < rows; i += kQueryBlock) {
@@ -67,7 +67,7 @@ static void attend_block(const AttentionHead& head, Forward& w, std::int64_t beg
     if (first >= end_of_keys(head, begin + i, begin + i + m - 1) || all_barred(head, begin + i, first, count)) continue;
     float *q = w.q + i * padded, *y = w.y + i * padded;
     if (in_place)
-      scores_in_place<E>(head, q, m, first, count, w.scores);
+      scores_in_place<K>(head, q, m, first, count, w.scores);
     else
       product(m, columns, head.width, Left{q, padded, 1}, Right<float>{w.keys, kKeyBlock},
               Result{w.scores, kKeyBlock, false});
@@ -82,13 +82,14 @@ static void attend_block(const AttentionHead& head, Forward& w, std::int64_t beg
       if (head.drop.threshold) drop_weights<kKeyBlock>(head, t, first, seen, scores);
     }
     if (in_place)
-      product(m, padded, count, Left{w.scores, kKeyBlock, 1}, Right<E>{v, head.v_stride}, Result{y, padded, true});
+      product(m, padded, count, Left{w.scores, kKeyBlock, 1}, Right<K>{v, head.v_stride}, Result{y, padded, true});
     else
       product(m, padded, count, Left{w.scores, kKeyBlock, 1}, Right<float>{w.values, padded}, Result{y, padded, true});
   }
 }
 
-template <class E>
+// Queries of E, keys and values of K.
+template <class E, class K>
 void attention_rows_of(const AttentionHead& head, std::int64_t begin, std::int64_t end) {
   Forward w;
   const std::int64_t rows = end - begin, padded = to_lanes(head.width);
@@ -100,7 +101,7 @@ void attention_rows_of(const AttentionHead& head, std::int64_t begin, std::int64
   for (std::int64_t first = 0; first < keys; first += kKeyBlock) {
     if (all_barred(head, begin, first, kKeyBlock)) first = head.window.from(begin) / kKeyBlock * kKeyBlock;
     if (first >= keys) break;
-    attend_block<E>(head, w, begin, rows, first, in_place);
+    attend_block<K>(head, w, begin, rows, first, in_place);
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     E* y = static_cast<E*>(head.y) + (begin + r) * head.y_stride;
@@ -111,11 +112,11 @@ void attention_rows_of(const AttentionHead& head, std::int64_t begin, std::int64
 }
 
 // The weights of one query, from its log-sum-exp; the dot products one after another, since this is for looking.
-template <class E>
+template <class E, class K>
 void attention_weights_row(const AttentionWeightsRow& row) {
   const E* q = static_cast<const E*>(row.q);
   for (std::int64_t s = 0; s < row.keys; ++s) {
-    const E* k = static_cast<const E*>(row.k) + s * row.k_stride;
+    const K* k = static_cast<const K*>(row.k) + s * row.k_stride;
     Vec sum = {};
     each(row.width, [&](std::int64_t i, auto part) { sum += load(q + i, part) * load(k + i, part); });
     row.weights[s] = sum_of(sum) * row.scale;
@@ -135,9 +136,11 @@ void attention_weights_row(const AttentionWeightsRow& row) {
 }
 
 void set_attention(RowKernels& table) {
-  table.attention[0] = attention_rows_of<float>, table.attention[1] = attention_rows_of<Bf16Bits>;
-  table.attention_weights[0] = attention_weights_row<float>,
-  table.attention_weights[1] = attention_weights_row<Bf16Bits>;
+  table.attention[0][0] = attention_rows_of<float, float>, table.attention[0][1] = attention_rows_of<float, Bf16Bits>;
+  table.attention[1][1] = attention_rows_of<Bf16Bits, Bf16Bits>;
+  table.attention_weights[0][0] = attention_weights_row<float, float>;
+  table.attention_weights[0][1] = attention_weights_row<float, Bf16Bits>;
+  table.attention_weights[1][1] = attention_weights_row<Bf16Bits, Bf16Bits>;
 }
 
 }  // namespace attend::cpu::ATTEND_ROWS

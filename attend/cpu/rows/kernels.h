@@ -219,12 +219,17 @@ struct RowKernels {
   ByType<void(const NormRows& args, std::int64_t begin, std::int64_t end)> norm;
   ByType<void(const NormRows& args, const NormSums& sums, std::int64_t begin, std::int64_t end)> norm_backward;
 
-  ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention;
+  // [dtype of q and y][dtype of k and v]: a cache may be coarser than what reads it, and never finer.
+  ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention[2];
+  // One query on keys and values that lie without gaps: decoding from a cache by heads. No window, bias or dropout; D
+  // is a multiple of attention_step_lanes.
+  ByType<void(const AttentionHead& head)> attention_step[2];
+  std::int64_t attention_step_lanes;
   ByType<void(const AttentionHead& head)> attention_backward;
   // Both on a matrix unit, f32 as two bf16 pieces; null where there is none. For eight queries or more.
   ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention_tiles;
   ByType<void(const AttentionHead& head)> attention_backward_tiles;  // without a bias
-  ByType<void(const AttentionWeightsRow& row)> attention_weights;
+  ByType<void(const AttentionWeightsRow& row)> attention_weights[2];
   ByType<void(const AdditiveRows& args)> additive_scores;
   ByType<void(const AdditiveRows& args)> additive_scores_backward;
 

@@ -21,6 +21,7 @@ void fill_table(RowKernels& table) {
   set_recurrent(table);
   set_optimizer(table);
   set_attention(table);
+  set_attention_step(table);
   set_attention_backward(table);
 }
 

@@ -14,6 +14,7 @@ void set_columns(RowKernels& table);
 void set_recurrent(RowKernels& table);
 void set_optimizer(RowKernels& table);
 void set_attention(RowKernels& table);
+void set_attention_step(RowKernels& table);
 void set_attention_backward(RowKernels& table);
 // These two only in rows_amx.
 void set_attention_tiles(RowKernels& table);
