@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 
 #include "attend/base/error.h"
+#include "attend/decode/draw.h"
+#include "attend/decode/text_rows.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/causal_batch.h"
 #include "attend/nn/causal_decoder.h"
@@ -80,6 +83,40 @@ TEST_P(SampleTexts, GreedyTextsAreThoseWrittenAlone) { expect_as_alone(mixed_tex
 TEST_P(SampleTexts, DrawnTextsAreThoseWrittenAlone) {
   expect_as_alone(mixed_texts(12), {.temperature = 0.9f, .top_k = 9, .end = 5});
   expect_as_alone(mixed_texts(12), {.top_p = 0.9f, .repetition_penalty = 1.3f, .end = 5, .suppressed = {7}});
+}
+
+// As a server's: they come while others are under way, some leave before their end, and who comes alone may have to
+// wait for company.
+TEST_P(SampleTexts, ThatComeWhileOthersAreUnderWayAreThoseWrittenAlone) {
+  const decode::SampleOptions draw{.top_k = 1, .end = 5};
+  const std::vector<Text> texts = mixed_texts(24);
+  for (const std::size_t patience : {std::size_t{0}, std::size_t{3}}) {
+    nn::CausalBatch batch(model_.body(), backend(), 4, 70);
+    decode::TextRows rows(batch, {.together = 2, .patience = patience});
+    decode::Drawer drawer(draw, batch.vocabulary(), batch.suppress({}));
+    std::vector<std::shared_ptr<decode::RowText>> all;
+    std::size_t done = 0, steps = 0;
+    while (all.size() < texts.size() || !rows.idle()) {
+      if (all.size() < texts.size() && steps++ % 3 == 0) {
+        const Text& next = texts[all.size()];
+        all.push_back(std::make_shared<decode::RowText>());
+        decode::RowText& text = *all.back();
+        text.prompt = next.prompt, text.max_length = next.max_length, text.seed = next.seed;
+        text.options = &draw, text.drawer = &drawer;
+        text.on_done = [&](const decode::RowText&) { ++done; };
+        if (all.size() % 7 == 0) text.dropped = [&text] { return text.writing.hypothesis.tokens.size() >= 4; };
+        rows.add(all.back());
+      }
+      rows.advance();
+      ASSERT_LT(steps, 10000u);
+    }
+    EXPECT_GE(done, texts.size() - 3);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      std::vector<std::int32_t> expected = alone(texts[i], draw).tokens;
+      if (all[i]->dropped && expected.size() >= 4) expected.resize(4);
+      EXPECT_EQ(all[i]->writing.hypothesis.tokens, expected) << "text " << i << ", patience " << patience;
+    }
+  }
 }
 
 TEST_P(SampleTexts, EndsWhereItIsTold) {
