@@ -124,7 +124,7 @@ class SequenceClassifier {
   void visit(Visitor&& v) {
     const BertFamily family = body_.config().family;
     v(name_of(family), body_);
-    if (family == BertFamily::roberta) return v("classifier.dense", dense_), v("classifier.out_proj", output_);
+    if (body_.config().counts_positions()) return v("classifier.dense", dense_), v("classifier.out_proj", output_);
     if (family == BertFamily::distilbert) v("pre_classifier", dense_);
     v("classifier", output_);
   }
