@@ -188,7 +188,7 @@ def parts_of(server):
     text = connection.getresponse().read().decode()
     parts = {part: float(value) for part, value in re.findall(r'attend_generation_seconds_total{part="(\w+)"} (\S+)', text)}
     for name in ("rows_size_count", "rows_size_sum", "prompt_batches_total"):
-        found = re.search(rf"^attend_generation_{name} (\S+)", text, re.MULTILINE)
+        found = re.search(rf"^attend_generation_{name} ([0-9.e+-]+)", text, re.MULTILINE)
         parts[name] = float(found[1]) if found else 0
     return parts
 
