@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <thread>
 
 #include "attend/backends.h"
@@ -575,6 +576,47 @@ TEST(InlineTags, GoWhereTheWordsLooked) {
   // More elements than words: none is lost, none crosses another.
   EXPECT_EQ(with_tags("a b", {{"<a>", "</a>", 0, 1}, {"<b>", "</b>", 2, 3}}, "x & y", {}), "<a>x</a> &amp; <b>y</b>");
   EXPECT_EQ(with_tags("a b", {{"<a>", "</a>", 0, 1}, {"<b>", "</b>", 2, 3}}, "x", {}), "<a>x</a><b></b>");
+}
+
+// Whatever is sent and whatever the model makes of it: nothing of the page is lost, and no tag crosses another.
+TEST(InlineTags, AnyPageStaysWhole) {
+  const std::vector<std::string> parts = {"<b>",  "</b>", "<i>",  "</i>", "<a href='x'>", "</a>",    "<p>",
+                                          "</p>", "One",  " two", ". ",   ", ",           "Three. ", " ",
+                                          "\n",   "<br>", "3",    "é"};
+  std::mt19937 random(7);
+  const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+  const auto without_tags = [](std::string text) {
+    for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<'))
+      text.erase(at, text.find('>', at) + 1 - at);
+    return text;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    std::string html, joined;
+    for (std::size_t n = below(14); n > 0; --n) html += parts[below(parts.size())];
+    for (const TextPiece& piece : html_pieces(html)) {
+      joined += piece.translated ? with_tags(piece.text, piece.elements) : piece.text;
+      if (!piece.translated) continue;
+      view::AttentionMap seen;
+      for (std::size_t n = below(5); n > 0; --n) seen.target.push_back(n % 2 ? " mot" : ",");
+      std::string text;
+      for (const std::string& token : seen.target) text += token;
+      seen.source = {piece.text, " </s>"}, seen.target.emplace_back(" </s>");
+      for (std::size_t i = 0; i < 2 * seen.target.size(); ++i) seen.weights.push_back(static_cast<float>(below(9)));
+      if (below(3) == 0) seen = {};
+      const std::string tagged = with_tags(piece.text, piece.elements, text, seen);
+      EXPECT_EQ(without_tags(tagged), text) << html;
+      std::vector<std::string> open;
+      for (std::size_t at = tagged.find('<'); at != std::string::npos; at = tagged.find('<', at + 1)) {
+        if (tagged[at + 1] != '/') open.push_back(tagged.substr(at + 1, 1));
+        if (tagged[at + 1] != '/') continue;
+        ASSERT_FALSE(open.empty()) << html << " -> " << tagged;
+        EXPECT_EQ(open.back(), tagged.substr(at + 2, 1)) << html << " -> " << tagged;
+        open.pop_back();
+      }
+      EXPECT_TRUE(open.empty()) << html << " -> " << tagged;
+    }
+    EXPECT_EQ(joined, html);
+  }
 }
 
 }  // namespace
