@@ -15,9 +15,11 @@ namespace {
 
 std::unique_ptr<Backend> open_cuda(int device) {
   const CudaLibrary& cuda = cuda_library();
-  check(cuda.plugin != nullptr, "device: cuda was asked for, but {}", cuda.missing);
+  check(cuda.plugin != nullptr, "device: cuda was asked for, but {}; --device cpu computes without", cuda.missing);
   const std::size_t count = cuda.plugin->devices().size();
-  check(count > 0, "device: cuda was asked for, but no GPU was found (is the driver loaded? try nvidia-smi)");
+  check(count > 0,
+        "device: cuda was asked for, but no GPU was found (is the driver loaded? try nvidia-smi); --device cpu "
+        "computes without");
   check(static_cast<std::size_t>(device) < count, "device: cuda:{} was asked for, but the last of {} is cuda:{}",
         device, count == 1 ? std::string("one GPU") : fmt::format("{} GPUs", count), count - 1);
   return cuda.plugin->open(device);

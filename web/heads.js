@@ -78,7 +78,7 @@ export function headsView(result) {
       windowSlider(result), note, h("div", { class: others ? "columns two" : "columns" }, ...pairs.map(p => p.box))) };
   }
   drawn.controls.show(now), drawn.compare.show(state.compare);
-  say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.${barredWords(result)}` : "Keys: [ ] tokens.");
+  say(drawn.note, model.layers ? `${titleOf(now)}, layer ${now.layer + 1}. Keys: ← → heads, ↑ ↓ layers, [ ] tokens.${barredWords({ attention: [find(result, now)] })}` : "Keys: [ ] tokens.");
   drawn.pairs[0].show(now, head);
   if (others) drawn.pairs[1].show(now, Math.min(state.compare, now.heads - 1));
   return drawn.root;

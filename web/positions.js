@@ -108,7 +108,7 @@ async function equivariance() {
   const side = (title, name) => {
     const { difference, largest, rows, moved } = answer[name], holds = difference < 1e-4 * largest;
     return h("div", {}, h("h3", {}, title),
-      h("p", { class: "quiet" }, "largest difference ", h("strong", { id: `difference-${name}` }, difference.toExponential(1)), `, of numbers up to ${largest.toFixed(2)}: `, h("strong", {}, holds ? "the same vectors" : "other vectors")),
+      h("p", { class: "quiet" }, "largest difference ", h("strong", { id: `difference-${name}` }, difference < 0.01 ? difference.toExponential(1) : difference.toFixed(2)), `, of numbers up to ${largest.toFixed(2)}: `, h("strong", {}, holds ? "the same vectors" : "other vectors")),
       h("div", { class: "rows twins vector" }, ...answer.tokens.flatMap((piece, i) => [h("span", {}, shown(piece)), strip(rows[i], rows[i].length, scale), strip(moved[i], moved[i].length, scale)])));
   };
   const holds = answer.without.difference < 1e-4 * answer.without.largest && answer.with.difference >= 1e-4 * answer.with.largest;

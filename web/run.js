@@ -68,10 +68,11 @@ function comparison() {
   const last = (each, of) => { const found = each.log.filter(line => Number.isFinite(of(line))); return found.length ? of(found[found.length - 1]) : NaN; };
   const shown = list.map(([name, title, of, dots]) => ({ name, title, of, lines: lines(of, dots) })).filter(each => each.lines.some(line => line.points.length));
   const cell = x => Number.isFinite(x) ? (Math.abs(x) < 0.01 && x ? x.toExponential(2) : x.toFixed(4)) : "—";
-  const table = h("table", { id: "runs", style: "border-spacing:18px 4px; text-align:left; margin-left:-18px" }, h("tr", {}, h("th", {}, "run"), h("th", {}, "steps"), ...shown.map(({ title }) => h("th", {}, title))),
+  const told = shown.filter(({ name }) => name !== "learning-rate");  // where a schedule ends says nothing
+  const table = h("table", { id: "runs", style: "border-spacing:18px 4px; text-align:left; margin-left:-18px" }, h("tr", {}, h("th", {}, "run"), h("th", {}, "steps"), ...told.map(({ title }) => h("th", {}, title))),
     ...runs.map((each, i) => h("tr", {}, h("td", { style: `color:${colours[i % colours.length]}; font-weight:700` }, each.name),
-      h("td", {}, String(Math.max(0, ...each.log.map(line => line.step)))), ...shown.map(({ of }) => h("td", {}, cell(last(each, of)))))));
-  return h("div", {}, h("div", { class: "card", style: "overflow-x:auto; margin-bottom:16px" }, table),
+      h("td", {}, String(Math.max(0, ...each.log.map(line => line.step)))), ...told.map(({ of }) => h("td", {}, cell(last(each, of)))))));
+  return h("div", {}, h("div", { class: "card", style: "margin-bottom:16px" }, h("div", { class: "scrolled" }, table)),
     h("div", { class: "charts" }, ...shown.map(({ name, title, lines }) => h("div", { class: "card" }, figure(name, chart({ title, lines, end }))))));
 }
 

@@ -19,9 +19,9 @@ const table = {
     { text: "in 1999, on October 9", why: "the alignment is nearly a diagonal" },
   ],
   grammar: [
-    { text: "the old cat sleeps .", why: "the verb comes first in Laro, the adjective behind its noun" },
     { text: "the cat sees the dog .", swapped: "the dog sees the cat .", why: "the same words: order decides who sees whom" },
     { text: "the queen loves the king .", swapped: "the king loves the queen .", why: "order decides who loves whom" },
+    { text: "the old cat sleeps .", why: "the verb comes first in Laro, the adjective behind its noun" },
     { text: "the cats near the dog sleep .", why: "the verb agrees with a noun four words away" },
     { text: "the wolf that the children fear runs .", why: "agreement over a clause" },
   ],
@@ -30,9 +30,9 @@ const table = {
     { text: "four hundred and twenty-one", why: "read from left to right" },
   ],
   reverse: [
+    { text: "moon river glass oak wind fish bread", why: "seven words: one vector gets crowded" },
     { text: "rose lamp sea", why: "three words: all three networks can" },
     { text: "rose lamp sea stone night", swapped: "night stone sea lamp rose", why: "five words, and the other way round" },
-    { text: "moon river glass oak wind fish bread", why: "seven words: one vector gets crowded" },
     { text: "apple boat cloud door earth fire grass hill ink jar", why: "ten words: too many for one vector" },
     { text: "stone tree moon apple river lamp night sea oak wind horse music", why: "twelve words" },
   ],

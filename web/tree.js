@@ -50,7 +50,7 @@ export function treePicture(result, at, room = Math.min(1190, innerWidth - 64)) 
   // Where the line to a node begins: at its parent's word, or at the left edge where the line goes on from the one above.
   const from = i => {
     const node = beam[i], parent = node.parent;
-    if (parent < 0) return [left - 28, 22];
+    if (parent < 0) return [left - 14, 22];
     if (bandOf(parent) === bandOf(i)) return [x(parent) + 6 + Math.min(column - 20, (won.has(parent) ? 8.9 : 8) * short(beam[parent].text, letters).length), y(parent)];
     const there = bandOf(i).rows.get(lane[parent]);
     return [18, there === undefined ? y(i) : bandOf(i).top + 22 + row * there];

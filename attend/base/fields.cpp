@@ -27,7 +27,8 @@ std::size_t edits(std::string_view a, std::string_view b) {
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
   constexpr std::size_t kLongest = 64;
   std::string best;
-  std::size_t fewest = std::max<std::size_t>(2, name.size() / 2) + 1;
+  const std::size_t letters = name.size() - std::min(name.size(), name.find_first_not_of('-'));
+  std::size_t fewest = std::max<std::size_t>(1, (letters + 1) / 3) + 1;
   for (const std::string& candidate : known) {
     const std::size_t count = edits(name.substr(0, kLongest), candidate);
     if (count < fewest) fewest = count, best = candidate;

@@ -218,6 +218,9 @@ ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::s
   const std::string head = !model.architecture.empty()   ? fmt::format(" (it is a {})", model.architecture)
                            : !model.entry->heads.empty() ? " (its config.json names no architecture)"
                                                          : "";
+  if (command == "train")
+    fail("train: {} is a {} for {}, and cannot be the start ('from') of a model for {}{}", folder.string(),
+         model.entry->type, name_of(model.task), name_of(wanted), head);
   fail("{}: {} is a {} for {}; use attend {}{}", command, folder.string(), model.entry->type, name_of(model.task),
        name_of(model.task), head);
 }

@@ -152,7 +152,7 @@ void add_convert_command(Flags& program, const Streams& streams) {
       program, streams,
       {.name = "convert", .help = "Writes a model folder in another number format.", .examples = kConvertExamples},
       [](Flags& flags, ConvertOptions& options) {
-        add_model_flag(flags, "model", options.model, "a model's folder").required();
+        add_model_flag(flags, "model,--model", options.model, "a model's folder").required();
         flags.add("--out", options.out, "the new folder").required();
         flags.add("--dtype", options.dtype, "f32, bf16 or int8").one_of({"f32", "bf16", "int8"});
         flags.add("--without", options.without, "leave out the part of this name: discriminator");

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <ostream>
@@ -120,6 +121,19 @@ Words command_names(const CLI::App& app) {
   return names;
 }
 
+// The first thing a command cannot do without and was not given, with what it is.
+[[noreturn]] void refuse_missing(const CLI::App& command, const std::string& program) {
+  const std::string see = fmt::format("(see {} {} --help)", program, command.get_name());
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_required() || option->count() > 0) continue;
+    std::string name = option->get_name(option->get_positional());
+    if (option->get_positional())
+      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+    fail("{} needs {}: {} {}", command.get_name(), name, option->get_description(), see);
+  }
+  fail("{}: something is missing {}", command.get_name(), see);
+}
+
 [[noreturn]] void refuse_command(const CLI::App& app, const std::string& word) {
   const std::string nearest = nearest_name(word, command_names(app));
   fail("there is no command '{}'{} (see {} --help)", word, nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
@@ -130,6 +144,7 @@ Words command_names(const CLI::App& app) {
 Words without_help_command(const Words& words) {
   if (words.empty() || words.front() != "help") return words;
   Words rest(words.begin() + 1, words.end());
+  if (!rest.empty() && rest.front() == "help") rest.clear();
   rest.push_back("--help");
   return rest;
 }
@@ -275,8 +290,10 @@ void CommandLine::run(const std::vector<std::string>& given, std::ostream& out) 
       return;
     }
     const auto used = app_->get_subcommands();
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !used.empty())
-      refuse_flag(*used.front(), app_->get_name());
+    const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
+    if (is(CLI::ExitCodes::ExtrasError) && !used.empty()) refuse_flag(*used.front(), app_->get_name());
+    if (is(CLI::ExitCodes::ExtrasError)) fail("there is no flag '{}' (see {} --help)", words.front(), app_->get_name());
+    if (is(CLI::ExitCodes::RequiredError) && !used.empty()) refuse_missing(*used.front(), app_->get_name());
     fail("{} (see {}{} --help)", error.what(), app_->get_name(), used.empty() ? "" : " " + used.front()->get_name());
   }
 }

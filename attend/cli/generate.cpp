@@ -131,6 +131,7 @@ struct PerplexityCommand {
 
 void run_perplexity(const PerplexityCommand& options, const Streams& streams) {
   const std::string text = options.file.empty() ? read_text(streams.in, "standard input") : read_text(options.file);
+  catalogue::read_config(options.model.model, catalogue::Task::generate, "perplexity");  // or it says what that is for
   const OpenModel model(options.model);
   const tasks::Perplexity result = model.generator.perplexity(text, options.context);
   if (options.json)

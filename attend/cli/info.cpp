@@ -197,7 +197,7 @@ void add_info_command(Flags& program, const Streams& streams) {
        .examples = "Examples:\n  attend info en-fr                  a shipped model, by its name\n"
                    "  attend info path/to/gpt2 --tensors  with every tensor"},
       [](Flags& flags, InfoOptions& options) {
-        add_model_flag(flags, "model", options.model, "a model's folder").required();
+        add_model_flag(flags, "model,--model", options.model, "a model's folder").required();
         flags.add("--tensors", options.tensors, "list every tensor");
         flags.add("--json", options.json, "one JSON object");
       },

@@ -103,6 +103,25 @@ void make_scenes(const MakeDataOptions& options, const Streams& streams) {
   streams.out << fmt::format("{}: {} pictures ({:.1f} MB), {} objects, {} captions\n", options.out,
                              with_commas(made.pictures), static_cast<double>(made.bytes) / 1e6,
                              with_commas(made.objects), with_commas(made.captions));
+  streams.out << fmt::format(
+      "To learn from them: attend train --task detect --train {0}/instances_train.json --valid "
+      "{0}/instances_valid.json --out detr\n",
+      options.out);
+}
+
+// recipes/minutes and recipes/ know these folders; of another the flags say where it is.
+std::string how_to_learn(const std::string& what, const std::string& out) {
+  if (what == "dates" && out == ".data/dates") return "attend train recipes/minutes/dates-rnn-attention.json";
+  if (what == "grammar" && out == ".data/grammar") return "attend train recipes/minutes/grammar-gpt.json";
+  if (what == "recall")
+    return fmt::format(
+        "attend train --task language-model --text {0}/lines.txt --valid-text {0}/lines.valid.txt "
+        "--vocabulary-size 0 --out {1}-gpt",
+        out, what);
+  return fmt::format(
+      "attend train --source {0}/train.src --target {0}/train.tgt --valid-source {0}/valid.src "
+      "--valid-target {0}/valid.tgt --preset tiny --out {1}-model",
+      out, what);
 }
 
 void make_texts(const MakeDataOptions& options, data::TextKind kind, const Streams& streams) {
@@ -122,6 +141,7 @@ void make_texts(const MakeDataOptions& options, data::TextKind kind, const Strea
   streams.out << fmt::format("{}: {} pairs to learn from, {} to validate and {} to test with ({:.1f} MB)\n",
                              options.out, with_commas(options.count), with_commas(options.unseen),
                              with_commas(options.unseen), static_cast<double>(bytes) / 1e6);
+  streams.out << fmt::format("To learn from them: {}\n", how_to_learn(options.what, options.out));
 }
 
 }  // namespace

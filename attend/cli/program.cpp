@@ -60,12 +60,7 @@ void say_error(const Streams& streams, std::string_view message) {
   streams.err << "attend: " << who << printable(message) << '\n' << std::flush;
 }
 
-}  // namespace
-
-int run_program(const std::vector<std::string>& args, const Streams& streams) {
-  CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
-                   version_text);
-  Flags program = line.flags();
+void add_commands(Flags program, const Streams& streams, const std::vector<std::string>& args) {
   add_answer_command(program, streams);
   add_classify_command(program, streams);
   add_completions_command(program, streams);
@@ -93,8 +88,15 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   add_train_tokenizer_command(program, streams);
   add_translate_command(program, streams);
   add_verify_command(program, streams);
+}
 
+}  // namespace
+
+int run_program(const std::vector<std::string>& args, const Streams& streams) {
+  CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
+                   version_text);
   try {
+    add_commands(line.flags(), streams, args);
     line.run(args, streams.out);
   } catch (const Interrupted& interrupted) {
     return 128 + interrupted.signal;

@@ -214,8 +214,9 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
   for (const auto& model : models.all())
     names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", model->name(), catalogue::name_of(model->task()));
   const bool six = options.host.find(':') != std::string::npos && !options.host.starts_with('[');
-  streams.out << fmt::format("attend serve: http://{}{}{}:{}/  {}; loaded in {:.2f} s  (Ctrl-C ends it)\n",
-                             six ? "[" : "", options.host, six ? "]" : "", server.port(), names, seconds)
+  streams.out << fmt::format("attend serve: http://{}{}{}:{}/{}  {}; loaded in {:.2f} s  (Ctrl-C ends it)\n",
+                             six ? "[" : "", options.host, six ? "]" : "", server.port(),
+                             options.unix_path.empty() ? "" : " and unix:" + options.unix_path, names, seconds)
               << std::flush;
   server.run([&] {
     if (reload_wanted) {

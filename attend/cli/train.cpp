@@ -26,6 +26,7 @@
 #include "attend/serve/api.h"
 #include "attend/serve/http.h"
 #include "attend/serve/run_reader.h"
+#include "attend/train/run_changes.h"
 
 namespace attend {
 
@@ -140,7 +141,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   const Json settings = settings_of(options, world.leads(), what);
   if (world.leads()) world.barrier();
   const TrainedTask& task = trained_task(settings, what);
-  check_flags_fit(task, options.given);
+  check_flags_fit(task, options.given, settings);
   if (options.recipe.empty() && !options.resume) check_needs(task, settings, what);  // a file has keys, not flags
   std::optional<LiveRun> live;
   std::optional<tasks::RunPainter> painter;
@@ -156,6 +157,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   std::string device = run.device;
   int threads = static_cast<int>(run.threads);
   share_host(world, device, threads);
+  if (!options.resume && world.leads()) train::check_data(training.files, run.data);  // who has no data needs no device
   const auto backend = open_backend(device, {.threads = threads, .fast_products = run.dtype == "bf16x3"});
   const train::TrainingResult result = tasks::run_training(training, *backend,
                                                            {.resume = options.resume,

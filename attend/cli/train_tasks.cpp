@@ -59,6 +59,15 @@ std::string value_in(std::span<const std::string> words, const std::string& flag
   return "";
 }
 
+// What is wrong with a file the command says when it opens it, not who only looks for the task that is meant.
+Json read_recipe(const std::string& path) {
+  try {
+    if (Json recipe = read_json(path); recipe.is_object()) return recipe;
+  } catch (const Error&) {
+  }
+  return Json::object();
+}
+
 template <class Call>
 auto with_recipe(std::string_view task, Call call) {
   if (task == "translation") return call(tasks::TranslationRecipe{});
@@ -110,6 +119,16 @@ Names fields_of(std::string_view task) {
   return names;
 }
 
+// Of the two kinds of translators each has flags that the other has not.
+void check_fits_model(const std::string& field, const std::string& model) {
+  const bool recurrent = model.starts_with("rnn");
+  const Names transformer = names_of(models::TransformerConfig{}), rnn = names_of(models::RnnConfig{});
+  check(in(recurrent ? rnn : transformer, field) || !in(recurrent ? transformer : rnn, field) ||
+            in(names_of(tasks::TranslationRecipe{}), field),
+        "train: {} is not a flag of --model {}; it belongs to --model {}", flag_of(field), model,
+        recurrent ? "transformer" : "rnn-attention and rnn-plain");
+}
+
 std::string flags_text(const std::vector<std::string_view>& fields) {
   std::string text;
   for (std::size_t i = 0; i < fields.size(); ++i)
@@ -157,23 +176,29 @@ std::span<const TrainedTask> trained_tasks() {
 const TrainedTask& trained_task(const Json& settings, std::string_view what) {
   const auto found = settings.find("task");
   if (found == settings.end()) return trained_tasks()[0];
-  std::vector<std::string_view> names;
+  Names names;
   for (const TrainedTask& task : trained_tasks()) {
     if (*found == task.name) return task;
-    names.push_back(task.name);
+    names.emplace_back(task.name);
   }
-  fail("{}: unknown task {}; there are {}", what, found->dump(), joined(names, ", "));
+  const std::string nearest = found->is_string() ? nearest_name(found->get<std::string>(), names) : "";
+  fail("{}: unknown task {}; there are {}{}", what, found->dump(), joined(names, ", "),
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
 }
 
 std::string task_in(std::span<const std::string> words) {
+  const bool trains =
+      !words.empty() && (words[0] == "train" || (words[0] == "help" && in({words.begin(), words.end()}, "train")));
+  if (!trains) return "";
   if (std::string task = value_in(words, "--task"); !task.empty()) return task;
   for (std::size_t i = 1; i < words.size(); ++i) {
     std::error_code error;
     if (!words[i].ends_with(".json") || words[i - 1].starts_with("--") || !std::filesystem::exists(words[i], error))
       continue;
-    const Json recipe = read_json(words[i]);
-    if (!recipe.is_object()) continue;
-    return recipe.value("task", std::string(trained_tasks()[0].name));
+    const Json recipe = read_recipe(words[i]);
+    const auto task = recipe.find("task");
+    if (task == recipe.end()) return std::string(trained_tasks()[0].name);
+    return task->is_string() ? task->get<std::string>() : "";
   }
   return "";
 }
@@ -206,6 +231,7 @@ void add_task_flags(Flags& flags, Json& given, std::span<const std::string> word
       .then([&given, task] { given["task"] = *task; });
   const std::string named = task_in(words);
   const auto shown = std::ranges::find(trained_tasks(), named, &TrainedTask::name);
+  if (!named.empty() && shown == trained_tasks().end()) trained_task({{"task", named}}, "train");  // throws
   if (shown != trained_tasks().end())
     add_flags_of(*shown, flags, given, words);
   else
@@ -215,9 +241,13 @@ void add_task_flags(Flags& flags, Json& given, std::span<const std::string> word
   for (const TrainedTask& other : trained_tasks()) add_flags_of(other, flags, given, {});
 }
 
-void check_flags_fit(const TrainedTask& task, const Json& given) {
+void check_flags_fit(const TrainedTask& task, const Json& given, const Json& settings) {
   const Names fields = fields_of(task.name);
+  const auto model = settings.find("model");
+  const bool named = model != settings.end() && model->is_string();
   for (const auto& item : given.items()) {
+    if (task.name == "translation")
+      check_fits_model(item.key(), named ? model->get<std::string>() : tasks::TranslationRecipe{}.model);
     if (item.key() == "task" || in(fields, item.key())) continue;
     const auto others = tasks_with(item.key());
     fail("train: {} is not a flag of --task {}{}; it belongs to --task {}", flag_of(item.key()), task.name,

@@ -40,8 +40,9 @@ std::string task_in(std::span<const std::string> words);
 // the words name, with its defaults, or else those that all tasks have.
 void add_task_flags(Flags& flags, Json& given, std::span<const std::string> words);
 
-// Throws Error for a setting from the command line that the task does not have, naming the tasks it belongs to.
-void check_flags_fit(const TrainedTask& task, const Json& given);
+// Throws Error for a setting from the command line that the task, or the model that the settings name, does not have,
+// naming those it belongs to.
+void check_flags_fit(const TrainedTask& task, const Json& given, const Json& settings);
 // Throws Error naming what the task needs and the settings do not have, as flags.
 void check_needs(const TrainedTask& task, const Json& settings, std::string_view what);
 

@@ -167,6 +167,8 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
   const auto loaded = tasks::load_translator(folder, *backend, options.device.format());
   check(!wants_attention(options) || !loaded->model->alignment_label().empty(),
         "translate: the model in {} has no attention to show", folder.string());
+  check(!options.json || !options.show_attention,
+        "translate: --show-attention draws between the lines of --json; --attention FILE has the weights as JSON");
   const bool several = streams.world->size() > 1;
   check((!several && !options.resume) ||
             (!options.show_attention && options.attention_json.empty() && options.attention_svg.empty()),

@@ -1,5 +1,7 @@
 #include "attend/models/config_checks.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <limits>
 
@@ -22,8 +24,12 @@ void check_limited(std::string_view what, std::string_view name, std::int64_t va
 
 void check_heads(std::string_view what, std::int64_t width, std::int64_t heads) {
   check_within(what, "the number of heads", heads, 1, width);
-  check(width % heads == 0 && width / heads % 8 == 0, "{}: width {} over {} heads must give heads of a multiple of 8",
-        what, width, heads);
+  const auto fit = [&](std::int64_t count) { return width % count == 0 && width / count % 8 == 0; };
+  if (fit(heads)) return;
+  std::int64_t fewer = heads;
+  while (fewer > 1 && !fit(fewer)) --fewer;
+  fail("{}: width {} over {} heads must give heads of a multiple of 8{}", what, width, heads,
+       fit(fewer) ? fmt::format("; {} would", fewer) : "; the width itself is none");
 }
 
 void check_rate(std::string_view what, std::string_view name, float rate) {

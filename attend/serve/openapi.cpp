@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "attend/base/json.h"
 
 namespace attend::serve {
@@ -86,12 +89,24 @@ std::string openapi_json(std::string_view version) {
       .dump();
 }
 
-std::string docs_page(std::string_view version) {
-  std::string html =
-      "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>attend serve</title>"
-      "<style>body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-      "code,pre{font-family:ui-monospace,monospace}pre{background:#f4f4f4;padding:.5rem;overflow-x:auto}"
-      "h2{margin-top:2rem}</style><h1>attend serve</h1>";
+std::string page_head(std::string_view title) {
+  return fmt::format(
+      "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light "
+      "dark\"><title>{0}</title>"
+      "<style>body{{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}}"
+      "code,pre{{font-family:ui-monospace,monospace}}"
+      "pre{{background:#8882;border-radius:8px;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere}}"
+      "h2{{margin-top:2rem}}h3{{margin-bottom:0}}h3+p{{margin-top:.2rem}}li{{margin:.3rem 0}}</style><h1>{0}</h1>",
+      title);
+}
+
+std::string docs_page(std::string_view version, std::string_view host) {
+  // What a client sends as its host is text of a stranger.
+  const bool plain = !host.empty() && std::ranges::all_of(host, [](unsigned char c) {
+    return std::isalnum(c) || c == '.' || c == ':' || c == '-' || c == '[' || c == ']';
+  });
+  std::string html = page_head("attend serve");
   html += fmt::format(
       "<p>{} &middot; <a href=\"/openapi.json\">openapi.json</a> &middot; <a href=\"/look\">look</a> &middot; "
       "<a href=\"/metrics\">metrics</a></p>",
@@ -102,8 +117,8 @@ std::string docs_page(std::string_view version) {
     html += fmt::format("<h3><code>{} {}</code></h3><p>{}</p>", route.method == "get" ? "GET" : "POST", route.path,
                         route.summary);
     if (!route.example.empty())
-      html += fmt::format("<pre>curl -s localhost:8080{} -H 'content-type: application/json' -d '{}'</pre>", route.path,
-                          route.example);
+      html += fmt::format("<pre>curl -s {}{} -H 'content-type: application/json' -d '{}'</pre>",
+                          plain ? host : "localhost:8080", route.path, route.example);
   }
   return html;
 }

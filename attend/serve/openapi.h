@@ -14,6 +14,9 @@ struct RouteDoc {
 std::span<const RouteDoc> route_docs();
 
 std::string openapi_json(std::string_view version);
-std::string docs_page(std::string_view version);
+// The same for people. host: by which name and port the reader came, for the lines to try.
+std::string docs_page(std::string_view version, std::string_view host);
+// The head of such a page, up to and with its title.
+std::string page_head(std::string_view title);
 
 }  // namespace attend::serve

@@ -130,7 +130,7 @@ std::optional<HttpResponse> Server::at_once(const HttpRequest& request) {
   }
   if (path == "/metrics") return metrics_text();
   if (path == "/docs" || path == "/")
-    return HttpResponse{.type = "text/html; charset=utf-8", .body = docs_page(options_.version)};
+    return HttpResponse{.type = "text/html; charset=utf-8", .body = docs_page(options_.version, request.host)};
   if (path == "/openapi.json") return HttpResponse{.body = openapi_json(options_.version)};
   return std::nullopt;
 }

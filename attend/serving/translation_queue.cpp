@@ -19,7 +19,7 @@ struct TranslationQueue::Job {
 
   bool like(const Job& other) const {
     return options.beams == other.options.beams && options.n_best == other.options.n_best &&
-           options.alpha == other.options.alpha;
+           options.alpha == other.options.alpha && options.attention == other.options.attention;
   }
 };
 

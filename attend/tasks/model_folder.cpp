@@ -69,17 +69,15 @@ fs::path find_model(const std::string& path_or_name) {
   if (present(path / "config.json")) return path;
   check(!present(path), "model: {} is not a model's folder: it has no config.json", path_or_name);
   const bool name = path_or_name.find('/') == std::string::npos;
-  check(name, "model: there is no folder {}", path_or_name);
-  std::string looked;
-  for (const fs::path& place : places_of(path_or_name)) {
+  check(name, "model: there is no folder '{}'", path_or_name);
+  for (const fs::path& place : places_of(path_or_name))
     if (present(place / "config.json")) return place;
-    looked += fmt::format("{}{}", looked.empty() ? "" : ", ", place.string());
-  }
   const std::vector<std::string> shipped = shipped_models();
   const std::string nearest = nearest_name(path_or_name, shipped);
-  fail("model: there is no folder {}, and no model of that name in {}{}{}", path_or_name, looked,
-       nearest.empty() ? "" : "; did you mean '" + nearest + "'?",
-       shipped.empty() ? "" : fmt::format("{} shipped are {}", nearest.empty() ? ";" : "", joined(shipped, ", ")));
+  fail("model: there is no folder '{}', and {}{}", path_or_name,
+       shipped.empty() ? "models/ with the shipped models is neither here nor beside the program"
+                       : fmt::format("no model of that name comes with attend; shipped are {}", joined(shipped, ", ")),
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
 }
 
 }  // namespace attend::tasks

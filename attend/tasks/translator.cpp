@@ -63,8 +63,9 @@ std::string one_line(std::string text) {
 void check_options(const TranslateOptions& options) {
   check(options.beams >= 1, "translate: the number of beams must be at least 1, not {}", options.beams);
   check(options.n_best >= 1, "translate: n-best must be at least 1, not {}", options.n_best);
-  check(options.sample || options.n_best <= options.beams, "translate: {} beams cannot give {} translations",
-        options.beams, options.n_best);
+  check(options.sample || options.n_best <= options.beams,
+        "translate: {} beams cannot give {} translations; take --beams {}", options.beams, options.n_best,
+        options.n_best);
   check(options.batch >= 1, "translate: a batch has at least 1 sentence, not {}", options.batch);
   check(options.alpha >= 0 && options.alpha <= 10, "translate: alpha must be 0 to 10, not {}", options.alpha);
 }
@@ -196,13 +197,18 @@ std::unique_ptr<Translator::Search> Translator::begin(const std::vector<std::vec
   for (const std::vector<std::int32_t>& sentence : sentences) max_lengths.push_back(longest_for(sentence.size()));
   search->options_ = beam_options(options, std::move(max_lengths));
   search->model_ = model_.start(search->pass_, padded(backend_, sentences, pad_), options.beams);
+  const bool looks = options.attention && !model_.alignment_label().empty();
   search->search_ = std::make_unique<decode::BeamSearch>(
       *search->model_, search->options_,
-      [this, options, heard = std::move(translated)](std::size_t sentence, std::vector<Hypothesis> results) {
+      [this, options, looks, read = looks ? sentences : std::vector<std::vector<std::int32_t>>{},
+       heard = std::move(translated)](std::size_t sentence, std::vector<Hypothesis> results) {
         if (options.n_best > 1) drop_doubles(results, options);
-        std::vector<Translation> translations;
-        for (const Hypothesis& result : results) translations.push_back(translation_of(result));
-        heard(sentence, std::move(translations));
+        std::vector<TranslatedLine> lines(1);
+        for (const Hypothesis& result : results) lines[0].translations.push_back(translation_of(result));
+        if (looks)
+          for (std::size_t rank = 0; rank < results.size(); ++rank)
+            look(std::vector<Source>{{.line = 0, .ids = read[sentence]}}, {results}, rank, lines);
+        heard(sentence, std::move(lines[0].translations));
       });
   return search;
 }

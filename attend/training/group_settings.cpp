@@ -28,8 +28,8 @@ train::ParameterGroup group_from(const GroupSettings& settings) {
       std::ranges::any_of(names, [&](const std::string& name) { return train::fits_pattern(name, pattern); });
   if (fits) fail("parameter_groups: all that '{}' fits is a group's that stands before it", pattern);
   const std::string nearest = nearest_name(pattern, names);
-  fail("parameter_groups: '{}' fits no parameter; one is called '{}'", pattern,
-       nearest.empty() ? names.front() : nearest);
+  fail("freeze or parameter_groups: '{}' fits no parameter; one is called '{}', attend info --tensors lists them all",
+       pattern, nearest.empty() ? names.front() : nearest);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "attend/base/error.h"
 #include "attend/training/memory_estimate.h"
 #include "attend/training/start_folder.h"
 #include "attend/training/time_estimate.h"
@@ -40,6 +41,28 @@ std::vector<train::Learner> learners_of(const TraineeFacts& facts, const std::ve
   return learners;
 }
 
+// The folder that a run goes on from; who has none is told where it comes from, as far as the recipe knows.
+std::filesystem::path begun_from(const Training& training) {
+  const RunSettings& settings = training.settings;
+  try {
+    return start_folder(training.from, settings.out);
+  } catch (const Error& error) {
+    fail("{}{}{}", error.what(), settings.data.empty() ? "" : ". It learns from ", settings.data);
+  }
+}
+
+// ", 3.2 M of them frozen"; "" where all learn.
+std::string frozen_text(const TraineeFacts& facts, const std::vector<nn::Parameters*>& weights) {
+  const RunSettings& settings = facts.settings;
+  const auto groups = groups_of(with_frozen(settings.freeze, settings.parameter_groups, weights), 1, weights);
+  std::int64_t frozen = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    for (const nn::Parameters::Entry& entry : weights[i]->entries())
+      if (const auto found = train::group_of(groups[i], entry.name); found != groups[i].end() && found->frozen)
+        frozen += entry.parameter->value.size();
+  return frozen ? fmt::format(", {:.1f} M of them frozen", static_cast<double>(frozen) / 1e6) : "";
+}
+
 }  // namespace
 
 train::TrainingResult run_training(const Training& training, Backend& backend, const TrainOptions& options) {
@@ -48,7 +71,7 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   if (!world.leads()) world.barrier_after_work();  // behind the preparations of the one that leads
   const bool starts_from = !options.resume && !training.from.empty();
   const std::filesystem::path from = options.resume ? std::filesystem::path(settings.out)
-                                     : starts_from  ? start_folder(training.from, settings.out)
+                                     : starts_from  ? begun_from(training)
                                                     : std::filesystem::path();
   train::RunFolder folder({.out = settings.out,
                            .resume = options.resume,
@@ -70,16 +93,18 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   for (const auto& part : weights) parts.push_back(part.get()), count += part->count();
   trainee->start(parts);
   stage_json(folder, "recipe.json", facts.recipe);
-  options.messages << fmt::format("{} with {:.1f} M weights, {} on {}{}{}\n", facts.name,
-                                  static_cast<double>(count) / 1e6, name_of(computed.dtype), backend.name(),
-                                  world.size() > 1 ? fmt::format(", {} processes", world.size()) : "", facts.more);
+  options.messages << fmt::format("{} with {:.1f} M weights{}, {} on {}{}{}\n", facts.name,
+                                  static_cast<double>(count) / 1e6, frozen_text(facts, parts), name_of(computed.dtype),
+                                  backend.name(), world.size() > 1 ? fmt::format(", {} processes", world.size()) : "",
+                                  facts.more);
 
   const WorkOfRun work{
       .steps = facts.settings.steps * facts.settings.accumulate, .weights = count, .tokens = facts.tokens};
   for (const std::string& line :
        {memory_text(facts.sizes, count, computed.dtype, recompute_named(facts.settings.recompute),
                     static_cast<double>(options.memory)),
-        time_text(work, estimated_seconds(work, backend, computed.dtype)), warmup_warning(facts.settings)})
+        time_text(work, estimated_seconds(work, backend, computed.dtype)), warmup_warning(facts.settings),
+        rate_warning(facts.settings)})
     if (!line.empty()) options.messages << line << "\n";
 
   const std::unique_ptr<train::Task> task = trainee->task();

@@ -65,6 +65,15 @@ std::string warmup_warning(const RunSettings& settings) {
       std::max<std::int64_t>(1, settings.steps / 10));
 }
 
+std::string rate_warning(const RunSettings& settings) {
+  constexpr float kMost = 0.1f;
+  if (settings.learning_rate <= kMost) return "";
+  return fmt::format(
+      "warning: 'learning_rate' is {}; Adam moves every weight by about that much a step, so above {} nothing is "
+      "learned",
+      settings.learning_rate, kMost);
+}
+
 Recompute recompute_named(std::string_view name) {
   if (name == "layer") return Recompute::layer;
   check(name == "none" || name == "feed-forward", "recompute: '{}' is none of none, feed-forward and layer", name);

@@ -84,6 +84,8 @@ void check_settings(const RunSettings& settings, std::string_view what);
 void settle_settings(RunSettings& settings, const RunSettings& defaults, const Json& given, std::string_view what);
 // A sentence on a warm-up that leaves little of the run, or nothing; "" when there is nothing to say.
 std::string warmup_warning(const RunSettings& settings);
+// The same of a learning rate that is too large for Adam.
+std::string rate_warning(const RunSettings& settings);
 // 'key' is 'value', but must be one of ...
 void check_one_of(std::string_view what, const char* key, const std::string& value,
                   std::initializer_list<const char*> known);

@@ -111,7 +111,7 @@ class TranslationTrainee : public Trainee {
             .parts = {{model_->parameters()}},
             .settings = recipe(),
             .recipe = to_json(resolved_),
-            .tokens = 2 * recipe().tokens};  // of the source as many again
+            .tokens = recipe().tokens};  // as many of the source, each side through its half of the weights
   }
   void start(const std::vector<nn::Parameters*>& weights) override {
     if (start_ && !run_.folder.resumed()) {

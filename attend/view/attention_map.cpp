@@ -75,8 +75,12 @@ AttentionMap merge_words(const AttentionMap& map) {
 AttentionMap trimmed(const AttentionMap& map) {
   check_map(map);
   AttentionMap result = map;
-  for (std::string& label : result.source) label = without_space(label);
-  for (std::string& label : result.target) label = without_space(label);
+  for (auto* labels : {&result.source, &result.target})
+    for (std::string& label : *labels) {
+      std::string text = without_space(label);
+      const bool space = text.empty() && (!label.empty() || &label == &labels->front());  // the first lost its own
+      label = space ? "\u2423" : std::move(text);
+    }
   return result;
 }
 

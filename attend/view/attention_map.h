@@ -20,7 +20,7 @@ void check_map(const AttentionMap& map);
 // Pieces joined into words, without the white space. A word of the source gets the sum of what its pieces got; a word
 // of the target looks where its pieces look on average.
 AttentionMap merge_words(const AttentionMap& map);
-// The pieces themselves, without the white space around them.
+// The pieces themselves, without the white space around them; of one that is nothing else, a sign for it (\u2423).
 AttentionMap trimmed(const AttentionMap& map);
 
 // For each word of the target the word of the source it looks at most, as (source, target), in order of the target; the

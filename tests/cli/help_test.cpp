@@ -1,9 +1,11 @@
 // What the program says to who does not know it yet: help, and hints at what was meant.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "attend/base/files.h"
 #include "tests/cli/run_attend.h"
 
 namespace attend::test {
@@ -29,7 +31,28 @@ TEST(Help, IsACommandToo) {
   EXPECT_EQ(out_of({"help"}), out_of({"--help"}));
   EXPECT_EQ(out_of({"help", "translate"}), out_of({"translate", "--help"}));
   EXPECT_EQ(out_of({"help", "train", "--task", "tag"}), out_of({"train", "--task", "tag", "--help"}));
+  EXPECT_EQ(out_of({"help", "help"}), out_of({"--help"}));
   EXPECT_TRUE(has(error_of({"help", "trian"}), "did you mean 'train'?"));
+}
+
+TEST(Help, WhatIsMissingIsSaidWithWhatItIs) {
+  EXPECT_TRUE(has(error_of({"make-data"}), "make-data needs WHAT: scenes, dates, "));
+  EXPECT_TRUE(has(error_of({"make-data", "dates"}), "make-data needs --out: the folder to make"));
+  EXPECT_TRUE(has(error_of({"info"}), "info needs MODEL: a model's folder, or a shipped model's name"));
+  EXPECT_TRUE(has(out_of({"info", "--model", "dates"}), "attend translate"));
+  EXPECT_TRUE(has(run_attend({"translate", "--n-best", "5"}, "Yes.\n").err, "take --beams 5"));
+}
+
+// A file that is no JSON, or no recipe, is told about by the command that reads it, not by who looks for a task in it.
+TEST(Help, ABrokenFileIsNoCrash) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "attend_broken_recipes";
+  std::filesystem::create_directories(folder);
+  const std::string broken = (folder / "broken.json").string(), odd = (folder / "odd.json").string();
+  write_file(broken, "{"), write_file(odd, R"({"task": 3})");
+  EXPECT_TRUE(has(error_of({"train", broken}), "broken.json: not valid JSON"));
+  EXPECT_TRUE(has(error_of({"train", odd}), "unknown task 3"));
+  EXPECT_TRUE(has(error_of({"score", "--hypotheses", "a", "no", broken}), "attend: "));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Help, FlagsThatWereMistyped) {
@@ -39,6 +62,9 @@ TEST(Help, FlagsThatWereMistyped) {
   EXPECT_EQ(error_of({"devices", "--xyzzyxyzzy"}),
             "attend: devices: there is no flag '--xyzzyxyzzy' (see attend devices --help)\n");
   EXPECT_TRUE(has(error_of({"devices", "extra"}), "no place for 'extra'"));
+  EXPECT_EQ(error_of({"train", "--bogus", "3"}),
+            "attend: train: there is no flag '--bogus' (see attend train --help)\n");
+  EXPECT_EQ(error_of({"--bogus"}), "attend: there is no flag '--bogus' (see attend --help)\n");
 }
 
 TEST(Help, OfATaskShowsItsFlagsWithTheirDefaults) {
@@ -68,6 +94,11 @@ TEST(Help, TrainSaysWhatItNeeds) {
   EXPECT_TRUE(has(error_of({"train", "--task", "masked-lm", "--text", "a"}), "needs --valid-text and --out"));
   const std::string wrong = error_of({"train", "--task", "tag", "--preset", "tiny"});
   EXPECT_TRUE(has(wrong, "--preset is not a flag of --task tag; it belongs to --task translation")) << wrong;
+  const std::string task = error_of({"train", "--task", "languge-model", "--help"});
+  EXPECT_TRUE(has(task, "unknown task") && has(task, "did you mean 'language-model'?")) << task;
+  EXPECT_TRUE(has(error_of({"train", "--model", "rnn-plain", "--heads", "3"}),
+                  "--heads is not a flag of --model rnn-plain; it belongs to --model transformer"));
+  EXPECT_TRUE(has(error_of({"train", "--cell", "lstm"}), "it belongs to --model rnn-attention and rnn-plain"));
   EXPECT_TRUE(has(error_of({"train", "--text", "a", "--out", "b"}), "it belongs to --task language-model, masked-lm"));
 }
 

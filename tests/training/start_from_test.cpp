@@ -106,7 +106,7 @@ TEST_F(StartFrom, AWriterGoesOnFromItsFolder) {
   EXPECT_NE(
       error_of(writer("third"), {"--from", path("first"), "--width", "64"}).find("'width' is what the folder says"),
       std::string::npos);
-  EXPECT_NE(error_of(writer("third"), {"--from", "models/bert"}).find("use attend fill"), std::string::npos);
+  EXPECT_NE(error_of(writer("third"), {"--from", "models/bert"}).find("cannot be the start"), std::string::npos);
   // It is resumed as any other, and without the folder it began with.
   fs::rename(folder_ / "first", folder_ / "gone");
   run({"train", "--resume", "--out", path("second"), "--steps", "3"}, {});
@@ -153,6 +153,8 @@ TEST_F(StartFrom, FrozenPartsStayAsTheyAre) {
   EXPECT_EQ(weights_of("first", encoder), weights_of("second", encoder));
   EXPECT_NE(weights_of("first", decoder), weights_of("second", decoder));
   EXPECT_NE(error_of(translator("third"), {"--from", path("first"), "--freeze", "encodr"}).find("fits no parameter"),
+            std::string::npos);
+  EXPECT_NE(error_of(translator("third"), {"--from", "bert"}).find("cannot be the start ('from') of a model for"),
             std::string::npos);
 }
 

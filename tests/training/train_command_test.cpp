@@ -207,6 +207,9 @@ TEST_F(TrainCommand, ARecipeSaysWhatDataItNeeds) {
   expect_error({"train", (folder_ / "needs.json").string()},
                "cannot open 'no-such.en' (source): No such file or directory. It learns from a set of pairs");
   EXPECT_FALSE(fs::exists("never"));
+  // Before the device, and before the model it goes on from.
+  expect_error({"train", (folder_ / "needs.json").string(), "--device", "cuda:99", "--from", "runs/never"},
+               "It learns from a set of pairs");
 }
 
 // Every recipe that comes with the program: its keys are known, and it says what it learns from.

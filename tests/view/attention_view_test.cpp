@@ -25,6 +25,8 @@ TEST(AttentionMap, MergesPiecesIntoWords) {
   EXPECT_EQ(words.target, (std::vector<std::string>{"étudiant", "</s>"}));
   EXPECT_EQ(words.weights, (std::vector<float>{0.625f, 0.25f, 0.125f, 0, 0, 1}));
   EXPECT_EQ(view::trimmed(pieces).source[2], "of");
+  const AttentionMap letters{{"", "a", " ", "b"}, {" x"}, {1, 0, 0, 0}};
+  EXPECT_EQ(view::trimmed(letters).source, (std::vector<std::string>{"\u2423", "a", "\u2423", "b"}));
   EXPECT_EQ(view::to_pharaoh(view::align(words, "</s>")), "0-0");
   EXPECT_THROW(view::merge_words({{"a"}, {"b"}, {}}), Error);
 }

@@ -138,6 +138,9 @@ def test_end_of_walk(browser, address):
 
 
 def test_positions(browser, address):
+    for name in ("dates", "grammar"):
+        browser.open(f"{address}#model={name}&view=positions")
+        check(browser.js("document.getElementById('unordered').className") == "broken", f"{name} opens with a text that needs its order")
     for name, text in (("dates", "12/08/1956"), ("grammar", "the cat sees the dog .")):
         browser.open(f"{address}#model={name}&view=positions&text={quote_plus(text)}")
         moved = ask(address, f"models/{name}/api/states", {"text": text, "order": []})
@@ -156,6 +159,9 @@ def test_positions(browser, address):
 
 def test_three(browser, address):
     text = "apple boat cloud door earth fire grass hill ink jar"
+    browser.open(f"{address}#model={THREE[2]}&view=compare")
+    wrong = [browser.js(f"document.querySelectorAll('[data-network=\"{name}\"] .word.wrong').length") for name in THREE]
+    check(wrong[0] > 0 and wrong[1:] == [0, 0], "it opens with words that one vector does not hold")
     browser.open(f"{address}#model={THREE[2]}&view=compare&text={quote_plus(text)}")
     for name in THREE:
         answer = ask(address, f"models/{name}/api/inspect", {"text": text})

@@ -9,6 +9,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/unicode/unicode.h"
+#include "attend/serve/doors/languages.h"
 #include "attend/serve/doors/libre_text.h"
 #include "attend/serve/doors/texts.h"
 #include "attend/serve/openapi.h"
@@ -29,48 +30,47 @@ std::vector<ServedModelPtr> translators(const serving::ServedModels& models) {
   return found;
 }
 
-std::string language_name(const std::string& code) {
-  static const std::map<std::string, const char*> kNames = {
-      {"ar", "Arabic"},  {"cs", "Czech"},     {"da", "Danish"},     {"de", "German"},     {"el", "Greek"},
-      {"en", "English"}, {"es", "Spanish"},   {"fi", "Finnish"},    {"fr", "French"},     {"he", "Hebrew"},
-      {"hi", "Hindi"},   {"hu", "Hungarian"}, {"id", "Indonesian"}, {"it", "Italian"},    {"ja", "Japanese"},
-      {"ko", "Korean"},  {"nl", "Dutch"},     {"pl", "Polish"},     {"pt", "Portuguese"}, {"ro", "Romanian"},
-      {"ru", "Russian"}, {"sv", "Swedish"},   {"tr", "Turkish"},    {"uk", "Ukrainian"},  {"vi", "Vietnamese"},
-      {"zh", "Chinese"}};
-  const auto found = kNames.find(code);
-  return found == kNames.end() ? code : found->second;
-}
-
 struct Detected {
   std::string language;
   double confidence = 0;  // 0 to 100
 };
 
-// A model reads its own language in few tokens, and another one in many: bytes per token, and how many are unknown.
+// Languages that a model reads or writes. Each is known by its commonest words. Where those say nothing (a short text,
+// a language without a list) a model's tokens do: it reads its own language in few of them, and none that is unknown.
+double token_fit(const ServedModel& model, const std::string& text) {
+  const Tokenizer& tokenizer = *model.tokenizer();
+  const auto ids = tokenizer.encode_ids(text, {.add_special_tokens = false, .truncate = false, .pad = false});
+  if (ids.empty()) return 0;
+  const auto unknown = tokenizer.token_to_id(tasks::kUnknownToken);
+  const auto count = static_cast<double>(ids.size());
+  const double strange = unknown ? static_cast<double>(std::ranges::count(ids, *unknown)) / count : 0;
+  // Four bytes a token and more are words it knows.
+  return std::min(1.0, static_cast<double>(text.size()) / count / 4) * (1 - strange);
+}
+
 std::vector<Detected> detect(const serving::ServedModels& models, std::string_view text) {
-  std::map<std::string, double> best;
   const std::string fine = replace_invalid_utf8(text.substr(0, 2000));
+  std::map<std::string, double> fits;  // of languages that can be translated from, as far as tokens can tell
+  std::set<std::string> languages;
   for (const ServedModelPtr& model : translators(models)) {
-    const Tokenizer& tokenizer = *model->tokenizer();
-    const auto ids = tokenizer.encode_ids(fine, {.add_special_tokens = false, .truncate = false, .pad = false});
-    const auto unknown = tokenizer.token_to_id(tasks::kUnknownToken);
-    double fit = 0;
-    if (!ids.empty()) {
-      const auto strange = unknown ? std::ranges::count(ids, *unknown) : 0;
-      fit = static_cast<double>(fine.size()) / static_cast<double>(ids.size()) *
-            (1 - static_cast<double>(strange) / static_cast<double>(ids.size()));
-    }
-    double& known = best[model->source_language()];
-    known = std::max(known, fit);
+    double& known = fits[model->source_language()];
+    known = std::max(known, std::pow(token_fit(*model, fine), 4));
+    languages.insert({model->source_language(), model->target_language()});
   }
+  constexpr double kWords = 4;  // a common word in four counts as much as tokens that fit
+  std::map<std::string, double> points;
   double sum = 0;
-  for (const auto& [language, fit] : best) sum += std::pow(fit, 4);
-  std::vector<Detected> result;
-  for (const auto& [language, fit] : best) {
-    // One language alone is as sure as its tokens are long: four bytes and more are words it knows.
-    const double share = best.size() > 1 ? (sum > 0 ? std::pow(fit, 4) / sum : 0) : std::min(1.0, fit / 4);
-    result.push_back({language, std::round(1000 * share) / 10});
+  for (const std::string& language : languages) {
+    const auto fit = fits.find(language);
+    const double words = common_words(language, fine);
+    points[language] = kWords * std::max(words, 0.0) + (fit == fits.end() ? 0 : fit->second) * (words < 0 ? 1 : 0.25);
+    sum += points[language];
   }
+  std::vector<Detected> result;
+  for (const bool source : {true, false})  // of equals, one that can be translated from
+    for (const auto& [language, own] : points)
+      if (fits.contains(language) == source)
+        result.push_back({language, sum > 0 ? std::round(1000 * std::min(1.0, own) * own / sum) / 10 : 0});
   std::ranges::stable_sort(result, std::ranges::greater(), &Detected::confidence);
   return result;
 }
@@ -155,7 +155,7 @@ HttpResponse LibreDoor::translate(const Json& request, const std::shared_ptr<Exc
   check(speaks(source), "{} is not supported", source);
   check(speaks(target), "{} is not supported", target);
   check(found != models.end() || source == target, "{} ({}) is not available as a target language from {} ({})",
-        libre::language_name(target), target, libre::language_name(source), source);
+        language_name(target), target, language_name(source), source);
 
   // All sentences of all texts are one request of the queue.
   std::vector<std::vector<TextPiece>> pieces;
@@ -166,8 +166,11 @@ HttpResponse LibreDoor::translate(const Json& request, const std::shared_ptr<Exc
     for (const TextPiece& piece : pieces.back())
       if (piece.translated) sentences.push_back(piece.text);
   }
-  const tasks::TranslateOptions options{.beams = std::max<std::int64_t>(4, alternatives + 1),
-                                        .n_best = alternatives + 1};
+  const bool tagged = std::ranges::any_of(pieces, [](const std::vector<TextPiece>& text) {
+    return std::ranges::any_of(text, [](const TextPiece& piece) { return !piece.elements.empty(); });
+  });
+  const tasks::TranslateOptions options{
+      .beams = std::max<std::int64_t>(4, alternatives + 1), .n_best = alternatives + 1, .attention = tagged};
   std::vector<std::vector<tasks::Translation>> translated(sentences.size());
   if (found != models.end())
     translated = (*found)->translation->run(sentences, options, [&] { return exchange->gone(); });
@@ -179,9 +182,12 @@ HttpResponse LibreDoor::translate(const Json& request, const std::shared_ptr<Exc
     for (const TextPiece& piece : text) {
       const std::vector<tasks::Translation>* own = piece.translated ? &translated[next++] : nullptr;
       for (std::size_t k = 0; k < versions.size(); ++k) {
-        std::string words = piece.text;
-        if (own && !own->empty()) words = (*own)[std::min(k, own->size() - 1)].text;
-        versions[k] += own && format == "html" ? html_escaped(words) : words;
+        const tasks::Translation* one = own && !own->empty() ? &(*own)[std::min(k, own->size() - 1)] : nullptr;
+        if (!own || format != "html")
+          versions[k] += one ? one->text : piece.text;
+        else
+          versions[k] += one ? with_tags(piece.text, piece.elements, one->text, one->attention)
+                             : with_tags(piece.text, piece.elements);
       }
     }
     all.push_back(versions[0]);
@@ -210,7 +216,7 @@ std::optional<HttpResponse> LibreDoor::answer(const HttpRequest& request, const 
       std::set<std::string> own = targets;
       own.insert(code);  // a language becomes itself
       list.push_back({{"code", code},
-                      {"name", libre::language_name(code)},
+                      {"name", language_name(code)},
                       {"targets", Json(std::vector<std::string>(own.begin(), own.end()))}});
     }
     return HttpResponse{.body = list.dump()};
@@ -219,9 +225,7 @@ std::optional<HttpResponse> LibreDoor::answer(const HttpRequest& request, const 
     if (!get) refuse(405, "Method Not Allowed");
     const auto models = libre::translators(context_.models);
     Json language = Json::object();
-    const auto code = [](const std::string& one) -> Json {
-      return {{"code", one}, {"name", libre::language_name(one)}};
-    };
+    const auto code = [](const std::string& one) -> Json { return {{"code", one}, {"name", language_name(one)}}; };
     language["source"] = models.empty() ? Json::object() : code(models[0]->source_language());
     language["target"] = models.empty() ? Json::object() : code(models[0]->target_language());
     return HttpResponse{.body = Json({{"apiKeys", !context_.keys.empty()},

@@ -26,6 +26,15 @@ bool is_title(std::string_view word) {
     if (word == title) return true;
   return false;
 }
+// What has none, such as a lone full stop or a number, is the same in every language.
+bool has_letter(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const char32_t c = next_character(text, at);
+    if (c == kInvalidCharacter) ++at;
+    if (c != kInvalidCharacter && has_property(c, Property::letter)) return true;
+  }
+  return false;
+}
 bool small_letter(char32_t c) { return c >= U'a' && c <= U'z'; }
 
 void keep(std::vector<TextPiece>& pieces, std::string_view text) {
@@ -73,7 +82,11 @@ void add_line(std::vector<TextPiece>& pieces, std::string_view line) {
       }
     }
     if (end == line.size()) end = last;
-    if (end > begin) pieces.push_back({std::string(line.substr(begin, end - begin)), true});
+    const std::string_view sentence = line.substr(begin, end - begin);
+    if (has_letter(sentence))
+      pieces.push_back({std::string(sentence), true});
+    else
+      keep(pieces, sentence);
     if (end == begin) {
       keep(pieces, line.substr(begin));
       break;
@@ -150,6 +163,112 @@ std::size_t end_of_tag(std::string_view html, std::size_t at) {
   return html.size();
 }
 
+// "b" of "<b class=x>" and of "</b>".
+std::string name_of_tag(std::string_view tag) {
+  std::string name;
+  for (const char c : tag.substr(tag.starts_with("</") ? 2 : 1)) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) break;
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+// Those that stand inside of a sentence and have an end.
+bool is_inline(std::string_view tag) {
+  static constexpr std::string_view kNames[] = {"a",     "abbr", "b",      "bdi",    "bdo", "cite", "data", "del",
+                                                "dfn",   "em",   "font",   "i",      "ins", "mark", "q",    "s",
+                                                "small", "span", "strike", "strong", "sub", "sup",  "time", "u"};
+  return std::ranges::find(kNames, name_of_tag(tag)) != std::end(kNames) && !tag.ends_with("/>");
+}
+
+// Text with the tags of inline elements in it, up to a tag of another kind.
+struct InlineRun {
+  struct Tag {
+    std::string text;
+    std::size_t at;  // bytes of the run before it
+    bool closes;
+  };
+  std::string text;
+  std::vector<Tag> tags;
+
+  void add_to(std::vector<TextPiece>& pieces);
+
+ private:
+  // The tag that ends each element, by the tag that begins it; nothing where they do not fit.
+  std::vector<std::ptrdiff_t> ends() const;
+};
+
+std::vector<std::ptrdiff_t> InlineRun::ends() const {
+  std::vector<std::ptrdiff_t> ends(tags.size(), -1);
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    if (!tags[i].closes) {
+      open.push_back(i);
+    } else {
+      if (open.empty() || name_of_tag(tags[open.back()].text) != name_of_tag(tags[i].text)) return {};
+      ends[open.back()] = static_cast<std::ptrdiff_t>(i);
+      open.pop_back();
+    }
+  }
+  return open.empty() ? ends : std::vector<std::ptrdiff_t>{};
+}
+
+// A sentence has the elements that are all in it; what is around one or more sentences, or around anything where an
+// element begins in one sentence and ends in another, is a tag between pieces, and ends a sentence.
+void InlineRun::add_to(std::vector<TextPiece>& pieces) {
+  std::vector<TextPiece> cut = plain_pieces(text);
+  const std::vector<std::ptrdiff_t> last = ends();
+  bool whole = last.size() == tags.size();
+  std::vector<bool> within(tags.size());
+  std::size_t begin = 0;
+  for (TextPiece& piece : cut) {
+    const std::size_t end = begin + piece.text.size();
+    std::vector<std::pair<std::size_t, std::ptrdiff_t>> open;  // where they end, and which they are
+    for (std::size_t i = 0; whole && piece.translated && i < tags.size(); ++i) {
+      if (last[i] < 0) continue;
+      const auto close = static_cast<std::size_t>(last[i]);
+      const bool around = tags[i].at == begin && tags[close].at == end;
+      if (tags[i].at < begin || tags[close].at > end || tags[i].at >= end || around) continue;
+      while (!open.empty() && open.back().first < i) open.pop_back();
+      piece.elements.push_back({tags[i].text, tags[close].text, tags[i].at - begin, tags[close].at - begin,
+                                open.empty() ? -1 : open.back().second});
+      open.emplace_back(close, static_cast<std::ptrdiff_t>(piece.elements.size()) - 1);
+      within[i] = within[close] = true;
+    }
+    for (std::size_t i = 0; i < tags.size(); ++i)
+      whole = whole && (within[i] || tags[i].at <= begin || tags[i].at >= end);
+    begin = end;
+  }
+  if (!whole) {  // cut at every tag
+    cut.clear();
+    std::size_t from = 0, next = 0;
+    within.assign(tags.size(), false);
+    std::vector<TextPiece> parts;
+    while (next <= tags.size()) {
+      const std::size_t to = next < tags.size() ? tags[next].at : text.size();
+      for (TextPiece& piece : plain_pieces(std::string_view(text).substr(from, to - from)))
+        cut.push_back(std::move(piece));
+      from = to, ++next;
+    }
+  }
+  begin = 0;
+  std::size_t tag = 0;
+  const auto keep_tags = [&](std::size_t up_to) {
+    for (; tag < tags.size() && (within[tag] || tags[tag].at <= up_to); ++tag)
+      if (!within[tag]) keep(pieces, tags[tag].text);
+  };
+  for (TextPiece& piece : cut) {
+    keep_tags(begin);
+    begin += piece.text.size();
+    if (piece.translated)
+      pieces.push_back(std::move(piece));
+    else
+      keep(pieces, html_escaped(piece.text));
+  }
+  keep_tags(text.size());
+  text.clear(), tags.clear();
+}
+
 }  // namespace
 
 std::vector<TextPiece> plain_pieces(std::string_view text) {
@@ -165,41 +284,29 @@ std::vector<TextPiece> plain_pieces(std::string_view text) {
   return pieces;
 }
 
-std::string html_escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '&')
-      result += "&amp;";
-    else if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else
-      result += c;
-  }
-  return result;
-}
-
 std::vector<TextPiece> html_pieces(std::string_view html) {
   std::vector<TextPiece> pieces;
+  InlineRun run;
   std::size_t at = 0;
   while (at < html.size()) {
     if (is_tag(html, at)) {
       const std::size_t end = end_of_tag(html, at);
-      keep(pieces, html.substr(at, end - at));
+      const std::string_view tag = html.substr(at, end - at);
+      if (is_inline(tag)) {
+        run.tags.push_back({std::string(tag), run.text.size(), tag[1] == '/'});
+      } else {
+        run.add_to(pieces);
+        keep(pieces, tag);
+      }
       at = end;
       continue;
     }
     std::size_t end = at + 1;
     while (end < html.size() && !is_tag(html, end)) ++end;
-    for (TextPiece& piece : plain_pieces(unescaped_html(html.substr(at, end - at)))) {
-      if (piece.translated)
-        pieces.push_back(std::move(piece));
-      else
-        keep(pieces, html_escaped(piece.text));
-    }
+    run.text += unescaped_html(html.substr(at, end - at));
     at = end;
   }
+  run.add_to(pieces);
   return pieces;
 }
 

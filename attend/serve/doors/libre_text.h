@@ -2,10 +2,11 @@
 // those (breaks, blanks, tags of HTML) kept as it is.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "attend/serve/doors/inline_tags.h"
 
 namespace attend::serve {
 
@@ -13,13 +14,14 @@ namespace attend::serve {
 struct TextPiece {
   std::string text;
   bool translated = false;
+  std::vector<InlineElement> elements = {};  // of HTML, around parts of a sentence
 };
 
 // Joined, the pieces are the text. A sentence ends at . ! ? or their full-width forms, with closing marks behind them,
 // before a blank and a letter that is not small; a line always ends it.
 std::vector<TextPiece> plain_pieces(std::string_view text);
-// Of HTML: tags, comments, scripts and styles stay; entities of the text between them are read, and written again.
+// Of HTML: tags, comments, scripts and styles stay; entities of the text between them are read, and written again. An
+// element such as <b> that is all in one sentence stays with it, so that the sentence is translated whole.
 std::vector<TextPiece> html_pieces(std::string_view html);
-std::string html_escaped(std::string_view text);
 
 }  // namespace attend::serve

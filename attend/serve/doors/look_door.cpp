@@ -9,6 +9,7 @@
 #include "attend/inspect/picture.h"
 #include "attend/inspect/picture_page.h"
 #include "attend/serve/api.h"
+#include "attend/serve/openapi.h"
 #include "attend/serve/picture_api.h"
 
 namespace attend::serve {
@@ -61,9 +62,9 @@ std::optional<HttpResponse> LookDoor::answer(const HttpRequest& request, const s
   std::string_view rest = std::string_view(request.path).substr(look::kPath.size());
   if (rest.empty() || rest == "/") {
     std::string page =
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>attend look</title><h1>attend look</h1><ul>";
+        page_head("attend look") + "<p>The inside of every model served here, on copies of their own.</p><ul>";
     for (const serving::ServedModelPtr& model : context_.models.all())
-      page += fmt::format("<li><a href=\"/look/{0}/\">{0}</a>", model->name());
+      page += fmt::format("<li><a href=\"/look/{0}/\">{0}</a>: {1}", model->name(), catalogue::name_of(model->task()));
     return HttpResponse{.type = "text/html; charset=utf-8", .body = page + "</ul>"};
   }
   rest.remove_prefix(1);
