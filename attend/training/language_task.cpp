@@ -64,7 +64,7 @@ void LanguageTask::seek(const Json& position) {
   start_prefetch();
 }
 
-train::Validation LanguageTask::judged(World& world) {
+train::Validation LanguageTask::validate(World& world) {
   Pass pass(ids_.backend());
   const std::int64_t windows = data::window_count(validation_, options_.block);
   train::SharedBatches shared(world, static_cast<std::size_t>((windows + options_.batch - 1) / options_.batch), 2);
