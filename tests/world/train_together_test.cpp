@@ -44,12 +44,24 @@ class Together : public testing::Test {
     if (task != "draw") words = with(words, {"--dropout", "0.1"});
     return with(words, more);
   }
-  int run(int ranks, const Words& words, const RankFault& fault = {}) {
-    const Started started = start_ranks(ranks, words, folder_, fault);
-    const int code = wait_for(started);
-    said_ = read_file(started.err);
-    if (code != 0 && fault.rank < 0) std::cerr << said_;
-    return code;
+  int run(int ranks, const Words& words, const RankFault& fault = {}) { return run_all({{ranks, words, fault}}).at(0); }
+  // Runs that have nothing to do with each other, at the same time: most of theirs is starting and waiting. Their exit
+  // codes; said_ is what the last one said.
+  struct Planned {
+    int ranks = 0;
+    Words words;
+    RankFault fault = {};
+  };
+  std::vector<int> run_all(const std::vector<Planned>& plans) {
+    std::vector<Started> started;
+    for (const Planned& plan : plans) started.push_back(start_ranks(plan.ranks, plan.words, folder_, plan.fault));
+    std::vector<int> codes;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      codes.push_back(wait_for(started[i]));
+      said_ = read_file(started[i].err);
+      if (codes.back() != 0 && plans[i].fault.rank < 0) std::cerr << said_;
+    }
+    return codes;
   }
   // That a process which counts them has said.
   std::int64_t calls_on_files() const {
@@ -76,23 +88,24 @@ class EveryTask : public Together, public testing::WithParamInterface<const char
 // Twice, and once with rank 0 killed behind the first state: gone on with, by as many and by others.
 TEST_P(EveryTask, RepeatsToTheBitAndGoesOnWithAnyNumber) {
   const std::string task = GetParam();
-  ASSERT_EQ(run(3, short_run(task, "three")), 0);
-  ASSERT_EQ(run(3, short_run(task, "three again")), 0);
+  ASSERT_EQ(run_all({{3, short_run(task, "three")},
+                     {3, short_run(task, "three again")},
+                     {2, short_run(task, "a"), {0, "count"}}}),
+            (std::vector<int>{0, 0, 0}));
   EXPECT_EQ(difference("three", "three again"), 0);
-  ASSERT_EQ(run(2, short_run(task, "a"), {0, "count"}), 0);
   const std::int64_t calls = calls_on_files();
   ASSERT_NE(run(2, short_run(task, "c"), {0, std::to_string(calls - 8) + ":kill"}), 0);
   ASSERT_TRUE(fs::exists(folder_ / "c/state.safetensors"));
   fs::copy(folder_ / "c", folder_ / "d", fs::copy_options::recursive);
-  ASSERT_EQ(run(2, short_run(task, "c", {"--resume"})), 0);
-  EXPECT_EQ(difference("a", "c"), 0);
-  EXPECT_EQ(read_file(folder_ / "a/model.safetensors"), read_file(folder_ / "c/model.safetensors"));
   if (task == "language-model") {  // one with two batches a step is the same from there on
     fs::copy(folder_ / "d", folder_ / "e", fs::copy_options::recursive);
     ASSERT_EQ(run(0, short_run(task, "e", {"--resume", "--accumulate", "2", "--allow-changes"})), 0);
     EXPECT_LT(difference("a", "e"), 1e-4);
   }
-  ASSERT_EQ(run(3, short_run(task, "d", {"--resume"})), 0);
+  ASSERT_EQ(run_all({{2, short_run(task, "c", {"--resume"})}, {3, short_run(task, "d", {"--resume"})}}),
+            (std::vector<int>{0, 0}));
+  EXPECT_EQ(difference("a", "c"), 0);
+  EXPECT_EQ(read_file(folder_ / "a/model.safetensors"), read_file(folder_ / "c/model.safetensors"));
   EXPECT_TRUE(std::isfinite(difference("a", "d")));
 }
 
@@ -111,8 +124,9 @@ TEST_F(Together, AreOneProcessButForRounding) {
     for (const int ranks : {2, 4}) {
       const std::string n = std::to_string(ranks), name = std::string(task) + n;
       const Words hundred = {"--steps", "100", "--validate-every", "100", "--save-every", "100", "--log-every", "50"};
-      ASSERT_EQ(run(ranks, with(short_run(task, name), hundred)), 0);
-      ASSERT_EQ(run(0, with(short_run(task, name + "alone", {"--accumulate", n}), hundred)), 0);
+      ASSERT_EQ(run_all({{ranks, with(short_run(task, name), hundred)},
+                         {0, with(short_run(task, name + "alone", {"--accumulate", n}), hundred)}}),
+                (std::vector<int>{0, 0}));
       const double largest = difference(name, name + "alone");
       std::cout << task << ", " << ranks << " ranks, 100 steps: largest difference " << largest << "\n";
       EXPECT_LT(largest, 2e-3);
@@ -128,9 +142,10 @@ TEST_F(Together, ShardsOfTheOptimizerChangeNothing) {
   for (const auto& [task, more] : tasks) {
     const std::string name = task;
     const Words shards = with(more, {"--shard-optimizer"});
-    ASSERT_EQ(run(3, short_run(task, name, more), {0, "count"}), 0);
+    ASSERT_EQ(
+        run_all({{3, short_run(task, name + " sharded", shards)}, {3, short_run(task, name, more), {0, "count"}}}),
+        (std::vector<int>{0, 0}));
     const std::int64_t calls = calls_on_files();
-    ASSERT_EQ(run(3, short_run(task, name + " sharded", shards)), 0);
     EXPECT_EQ(difference(name, name + " sharded"), 0) << task;
     EXPECT_EQ(read_file(folder_ / name / "model.safetensors"),
               read_file(folder_ / (name + " sharded") / "model.safetensors"));
@@ -142,9 +157,10 @@ TEST_F(Together, ShardsOfTheOptimizerChangeNothing) {
 
 TEST_F(Together, GradientsMayTravelInHalfTheBytes) {
   const Words more = {"--wire", "bf16"};
-  ASSERT_EQ(run(2, short_run("language-model", "whole")), 0);
-  ASSERT_EQ(run(2, short_run("language-model", "half", more)), 0);
-  ASSERT_EQ(run(2, short_run("language-model", "half again", more)), 0);
+  ASSERT_EQ(run_all({{2, short_run("language-model", "whole")},
+                     {2, short_run("language-model", "half", more)},
+                     {2, short_run("language-model", "half again", more)}}),
+            (std::vector<int>{0, 0, 0}));
   EXPECT_EQ(difference("half", "half again"), 0);
   const double off = difference("whole", "half");
   EXPECT_GT(off, 0);
@@ -155,8 +171,9 @@ TEST_F(Together, GradientsMayTravelInHalfTheBytes) {
 TEST_F(Together, MpichGivesTheSameBits) {
   if (std::system("command -v mpirun.mpich > /dev/null") != 0 || !fs::exists(build_folder() / "libattend_mpich.so"))
     GTEST_SKIP() << "there is no MPICH";
-  ASSERT_EQ(run(3, short_run("language-model", "one")), 0);
-  ASSERT_EQ(run(3, short_run("language-model", "other"), {.launcher = "mpirun.mpich"}), 0);
+  ASSERT_EQ(run_all({{3, short_run("language-model", "one")},
+                     {3, short_run("language-model", "other"), {.launcher = "mpirun.mpich"}}}),
+            (std::vector<int>{0, 0}));
   EXPECT_EQ(difference("one", "other"), 0);
   const std::string missing = (folder_ / "missing.txt").string();
   ASSERT_NE(run(2, short_run("language-model", "wrong", {"--text", missing}), {.launcher = "mpirun.mpich"}), 0);
