@@ -2,7 +2,7 @@
 """What many processes would do: measured computing time and message costs in, tokens a second for 2 to 1,024 of them out.
 
     bench/scaling_model.py gpus [--weights 124e6] [--step 0.1037] [--tokens 65536] [--wire 4]     a table for GPUs, from figures given
-    bench/scaling_model.py here [--program build/attend] [--delay 0.003] [--bandwidth 1e9]       2 ranks on this machine: predicted and measured
+    bench/scaling_model.py --validate [--program build/attend] [--delay 0.01,0.04] [--bandwidth 1e9]   2 ranks here: predicted and measured
     bench/scaling_model.py fit messages.jsonl                                    latency and bandwidth from what bench/messages printed
 
 The model (docs/many-machines.md has its assumptions): a step is forward (a third of the time), backward (two thirds) and update. Gradients
@@ -18,6 +18,7 @@ import json
 import math
 import os
 import pathlib
+import resource
 import shutil
 import statistics
 import subprocess
@@ -107,7 +108,7 @@ def fit(points):
 
 
 def train_here(options, folder, delay):
-    """Seconds of a step of two ranks, the median over lines of the log, and of them those of waiting for messages."""
+    """Of a step of two ranks, the median over lines of the log: seconds, those of waiting for messages, and user seconds of both."""
     out = folder / "run"
     shutil.rmtree(out, ignore_errors=True)
     words = ["train", "--task", "language-model", "--text", str(folder / "text"), "--valid-text", str(folder / "valid"), "--out", str(out),
@@ -117,6 +118,7 @@ def train_here(options, folder, delay):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if delay:
         environment["ATTEND_MESSAGE_DELAY"] = delay
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(["mpirun", "-n", "2", "--bind-to", "none", "--oversubscribe", options.program, *words], env=environment,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     if done.returncode != 0:
@@ -125,7 +127,8 @@ def train_here(options, folder, delay):
     lines = [line for line in lines if "tokens_per_second" in line][1:]
     tokens = 2 * options.batch * 128
     seconds = statistics.median(tokens / line["tokens_per_second"] for line in lines)
-    return seconds, seconds * statistics.median(line["communication"] for line in lines)
+    user = (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before.ru_utime) / options.steps
+    return seconds, seconds * statistics.median(line["communication"] for line in lines), user
 
 
 def compare_here(options):
@@ -133,22 +136,29 @@ def compare_here(options):
         folder = pathlib.Path(name)
         (folder / "text").write_text("\n".join(f"line {i} of a text about nothing much at all" for i in range(4000)) + "\n")
         (folder / "valid").write_text("\n".join(f"line {i} of another text" for i in range(200)) + "\n")
-        plain, waited = train_here(options, folder, None)
+        delays = [float(delay) for delay in options.delay.split(",")]
+        found = {delay: [] for delay in [None, *delays]}
+        for _ in range(options.rounds):
+            for delay in found:
+                found[delay].append(train_here(options, folder, delay and f"{delay},{options.bandwidth}"))
+        middle = {delay: [statistics.median(column) for column in zip(*rows)] for delay, rows in found.items()}
         # What is waited for at 0 delay is the work of messages itself; it stays, and the delay comes on top.
+        plain, waited, _ = middle[None]
         sizes = buckets(10_700_000, 100_000)
-        for delay in [float(d) for d in options.delay.split(",")]:
+        print("| delay | step without | predicted | measured | error | if nothing were hidden | waited for messages | hidden | user seconds |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for delay in delays:
             link = Link(delay, options.bandwidth)
 
             def cost(numbers):
                 return sum(pairs(4 * min(BUCKET, numbers - at), 2, link) for at in range(0, numbers, BUCKET))
 
             predicted, _ = step_seconds(plain, sizes, cost)
-            unhidden = plain + sum(cost(numbers) for numbers in sizes)
-            measured, waits = train_here(options, folder, f"{delay},{options.bandwidth}")
-            print(json.dumps({"delay": delay, "bandwidth": options.bandwidth, "step_without": round(plain, 4),
-                              "predicted": round(predicted, 4), "measured": round(measured, 4),
-                              "error": round(predicted / measured - 1, 3), "nothing_hidden": round(unhidden, 4),
-                              "waited": round(waits, 4), "waited_without": round(waited, 4)}), flush=True)
+            delays_of_all = sum(cost(numbers) for numbers in sizes)
+            measured, waits, user = middle[delay]
+            hidden = 1 - max(0, waits - waited) / delays_of_all
+            print(f"| {delay * 1e3:g} ms | {plain:.3f} s | {predicted:.3f} s | {measured:.3f} s | {100 * (predicted / measured - 1):+.1f} % | "
+                  f"{plain + delays_of_all:.3f} s | {waits:.3f} s | {100 * hidden:.0f} % | {user:.2f} ({middle[None][2]:.2f} without) |", flush=True)
 
 
 def main():
@@ -165,18 +175,19 @@ def main():
     gpus.add_argument("--bandwidth-inside", type=float, default=370e9, help="bytes a second of a GPU to its host's others")
     gpus.add_argument("--latency", type=float, default=8e-6)
     gpus.add_argument("--bandwidth", type=float, default=45e9, help="bytes a second of a GPU to those of other hosts")
-    here = parts.add_parser("here")
+    here = parts.add_parser("validate")
     here.add_argument("--program", default=str(ROOT / "build/attend"))
-    here.add_argument("--delay", default="0.001,0.004,0.016")
-    here.add_argument("--bandwidth", type=float, default=1e9)
-    here.add_argument("--steps", type=int, default=24)
-    here.add_argument("--batch", type=int, default=16, help="texts of 128 tokens of each rank")
+    here.add_argument("--delay", default="0.004,0.016,0.05", help="seconds added to every message")
+    here.add_argument("--bandwidth", type=float, default=1e9, help="bytes a second of every message, besides")
+    here.add_argument("--steps", type=int, default=12)
+    here.add_argument("--rounds", type=int, default=2)
+    here.add_argument("--batch", type=int, default=8, help="texts of 128 tokens of each rank")
     fitted = parts.add_parser("fit")
     fitted.add_argument("file", type=pathlib.Path)
-    options = parser.parse_args()
+    options = parser.parse_args([word.removeprefix("--") if word == "--validate" else word for word in sys.argv[1:]])
     if options.part == "gpus":
         table_for_gpus(options)
-    elif options.part == "here":
+    elif options.part == "validate":
         compare_here(options)
     else:
         link = fit([json.loads(line) for line in options.file.read_text().splitlines()])

@@ -216,8 +216,11 @@ void add_train_command(Flags& program, const Streams& streams, const std::vector
         flags.add("--wire", options.together.wire, {{"f32", Wire::f32}, {"bf16", Wire::bf16}},
                   "how gradients travel between processes: f32, or bf16 in half the bytes");
         flags.add("--shard-optimizer", options.together.shard_optimizer,
-                  "every process keeps the optimiser's moments of its part of the weights only (ZeRO-1): the same "
-                  "numbers, less memory, more messages");
+                  "every process keeps the optimiser's moments, averages and f32 masters of its part of the weights "
+                  "only (ZeRO-1): the same numbers, less memory, more messages");
+        flags.add("--sync-batch-norm", options.together.sync_batch_norm,
+                  "models of pictures: batch norm takes its statistics from the batches of all processes, as one "
+                  "process with one large batch would");
         add_task_flags(flags, options.given, words);
       },
       run_train);

@@ -153,16 +153,22 @@ std::vector<ValidationDetections::Shown> ValidationDetections::some(std::size_t 
 }
 
 void ValidationDetections::for_each(const std::function<void(const HostDetectionBatch& batch)>& use) {
+  for_each_of({}, [&](std::size_t, const HostDetectionBatch& batch) { use(batch); });
+}
+
+void ValidationDetections::for_each_of(const Shard& shard,
+                                       const std::function<void(std::size_t number, const HostDetectionBatch&)>& use) {
   using Ahead = Prefetch<HostDetectionBatch, std::size_t>;
-  const std::size_t count = source_.items.size();
-  const auto make_next = [&, first = std::size_t{0}]() mutable -> Ahead::Entry {
-    if (first >= count) return {{}, first};  // nobody asks for these
-    HostDetectionBatch batch = make(first);
-    return {std::move(batch), first += batch_};
+  const std::size_t count = batches(), first = static_cast<std::size_t>(shard.rank),
+                    apart = static_cast<std::size_t>(shard.size);
+  const auto make_next = [&, number = first]() mutable -> Ahead::Entry {
+    if (number >= count) return {{}, number};  // nobody asks for these
+    HostDetectionBatch batch = make(number * batch_);
+    return {std::move(batch), number += apart};
   };
   Ahead ahead(make_next, batches_ahead(batch_ * maker_.values()));
-  for (std::size_t first = 0; first < count; first += batch_)
-    if (const HostDetectionBatch batch = ahead.next().item; !batch.items.empty()) use(batch);
+  for (std::size_t i = first; i < count; i += apart)
+    if (const HostDetectionBatch batch = ahead.next().item; !batch.items.empty()) use(i, batch);
 }
 
 }  // namespace attend::data

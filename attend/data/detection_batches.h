@@ -89,7 +89,10 @@ class ValidationDetections {
   ValidationDetections(DetectionSource source, const DetectionOptions& options, std::int64_t batch);
 
   const DetectionSource& source() const { return source_; }
+  std::size_t batches() const { return (source_.items.size() + batch_ - 1) / batch_; }
   void for_each(const std::function<void(const HostDetectionBatch& batch)>& use);
+  // Likewise of those that are a process's, with their numbers.
+  void for_each_of(const Shard& shard, const std::function<void(std::size_t number, const HostDetectionBatch&)>& use);
 
   // Up to so many, evenly from all of them, as pixels and as a batch of one; broken ones are left out.
   struct Shown {

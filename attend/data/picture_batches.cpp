@@ -162,16 +162,22 @@ std::vector<ValidationPictures::Shown> ValidationPictures::some(std::size_t coun
 }
 
 void ValidationPictures::for_each(const std::function<void(const HostPictureBatch& batch)>& use) {
+  for_each_of({}, [&](std::size_t, const HostPictureBatch& batch) { use(batch); });
+}
+
+void ValidationPictures::for_each_of(const Shard& shard,
+                                     const std::function<void(std::size_t number, const HostPictureBatch&)>& use) {
   using Ahead = Prefetch<HostPictureBatch, std::int64_t>;
-  const std::int64_t count = batches();
-  const auto make_next = [&, number = std::int64_t{0}]() mutable -> Ahead::Entry {
+  const std::int64_t count = batches(), first = static_cast<std::int64_t>(shard.rank),
+                     apart = static_cast<std::int64_t>(shard.size);
+  const auto make_next = [&, number = first]() mutable -> Ahead::Entry {
     if (number >= count) return {{}, number};  // nobody asks for these
     HostPictureBatch batch = make(number);
-    return {std::move(batch), ++number};
+    return {std::move(batch), number += apart};
   };
   const std::int64_t values = options_.batch * 3 * size_.width * size_.height;
   Ahead ahead(make_next, batches_ahead(static_cast<std::size_t>(values)));
-  for (std::int64_t i = 0; i < count; ++i) use(ahead.next().item);
+  for (std::int64_t i = first; i < count; i += apart) use(static_cast<std::size_t>(i), ahead.next().item);
 }
 
 }  // namespace attend::data

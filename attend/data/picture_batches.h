@@ -113,6 +113,8 @@ class ValidationPictures {
   // All batches, one after the other; those to come are made meanwhile. Rows behind the last picture, and those of
   // broken ones, are zeros with kIgnoredLabel, so that every batch has the same shape.
   void for_each(const std::function<void(const HostPictureBatch& batch)>& use);
+  // Likewise of those that are a process's, with their numbers.
+  void for_each_of(const Shard& shard, const std::function<void(std::size_t number, const HostPictureBatch&)>& use);
 
   // Up to so many, evenly from all of them, as pixels the model sees; broken ones are left out.
   struct Shown {

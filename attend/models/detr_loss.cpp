@@ -73,6 +73,18 @@ std::vector<double> matching_costs(std::span<const float> logits, std::span<cons
   return costs;
 }
 
+DetrWeights detr_weights(std::span<const DetrObjects> pictures, const DetrConfig& config) {
+  DetrWeights weights;
+  for (const DetrObjects& picture : pictures) {
+    const auto objects = static_cast<std::int64_t>(picture.labels.size());
+    const std::int64_t matched = std::min(objects, config.queries);
+    weights.objects += static_cast<double>(objects);
+    weights.classes += static_cast<double>(matched) +
+                       static_cast<double>(config.no_object) * static_cast<double>(config.queries - matched);
+  }
+  return weights;
+}
+
 DetrCriterion::DetrCriterion(Backend& backend, const DetrConfig& config, std::int64_t layers, std::int64_t pictures)
     : config_(config), layers_(layers), pictures_(pictures) {
   check(layers > 0 && pictures > 0, "detr: a loss of {} layers and {} pictures", layers, pictures);
@@ -97,7 +109,7 @@ void DetrCriterion::keep(const DetrOutput& output) const {
   output.boxes.backend().scale(output.boxes.reshape(boxes_.shape()), 1, {boxes_});
 }
 
-void DetrCriterion::match(std::span<const DetrObjects> pictures) {
+void DetrCriterion::match(std::span<const DetrObjects> pictures, std::optional<double> of_each) {
   check(static_cast<std::int64_t>(pictures.size()) == pictures_, "detr: a loss of {} pictures, but there are {}",
         pictures_, pictures.size());
   std::size_t objects = 0;
@@ -107,7 +119,7 @@ void DetrCriterion::match(std::span<const DetrObjects> pictures) {
   }
   const std::vector<float> logits = download(logits_), boxes = download(boxes_);
   const auto queries = static_cast<std::size_t>(config_.queries), classes = static_cast<std::size_t>(config_.classes());
-  const float share = 1 / static_cast<float>(std::max<std::size_t>(1, objects));
+  const auto share = static_cast<float>(of_each.value_or(1 / static_cast<double>(std::max<std::size_t>(1, objects))));
   // A query without an object is held against its own box, for nothing.
   std::vector<std::int32_t> labels(logits.size() / classes, static_cast<std::int32_t>(classes) - 1);
   std::vector<float> targets = boxes, weights(2 * labels.size());

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,13 @@ struct DetrLosses {
   std::vector<std::pair<std::string, Tensor>> parts() const { return {{"class", classes}, {"l1", l1}, {"giou", giou}}; }
 };
 
+// What the two means of the loss are means of, known before anything is computed: the weights of all queries' classes,
+// and the objects.
+struct DetrWeights {
+  double classes = 0, objects = 0;
+};
+DetrWeights detr_weights(std::span<const DetrObjects> pictures, const DetrConfig& config);
+
 // Of batches of as many pictures; layers: of the decoder that learn, 1 or all. Its tensors stay where they are.
 class DetrCriterion {
  public:
@@ -41,8 +49,9 @@ class DetrCriterion {
   // Copies what the host needs out of the pass.
   void keep(const DetrOutput& output) const;
   // From there: downloads it, matches and uploads the targets. Throws Error for a label that is none, a box that is not
-  // a number, and when the model's answers are not numbers any more.
-  void match(std::span<const DetrObjects> pictures);
+  // a number, and when the model's answers are not numbers any more. of_each: how much each object's box counts; none:
+  // all of these together 1.
+  void match(std::span<const DetrObjects> pictures, std::optional<double> of_each = {});
   // In the pass of the output that was kept.
   DetrLosses loss(const DetrOutput& output) const;
 

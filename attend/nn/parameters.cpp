@@ -229,7 +229,33 @@ void Parameters::pack(const Entry& entry, const void* values, DType dtype) const
 }
 
 void Parameters::master_changed() {
-  if (value_.dtype() != DType::f32) value_.backend().scale(master_, 1, {value_});
+  if (value_.dtype() == DType::f32) return;
+  if (masters_kept_ < 0) return value_.backend().scale(master_, 1, {value_});
+  if (masters_kept_ == 0) return;
+  value_.backend().scale(master_.slice_first(0, masters_kept_), 1, {value_.slice_first(masters_from_, masters_kept_)});
+}
+
+void Parameters::check_masters_whole() const {
+  check(masters_kept_ < 0, "parameters: the masters of {} numbers only are here, others have the rest", masters_kept_);
+}
+
+void Parameters::keep_masters(std::int64_t begin, std::int64_t count) {
+  check_masters_whole();
+  if (value_.dtype() == DType::f32) return;
+  // A part may be empty; a tensor may not.
+  const Tensor part = make_tensor(value_.backend(), {std::max<std::int64_t>(1, count)}, DType::f32);
+  if (count > 0) value_.backend().scale(master_.slice_first(begin, count), 1, {part});
+  master_ = part, masters_from_ = begin, masters_kept_ = count;
+}
+
+bool Parameters::make_masters_whole() {
+  if (masters_kept_ < 0) return false;
+  const Tensor whole = make_tensor(value_.backend(), value_.shape(), DType::f32);
+  value_.backend().fill(whole, 0);
+  if (masters_kept_ > 0)
+    value_.backend().scale(master_.slice_first(0, masters_kept_), 1, {whole.slice_first(masters_from_, masters_kept_)});
+  master_ = whole, masters_from_ = 0, masters_kept_ = -1;
+  return true;
 }
 
 }  // namespace attend::nn

@@ -71,7 +71,8 @@ class Parameters {
   std::int64_t count() const { return count_; }  // of learned numbers, without padding
   std::size_t bytes() const;                     // that the values take, packed ones and buffers with them
 
-  // The flat buffers, without what is packed. master is value itself when the model computes in f32.
+  // The flat buffers, without what is packed. master is value itself when the model computes in f32; else it may be
+  // kept of a part only, from masters_from() on.
   const Tensor& value() const { return value_; }
   const Tensor& master() const { return master_; }
   const Tensor& gradient() const { return gradient_; }
@@ -87,7 +88,10 @@ class Parameters {
 
   // Where the numbers of an entry that is not packed lie, flat: what the model computes with, and the f32 behind it.
   Tensor value(const Entry& entry) const { return slice(entry.learned() ? value_ : buffers_, entry); }
-  Tensor master(const Entry& entry) const { return slice(entry.learned() ? master_ : buffers_, entry); }
+  Tensor master(const Entry& entry) const {
+    check_masters_whole();
+    return slice(entry.learned() ? master_ : buffers_, entry);
+  }
   // f32 values of one entry, through the master; of a packed one, as it was rounded.
   std::vector<float> read(const Entry& entry) const;
   void write(const Entry& entry, std::span<const float> values);
@@ -95,6 +99,12 @@ class Parameters {
   bool write_stored(const Entry& entry, std::span<const std::byte> bytes, std::optional<DType> dtype);
   // After writing to master() directly: brings the values the model computes with up to date.
   void master_changed();
+  // Of masters that are not the values themselves, only this part from now on; others have the rest (ZeRO).
+  void keep_masters(std::int64_t begin, std::int64_t count);
+  // Room for all of them again, with that part in place; the rest is for the caller to fill. False: nothing was
+  // missing.
+  bool make_masters_whole();
+  std::int64_t masters_from() const { return masters_from_; }
 
  private:
   struct Lister {
@@ -107,12 +117,14 @@ class Parameters {
   static Tensor slice(const Tensor& flat, const Entry& entry) {
     return flat.slice_first(entry.offset, entry.parameter->shape.size());
   }
+  void check_masters_whole() const;
   void initialize(const Entry& entry, std::uint64_t seed, std::uint32_t stream);
   void pack(const Entry& entry, const void* values, DType dtype) const;
   void prepare_products8();
 
   std::vector<Entry> entries_;
   std::int64_t count_ = 0, decayed_ = 0;
+  std::int64_t masters_from_ = 0, masters_kept_ = -1;  // -1: all of them
   DType packed_as_ = DType::f32;
   Tensor value_, master_, gradient_, buffers_, units8_;
 };

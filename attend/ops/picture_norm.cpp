@@ -2,6 +2,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
+#include "attend/ops/shared_batch_norm.h"
 #include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
 
@@ -9,14 +10,18 @@ namespace attend::ops {
 
 namespace {
 
-// x as [pictures, places, C].
-Tensor norm(const char* op, const Tensor& x, GroupNorm args, std::int64_t pictures) {
-  check_floats(op, {x, args.weight, args.bias});
-  check_contiguous(op, {x, args.weight, args.bias});
+void check_picture_norm(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  check_floats(op, {x, weight, bias});
+  check_contiguous(op, {x, weight, bias});
   const Shape width{x.width()};
-  for (const Tensor& each : {args.weight, args.bias})
+  for (const Tensor& each : {weight, bias})
     check(!each.defined() || each.shape() == width, "{}: x is {}, so weight and bias must be {}, not {}", op, x.shape(),
           width, each.defined() ? each.shape() : Shape{});
+}
+
+// x as [pictures, places, C].
+Tensor norm(const char* op, const Tensor& x, GroupNorm args, std::int64_t pictures) {
+  check_picture_norm(op, x, args.weight, args.bias);
   check(args.groups > 0 && x.width() % args.groups == 0, "{}: {} channels do not divide into {} groups", op, x.width(),
         args.groups);
   const std::int64_t places = pictures > 0 ? x.rows() / pictures : 0;
@@ -44,6 +49,10 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
     check(!each.defined() || (each.dtype() == DType::f32 && each.shape() == Shape{x.width()}),
           "batch_norm: x is {}, so running statistics must be f32 [{}], not {}", x.shape(), x.width(),
           each.defined() ? each.shape() : Shape{});
+  if (BatchSums* const sums = x.pass() && x.pass()->recording() && !options.frozen ? x.pass()->batch_sums() : nullptr) {
+    check_picture_norm("batch_norm", x, weight, bias);
+    return shared_batch_norm(x, weight, bias, running, options, *sums);
+  }
   check(options.frozen || x.rows() > 1, "batch_norm: a batch of one value a channel, {}, has no variance", x.shape());
   GroupNorm args{.x = {}, .weight = weight, .bias = bias, .groups = x.width(), .eps = options.eps};
   const bool moves = !(x.pass() && x.pass()->replaying());

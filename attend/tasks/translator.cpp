@@ -285,6 +285,7 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
       results.resize(missing);
       break;
     }
+    if (options.only && !options.only(begin / size)) continue;
     const std::span<const Source> batch = std::span(sources).subspan(begin, std::min(size, sources.size() - begin));
     std::vector<std::vector<Hypothesis>> hypotheses = search(batch, options);
     if (options.n_best > 1)

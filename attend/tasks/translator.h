@@ -45,6 +45,8 @@ struct TranslateOptions {
   std::int64_t first_line = 1;
   // Asked before every batch; true ends the work, and only the lines before the first missing one come back.
   std::function<bool()> stop = {};
+  // Whether to compute a batch; lines of the others have no translations. None: all of them.
+  std::function<bool(std::size_t batch)> only = {};
   // Told after every batch how many lines it had.
   std::function<void(std::int64_t lines)> done = {};
 };

@@ -47,6 +47,15 @@ class BackwardWatch {
   virtual void node_done() = 0;
 };
 
+// Sums of numbers of this pass and of the passes that other processes run at the same time, for statistics over the
+// batches of all of them (batch norm). Everybody asks for the same sums in the same order.
+class BatchSums {
+ public:
+  virtual ~BatchSums() = default;
+  virtual int processes() const = 0;
+  virtual void sum(const Tensor& values) = 0;  // f32, in place, in the order of the device
+};
+
 // The gradients during the backward pass.
 class Grads {
  public:
@@ -140,6 +149,10 @@ class Pass {
   // A fresh stream of dropout numbers; rate 0 unless recording.
   Dropout dropout(float rate);
 
+  // With whom statistics over the batch are shared; null: they are this pass's own.
+  void set_batch_sums(BatchSums* sums) { batch_sums_ = sums; }
+  BatchSums* batch_sums() const { return batch_sums_; }
+
   // Of backward passes from now on; null: nobody.
   void set_watch(BackwardWatch* watch) { watch_ = watch; }
   // From a scalar, or from any tensor with its gradient.
@@ -200,6 +213,7 @@ class Pass {
   std::uint32_t stream_ = 0;
   int pauses_ = 0, replays_ = 0;
   BackwardWatch* watch_ = nullptr;
+  BatchSums* batch_sums_ = nullptr;
 };
 
 // The gradient of a leaf or a parameter after backward(); undefined when none arrived.

@@ -21,9 +21,9 @@ GradientBuckets::GradientBuckets(const nn::Parameters& parameters, std::int64_t 
   if (!buckets_.empty()) buckets_.back().end = parameters.gradient().size();
 }
 
-void GradientBuckets::begin(std::uint64_t key, Ready ready) {
-  key_ = key, ready_ = std::move(ready);
-  node_ = 0, early_ = 0;
+void GradientBuckets::begin(std::uint64_t key, When when, Ready ready) {
+  key_ = key, when_ = when, ready_ = std::move(ready);
+  node_ = 0, early_ = 0, next_ = 0;
   last_.clear();
   const auto found = plans_.find(key);
   plan_ = found == plans_.end() ? nullptr : &found->second;
@@ -37,26 +37,34 @@ void GradientBuckets::gradient(const Storage* leaf) {
   if (!plan_) last_[leaf] = node_;
 }
 
+// One that is complete waits for those in front of it in the order.
 void GradientBuckets::node_done() {
-  if (plan_)
-    for (std::size_t i = 0; i < buckets_.size(); ++i)
-      if ((*plan_)[i] == node_) ++early_, send(i);
+  const auto complete = [&](std::int64_t bucket) { return (*plan_)[static_cast<std::size_t>(bucket)] <= node_; };
+  if (plan_ && when_ == When::complete)
+    for (; next_ < order_.size() && complete(order_[next_]); ++next_)
+      ++early_, send(static_cast<std::size_t>(order_[next_]));
   ++node_;
 }
 
-void GradientBuckets::finish() {
-  if (!plan_) {
-    std::vector<std::int64_t> plan(buckets_.size(), 0);
-    for (const auto& [leaf, bucket] : bucket_of_) {
-      if (!leaf->differentiable) continue;  // frozen: zeros from the start
-      const auto written = last_.find(leaf);
-      const bool reached = written != last_.end() && plan[bucket] != kAtEnd;
-      plan[bucket] = reached ? std::max(plan[bucket], written->second) : kAtEnd;
-    }
-    plans_[key_] = std::move(plan);
+std::vector<std::int64_t> GradientBuckets::plan_of_this_pass() const {
+  std::vector<std::int64_t> plan(buckets_.size(), 0);
+  for (const auto& [leaf, bucket] : bucket_of_) {
+    if (!leaf->differentiable) continue;  // frozen: zeros from the start
+    const auto written = last_.find(leaf);
+    plan[bucket] = std::max(plan[bucket], written != last_.end() ? written->second : kAtEnd);
   }
-  for (std::size_t i = 0; i < buckets_.size(); ++i)
-    if (!buckets_[i].sent) send(i);
+  return plan;
+}
+
+void GradientBuckets::finish() {
+  if (!plan_) plans_[key_] = plan_of_this_pass();
+  if (order_.empty()) {
+    for (std::size_t i = 0; i < buckets_.size(); ++i) order_.push_back(static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < buckets_.size(); ++i) send(i);
+    std::ranges::stable_sort(order_, {}, [&](std::int64_t i) { return plans_[key_][static_cast<std::size_t>(i)]; });
+  } else {
+    for (; next_ < order_.size(); ++next_) send(static_cast<std::size_t>(order_[next_]));
+  }
   ready_ = {};
 }
 

@@ -53,12 +53,9 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
   part_ = options.part.count > 0 || options.part.begin > 0 ? options.part : Part{0, gradient.size()};
   // A part may be empty; a tensor may not.
   const Shape kept{std::max<std::int64_t>(1, part_.count)};
-  first_ = make_tensor(backend, kept, DType::f32);
-  backend.fill(first_, 0);
-  if (options.kind == OptimizerOptions::adamw) {
-    second_ = make_tensor(backend, kept, DType::f32);
-    backend.fill(second_, 0);
-  }
+  first_.part = make_tensor(backend, kept, DType::f32);
+  backend.fill(first_.part, 0);
+  if (options.kind == OptimizerOptions::adamw) second_.part = zeros_like(first_.part);
   const std::int64_t all = gradient.size();
   const std::int64_t reached = options.decayed == OptimizerOptions::everything ? all : parameters.decayed();
   runs_ = learning_runs(parameters, options.groups,
@@ -69,7 +66,7 @@ Optimizer::Optimizer(nn::Parameters& parameters, const OptimizerOptions& options
   check(options.ema >= 0 && options.ema < 1,
         "optimizer: the decay of an average must be at least 0 and below 1, not {}", options.ema);
   if (options.ema == 0) return;
-  average_ = zeros_like(parameters.master());
+  average_.part = zeros_like(first_.part);
   if (parameters.buffers().defined()) average_buffers_ = zeros_like(parameters.buffers());
 }
 
@@ -91,40 +88,55 @@ void Optimizer::update() {
   gradient.backend().gradient_norm(gradient, options_.clip_norm, norm_);
   for (std::size_t i = 0; i < runs_.size(); ++i)
     update_run(runs_[i], rates_.slice_first(static_cast<std::int64_t>(i), 1).reshape({4}));
-  if (!in_parts()) follow_average();
+  follow_average();
+}
+
+Tensor Optimizer::own_masters() const {
+  if (part_.count == 0) return {};
+  return parameters_.master().slice_first(part_.begin - parameters_.masters_from(), part_.count);
 }
 
 void Optimizer::follow_average() {
-  move_towards(average_, parameters_.master(), options_.ema);
+  if (part_.count > 0) move_towards(average_.part, own_masters(), options_.ema);
   move_towards(average_buffers_, parameters_.buffers(), options_.ema);
 }
 
-const std::vector<Tensor>& Optimizer::whole_moments() {
-  for (const Tensor& kept : {first_, second_}) {
-    if (!kept.defined() || !in_parts() || whole_.size() == 2) continue;
-    whole_.push_back(zeros_like(parameters_.gradient()));
-    if (part_.count > 0) kept.backend().scale(kept, 1, {whole_.back().slice_first(part_.begin, part_.count)});
+std::vector<Tensor> Optimizer::whole_moments() {
+  std::vector<Tensor> all;
+  for (Kept* const kept : kept_) {
+    if (!kept->part.defined() || !in_parts()) continue;
+    if (!kept->whole.defined()) {
+      kept->whole = zeros_like(parameters_.gradient());
+      if (part_.count > 0)
+        kept->part.backend().scale(kept->part, 1, {kept->whole.slice_first(part_.begin, part_.count)});
+    }
+    all.push_back(kept->whole);
   }
-  return whole_;
+  return all;
 }
 
 void Optimizer::keep_part() {
-  for (std::size_t i = 0; i < whole_.size() && part_.count > 0; ++i)
-    first_.backend().scale(whole_[i].slice_first(part_.begin, part_.count), 1, {i == 0 ? first_ : second_});
-  whole_.clear();
+  for (Kept* const kept : kept_) {
+    if (kept->whole.defined() && part_.count > 0)
+      kept->part.backend().scale(kept->whole.slice_first(part_.begin, part_.count), 1, {kept->part});
+    kept->whole = {};
+  }
 }
 
-void Optimizer::exchange_average() {
-  if (!average_.defined() || step_ == 0) return;
-  if (kept_.defined()) {
-    put_back(average_, parameters_.master(), kept_);
-    put_back(average_buffers_, parameters_.buffers(), kept_buffers_);
+bool Optimizer::exchange_average() {
+  if (!average_.part.defined() || step_ == 0) return false;
+  const Tensor none, own = own_masters();
+  const Tensor& average = part_.count > 0 ? average_.part : none;
+  if (waiting_.defined() || waiting_buffers_.defined()) {
+    put_back(average, own, waiting_);
+    put_back(average_buffers_, parameters_.buffers(), waiting_buffers_);
   } else {
     const double shares = 1 - std::pow(static_cast<double>(options_.ema), static_cast<double>(step_));
-    put_average(average_, parameters_.master(), shares, kept_);
-    put_average(average_buffers_, parameters_.buffers(), shares, kept_buffers_);
+    put_average(average, own, shares, waiting_);
+    put_average(average_buffers_, parameters_.buffers(), shares, waiting_buffers_);
   }
   parameters_.master_changed();
+  return true;
 }
 
 void Optimizer::update_run(const LearningRun& run, const Tensor& rate) {
@@ -132,17 +144,18 @@ void Optimizer::update_run(const LearningRun& run, const Tensor& rate) {
   if (begin >= end) return;
   const auto part = [&](const Tensor& flat) { return flat.slice_first(begin, end - begin); };
   const auto moment = [&](const Tensor& kept) { return kept.slice_first(begin - part_.begin, end - begin); };
-  const attend::Optimizer args{.value = part(parameters_.value()),
-                               .master = part(parameters_.master()),
-                               .gradient = part(parameters_.gradient()),
-                               .rate = rate,
-                               .norm = norm_,
-                               .weight_decay = run.weight_decay};
+  const attend::Optimizer args{
+      .value = part(parameters_.value()),
+      .master = parameters_.master().slice_first(begin - parameters_.masters_from(), end - begin),
+      .gradient = part(parameters_.gradient()),
+      .rate = rate,
+      .norm = norm_,
+      .weight_decay = run.weight_decay};
   Backend& backend = rate.backend();
   if (options_.kind == OptimizerOptions::adamw)
-    backend.adamw(args, options_.beta1, options_.beta2, options_.eps, moment(first_), moment(second_));
+    backend.adamw(args, options_.beta1, options_.beta2, options_.eps, moment(first_.part), moment(second_.part));
   else
-    backend.sgd(args, options_.momentum, moment(first_));
+    backend.sgd(args, options_.momentum, moment(first_.part));
 }
 
 }  // namespace attend::train

@@ -31,43 +31,49 @@ struct OptimizerOptions {
 class Optimizer {
  public:
   Optimizer(nn::Parameters& parameters, const OptimizerOptions& options);
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
 
   // Before update(): the learning rate of step number `step`, counted from 1.
   void set_rate(float rate, std::int64_t step);
   // Clips and applies the gradients. Nothing changes when their norm is not finite.
   void update();
-  // Whether it keeps moments of a part only. Then others update the rest, and behind that, with all weights in place,
-  // the moving average follows them.
+  // Whether it keeps moments, and the average of the weights, of a part only. Then others update the rest.
   bool in_parts() const { return part_.count < parameters_.gradient().size(); }
-  void follow_average();
 
   // f32 [2] on the device: the gradient norm of the last update and the scale it was clipped by.
   const Tensor& norm() const { return norm_; }
   // Puts the average of the weights, and of what is not learned, in their place; done again, they are back. Before the
-  // first update there is none, and nothing happens.
-  void exchange_average();
+  // first update there is none, and nothing happens: false. Of a part only, where it has no more of them.
+  bool exchange_average();
   // What an exact resume must restore: the moments, and the averages, as sums whose weights do not add up to 1 yet;
   // undefined where there are none.
-  const Tensor& first_moment() const { return whole_.empty() ? first_ : whole_[0]; }
-  const Tensor& second_moment() const { return whole_.size() < 2 ? second_ : whole_[1]; }
-  // Where moments are kept of a part only: as long as all, with that part in place, to be saved or read from a file;
-  // until keep_part() takes that part back.
-  const std::vector<Tensor>& whole_moments();
+  const Tensor& first_moment() const { return first_.all(); }
+  const Tensor& second_moment() const { return second_.all(); }
+  const Tensor& average() const { return average_.all(); }
+  // What is kept of a part only: as long as all, with that part in place, to be saved or read from a file; until
+  // keep_part() takes that part back.
+  std::vector<Tensor> whole_moments();
   void keep_part();
-  const Tensor& average() const { return average_; }
   const Tensor& average_buffers() const { return average_buffers_; }
 
  private:
+  struct Kept {
+    Tensor part, whole;  // the latter only for a while
+    const Tensor& all() const { return whole.defined() ? whole : part; }
+  };
+  Kept* kept_[3] = {&first_, &second_, &average_};
+  Tensor own_masters() const;  // of the part; undefined where that is empty
+  void follow_average();
   void update_run(const LearningRun& run, const Tensor& rate);
 
   nn::Parameters& parameters_;
   OptimizerOptions options_;
   std::vector<LearningRun> runs_;
   Part part_;
-  Tensor first_, second_, norm_;
-  std::vector<Tensor> whole_;
-  Tensor average_, average_buffers_;
-  Tensor kept_, kept_buffers_;  // what average_ and average_buffers_ were, while weights are in their place
+  Kept first_, second_, average_;
+  Tensor norm_, average_buffers_;
+  Tensor waiting_, waiting_buffers_;  // what average_ and average_buffers_ were, while weights are in their place
   std::int64_t step_ = 0;
   Tensor rates_;  // f32 [runs, 4]
   std::vector<float> host_rates_;

@@ -24,6 +24,8 @@ Together::Together(World& world, Backend& backend, const TogetherOptions& option
     device_ = open_nccl(world, {.device = backend.device_number(), .stream = backend.native_stream()});
   carried_ = several() && backend.on_host() && world.carried();
   if (several()) share_ = make_tensor(backend, {1}, DType::f32);
+  check(!several() || !options.sync_batch_norm || backend.on_host() || device_,
+        "training: batch norm over several GPUs (--sync-batch-norm) needs NCCL (docs/many-machines.md)");
 }
 
 Part Together::part_of(std::int64_t size) const {
@@ -34,14 +36,19 @@ void Together::start_agreeing(const Moment& mine, float times) {
   mine_ = agreed_ = mine, times_ = times;
   if (!several()) return;
   const auto agree = [this](World& world) {
-    double sums[] = {mine_.weight, static_cast<double>(mine_.items), mine_.signal != 0 ? 1.0 : 0.0,
-                     world.leads() ? mine_.seconds : 0.0};
+    // A shape that was not there before is nobody else's.
+    const double shape = mine_.shape >= 0 ? mine_.shape : -1.0 - world.rank();
+    std::vector<double> sums = {static_cast<double>(mine_.items), mine_.signal != 0 ? 1.0 : 0.0,
+                                world.leads() ? mine_.seconds : 0.0, shape, shape * shape};
+    const auto others = static_cast<std::ptrdiff_t>(sums.size());
+    sums.insert(sums.end(), mine_.weights.begin(), mine_.weights.end());
     world.all_reduce(std::span<double>(sums));
     const int signal = mine_.signal != 0 ? mine_.signal : SIGTERM;
-    agreed_ = {.weight = sums[0],
-               .items = static_cast<std::int64_t>(sums[1]),
-               .signal = sums[2] > 0 ? signal : 0,
-               .seconds = sums[3]};
+    agreed_ = {.weights = {sums.begin() + others, sums.end()},
+               .items = static_cast<std::int64_t>(sums[0]),
+               .signal = sums[1] > 0 ? signal : 0,
+               .seconds = sums[2],
+               .alike = sums[3] * sums[3] == sums[4] * world.size()};
   };
   if (carried_)
     courier_.post(agree);
@@ -52,12 +59,34 @@ void Together::start_agreeing(const Moment& mine, float times) {
 Together::Moment Together::agreed() {
   if (!several()) return agreed_;
   if (carried_) courier_.wait();
-  check(agreed_.weight > 0, "training: the batches of all {} processes are empty", world_.size());
-  upload(share_, std::vector<float>{static_cast<float>(mine_.weight / agreed_.weight) * times_});
+  const double all = agreed_.weights.at(0);
+  check(all > 0, "training: the batches of all {} processes are empty", world_.size());
+  upload(share_, std::vector<float>{static_cast<float>(mine_.weights[0] / all) * times_});
   return agreed_;
 }
 
-void Together::sum(const Tensor& values, Wire wire) {
+void Together::sum(const Tensor& values) {
+  if (device_) {
+    device_->start({.values = values.raw(), .count = static_cast<std::size_t>(values.size())});
+    device_->finish();
+  } else if (carried_) {
+    courier_.post([numbers = host_numbers(values)](World& world) { world.all_reduce(numbers); });
+    courier_.wait();
+  } else {
+    sum_by_host(values, Wire::f32);
+  }
+}
+
+void Together::copy_order(std::span<std::int64_t> order) {
+  if (!several()) return;
+  const auto copy = [order](World& world) { world.broadcast(std::as_writable_bytes(order), 0); };
+  if (carried_)
+    courier_.post(copy);
+  else
+    copy(world_);
+}
+
+void Together::sum_by_host(const Tensor& values, Wire wire) {
   if (values.backend().on_host()) return world_.all_reduce(host_numbers(values), wire);
   std::vector<float> numbers = download(values);
   world_.all_reduce(std::span<float>(numbers), wire);
@@ -96,8 +125,8 @@ void Together::finish_sums(const nn::Parameters& parameters) {
     for (const Tensor& gradients : waiting_) gradients.backend().scale(rounded(gradients), 1, {gradients});
   } else {
     if (carried_) courier_.wait();
-    for (const Tensor& gradients : waiting_) sum(gradients, options_.wire);
-    if (buffers.defined()) sum(buffers, Wire::f32);
+    for (const Tensor& gradients : waiting_) sum_by_host(gradients, options_.wire);
+    if (buffers.defined()) sum_by_host(buffers, Wire::f32);
   }
   waiting_.clear();
   if (buffers.defined() && several())
@@ -107,22 +136,28 @@ void Together::finish_sums(const nn::Parameters& parameters) {
 void Together::gather_parts(const Tensor& flat, const Part& own) {
   const auto size = static_cast<std::size_t>(world_.size());
   const auto most = static_cast<std::size_t>(part_of_rank(flat.size(), 0, world_.size()).count);
-  std::vector<float> mine = own.count > 0 ? download(flat.slice_first(own.begin, own.count)) : std::vector<float>();
-  mine.resize(most);
-  std::vector<float> all(most * size);
-  world_.all_gather(std::as_bytes(std::span<const float>(mine)), std::as_writable_bytes(std::span<float>(all)));
-  all.resize(static_cast<std::size_t>(flat.size()));
-  upload(flat, all);
+  const std::size_t width = bytes_of(flat.dtype()), bytes = most * width;
+  std::vector<std::byte> mine(bytes), all(bytes * size);
+  Backend& backend = flat.backend();
+  if (own.count > 0)
+    backend.to_host(mine.data(), flat.slice_first(own.begin, own.count).raw(),
+                    static_cast<std::size_t>(own.count) * width);
+  world_.all_gather(mine, all);
+  backend.to_device(flat.raw(), all.data(), static_cast<std::size_t>(flat.size()) * width);
 }
 
-void Together::share_updates(nn::Parameters& parameters) {
+// Those of bf16 travel as such: what they are rounded from stays with who updates it.
+void Together::share_updates(const nn::Parameters& parameters) {
   if (!several() || !options_.shard_optimizer) return;
-  const Tensor& master = parameters.master();
+  const Tensor& value = parameters.value();
   if (device_)
-    device_->gather(static_cast<float*>(master.raw()), master.size());
+    device_->gather(value.raw(), value.size(), value.dtype() == DType::bf16 ? Wire::bf16 : Wire::f32);
   else
-    gather_parts(master, part_of(master.size()));
-  parameters.master_changed();
+    gather_parts(value, part_of(value.size()));
+}
+
+void Together::make_whole(nn::Parameters& parameters) {
+  if (parameters.make_masters_whole()) gather_parts(parameters.master(), part_of(parameters.master().size()));
 }
 
 void Together::make_whole(Optimizer& optimizer) {
@@ -130,9 +165,15 @@ void Together::make_whole(Optimizer& optimizer) {
   for (const Tensor& moment : optimizer.whole_moments()) gather_parts(moment, part_of(moment.size()));
 }
 
+void Together::keep_part(nn::Parameters& parameters) const {
+  if (!several() || !options_.shard_optimizer) return;
+  const Part part = part_of(parameters.value().size());
+  parameters.keep_masters(part.begin, part.count);
+}
+
 void Together::collect(const Tensor& sums) {
   if (!several()) return;
-  sum(sums, Wire::f32);
+  sum_by_host(sums, Wire::f32);
   if (!leads()) sums.backend().fill(sums, 0);
 }
 

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "attend/nn/parameters.h"
+#include "attend/tensor/pass.h"
 #include "attend/tensor/tensor.h"
 #include "attend/train/gradient_buckets.h"
 #include "attend/train/optimizer.h"
@@ -22,11 +24,13 @@
 namespace attend::train {
 
 struct TogetherOptions {
-  Wire wire = Wire::f32;         // how gradients travel
-  bool shard_optimizer = false;  // every process keeps the moments of its part of the weights (ZeRO-1)
+  Wire wire = Wire::f32;  // how gradients travel
+  // Every process keeps moments, averages and f32 masters of its part of the weights only (ZeRO-1).
+  bool shard_optimizer = false;
+  bool sync_batch_norm = false;  // batch norm has its statistics from the batches of all processes
 };
 
-class Together {
+class Together : public BatchSums {
  public:
   Together(World& world, Backend& backend, const TogetherOptions& options);
 
@@ -41,24 +45,34 @@ class Together {
 
   // What a process knows of its batch before it runs, and then of all batches of this moment.
   struct Moment {
-    double weight = 0;
+    std::vector<double> weights = {};  // the loss's first, then what else its parts are divided by
     std::int64_t items = 0;
     int signal = 0;      // that asks to stop; here any of those that came
     double seconds = 0;  // of the run so far, by the clock of rank 0
+    double shape = 0;    // of the batch, a number for each; below 0: one that was not there before
+    bool alike = true;   // all are of one shape, which none sees for the first time
   };
   // Puts this batch's part of all weights, times so much, where share() is: on the CPU while the forward pass runs.
   void start_agreeing(const Moment& mine, float times);
   Moment agreed();
   const Tensor& share() const { return share_; }  // f32 [1]
 
+  // Of this pass's numbers and everybody's at the same place, at once: for statistics over all batches.
+  int processes() const override { return world_.size(); }
+  void sum(const Tensor& values) override;
+
+  // Everybody has what rank 0 has; in place behind the next finish_sums().
+  void copy_order(std::span<std::int64_t> order);
   // Gradients that are complete; then the end of all of them: the sums are there, and of what is not learned (running
   // statistics) the mean.
   void start_sum(const Tensor& gradients);
   void finish_sums(const nn::Parameters& parameters);
-  // Everybody has updated its part of the weights: all get all of them.
-  void share_updates(nn::Parameters& parameters);
-  // Moments that are in shards, whole for as long as they are saved.
+  // Everybody has updated its part of the weights: all get what the model computes with.
+  void share_updates(const nn::Parameters& parameters);
+  // Masters, moments and averages that are in shards, whole for as long as they are saved; and in shards (again).
+  void make_whole(nn::Parameters& parameters);
   void make_whole(Optimizer& optimizer);
+  void keep_part(nn::Parameters& parameters) const;
 
   // The sum of all, at rank 0; zeros elsewhere, so that they can be added up again.
   void collect(const Tensor& sums);
@@ -74,7 +88,7 @@ class Together {
   Messages messages() const;
 
  private:
-  void sum(const Tensor& values, Wire wire);
+  void sum_by_host(const Tensor& values, Wire wire);
   Tensor rounded(const Tensor& gradients);
   void gather_parts(const Tensor& flat, const Part& own);
 

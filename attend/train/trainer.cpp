@@ -55,6 +55,7 @@ class Run {
       parameters_.push_back(learner.parameters);
     }
     backend_.fill(loss_sums_, 0);
+    if (together_.several() && options.together.sync_batch_norm) pass_.set_batch_sums(&together_);
     if (together_.several())
       task.take_shard(
           {static_cast<std::uint64_t>(options.world->rank()), static_cast<std::uint64_t>(options.world->size())});
@@ -69,6 +70,7 @@ class Run {
       if (together_.leads()) upload(loss_sums_, sums);
     }
     if (together_.several()) join();
+    keep_parts();
     folder_.begin();
     if (!together_.leads()) return;
     log_.emplace(folder_, "log.jsonl", state_.step);
@@ -112,7 +114,7 @@ class Run {
       }
     }
     progress.finish(text_);
-    if (!result_.interrupted && together_.leads()) choose_weights();
+    if (!result_.interrupted) choose_weights();
     if (curves_) curves_->write();
     result_.steps = state_.step;
     result_.seconds = elapsed();
@@ -160,47 +162,62 @@ class Run {
   void run_batch(std::size_t who, std::int64_t i, std::uint64_t batch) {
     const bool first = i == 0, last = i + 1 == options_.accumulate;
     const std::uint64_t shape = task_.next_batch() * 4 + (first ? 2 : 0) + (last ? 1 : 0);
-    const Together::Moment mine{.weight = task_.batch_weight(),
-                                .items = task_.batch_items(),
-                                .signal = interrupt_->signal(),
-                                .seconds = elapsed()};
-    together_.start_agreeing(mine, 1.0f / static_cast<float>(options_.accumulate));
+    const std::uint64_t key = shape * learners_.size() + who;
+    mine_ = {.weights = task_.batch_weights(),
+             .items = task_.batch_items(),
+             .signal = interrupt_->signal(),
+             .seconds = elapsed(),
+             .shape = !last || buckets_[who]->knows(key) ? static_cast<double>(key) : -1};
+    together_.start_agreeing(mine_, 1.0f / static_cast<float>(options_.accumulate));
+    asked_ = true;
     // A captured step finds it in place; where nothing is captured it is on its way while the forward pass runs.
-    if (!backend_.on_host()) agreed_ = together_.agreed();
+    if (!backend_.on_host()) agree();
     // Dropout of every batch of every step has a seed of its own.
     const auto ranks = static_cast<std::uint64_t>(options_.world->size());
     const auto number = (static_cast<std::uint64_t>(state_.step) * batches_per_step() + batch) * ranks +
                         static_cast<std::uint64_t>(options_.world->rank());
-    const std::uint64_t key = shape * learners_.size() + who;
     const bool exchange = last && together_.sums(), by_host = exchange && !together_.in_stream();
     const StepGraph::Stage stages[] = {{[&] { task_.forward(pass_); }},
-                                       {[&] { task_.on_host(); }, true},
+                                       {[&] { agree(), task_.on_host(); }, true},
                                        {[&] {
                                          learn(who, first, exchange ? &key : nullptr);
                                          if (last && !by_host) update(who);
                                        }},
                                        {[&] { together_.finish_sums(*learners_[who].parameters); }, true},
                                        {[&] { optimizers_[who]->update(); }},
-                                       {[&] { share_updates(who); }, true}};
+                                       {[&] { together_.share_updates(*learners_[who].parameters); }, true}};
     const std::size_t begin = task_.needs_host() ? 0 : 2;
     const std::size_t end = !by_host ? 3 : optimizers_[who]->in_parts() ? 6 : 5;
     const auto needed = std::span(stages).subspan(begin, end - begin);
     others_learn(who, false);
-    graph_.run(key, options_.seed << 40 ^ number, needed);
+    graph_.run(2 * key + (backend_.on_host() || sends_early() ? 0 : 1), options_.seed << 40 ^ number, needed);
     others_learn(who, true);
     state_.since_log.items += agreed_.items;
   }
+
+  // On how much the batches weigh: once for each, when it must be known.
+  void agree() {
+    if (!std::exchange(asked_, false)) return;
+    agreed_ = together_.agreed();
+    task_.weigh(mine_.weights, agreed_.weights);
+  }
+
+  // Statistics of batch norm and gradients must come in the same order for all.
+  bool sends_early() const { return !pass_.batch_sums() || agreed_.alike; }
 
   // In the order of the device, with sums where there are any.
   void update(std::size_t who) {
     if (together_.sums()) together_.finish_sums(*learners_[who].parameters);
     optimizers_[who]->update();
-    if (optimizers_[who]->in_parts()) share_updates(who);
+    if (optimizers_[who]->in_parts()) together_.share_updates(*learners_[who].parameters);
   }
 
-  void share_updates(std::size_t who) {
-    together_.share_updates(*learners_[who].parameters);
-    optimizers_[who]->follow_average();
+  // Masters in shards, and whole for a while.
+  void keep_parts() {
+    for (nn::Parameters* parameters : parameters_) together_.keep_part(*parameters);
+  }
+  void make_whole() {
+    for (nn::Parameters* parameters : parameters_) together_.make_whole(*parameters);
   }
 
   std::uint64_t batches_per_step() const {
@@ -230,8 +247,9 @@ class Run {
     const float share = 1.0f / static_cast<float>(options_.accumulate);
     nn::Parameters& parameters = *learners_[who].parameters;
     if (first) parameters.start_gradients();
+    if (mine_.weights.size() > 1) agree();  // the loss asks for it
     const Loss loss = task_.loss(pass_);
-    if (backend_.on_host()) agreed_ = together_.agreed();
+    agree();
     check(loss.parts.size() <= Loss::kMostParts, "training: a loss of {} parts, more than {}", loss.parts.size(),
           Loss::kMostParts);
     add_up(0, loss.total, share);
@@ -241,14 +259,19 @@ class Run {
       add_up(i + 1, loss.parts[i].second, share);
     }
     GradientBuckets& buckets = *buckets_[who];
-    if (exchanged) buckets.begin(*exchanged, [&](const Tensor& gradients) { together_.start_sum(gradients); });
+    const bool first_ever = buckets.order().empty();
+    if (exchanged)
+      buckets.begin(*exchanged, sends_early() ? GradientBuckets::When::complete : GradientBuckets::When::at_end,
+                    [&](const Tensor& gradients) { together_.start_sum(gradients); });
     pass_.set_watch(exchanged ? &buckets : nullptr);
     pass_.backward(together_.several()        ? ops::multiply(loss.total, pass_.input(together_.share()))
                    : options_.accumulate == 1 ? loss.total
                                               : ops::scale(loss.total, share));
     pass_.set_watch(nullptr);
     parameters.finish_gradients();
-    if (exchanged) buckets.finish();
+    if (!exchanged) return;
+    buckets.finish();
+    if (first_ever) together_.copy_order(buckets.order());
   }
 
   void add_up(std::size_t index, const Tensor& value, float share) {
@@ -328,11 +351,9 @@ class Run {
     });
   }
 
-  // By all, where the task can share it out; else by one, and the others hear of it.
+  // By all; what it says is rank 0's, so that all decide alike also where one rounds otherwise.
   Validation judged() {
-    if (together_.several())
-      if (std::optional<Validation> shared = task_.validate_together(together_.world())) return std::move(*shared);
-    Validation now = together_.leads() ? task_.validate() : Validation();
+    Validation now = task_.validate(together_.world());
     double found[] = {now.loss, now.score};
     together_.tell(found);
     now.loss = found[0], now.score = found[1];
@@ -356,9 +377,11 @@ class Run {
       ++state_.validations_since_best;
     }
     if (options_.average > 1) {
+      make_whole();
       folder_.write(checkpoint_name(state_.step),
                     [&](const FileWriter& write) { produce_weights(write, parameters_, SavedWeights::masters); });
       state_.checkpoints.push_back(state_.step);
+      keep_parts();
     }
     exchange_averages();
     std::vector<std::int64_t> dropped;
@@ -376,13 +399,17 @@ class Run {
 
   // What is judged, shown and kept is the average, where there is one; done again, training goes on.
   void exchange_averages() {
-    for (const auto& optimizer : optimizers_) optimizer->exchange_average();
+    for (std::size_t i = 0; i < optimizers_.size(); ++i)
+      if (optimizers_[i]->exchange_average() && optimizers_[i]->in_parts())
+        together_.share_updates(*learners_[i].parameters);
   }
 
+  // By rank 0 alone, which shows the weights themselves where it has only a part of their average.
   void take_snapshot() {
-    exchange_averages();
+    const bool averaged = !optimizers_.back()->in_parts();
+    if (averaged) exchange_averages();
     const std::chrono::duration<double> seconds(snapshots_->add(state_.step, elapsed()));
-    exchange_averages();
+    if (averaged) exchange_averages();
     logged_at_ += std::chrono::duration_cast<steady_clock::duration>(seconds);  // it is not training time
   }
 
@@ -394,17 +421,21 @@ class Run {
     state_.since_log.losses.assign(sums.begin(), sums.end());
     state_.since_log.seconds = std::chrono::duration<double>(steady_clock::now() - logged_at_).count();
     for (const auto& optimizer : optimizers_) together_.make_whole(*optimizer);
+    make_whole();
     folder_.write(kState, [&](const FileWriter& write) { produce_state(write, state_, learning_); });
     for (const auto& optimizer : optimizers_) optimizer->keep_part();
+    keep_parts();
     folder_.state_saved();
   }
 
   // The average of the last checkpoints, as in section 6.1 of the paper, unless the best one has both the lower loss
   // and the higher score.
   void choose_weights() {
+    make_whole();
+    if (together_.several()) together_.world().barrier_after_work();  // the files are there
     if (state_.checkpoints.size() > 1) {
       average_checkpoints();
-      const Validation averaged = task_.validate();
+      const Validation averaged = judged();
       add_to_log({{"step", state_.step}, {"averaged", state_.checkpoints}, {"validation", averaged.json}});
       progress_->print(fmt::format("average of {} checkpoints: {}", state_.checkpoints.size(), averaged.text));
       if (averaged.score >= state_.best_score || averaged.loss <= state_.best_loss) {
@@ -448,7 +479,8 @@ class Run {
   std::vector<nn::Parameters*> parameters_;
   std::vector<Storage*> paused_;
   Together together_;
-  Together::Moment agreed_;  // on the batch at hand
+  Together::Moment mine_, agreed_;  // of the batch at hand, and on it
+  bool asked_ = false;              // and nobody has read the answer yet
   const InterruptGuard* interrupt_ = nullptr;
   Pass pass_;
   StepGraph graph_;

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
-#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,18 +73,20 @@ class Task {
   virtual void on_host() {}
 
   // How much the mean of this batch counts beside those that other processes take at the same time: of how many tokens
-  // or pictures it is one.
-  virtual double batch_weight() const { return static_cast<double>(batch_items()); }
+  // or pictures it is one. A loss with parts that are means of something else has more such numbers behind that; then
+  // weigh(), in front of on_host() and of loss(), has them and those of all batches: a part that is a mean of m of M
+  // counts m / M of all in the end, where it is multiplied by (m / M) / (w / W) of the first. Alone they are the same.
+  virtual std::vector<double> batch_weights() const { return {static_cast<double>(batch_items())}; }
+  virtual void weigh(std::span<const double> /*own*/, std::span<const double> /*all*/) {}
   // Where several processes learn together, which batches are this one's. Before the first; seek() keeps it.
   virtual void take_shard(const data::Shard&) { fail("training: several processes cannot learn this together"); }
 
   // Where the batches stand, for an exact resume: the same for all processes.
   virtual Json position() const = 0;
   virtual void seek(const Json& position) = 0;
-  // With the weights as they are now.
-  virtual Validation validate() = 0;
-  // The same by all processes of a world, each with a part of the batches; none: it is for one to do.
-  virtual std::optional<Validation> validate_together(World&) { return std::nullopt; }
+  // With the weights as they are now: by all processes of a world, each with a part of the batches (shared_batches.h),
+  // to the same numbers as by one.
+  virtual Validation validate(World& world) = 0;
   // The same few inputs every time, and what the model makes of them now, for whoever watches. Must change nothing that
   // the run computes.
   virtual std::vector<Example> examples(const ExampleLimits&) { return {}; }

@@ -9,6 +9,7 @@
 #include "attend/base/random.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tasks/translator.h"
+#include "attend/train/shared_batches.h"
 #include "attend/training/reading_examples.h"
 
 namespace attend::tasks {
@@ -78,9 +79,9 @@ CaptionTask::CaptionTask(const Parts& parts, const CaptionTaskOptions& options)
       describer_(
           parts.model, parts.tokenizer, parts.backend,
           Describer::tokens_of(parts.model.config(), parts.tokenizer, parts.model.decoder().vocabulary(), "training")),
-      pixels_(make_tensor(parts.backend,
-                          {parts.batch, parts.model.encoder().size().h, parts.model.encoder().size().w, 3},
-                          DType::f32)) {}
+      pixels_(make_tensor(
+          parts.backend, {parts.batch, parts.model.encoder().size().h, parts.model.encoder().size().w, 3}, DType::f32)),
+      attention_share_(make_tensor(parts.backend, {1}, DType::f32)) {}
 
 const models::CaptionBatch& CaptionTask::put(std::span<const std::vector<std::int32_t>* const> rows) {
   length_ = length_of(rows, parts_.model.decoder().max_length());
@@ -114,11 +115,16 @@ Tensor CaptionTask::pixels_of(Pass& pass, const Tensor& pixels) const {
   return parts_.dtype == DType::f32 ? read : ops::cast(read, parts_.dtype);
 }
 
+void CaptionTask::weigh(std::span<const double> own, std::span<const double> all) {
+  upload(attention_share_, std::vector<float>{static_cast<float>(own[1] / all[1] * all[0] / own[0])});
+}
+
 train::Loss CaptionTask::loss(Pass& pass) {
   const models::CaptionLoss loss =
       parts_.model.loss(pixels_of(pass, pixels_), places_.at(length_).in(pass), options_.label_smoothing);
   if (!loss.attention.defined()) return loss.total;
-  return {loss.total, {{"words", loss.words.mean}, {"attention", loss.attention}}};
+  const Tensor attention = ops::multiply(loss.attention, pass.input(attention_share_));
+  return {ops::add(loss.words.mean, attention), {{"words", loss.words.mean}, {"attention", attention}}};
 }
 
 Json CaptionTask::position() const { return {{"batch", parts_.training.position()}}; }
@@ -130,67 +136,83 @@ void CaptionTask::seek(const Json& position) {
 }
 
 // Of every caption: the regions of a picture are made once for all of its.
-double CaptionTask::loss_on(const JudgedCaptions& judged) const {
-  double sum = 0, tokens = 0;
+std::pair<double, double> CaptionTask::sums_of(Pass& pass, const data::HostPictureBatch& batch,
+                                               const CaptionIds& captions) const {
   const Extent2 size = parts_.model.encoder().size();
-  Pass pass(parts_.backend);
-  judged.pictures.for_each([&](const data::HostPictureBatch& batch) {
-    const Tensor pixels =
-        make_tensor(parts_.backend, {static_cast<std::int64_t>(batch.labels.size()), size.h, size.w, 3}, DType::f32);
-    upload(pixels, batch.values);
-    const Tensor regions = parts_.model.regions(pixels_of(pass, pixels));
-    for (std::size_t which = 0;; ++which) {
-      std::vector<const std::vector<std::int32_t>*> rows;
-      bool any = false;
-      for (const std::int32_t picture : batch.labels) {
-        const auto* of_picture =
-            picture == data::kIgnoredLabel ? nullptr : &judged.captions.ids[static_cast<std::size_t>(picture)];
-        rows.push_back(of_picture && which < of_picture->size() ? &(*of_picture)[which] : nullptr);
-        any = any || rows.back();
-      }
-      if (!any) return;
-      const std::int64_t length = length_of(rows, parts_.model.decoder().max_length());
-      const models::CaptionBatch place = place_for(parts_.backend, {static_cast<std::int64_t>(rows.size()), length});
-      const HostCaptions host = padded(rows, length, describer_.tokens());
-      upload(place.captions.ids, host.ids), upload(place.labels, host.labels), upload(place.counted, host.counted);
-      const std::vector<float> total = download(parts_.model.decoder().loss(regions, place.in(pass), 0).words.total);
-      sum += static_cast<double>(total[0]) * static_cast<double>(total[1]);
-      tokens += static_cast<double>(total[1]);
+  const Tensor pixels =
+      make_tensor(parts_.backend, {static_cast<std::int64_t>(batch.labels.size()), size.h, size.w, 3}, DType::f32);
+  upload(pixels, batch.values);
+  const Tensor regions = parts_.model.regions(pixels_of(pass, pixels));
+  double sum = 0, tokens = 0;
+  for (std::size_t which = 0;; ++which) {
+    std::vector<const std::vector<std::int32_t>*> rows;
+    bool any = false;
+    for (const std::int32_t picture : batch.labels) {
+      const auto* of_picture =
+          picture == data::kIgnoredLabel ? nullptr : &captions.ids[static_cast<std::size_t>(picture)];
+      rows.push_back(of_picture && which < of_picture->size() ? &(*of_picture)[which] : nullptr);
+      any = any || rows.back();
     }
-  });
-  return tokens > 0 ? sum / tokens : 0;
+    if (!any) return {sum, tokens};
+    const std::int64_t length = length_of(rows, parts_.model.decoder().max_length());
+    const models::CaptionBatch place = place_for(parts_.backend, {static_cast<std::int64_t>(rows.size()), length});
+    const HostCaptions host = padded(rows, length, describer_.tokens());
+    upload(place.captions.ids, host.ids), upload(place.labels, host.labels), upload(place.counted, host.counted);
+    const std::vector<float> total = download(parts_.model.decoder().loss(regions, place.in(pass), 0).words.total);
+    sum += static_cast<double>(total[0]) * static_cast<double>(total[1]);
+    tokens += static_cast<double>(total[1]);
+  }
 }
 
-metrics::CaptionScores CaptionTask::judge(const JudgedCaptions& judged, std::int64_t pictures,
-                                          std::int64_t beams) const {
-  std::vector<metrics::Captioned> all;
+double CaptionTask::loss_on(const JudgedCaptions& judged, World& world) const {
+  Pass pass(parts_.backend);
+  train::SharedBatches shared(world, static_cast<std::size_t>(judged.pictures.batches()), 2);
+  judged.pictures.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostPictureBatch& batch) {
+    const auto found = sums_of(pass, batch, judged.captions);
+    shared.set(number, {found.first, found.second});
+  });
+  const std::vector<double> sums = shared.sums();
+  return sums[1] > 0 ? sums[0] / sums[1] : 0;
+}
+
+// What is shared of a picture: its number, which may be another than its place, and what was said of it.
+metrics::CaptionScores CaptionTask::judge(const JudgedCaptions& judged, std::int64_t pictures, std::int64_t beams,
+                                          World& world) const {
   const Extent2 size = parts_.model.encoder().size();
-  judged.pictures.for_each([&](const data::HostPictureBatch& batch) {
-    if (static_cast<std::int64_t>(all.size()) >= pictures) return;
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(pictures, 0));
+  train::SharedFindings shared(world, wanted);
+  judged.pictures.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostPictureBatch& batch) {
+    const std::size_t first = number * batch.labels.size();
+    if (first >= wanted) return;
     const Tensor pixels =
         make_tensor(parts_.backend, {static_cast<std::int64_t>(batch.labels.size()), size.h, size.w, 3}, DType::f32);
     upload(pixels, batch.values);
     const std::vector<Description> found =
         describer_.describe(parts_.dtype == DType::f32 ? pixels : ops::cast(pixels, parts_.dtype), {.beams = beams});
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (batch.labels[i] == data::kIgnoredLabel || static_cast<std::int64_t>(all.size()) >= pictures) continue;
-      metrics::Captioned one{.hypothesis = metrics::caption_words(found[i].text)};
-      for (const std::string& reference : judged.references[static_cast<std::size_t>(batch.labels[i])])
-        one.references.push_back(metrics::caption_words(reference));
-      all.push_back(std::move(one));
-    }
+    for (std::size_t i = 0; i < found.size() && first + i < wanted; ++i)
+      if (batch.labels[i] != data::kIgnoredLabel)
+        shared.set(first + i, std::to_string(batch.labels[i]) + ' ' + found[i].text);
   });
+  std::vector<metrics::Captioned> all;
+  for (const std::string& said : shared.all()) {
+    if (said.empty()) continue;
+    const std::size_t space = said.find(' ');
+    metrics::Captioned one{.hypothesis = metrics::caption_words(said.substr(space + 1))};
+    for (const std::string& reference : judged.references.at(std::stoul(said.substr(0, space))))
+      one.references.push_back(metrics::caption_words(reference));
+    all.push_back(std::move(one));
+  }
   return metrics::caption_scores(all);
 }
 
-train::Validation CaptionTask::validate() {
+train::Validation CaptionTask::validate(World& world) {
   train::Validation result;
-  result.loss = loss_on(parts_.validation);
+  result.loss = loss_on(parts_.validation, world);
   result.score = -result.loss;
   result.json = {{"loss", result.loss}};
   result.text = fmt::format("validation loss {:.4f}", result.loss);
   if (options_.score_pictures == 0) return result;
-  const metrics::CaptionScores scores = judge(parts_.validation, options_.score_pictures, 1);
+  const metrics::CaptionScores scores = judge(parts_.validation, options_.score_pictures, 1, world);
   result.json["bleu4"] = scores.bleu[3], result.json["cider"] = scores.cider;
   result.text += fmt::format("  greedy BLEU-4 {:.2f}, CIDEr {:.3f}", 100 * scores.bleu[3], scores.cider);
   if (options_.select == "cider") result.score = scores.cider;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attend/data/picture_batches.h"
@@ -57,16 +58,19 @@ class CaptionTask : public train::Task {
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return parts_.batch; }
   std::string items() const override { return "pictures"; }
-  double batch_weight() const override { return words_; }
+  // Words, and pictures for what is asked of the attention.
+  std::vector<double> batch_weights() const override { return {words_, static_cast<double>(parts_.batch)}; }
+  void weigh(std::span<const double> own, std::span<const double> all) override;
   train::Loss loss(Pass& pass) override;
   void take_shard(const data::Shard& shard) override { parts_.training.take_shard(shard); }
   Json position() const override;
   void seek(const Json& position) override;
-  train::Validation validate() override;
+  train::Validation validate(World& world) override;
 
   // What descriptions of the first so many pictures are worth, found with so many beams.
-  metrics::CaptionScores judge(const JudgedCaptions& judged, std::int64_t pictures, std::int64_t beams) const;
-  double loss_on(const JudgedCaptions& judged) const;
+  metrics::CaptionScores judge(const JudgedCaptions& judged, std::int64_t pictures, std::int64_t beams,
+                               World& world = alone()) const;
+  double loss_on(const JudgedCaptions& judged, World& world = alone()) const;
   // Pictures of the validation set with the sentences it writes, greedily, and where each word looked.
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
@@ -74,12 +78,14 @@ class CaptionTask : public train::Task {
   // Captions on the device, by their length: a captured step finds each shape in its own place.
   const models::CaptionBatch& put(std::span<const std::vector<std::int32_t>* const> rows);
   Tensor pixels_of(Pass& pass, const Tensor& pixels) const;
+  // The loss of a batch of pictures over all their captions, times their tokens, and those.
+  std::pair<double, double> sums_of(Pass& pass, const data::HostPictureBatch& batch, const CaptionIds& captions) const;
 
   Parts parts_;
   CaptionTaskOptions options_;
   Describer describer_;
   std::optional<std::vector<data::ValidationPictures::Shown>> shown_;  // read once
-  Tensor pixels_;
+  Tensor pixels_, attention_share_;
   std::map<std::int64_t, models::CaptionBatch> places_;
   std::int64_t length_ = 0;  // of the batch in place
   double words_ = 0;         // likewise, with their ends

@@ -8,6 +8,7 @@
 #include "attend/base/error.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tasks/detector.h"
+#include "attend/train/shared_batches.h"
 #include "attend/training/reading_examples.h"
 
 namespace attend::tasks {
@@ -50,42 +51,54 @@ models::DetrOutput DetectionJudge::answers(Pass& pass, const data::HostDetection
   return model_.detect(pass.input(dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_)), places);
 }
 
-DetectionJudge::Verdict DetectionJudge::operator()(data::ValidationDetections& pictures) const {
-  Verdict verdict;
-  std::vector<metrics::Detection> detections;
+DetectionJudge::Sums DetectionJudge::sums_of(const models::DetrOutput& output,
+                                             const data::HostDetectionBatch& batch) const {
+  const auto count = static_cast<std::int64_t>(batch.items.size());
+  models::DetrCriterion criterion(backend_, model_.config(), 1, count);
+  criterion.keep(output);
+  criterion.match(objects_in(batch));
+  const models::DetrLosses losses = criterion.loss(output);
+  const auto sum = [&](const Tensor& mean) {
+    return static_cast<double>(download(mean)[0]) * static_cast<double>(count);
+  };
+  return {static_cast<double>(count), sum(losses.total), sum(losses.classes), sum(losses.l1), sum(losses.giou)};
+}
+
+DetectionJudge::Verdict DetectionJudge::operator()(data::ValidationDetections& pictures, World& world) const {
   const data::DetectionSet& set = pictures.source().set;
+  train::SharedBatches sums(world, pictures.batches(), std::tuple_size_v<Sums>);
+  train::SharedFindings found(world, pictures.batches());
   Pass pass(backend_);
-  pictures.for_each([&](const data::HostDetectionBatch& batch) {
+  pictures.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostDetectionBatch& batch) {
     const models::DetrOutput output = answers(pass, batch);
     const std::size_t count = batch.items.size();
-    models::DetrCriterion criterion(backend_, model_.config(), 1, static_cast<std::int64_t>(count));
-    criterion.keep(output);
-    criterion.match(objects_in(batch));
-    const models::DetrLosses losses = criterion.loss(output);
-    const auto add = [&](double& sum, const Tensor& mean) {
-      sum += static_cast<double>(download(mean)[0]) * static_cast<double>(count);
-    };
-    add(verdict.loss, losses.total), add(verdict.classes, losses.classes);
-    add(verdict.l1, losses.l1), add(verdict.giou, losses.giou);
+    const Sums here = sums_of(output, batch);
+    sums.set(number, {here[0], here[1], here[2], here[3], here[4]});
     const std::vector<float> logits = download(output.logits), boxes = download(output.boxes);
+    std::vector<metrics::Detection> detections;
     for (std::size_t i = 0; i < count; ++i) {
       const auto of = [&](const std::vector<float>& all) {
         return std::span(all).subspan(i * (all.size() / count), all.size() / count);
       };
       const metrics::CocoPicture& picture = set.picture(batch.items[i]);
       const DetectedIn whole{static_cast<double>(picture.width), static_cast<double>(picture.height)};
-      for (const Detected& found : detected(of(logits), of(boxes), whole))
-        detections.push_back({.image = batch.items[i],
-                              .category = found.label,
-                              .box = found.box,
-                              .score = static_cast<double>(found.score)});
+      for (const Detected& one : detected(of(logits), of(boxes), whole))
+        detections.push_back(
+            {.image = batch.items[i], .category = one.label, .box = one.box, .score = static_cast<double>(one.score)});
     }
-    verdict.pictures += static_cast<std::int64_t>(count);
+    found.set<metrics::Detection>(number, detections);
   });
-  const double all = static_cast<double>(std::max<std::int64_t>(verdict.pictures, 1));
-  for (double* mean : {&verdict.loss, &verdict.classes, &verdict.l1, &verdict.giou}) *mean /= all;
-  verdict.scores = metrics::coco_scores(set.truth(pictures.source().items), detections);
-  return verdict;
+  std::vector<metrics::Detection> detections;
+  for (const std::string& bytes : found.all())
+    for (const metrics::Detection& one : train::values_in<metrics::Detection>(bytes)) detections.push_back(one);
+  const std::vector<double> all = sums.sums();
+  const double count = std::max(all[0], 1.0);
+  return {.pictures = static_cast<std::int64_t>(all[0]),
+          .loss = all[1] / count,
+          .classes = all[2] / count,
+          .l1 = all[3] / count,
+          .giou = all[4] / count,
+          .scores = metrics::coco_scores(set.truth(pictures.source().items), detections)};
 }
 
 DetectTask::DetectTask(const Parts& parts, const Options& options)
@@ -105,6 +118,15 @@ std::uint64_t DetectTask::next_batch() {
   objects_ = objects_in(batch);
   parts_.training.give_back(std::move(batch));
   return 1;
+}
+
+std::vector<double> DetectTask::batch_weights() const {
+  const models::DetrWeights weights = models::detr_weights(objects_, parts_.model.config());
+  return {weights.classes, weights.objects};
+}
+
+void DetectTask::weigh(std::span<const double> own, std::span<const double> all) {
+  of_each_ = own[0] > 0 ? all[0] / own[0] / std::max(1.0, all[1]) : 0;
 }
 
 void DetectTask::forward(Pass& pass) {
@@ -128,8 +150,8 @@ void DetectTask::seek(const Json& position) {
   parts_.training.seek(position["batch"].get<std::uint64_t>());
 }
 
-train::Validation DetectTask::judge(data::ValidationDetections& pictures) const {
-  const DetectionJudge::Verdict verdict = DetectionJudge(parts_.model, parts_.backend, parts_.dtype)(pictures);
+train::Validation DetectTask::judge(data::ValidationDetections& pictures, World& world) const {
+  const DetectionJudge::Verdict verdict = DetectionJudge(parts_.model, parts_.backend, parts_.dtype)(pictures, world);
   const auto& stats = verdict.scores.stats;
   return {.loss = verdict.loss,
           .score = options_.select_by_loss ? -verdict.loss : stats[0],

@@ -2,6 +2,7 @@
 // captured halves of a step.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -28,10 +29,14 @@ class DetectionJudge {
     metrics::DetectionScores scores = {};
     Json json() const;
   };
-  Verdict operator()(data::ValidationDetections& pictures) const;
+  // By all processes of the world.
+  Verdict operator()(data::ValidationDetections& pictures, World& world = alone()) const;
 
  private:
   models::DetrOutput answers(Pass& pass, const data::HostDetectionBatch& batch) const;
+  // Of a batch: its pictures, and the loss and its parts, each times those.
+  using Sums = std::array<double, 5>;
+  Sums sums_of(const models::DetrOutput& output, const data::HostDetectionBatch& batch) const;
 
   const models::Detr& model_;
   Backend& backend_;
@@ -60,13 +65,16 @@ class DetectTask : public train::Task {
   std::string items() const override { return "pictures"; }
   bool needs_host() const override { return true; }
   void forward(Pass& pass) override;
-  void on_host() override { criterion_.match(objects_); }
+  void on_host() override { criterion_.match(objects_, of_each_); }
+  // Classes are a weighted mean over queries, boxes one over objects: each over those of all processes.
+  std::vector<double> batch_weights() const override;
+  void weigh(std::span<const double> own, std::span<const double> all) override;
   train::Loss loss(Pass& pass) override;
   void take_shard(const data::Shard& shard) override { parts_.training.take_shard(shard); }
   Json position() const override;
   void seek(const Json& position) override;
-  train::Validation validate() override { return judge(parts_.validation); }
-  train::Validation judge(data::ValidationDetections& pictures) const;
+  train::Validation validate(World& world) override { return judge(parts_.validation, world); }
+  train::Validation judge(data::ValidationDetections& pictures, World& world = alone()) const;
   // Pictures of the validation set, with what is found in them and which query is matched to what.
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
@@ -80,6 +88,7 @@ class DetectTask : public train::Task {
   Tensor pixels_;              // of the batch
   models::DetrPlaces places_;  // likewise
   std::vector<models::DetrObjects> objects_;
+  double of_each_ = 0;         // how much an object's box counts
   models::DetrOutput output_;  // between forward() and loss()
 };
 

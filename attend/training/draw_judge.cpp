@@ -5,6 +5,7 @@
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 #include "attend/tasks/drawer.h"
+#include "attend/train/shared_batches.h"
 
 namespace attend::tasks {
 
@@ -34,16 +35,12 @@ void DrawJudge::Spread::add(const std::vector<float>& vector) {
   }
 }
 
-void DrawJudge::look(const std::vector<image::Image>& pictures, const std::vector<std::size_t>& classes,
-                     Seen& seen) const {
+void DrawJudge::add(const std::vector<float>& features, std::size_t of_class, Seen& seen) const {
   seen.of_class.resize(classes_.size());
-  const std::vector<std::vector<float>> features = encoder_.features(pictures);
-  for (std::size_t i = 0; i < features.size(); ++i) {
-    check(static_cast<std::int64_t>(features[i].size()) <= kWidestFeatures,
-          "judge: its features have {} numbers; only up to {} are compared", features[i].size(), kWidestFeatures);
-    seen.all.add(features[i]);
-    seen.of_class.at(classes[i]).add(features[i]);
-  }
+  check(static_cast<std::int64_t>(features.size()) <= kWidestFeatures,
+        "judge: its features have {} numbers; only up to {} are compared", features.size(), kWidestFeatures);
+  seen.all.add(features);
+  seen.of_class.at(of_class).add(features);
 }
 
 void DrawJudge::see(const data::LabelledPictures& pictures, const std::vector<std::int64_t>& numbers) {
@@ -54,7 +51,8 @@ void DrawJudge::see(const data::LabelledPictures& pictures, const std::vector<st
     batch.push_back(encoder_.prepare(pictures.read(numbers[i])));
     classes.push_back(static_cast<std::size_t>(pictures.label(numbers[i])));
     if (batch.size() < kAtOnce && i + 1 < numbers.size()) continue;
-    look(batch, classes, seen);
+    const std::vector<std::vector<float>> features = encoder_.features(batch);
+    for (std::size_t k = 0; k < features.size(); ++k) add(features[k], classes[k], seen);
     batch.clear(), classes.clear();
   }
   real_ = seen.all.gaussian();
@@ -62,27 +60,49 @@ void DrawJudge::see(const data::LabelledPictures& pictures, const std::vector<st
   for (const Spread& each : seen.of_class) real_variances_.push_back(each.variance());
 }
 
-DrawJudge::Verdict DrawJudge::operator()(const models::Sagan& model, DType dtype, std::int64_t drawings) const {
+std::vector<float> DrawJudge::drawn(const models::Sagan& model, DType dtype, std::size_t first,
+                                    std::size_t count) const {
+  std::vector<DrawingPlan> plans;
+  for (std::size_t number = first; number < first + count; ++number) {
+    plans.push_back({noise_row(kJudgedSeed, number, model.config().noise_size), std::vector<float>(classes_.size())});
+    plans.back().classes[number % classes_.size()] = 1;
+  }
+  std::vector<image::Image> pictures;
+  for (const image::Image& drawing : draw(model, encoder_.backend(), dtype, plans))
+    pictures.push_back(encoder_.prepare(drawing));
+  const std::vector<std::vector<float>> features = encoder_.features(pictures);
+  const std::vector<Classified> labelled = encoder_.classify(pictures, 1);
+  std::vector<float> found;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    found.insert(found.end(), features[i].begin(), features[i].end());
+    found.push_back(labelled[i].labels.at(0).label == classes_[(first + i) % classes_.size()] ? 1.0f : 0.0f);
+  }
+  return found;
+}
+
+DrawJudge::Verdict DrawJudge::operator()(const models::Sagan& model, DType dtype, std::int64_t drawings,
+                                         World& world) const {
   check(real_.has_value(), "judge: it has seen no real pictures");
+  const auto all_drawings = static_cast<std::size_t>(drawings);
+  const auto count_at = [&](std::size_t batch) { return std::min(kAtOnce, all_drawings - batch * kAtOnce); };
+  train::SharedFindings shared(world, (all_drawings + kAtOnce - 1) / kAtOnce);
+  for (std::size_t i = 0; i * kAtOnce < all_drawings; ++i) {
+    if (!shared.mine(i)) continue;
+    const std::vector<float> found = drawn(model, dtype, i * kAtOnce, count_at(i));
+    shared.set<float>(i, found);
+  }
   Seen seen;
   std::vector<std::int64_t> recognised(classes_.size()), all(classes_.size());
-  for (std::int64_t done = 0; done < drawings;) {
-    const std::int64_t count = std::min<std::int64_t>(kAtOnce, drawings - done);
-    std::vector<DrawingPlan> plans;
-    std::vector<std::size_t> classes;
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto number = static_cast<std::size_t>(done + i);
-      plans.push_back({noise_row(kJudgedSeed, number, model.config().noise_size), std::vector<float>(classes_.size())});
-      plans.back().classes[classes.emplace_back(number % classes_.size())] = 1;
+  std::size_t number = 0;
+  for (std::size_t batch = 0; const std::string& bytes : shared.all()) {
+    const std::vector<float> found = train::values_in<float>(bytes);
+    const std::size_t each = found.size() / count_at(batch++);
+    for (auto row = found.begin(); row != found.end(); row += static_cast<std::ptrdiff_t>(each), ++number) {
+      const auto end = row + static_cast<std::ptrdiff_t>(each) - 1;
+      const std::size_t of_class = number % classes_.size();
+      add({row, end}, of_class, seen);
+      ++all[of_class], recognised[of_class] += *end > 0;
     }
-    std::vector<image::Image> pictures;
-    for (const image::Image& drawn : draw(model, encoder_.backend(), dtype, plans))
-      pictures.push_back(encoder_.prepare(drawn));
-    look(pictures, classes, seen);
-    const std::vector<Classified> labelled = encoder_.classify(pictures, 1);
-    for (std::size_t i = 0; i < labelled.size(); ++i)
-      ++all[classes[i]], recognised[classes[i]] += labelled[i].labels.at(0).label == classes_[classes[i]];
-    done += count;
   }
   Verdict verdict{.distance = metrics::frechet_distance(*real_, seen.all.gaussian())};
   for (std::size_t i = 0; i < classes_.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "attend/metrics/frechet.h"
 #include "attend/models/sagan.h"
 #include "attend/tasks/picture_encoder.h"
+#include "attend/world/world.h"
 
 namespace attend::tasks {
 
@@ -29,8 +30,9 @@ class DrawJudge {
     // to 0, all drawings of the class are alike.
     std::vector<double> recognised_of = {}, variety_of = {};
   };
-  // Of so many drawings of the model as it is now: always of the same noise, classes in turn.
-  Verdict operator()(const models::Sagan& model, DType dtype, std::int64_t drawings) const;
+  // Of so many drawings of the model as it is now: always of the same noise, classes in turn. By all processes of the
+  // world.
+  Verdict operator()(const models::Sagan& model, DType dtype, std::int64_t drawings, World& world) const;
 
  private:
   // The sum of the variances of all features, of vectors that come one by one (Welford 1962).
@@ -45,8 +47,10 @@ class DrawJudge {
     metrics::Moments all = {};
     std::vector<Spread> of_class = {};
   };
-  // Features of pictures of these classes.
-  void look(const std::vector<image::Image>& pictures, const std::vector<std::size_t>& classes, Seen& seen) const;
+  // The features of a picture of this class.
+  void add(const std::vector<float>& features, std::size_t of_class, Seen& seen) const;
+  // So many drawings from a number on, one behind the other: the features of each, and 1 if it is recognised.
+  std::vector<float> drawn(const models::Sagan& model, DType dtype, std::size_t first, std::size_t count) const;
 
   PictureEncoder encoder_;
   std::vector<std::string> classes_;

@@ -7,6 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tasks/drawer.h"
+#include "attend/train/shared_batches.h"
 #include "attend/training/training_examples.h"
 
 namespace attend::tasks {
@@ -14,7 +15,7 @@ namespace attend::tasks {
 namespace {
 
 constexpr std::uint64_t kShownSeed = 1, kJudgedNoise = 0x76616c6964, kSettlingNoise = 0x736574746c65;
-constexpr std::int64_t kLossBatches = 8;       // of the validation set, for the losses
+constexpr std::size_t kLossBatches = 8;        // of the validation set, for the losses
 constexpr std::int64_t kSettlingBatches = 40;  // 0.9^40 of the statistics are what they were
 
 }  // namespace
@@ -114,36 +115,42 @@ void DrawTask::settle() const {
   }
 }
 
-// Neither loss says how good the drawings are, so without a judge the latest weights are the best.
-train::Validation DrawTask::validate() {
-  if (parts_.averaged) settle();
-  double judging = 0, drawing = 0;
-  std::int64_t batches = 0;
-  std::uint64_t row = 0;
-  parts_.validation.for_each([&](const data::HostPictureBatch& batch) {
-    if (batch.pictures < parts_.batch || batches == kLossBatches) return;
+std::vector<double> DrawTask::validation_losses(World& world) const {
+  train::SharedBatches shared(world, static_cast<std::size_t>(parts_.validation.batches()), 3);
+  parts_.validation.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostPictureBatch& batch) {
+    if (batch.pictures < parts_.batch || number >= kLossBatches) return;
     std::vector<float> noise;
+    const std::uint64_t row = number * static_cast<std::uint64_t>(parts_.batch);
     for (std::int64_t i = 0; i < parts_.batch; ++i)
-      for (const float value : noise_row(kJudgedNoise, row++, parts_.model.config().noise_size)) noise.push_back(value);
+      for (const float value :
+           noise_row(kJudgedNoise, row + static_cast<std::uint64_t>(i), parts_.model.config().noise_size))
+        noise.push_back(value);
     const Tensor z = make_tensor(parts_.backend, noise_.shape(), DType::f32),
                  real = make_tensor(parts_.backend, pixels_.shape(), DType::f32),
                  classes = make_tensor(parts_.backend, classes_.shape(), DType::i32);
     upload(z, noise), upload(real, batch.values), upload(classes, batch.labels);
     Pass pass(parts_.backend);
-    judging += static_cast<double>(
-        download(models::discriminator_loss(parts_.model, read(pass, real), read(pass, z), pass.input(classes)))[0]);
-    drawing +=
-        static_cast<double>(download(models::generator_loss(parts_.model, read(pass, z), pass.input(classes)))[0]);
-    ++batches;
+    const auto judging =
+        download(models::discriminator_loss(parts_.model, read(pass, real), read(pass, z), pass.input(classes)));
+    const auto drawing = download(models::generator_loss(parts_.model, read(pass, z), pass.input(classes)));
+    shared.set(number, {static_cast<double>(judging[0]), static_cast<double>(drawing[0]), 1});
   });
-  const double count = static_cast<double>(std::max<std::int64_t>(batches, 1));
-  judging /= count, drawing /= count;
+  std::vector<double> sums = shared.sums();
+  for (std::size_t i = 0; i < 2; ++i) sums[i] /= std::max(sums[2], 1.0);
+  return sums;
+}
+
+// Neither loss says how good the drawings are, so without a judge the latest weights are the best.
+train::Validation DrawTask::validate(World& world) {
+  if (parts_.averaged) settle();
+  const std::vector<double> losses = validation_losses(world);
+  const double judging = losses[0], drawing = losses[1];
   train::Validation result{.loss = judging,
                            .score = static_cast<double>(drawn_),
                            .text = fmt::format("losses {:.3f} (discriminator), {:.3f} (generator)", judging, drawing),
                            .json = {{"discriminator_loss", judging}, {"generator_loss", drawing}}};
   if (!parts_.judge) return result;
-  const DrawJudge::Verdict verdict = (*parts_.judge)(parts_.model, parts_.dtype, parts_.drawings);
+  const DrawJudge::Verdict verdict = (*parts_.judge)(parts_.model, parts_.dtype, parts_.drawings, world);
   result.loss = verdict.distance, result.score = -verdict.distance;
   const std::vector<std::string>& labels = parts_.model.config().labels;
   const auto least = std::min_element(verdict.variety_of.begin(), verdict.variety_of.end());

@@ -37,12 +37,12 @@ class DrawTask : public train::Task {
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return player_ == discriminator ? parts_.batch : 0; }
   std::string items() const override { return "pictures"; }
-  double batch_weight() const override { return static_cast<double>(parts_.batch); }
+  std::vector<double> batch_weights() const override { return {static_cast<double>(parts_.batch)}; }
   train::Loss loss(Pass& pass) override;
   void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
-  train::Validation validate() override;
+  train::Validation validate(World& world) override;
   // Drawings of fixed noise, of one class after another.
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
@@ -52,6 +52,8 @@ class DrawTask : public train::Task {
   Tensor read(Pass& pass, const Tensor& outside) const;
   void make_noise_from(std::uint64_t row);
   void settle() const;
+  // Both losses, each the mean of the same few batches of the validation set.
+  std::vector<double> validation_losses(World& world) const;
 
   Parts parts_;
   Player player_ = discriminator;

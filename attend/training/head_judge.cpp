@@ -13,6 +13,7 @@
 #include "attend/metrics/answers.h"
 #include "attend/metrics/classification.h"
 #include "attend/metrics/confusion.h"
+#include "attend/train/shared_batches.h"
 
 namespace attend::tasks {
 
@@ -252,14 +253,20 @@ class AnswerJudge : public Judge {
   Mean loss_;
 };
 
-void judge_batch(const Judging& parts, std::span<const HeadExample* const> examples, std::size_t count,
-                 HeadBatches& batches, Judge& judge) {
+// The logits of a batch, and in front of them how wide they are: labels; of spans the longest text.
+std::vector<float> logits_of(const Judging& parts, std::span<const HeadExample* const> examples, HeadBatches& batches) {
   Pass pass(parts.backend);
   const HostHeadBatch host = make_head_batch(parts.reader, parts.kind, examples);
   const Tensor found = parts.head.logits(batches.put(host).in(pass));
-  const std::vector<float> logits = download(found);
-  const auto all = std::span(logits);
-  const auto width = static_cast<std::size_t>(found.width());  // labels; of spans the longest text
+  std::vector<float> logits = download(found);
+  logits.insert(logits.begin(), static_cast<float>(found.width()));
+  return logits;
+}
+
+void judge_batch(const Judging& parts, std::span<const HeadExample* const> examples, std::size_t count,
+                 std::span<const float> logits, Judge& judge) {
+  const auto width = static_cast<std::size_t>(logits[0]);
+  const auto all = logits.subspan(1);
   std::size_t row = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t tokens = examples[i]->text.ids.size();
@@ -294,18 +301,29 @@ std::unique_ptr<Judge> make_judge(TargetKind kind, const std::vector<data::Label
   fail("training: unknown kind of targets");
 }
 
-void judge_examples(const Judging& parts, const std::vector<HeadExample>& examples, HeadBatches& batches,
-                    Judge& judge) {
+void judge_examples(const Judging& parts, const std::vector<HeadExample>& examples, HeadBatches& batches, Judge& judge,
+                    World& world) {
   std::vector<std::size_t> order(examples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return examples[i].text.ids.size(); });
-  for (std::size_t begin = 0; begin < order.size(); begin += parts.batch) {
-    const std::size_t count = std::min(parts.batch, order.size() - begin);
-    std::vector<const HeadExample*> batch;
-    // The last batch is filled up with its last text: all have the same number, so few shapes exist.
-    for (std::size_t i = 0; i < parts.batch; ++i) batch.push_back(&examples[order[begin + std::min(i, count - 1)]]);
-    judge_batch(parts, batch, count, batches, judge);
+  const auto count_of = [&](std::size_t batch) { return std::min(parts.batch, order.size() - batch * parts.batch); };
+  // The last batch is filled up with its last text: all have the same number, so few shapes exist.
+  const auto batch_at = [&](std::size_t batch) {
+    std::vector<const HeadExample*> list;
+    for (std::size_t i = 0; i < parts.batch; ++i)
+      list.push_back(&examples[order[batch * parts.batch + std::min(i, count_of(batch) - 1)]]);
+    return list;
+  };
+  const std::size_t count = (order.size() + parts.batch - 1) / parts.batch;
+  train::SharedFindings shared(world, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!shared.mine(i)) continue;
+    const std::vector<float> logits = logits_of(parts, batch_at(i), batches);
+    shared.set<float>(i, logits);
   }
+  const std::vector<std::string>& found = shared.all();
+  for (std::size_t i = 0; i < count; ++i)
+    judge_batch(parts, batch_at(i), count_of(i), train::values_in<float>(found[i]), judge);
 }
 
 }  // namespace attend::tasks

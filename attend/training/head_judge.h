@@ -42,7 +42,7 @@ std::unique_ptr<Judge> make_judge(TargetKind kind, const std::vector<data::Label
                                   const std::vector<std::string>& labels);
 
 // Hands what the head says of all examples to the judge, `batch` texts at a time. batches are those of examples like
-// these, and may be used again.
+// these, and may be used again. By all processes of the world: each computes a part, and each has them all judged.
 struct Judging {
   const Head& head;
   const EncoderReader& reader;
@@ -50,6 +50,7 @@ struct Judging {
   TargetKind kind;
   std::size_t batch = 32;
 };
-void judge_examples(const Judging& parts, const std::vector<HeadExample>& examples, HeadBatches& batches, Judge& judge);
+void judge_examples(const Judging& parts, const std::vector<HeadExample>& examples, HeadBatches& batches, Judge& judge,
+                    World& world = alone());
 
 }  // namespace attend::tasks

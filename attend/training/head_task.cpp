@@ -86,10 +86,10 @@ void HeadTask::seek(const Json& position) {
 }
 
 train::Validation HeadTask::judge(const std::vector<HeadExample>& examples,
-                                  const std::vector<data::LabelledText>& texts) {
+                                  const std::vector<data::LabelledText>& texts, World& world) {
   const auto judge = make_judge(parts_.kind, texts, parts_.head.labels());
   judge_examples({parts_.head, parts_.reader, parts_.backend, parts_.kind, static_cast<std::size_t>(options_.batch)},
-                 examples, validation_batches_, *judge);
+                 examples, validation_batches_, *judge, world);
   train::Validation result = judge->result();
   if (options_.select_by_loss) result.score = -result.loss;
   return result;

@@ -38,15 +38,16 @@ class HeadTask : public train::Task {
 
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return tokens_; }
-  double batch_weight() const override { return targets_; }
+  std::vector<double> batch_weights() const override { return {targets_}; }
   train::Loss loss(Pass& pass) override { return parts_.head.loss(batch_.in(pass)); }
   void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
-  train::Validation validate() override { return judge(parts_.validation, parts_.validation_texts); }
+  train::Validation validate(World& world) override { return judge(parts_.validation, parts_.validation_texts, world); }
   // The same for other texts, from which the examples were made.
-  train::Validation judge(const std::vector<HeadExample>& examples, const std::vector<data::LabelledText>& texts);
+  train::Validation judge(const std::vector<HeadExample>& examples, const std::vector<data::LabelledText>& texts,
+                          World& world = alone());
 
  private:
   using Prefetch = data::Prefetch<HostHeadBatch, std::uint64_t>;

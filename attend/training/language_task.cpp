@@ -68,7 +68,7 @@ void LanguageTask::seek(const Json& position) {
   start_prefetch();
 }
 
-train::Validation LanguageTask::judged(World& world) {
+train::Validation LanguageTask::validate(World& world) {
   Pass pass(ids_.backend());
   const auto& lines = validation_lines_;
   const std::int64_t windows = lines ? lines->count() : data::window_count(validation_, options_.block);

@@ -34,16 +34,13 @@ class LanguageTask : public train::Task {
   void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
-  train::Validation validate() override { return judged(alone()); }
-  std::optional<train::Validation> validate_together(World& world) override { return judged(world); }
+  train::Validation validate(World& world) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
   using Prefetch = data::Prefetch<data::TokenWindows, std::uint64_t>;
   void start_prefetch();
   void put(const data::TokenWindows& windows);
-
-  train::Validation judged(World& world);
 
   const models::GPT2LanguageModel& model_;
   const data::TokenStream &training_, &validation_;

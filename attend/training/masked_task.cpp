@@ -80,7 +80,7 @@ void MaskedTask::seek(const Json& position) {
   start_prefetch();
 }
 
-train::Validation MaskedTask::judged(World& world) {
+train::Validation MaskedTask::validate(World& world) {
   Pass pass(ids_.backend());
   const auto per_block = static_cast<std::size_t>(validation_.hidden());
   train::SharedBatches shared(world, static_cast<std::size_t>((validation_.count() + batch_ - 1) / batch_), 3);

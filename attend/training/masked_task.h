@@ -21,18 +21,16 @@ class MaskedTask : public train::Task {
 
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return ids_.size(); }
-  double batch_weight() const override { return hidden_; }
+  std::vector<double> batch_weights() const override { return {hidden_}; }
   train::Loss loss(Pass& pass) override;
   void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
   // The mean loss over hidden tokens, and how many are guessed right.
-  train::Validation validate() override { return judged(alone()); }
-  std::optional<train::Validation> validate_together(World& world) override { return judged(world); }
+  train::Validation validate(World& world) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
-  train::Validation judged(World& world);
   using Prefetch = data::Prefetch<data::MaskedBlocks, std::uint64_t>;
   void start_prefetch();
   void put(const data::MaskedBlocks& blocks);

@@ -10,6 +10,7 @@
 #include "attend/metrics/classification.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/softmax.h"
+#include "attend/train/shared_batches.h"
 #include "attend/training/training_examples.h"
 
 namespace attend::tasks {
@@ -18,33 +19,48 @@ Json PictureJudge::Verdict::json() const {
   return {{"pictures", pictures}, {"loss", loss}, {"accuracy", top1}, {"top5", top5}};
 }
 
-PictureJudge::Verdict PictureJudge::operator()(data::ValidationPictures& pictures) const {
+std::vector<PictureJudge::Judged> PictureJudge::judged(Pass& pass, const data::HostPictureBatch& batch) const {
   const auto classes = model_.labels().size();
-  const Extent2 size = model_.size();
+  const auto rows = static_cast<std::int64_t>(batch.labels.size());
+  const Tensor pixels = make_tensor(backend_, {rows, model_.size().h, model_.size().w, 3}, DType::f32);
+  upload(pixels, batch.values);
+  const Tensor read = pass.input(dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_));
+  std::vector<float> logits = download(model_.logits(read));
+  std::vector<Judged> found;
+  for (std::size_t i = 0; i < batch.labels.size(); ++i) {
+    if (batch.labels[i] == data::kIgnoredLabel) continue;
+    const auto values = std::span(logits).subspan(i * classes, classes);
+    softmax(values);
+    const auto truth = static_cast<std::size_t>(batch.labels[i]);
+    const std::vector<std::size_t> best = largest(values, 5);
+    found.push_back({.loss = -std::log(std::max(static_cast<double>(values[truth]), 1e-30)),
+                     .predicted = static_cast<std::int32_t>(best[0]),
+                     .truth = batch.labels[i],
+                     .sure = values[best[0]],
+                     .among5 = std::ranges::find(best, truth) != best.end()});
+  }
+  return found;
+}
+
+PictureJudge::Verdict PictureJudge::operator()(data::ValidationPictures& pictures, World& world) const {
+  train::SharedFindings shared(world, static_cast<std::size_t>(pictures.batches()));
+  Pass pass(backend_);
+  pictures.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostPictureBatch& batch) {
+    const std::vector<Judged> found = judged(pass, batch);
+    shared.set<Judged>(number, found);
+  });
   Verdict verdict;
   double loss = 0;
   std::int64_t top1 = 0, top5 = 0;
-  Pass pass(backend_);
-  pictures.for_each([&](const data::HostPictureBatch& batch) {
-    const auto rows = static_cast<std::int64_t>(batch.labels.size());
-    const Tensor pixels = make_tensor(backend_, {rows, size.h, size.w, 3}, DType::f32);
-    upload(pixels, batch.values);
-    const Tensor read = pass.input(dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_));
-    std::vector<float> logits = download(model_.logits(read));
-    for (std::size_t i = 0; i < batch.labels.size(); ++i) {
-      if (batch.labels[i] == data::kIgnoredLabel) continue;
-      const auto values = std::span(logits).subspan(i * classes, classes);
-      softmax(values);
-      const auto truth = static_cast<std::size_t>(batch.labels[i]);
-      const std::vector<std::size_t> best = largest(values, 5);
-      loss -= std::log(std::max(static_cast<double>(values[truth]), 1e-30));
-      top1 += best[0] == truth;
-      top5 += std::ranges::find(best, truth) != best.end();
-      verdict.predicted.push_back(static_cast<std::int32_t>(best[0]));
-      verdict.truth.push_back(batch.labels[i]);
-      verdict.sure.push_back(values[best[0]]);
+  for (const std::string& bytes : shared.all())
+    for (const Judged& one : train::values_in<Judged>(bytes)) {
+      loss += one.loss;
+      top1 += one.predicted == one.truth;
+      top5 += one.among5;
+      verdict.predicted.push_back(one.predicted);
+      verdict.truth.push_back(one.truth);
+      verdict.sure.push_back(one.sure);
     }
-  });
   verdict.pictures = static_cast<std::int64_t>(verdict.truth.size());
   const double count = static_cast<double>(std::max<std::int64_t>(verdict.pictures, 1));
   verdict.loss = loss / count;
@@ -93,8 +109,8 @@ void PictureTask::seek(const Json& position) {
   parts_.training.seek(position["batch"].get<std::uint64_t>());
 }
 
-train::Validation PictureTask::judge(data::ValidationPictures& pictures) const {
-  const PictureJudge::Verdict verdict = PictureJudge(parts_.model, parts_.backend, parts_.dtype)(pictures);
+train::Validation PictureTask::judge(data::ValidationPictures& pictures, World& world) const {
+  const PictureJudge::Verdict verdict = PictureJudge(parts_.model, parts_.backend, parts_.dtype)(pictures, world);
   return {.loss = verdict.loss,
           .score = options_.select_by_loss ? -verdict.loss : verdict.top1,
           .text = fmt::format("validation loss {:.4f}, accuracy {:.2f} %", verdict.loss, 100 * verdict.top1),

@@ -31,9 +31,19 @@ class PictureJudge {
     std::vector<float> sure;  // the probability of each predicted
     Json json() const;
   };
-  Verdict operator()(data::ValidationPictures& pictures) const;
+  // By all processes of the world.
+  Verdict operator()(data::ValidationPictures& pictures, World& world = alone()) const;
 
  private:
+  // Of one picture.
+  struct Judged {
+    double loss = 0;
+    std::int32_t predicted = 0, truth = 0;
+    float sure = 0;
+    std::int32_t among5 = 0;
+  };
+  std::vector<Judged> judged(Pass& pass, const data::HostPictureBatch& batch) const;
+
   const models::PictureModel& model_;
   Backend& backend_;
   DType dtype_;
@@ -59,8 +69,8 @@ class PictureTask : public train::Task {
   void take_shard(const data::Shard& shard) override { parts_.training.take_shard(shard); }
   Json position() const override;
   void seek(const Json& position) override;
-  train::Validation validate() override { return judge(parts_.validation); }
-  train::Validation judge(data::ValidationPictures& pictures) const;
+  train::Validation validate(World& world) override { return judge(parts_.validation, world); }
+  train::Validation judge(data::ValidationPictures& pictures, World& world = alone()) const;
   // Pictures of the validation set.
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 

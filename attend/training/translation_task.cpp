@@ -8,6 +8,7 @@
 #include "attend/base/json.h"
 #include "attend/metrics/bleu.h"
 #include "attend/metrics/chrf.h"
+#include "attend/train/shared_batches.h"
 #include "attend/training/training_examples.h"
 
 namespace attend::tasks {
@@ -87,30 +88,42 @@ void TranslationTask::seek(const Json& position) {
   start_prefetch();
 }
 
-double TranslationTask::validation_loss() {
-  double sum = 0, tokens = 0;
+double TranslationTask::validation_loss(World& world) {
   Pass pass(parts_.backend);
-  for (const data::HostPairBatch& batch : data::all_batches(parts_.validation, batch_options(false))) {
-    const models::PairBatch here = validation_batches_.put(batch);
+  const std::vector<data::HostPairBatch> batches = data::all_batches(parts_.validation, batch_options(false));
+  train::SharedBatches shared(world, batches.size(), 2);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (!shared.mine(i)) continue;
+    const models::PairBatch here = validation_batches_.put(batches[i]);
     const ops::Loss loss = parts_.model.loss(here.in(pass), {.ignore = data::kIgnoredLabel});
     const std::vector<float> total = download(loss.total);
-    sum += static_cast<double>(total[0]) * static_cast<double>(total[1]);
-    tokens += static_cast<double>(total[1]);
+    const auto tokens = static_cast<double>(total[1]);
+    shared.set(i, {static_cast<double>(total[0]) * tokens, tokens});
   }
-  return tokens > 0 ? sum / tokens : 0;
+  const std::vector<double> sums = shared.sums();
+  return sums[1] > 0 ? sums[0] / sums[1] : 0;
 }
 
-train::Validation TranslationTask::validate() {
+// Of the sample, batches of it shared out.
+std::vector<std::string> TranslationTask::greedy_translations(World& world) const {
+  const std::vector<std::string>& source = parts_.sample.source;
+  train::SharedFindings shared(world, source.size());
+  const TranslateOptions greedy{
+      .beams = 1, .batch = 128, .only = [&](std::size_t batch) { return shared.mine(batch); }};
+  const std::vector<TranslatedLine> lines = translator_.translate(source, greedy);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (!lines[i].translations.empty()) shared.set(i, lines[i].text());
+  return shared.all();
+}
+
+train::Validation TranslationTask::validate(World& world) {
   train::Validation result;
-  result.loss = validation_loss();
+  result.loss = validation_loss(world);
   result.json = {{"loss", result.loss}};
   result.text = fmt::format("validation loss {:.4f}", result.loss);
   result.score = -result.loss;
   if (parts_.sample.source.empty()) return result;
-  std::vector<std::string> hypotheses;
-  for (const TranslatedLine& line : translator_.translate(parts_.sample.source, {.beams = 1, .batch = 128}))
-    hypotheses.push_back(line.text());
-  const double bleu = metrics::corpus_bleu(hypotheses, parts_.sample.target).score;
+  const double bleu = metrics::corpus_bleu(greedy_translations(world), parts_.sample.target).score;
   result.json["bleu"] = bleu;
   result.text += fmt::format("  greedy BLEU {:.2f}", bleu);
   if (options_.select_by_bleu) result.score = bleu;

@@ -48,19 +48,20 @@ class TranslationTask : public train::Task {
 
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return tokens_; }
-  double batch_weight() const override { return static_cast<double>(labels_); }
+  std::vector<double> batch_weights() const override { return {static_cast<double>(labels_)}; }
   train::Loss loss(Pass& pass) override;
   void take_shard(const data::Shard& shard) override;
   Json position() const override;
   void seek(const Json& position) override;
-  train::Validation validate() override;
+  train::Validation validate(World& world) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
 
  private:
   using Prefetch = data::Prefetch<data::HostPairBatch, data::Position>;
   data::PairBatchOptions batch_options(bool shuffle) const;
   void start_prefetch();
-  double validation_loss();
+  double validation_loss(World& world);
+  std::vector<std::string> greedy_translations(World& world) const;
 
   Parts parts_;
   TranslationTaskOptions options_;

@@ -28,8 +28,8 @@ class DeviceSums {
   virtual void start(const Numbers& numbers) = 0;
   // What the stream is given from now on is behind all sums.
   virtual void finish() = 0;
-  // Everybody's part of so many numbers (part.h) to all, in the stream.
-  virtual void gather(float* values, std::int64_t size) = 0;
+  // Everybody's part of so many numbers (part.h), f32 or bf16, to all, in the stream.
+  virtual void gather(void* values, std::int64_t size, Wire wire) = 0;
 };
 
 }  // namespace attend

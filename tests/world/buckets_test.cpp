@@ -2,6 +2,7 @@
 // eight ranks (threads that take their time) makes of them is the sum.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "attend/world/courier.h"
 #include "attend/world/device_sums.h"
 #include "tests/tensor/tensors.h"
+#include "tests/world/thread_world.h"
 
 namespace attend::test {
 namespace {
@@ -31,7 +33,7 @@ class SlowSums : public DeviceSums {
     });
   }
   void finish() override { courier_.wait(); }
-  void gather(float*, std::int64_t) override {}
+  void gather(void*, std::int64_t, Wire) override {}
   int started = 0;
 
  private:
@@ -39,6 +41,7 @@ class SlowSums : public DeviceSums {
 };
 
 struct Learner {
+  explicit Learner(std::int32_t from = 0) : ids(ids_of(*backend, from)), labels(ids_of(*backend, from + 1)) {}
   static models::GPT2Config small() {
     models::GPT2Config config;
     config.vocabulary = 50, config.max_length = 16, config.width = 32, config.layers = 3, config.heads = 2;
@@ -51,7 +54,7 @@ struct Learner {
   models::GPT2LanguageModel model{config};
   nn::Parameters parameters{*backend, model};
   Pass pass{*backend, {.recording = true}};
-  Tensor ids = ids_of(*backend, 0), labels = ids_of(*backend, 1);
+  Tensor ids, labels;
 
   static Tensor ids_of(Backend& backend, std::int32_t from) {
     std::vector<std::int32_t> numbers;
@@ -82,7 +85,7 @@ TEST(Buckets, AreSummedWhileTheBackwardPassRuns) {
   ASSERT_GT(buckets.count(), 8u);
   for (int pass = 0; pass < 3; ++pass) {
     SlowSums sums;
-    buckets.begin(1, [&](const Tensor& gradients) {
+    buckets.begin(1, train::GradientBuckets::When::complete, [&](const Tensor& gradients) {
       sums.start({.values = gradients.raw(), .count = static_cast<std::size_t>(gradients.size())});
     });
     const std::vector<float> all = learner.backward(&buckets, [&] {
@@ -104,11 +107,89 @@ TEST(Buckets, OfAnotherShapeHaveAPlanOfTheirOwn) {
   std::int64_t numbers = 0;
   for (const std::uint64_t key : {1, 2, 1, 2}) {
     numbers = 0;
-    buckets.begin(key, [&](const Tensor& gradients) { numbers += gradients.size(); });
+    buckets.begin(key, train::GradientBuckets::When::complete,
+                  [&](const Tensor& gradients) { numbers += gradients.size(); });
     learner.backward(&buckets, [&] { buckets.finish(); });
     EXPECT_EQ(numbers, learner.parameters.gradient().size());
   }
   EXPECT_GT(buckets.early(), 0u);
+}
+
+// A rank of eight, over links of some delay that is not the same for all.
+class SlowRankSums : public DeviceSums {
+ public:
+  explicit SlowRankSums(World& world) : world_(world), courier_(world) {}
+  void start(const Numbers& numbers) override {
+    courier_.post([this, numbers](World& world) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200 * (1 + world_.rank() % 3)));
+      world.all_reduce(std::span(static_cast<float*>(numbers.values), numbers.count));
+    });
+  }
+  void finish() override { courier_.wait(); }
+  void gather(void*, std::int64_t, Wire) override {}
+
+ private:
+  World& world_;
+  Courier courier_;
+};
+
+// Each with a batch of its own, every other one of a shape that the rest has never seen.
+TEST(Buckets, OfEightRanksAddUp) {
+  std::vector<std::vector<float>> own(kRanks), summed(kRanks);
+  std::vector<std::size_t> early(kRanks);
+  in_world(kRanks, [&](World& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    Learner learner(world.rank() * 3);
+    own[rank] = learner.backward(nullptr, [] {});
+    train::GradientBuckets buckets(learner.parameters, 2000);
+    SlowRankSums sums(world);
+    for (std::uint64_t pass = 0; pass < 3; ++pass) {
+      const std::uint64_t key = pass == 1 && rank % 2 == 1 ? 9 : 1;
+      buckets.begin(key, train::GradientBuckets::When::complete, [&](const Tensor& gradients) {
+        sums.start({.values = gradients.raw(), .count = static_cast<std::size_t>(gradients.size())});
+      });
+      summed[rank] = learner.backward(&buckets, [&] {
+        buckets.finish();
+        sums.finish();
+      });
+      if (pass == 0) world.broadcast(std::as_writable_bytes(std::span(buckets.order())), 0);
+    }
+    early[rank] = buckets.early();
+  });
+  for (std::size_t i = 0; i < own[0].size(); ++i) {
+    double sum = 0;
+    for (const std::vector<float>& each : own) sum += static_cast<double>(each[i]);
+    for (const std::vector<float>& each : summed) ASSERT_EQ(each[i], static_cast<float>(sum)) << i;
+  }
+  for (const std::size_t each : early) EXPECT_GT(each, 4u);
+}
+
+// Ranks with batches of other shapes, seen before or not, hand buckets over in the same order: sums meet by it.
+TEST(Buckets, ComeInOneOrderWhateverTheShape) {
+  Learner learner;
+  const auto handed_over = [&](train::GradientBuckets& buckets, std::uint64_t key, train::GradientBuckets::When when) {
+    std::vector<std::int64_t> begins;
+    buckets.begin(key, when, [&](const Tensor& gradients) { begins.push_back(gradients.window().offset); });
+    learner.backward(&buckets, [&] { buckets.finish(); });
+    return begins;
+  };
+  using When = train::GradientBuckets::When;
+  train::GradientBuckets one(learner.parameters, 2000), other(learner.parameters, 2000);
+  EXPECT_EQ(handed_over(one, 1, When::complete), handed_over(other, 2, When::complete));
+  EXPECT_EQ(one.order(), other.order());
+  EXPECT_EQ(handed_over(one, 1, When::complete), handed_over(other, 3, When::complete));  // 3 is new
+  EXPECT_GT(one.early(), one.count() / 2);
+  EXPECT_EQ(other.early(), 0u);
+  EXPECT_EQ(handed_over(one, 1, When::at_end), handed_over(other, 2, When::complete));
+  EXPECT_EQ(one.early(), 0u);
+  EXPECT_TRUE(one.knows(1));
+  EXPECT_FALSE(one.knows(2));
+  // Where another rank's order is the one of all.
+  std::ranges::reverse(one.order());
+  std::ranges::reverse(other.order());
+  const std::vector<std::int64_t> reversed = handed_over(one, 1, When::complete);
+  EXPECT_EQ(reversed, handed_over(other, 4, When::complete));
+  EXPECT_EQ(reversed.size(), one.count());
 }
 
 }  // namespace

@@ -58,18 +58,23 @@ TEST_F(LinesTogether, EveryByteIsThatOfOneProcess) {
   for (const auto& [command, model] : commands) {
     const Outcome alone = run_attend(reading(command, model));
     ASSERT_EQ(alone.code, 0) << alone.err;
-    for (const int ranks : {2, 3}) {
-      const Started together = start_ranks(ranks, reading(command, model), folder());
-      ASSERT_EQ(wait_for(together), 0) << read_file(together.err);
-      EXPECT_EQ(read_file(together.out), alone.out) << command << " by " << ranks;
+    const Started together[] = {start_ranks(2, reading(command, model), folder()),
+                                start_ranks(3, reading(command, model), folder())};
+    for (const Started& started : together) {
+      ASSERT_EQ(wait_for(started), 0) << read_file(started.err);
+      EXPECT_EQ(read_file(started.out), alone.out) << command;
     }
   }
 }
 
 // Rank 0 is killed at every so many calls on files on the way.
 TEST_F(LinesTogether, WhatIsDoneIsNotDoneAgain) {
-  const std::string answers = (folder() / "answers").string();
-  const Words words = reading("embed", "bert", {"--output", answers, "--resume"});
+  const auto answers_at = [](std::int64_t i) { return (folder() / ("answers" + std::to_string(i))).string(); };
+  const auto words_at = [&](std::int64_t i) {
+    return reading("embed", "bert", {"--output", answers_at(i), "--resume"});
+  };
+  const std::string answers = answers_at(0);
+  const Words words = words_at(0);
   const Outcome alone = run_attend(reading("embed", "bert"));
   const Started counted = start_ranks(2, words, folder(), {0, "count"});
   ASSERT_EQ(wait_for(counted), 0) << read_file(counted.err);
@@ -80,18 +85,19 @@ TEST_F(LinesTogether, WhatIsDoneIsNotDoneAgain) {
   ASSERT_NE(end, std::string::npos) << said;
   const std::int64_t calls = std::stoll(said.substr(said.rfind(' ', end - 1) + 1));
 
-  fs::remove(answers);
   int killed = 0;
-  for (std::int64_t before_end = 3; before_end <= 12; before_end += 3) {
-    const Started hurt = start_ranks(3, words, folder(), {0, std::to_string(calls - before_end) + ":kill"});
-    killed += wait_for(hurt) != 0;
-    ASSERT_TRUE(fs::exists(answers + ".resume")) << read_file(hurt.err);
-    const Started resumed = start_ranks(2, words, folder());
-    ASSERT_EQ(wait_for(resumed), 0) << read_file(resumed.err);
-    EXPECT_EQ(read_file(answers), alone.out);
-    if (before_end < 12) fs::remove(answers);
-  }
+  std::vector<Started> hurt, resumed;
+  for (std::int64_t before_end = 3; before_end <= 12; before_end += 3)
+    hurt.push_back(start_ranks(3, words_at(before_end), folder(), {0, std::to_string(calls - before_end) + ":kill"}));
+  for (const Started& started : hurt) killed += wait_for(started) != 0;
   EXPECT_EQ(killed, 4);
+  for (std::int64_t before_end = 3; before_end <= 12; before_end += 3) {
+    ASSERT_TRUE(fs::exists(answers_at(before_end) + ".resume"));
+    resumed.push_back(start_ranks(2, words_at(before_end), folder()));
+  }
+  for (const Started& started : resumed) ASSERT_EQ(wait_for(started), 0) << read_file(started.err);
+  for (std::int64_t before_end = 3; before_end <= 12; before_end += 3)
+    EXPECT_EQ(read_file(answers_at(before_end)), alone.out);
 
   const Outcome again = run_attend(words);
   EXPECT_EQ(again.code, 0);

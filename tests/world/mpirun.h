@@ -68,6 +68,7 @@ inline Started start_ranks(int ranks, const std::vector<std::string>& args, cons
                             "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"})
       setenv(set, "1", 1);
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
+    if (fault.rank >= 0) setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);  // the others end at once
     const auto put = [](const std::filesystem::path& path, int flags, int as) {
       if (dup2(open(path.c_str(), flags, 0600), as) < 0) _exit(126);
     };

@@ -2,20 +2,15 @@
 // after a stop with any number of them, and what happens when one dies or hangs.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <iostream>
 #include <thread>
 
-#include "attend/checkpoint/safetensors.h"
 #include "tests/training/folder_bytes.h"
-#include "tests/training/toy_corpus.h"
-#include "tests/training/toy_labels.h"
-#include "tests/training/toy_pictures.h"
-#include "tests/training/toy_scenes.h"
 #include "tests/world/mpirun.h"
+#include "tests/world/states.h"
+#include "tests/world/toy_runs.h"
 
 namespace attend::test {
 namespace {
@@ -29,60 +24,44 @@ class Together : public testing::Test {
   void SetUp() override {
     if (const std::string why = no_mpirun(); !why.empty()) GTEST_SKIP() << "several processes: " << why;
     folder_ = scratch_folder("attend_together");
-    write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
-    write_toy_labels(folder_, 60);
+    toys_ = ToyRuns(folder_);
   }
   void TearDown() override {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
 
   Words toy_run(const std::string& task, const std::string& out) {
-    if (task == "language-model") return toy_language_training(folder_, folder_ / out);
-    if (task == "masked-lm") return toy_masked_training(folder_, folder_ / out);
-    if (task == "classify-images" || task == "draw") write_toy_pictures(folder_ / "pictures");
-    if (task == "classify-images")
-      return toy_picture_training(folder_ / "pictures", folder_ / out,
-                                  {"--model", "vit", "--flip", "--ema", "0.9", "--workers", "1"});
-    if (task == "draw") return toy_draw_training(folder_ / "pictures", folder_ / out, {"--workers", "1"});
-    if ((task == "detect" || task == "describe") && !fs::exists(folder_ / "scenes"))
-      write_toy_scenes(folder_ / "scenes");
-    if (task == "describe") return toy_describe_training(out);
-    if (task == "detect") {
-      return toy_detr(toy_detect_training(folder_ / "scenes", folder_ / out, {"--workers", "1"}));
+    if ((task == "classify" || task == "tag") && !fs::exists(folder_ / "start")) {
+      EXPECT_EQ(run(0, with(toys_.words("masked-lm", "start"), {"--steps", "2"})), 0);
     }
-    if (task == "classify" || task == "tag") {
-      if (!fs::exists(folder_ / "start")) {
-        EXPECT_EQ(run(0, with(toy_masked_training(folder_, folder_ / "start"), {"--steps", "2"})), 0);
-      }
-      return toy_head_training(folder_, task, task == "tag" ? ".conll" : ".tsv", folder_ / "start", folder_ / out);
-    }
-    return toy_training(folder_, folder_ / out, task);
+    Words words = toys_.words(task, out);
+    return task == "classify-images" ? with(words, {"--flip", "--ema", "0.9"}) : words;
   }
-  Words toy_describe_training(const std::string& out) const {
-    Words words = {"train", "--task", "describe", "--out", (folder_ / out).string(), "--model", "vit"};
-    for (const char* part : {"train", "valid"})
-      words = with(words, {"--" + std::string(part),
-                           (folder_ / "scenes" / ("captions_" + std::string(part) + ".json")).string()});
-    return with(words, {"--image-size", "16", "--patch-size", "4", "--width", "16", "--heads", "2", "--layers", "1",
-                        "--batch", "4", "--workers", "1", "--decoder", "transformer", "--decoder-config",
-                        R"({"width": 16, "heads": 2, "hidden": 32, "layers": 1, "dropout": 0})"});
-  }
-  static Words with(Words words, const Words& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
+  static Words with(const Words& words, const Words& more) { return ToyRuns::with(words, more); }
   Words short_run(const std::string& task, const std::string& out, const Words& more = {}) {
     Words words = with(toy_run(task, out), {"--steps", "8", "--save-every", "3", "--validate-every", "4", "--log-every",
                                             "2", "--average", "1"});
     if (task != "draw") words = with(words, {"--dropout", "0.1"});
     return with(words, more);
   }
-  int run(int ranks, const Words& words, const RankFault& fault = {}) {
-    const Started started = start_ranks(ranks, words, folder_, fault);
-    const int code = wait_for(started);
-    said_ = read_file(started.err);
-    if (code != 0 && fault.rank < 0) std::cerr << said_;
-    return code;
+  int run(int ranks, const Words& words, const RankFault& fault = {}) { return run_all({{ranks, words, fault}}).at(0); }
+  // Runs that have nothing to do with each other, at the same time: most of theirs is starting and waiting. Their exit
+  // codes; said_ is what the last one said.
+  struct Planned {
+    int ranks = 0;
+    Words words;
+    RankFault fault = {};
+  };
+  std::vector<int> run_all(const std::vector<Planned>& plans) {
+    std::vector<Started> started;
+    for (const Planned& plan : plans) started.push_back(start_ranks(plan.ranks, plan.words, folder_, plan.fault));
+    std::vector<int> codes;
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      codes.push_back(wait_for(started[i]));
+      said_ = read_file(started[i].err);
+      if (codes.back() != 0 && plans[i].fault.rank < 0) std::cerr << said_;
+    }
+    return codes;
   }
   // That a process which counts them has said.
   std::int64_t calls_on_files() const {
@@ -90,23 +69,8 @@ class Together : public testing::Test {
     return end == std::string::npos ? 0 : std::stoll(said_.substr(said_.rfind(' ', end - 1) + 1));
   }
 
-  // The largest difference between what two runs have come to: weights, moments, averages.
   double difference(const std::string& a, const std::string& b) const {
-    const Safetensors one = Safetensors::open((folder_ / a / "state.safetensors").string());
-    const Safetensors other = Safetensors::open((folder_ / b / "state.safetensors").string());
-    double largest = 0;
-    for (const StoredTensor& tensor : one.tensors()) {
-      const auto x = tensor.bytes, y = other[tensor.name].bytes;
-      EXPECT_EQ(x.size(), y.size()) << tensor.name;
-      for (std::size_t at = 0; at + 4 <= std::min(x.size(), y.size()); at += 4) {
-        float left = 0, right = 0;
-        std::copy_n(x.data() + at, 4, reinterpret_cast<std::byte*>(&left));
-        std::copy_n(y.data() + at, 4, reinterpret_cast<std::byte*>(&right));
-        if (std::memcmp(&left, &right, 4) != 0)
-          largest = std::max(largest, std::abs(static_cast<double>(left) - static_cast<double>(right)) + 1e-30);
-      }
-    }
-    return largest;
+    return difference_of_states(folder_ / a, folder_ / b);
   }
 
   void wait_for_file(const fs::path& file) const {
@@ -115,6 +79,7 @@ class Together : public testing::Test {
   }
 
   fs::path folder_;
+  ToyRuns toys_;
   std::string said_;
 };
 
@@ -123,23 +88,24 @@ class EveryTask : public Together, public testing::WithParamInterface<const char
 // Twice, and once with rank 0 killed behind the first state: gone on with, by as many and by others.
 TEST_P(EveryTask, RepeatsToTheBitAndGoesOnWithAnyNumber) {
   const std::string task = GetParam();
-  ASSERT_EQ(run(3, short_run(task, "three")), 0);
-  ASSERT_EQ(run(3, short_run(task, "three again")), 0);
+  ASSERT_EQ(run_all({{3, short_run(task, "three")},
+                     {3, short_run(task, "three again")},
+                     {2, short_run(task, "a"), {0, "count"}}}),
+            (std::vector<int>{0, 0, 0}));
   EXPECT_EQ(difference("three", "three again"), 0);
-  ASSERT_EQ(run(2, short_run(task, "a"), {0, "count"}), 0);
   const std::int64_t calls = calls_on_files();
   ASSERT_NE(run(2, short_run(task, "c"), {0, std::to_string(calls - 8) + ":kill"}), 0);
   ASSERT_TRUE(fs::exists(folder_ / "c/state.safetensors"));
   fs::copy(folder_ / "c", folder_ / "d", fs::copy_options::recursive);
-  ASSERT_EQ(run(2, short_run(task, "c", {"--resume"})), 0);
-  EXPECT_EQ(difference("a", "c"), 0);
-  EXPECT_EQ(read_file(folder_ / "a/model.safetensors"), read_file(folder_ / "c/model.safetensors"));
   if (task == "language-model") {  // one with two batches a step is the same from there on
     fs::copy(folder_ / "d", folder_ / "e", fs::copy_options::recursive);
     ASSERT_EQ(run(0, short_run(task, "e", {"--resume", "--accumulate", "2", "--allow-changes"})), 0);
     EXPECT_LT(difference("a", "e"), 1e-4);
   }
-  ASSERT_EQ(run(3, short_run(task, "d", {"--resume"})), 0);
+  ASSERT_EQ(run_all({{2, short_run(task, "c", {"--resume"})}, {3, short_run(task, "d", {"--resume"})}}),
+            (std::vector<int>{0, 0}));
+  EXPECT_EQ(difference("a", "c"), 0);
+  EXPECT_EQ(read_file(folder_ / "a/model.safetensors"), read_file(folder_ / "c/model.safetensors"));
   EXPECT_TRUE(std::isfinite(difference("a", "d")));
 }
 
@@ -157,9 +123,10 @@ TEST_F(Together, AreOneProcessButForRounding) {
   for (const char* task : {"language-model", "classify-images"}) {
     for (const int ranks : {2, 4}) {
       const std::string n = std::to_string(ranks), name = std::string(task) + n;
-      const Words hundred = {"--steps", "100", "--validate-every", "100"};
-      ASSERT_EQ(run(ranks, with(short_run(task, name), hundred)), 0);
-      ASSERT_EQ(run(0, with(short_run(task, name + "alone", {"--accumulate", n}), hundred)), 0);
+      const Words hundred = {"--steps", "100", "--validate-every", "100", "--save-every", "100", "--log-every", "50"};
+      ASSERT_EQ(run_all({{ranks, with(short_run(task, name), hundred)},
+                         {0, with(short_run(task, name + "alone", {"--accumulate", n}), hundred)}}),
+                (std::vector<int>{0, 0}));
       const double largest = difference(name, name + "alone");
       std::cout << task << ", " << ranks << " ranks, 100 steps: largest difference " << largest << "\n";
       EXPECT_LT(largest, 2e-3);
@@ -167,25 +134,33 @@ TEST_F(Together, AreOneProcessButForRounding) {
   }
 }
 
-// Moments in shards are the same numbers elsewhere: to the bit, also from one number of processes to another.
+// Moments, averages and masters in shards are the same numbers elsewhere: to the bit, also from one number of processes
+// to another.
 TEST_F(Together, ShardsOfTheOptimizerChangeNothing) {
-  for (const char* task : {"language-model", "classify-images", "draw"}) {
+  const std::pair<const char*, Words> tasks[] = {
+      {"language-model", {"--dtype", "bf16", "--ema", "0.9", "--average", "2"}}, {"classify-images", {}}, {"draw", {}}};
+  for (const auto& [task, more] : tasks) {
     const std::string name = task;
-    ASSERT_EQ(run(3, short_run(task, name), {0, "count"}), 0);
+    const Words shards = with(more, {"--shard-optimizer"});
+    ASSERT_EQ(
+        run_all({{3, short_run(task, name + " sharded", shards)}, {3, short_run(task, name, more), {0, "count"}}}),
+        (std::vector<int>{0, 0}));
     const std::int64_t calls = calls_on_files();
-    ASSERT_EQ(run(3, short_run(task, name + " sharded", {"--shard-optimizer"})), 0);
     EXPECT_EQ(difference(name, name + " sharded"), 0) << task;
-    ASSERT_NE(run(3, short_run(task, name + " killed"), {0, std::to_string(calls - 8) + ":kill"}), 0);
-    ASSERT_EQ(run(3, short_run(task, name + " killed", {"--resume", "--shard-optimizer"})), 0);
+    EXPECT_EQ(read_file(folder_ / name / "model.safetensors"),
+              read_file(folder_ / (name + " sharded") / "model.safetensors"));
+    ASSERT_NE(run(3, short_run(task, name + " killed", more), {0, std::to_string(calls - 8) + ":kill"}), 0);
+    ASSERT_EQ(run(3, short_run(task, name + " killed", with(shards, {"--resume"}))), 0);
     EXPECT_EQ(difference(name, name + " killed"), 0) << task;
   }
 }
 
 TEST_F(Together, GradientsMayTravelInHalfTheBytes) {
   const Words more = {"--wire", "bf16"};
-  ASSERT_EQ(run(2, short_run("language-model", "whole")), 0);
-  ASSERT_EQ(run(2, short_run("language-model", "half", more)), 0);
-  ASSERT_EQ(run(2, short_run("language-model", "half again", more)), 0);
+  ASSERT_EQ(run_all({{2, short_run("language-model", "whole")},
+                     {2, short_run("language-model", "half", more)},
+                     {2, short_run("language-model", "half again", more)}}),
+            (std::vector<int>{0, 0, 0}));
   EXPECT_EQ(difference("half", "half again"), 0);
   const double off = difference("whole", "half");
   EXPECT_GT(off, 0);
@@ -196,8 +171,9 @@ TEST_F(Together, GradientsMayTravelInHalfTheBytes) {
 TEST_F(Together, MpichGivesTheSameBits) {
   if (std::system("command -v mpirun.mpich > /dev/null") != 0 || !fs::exists(build_folder() / "libattend_mpich.so"))
     GTEST_SKIP() << "there is no MPICH";
-  ASSERT_EQ(run(3, short_run("language-model", "one")), 0);
-  ASSERT_EQ(run(3, short_run("language-model", "other"), {.launcher = "mpirun.mpich"}), 0);
+  ASSERT_EQ(run_all({{3, short_run("language-model", "one")},
+                     {3, short_run("language-model", "other"), {.launcher = "mpirun.mpich"}}}),
+            (std::vector<int>{0, 0}));
   EXPECT_EQ(difference("one", "other"), 0);
   const std::string missing = (folder_ / "missing.txt").string();
   ASSERT_NE(run(2, short_run("language-model", "wrong", {"--text", missing}), {.launcher = "mpirun.mpich"}), 0);

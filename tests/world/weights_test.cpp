@@ -52,7 +52,7 @@ class Means : public train::Task {
   }
   Json position() const override { return {{"batch", taken_}}; }
   void seek(const Json& position) override { taken_ = position["batch"].get<std::uint64_t>(); }
-  train::Validation validate() override { return {}; }
+  train::Validation validate(World&) override { return {}; }
 
  private:
   Backend& backend_;

@@ -29,11 +29,12 @@ class NcclSums : public DeviceSums {
     check_nccl(calls_.start(communicator_, numbers.values, numbers.count, numbers.wire == Wire::bf16), "all-reduce");
   }
   void finish() override { check_nccl(calls_.finish(communicator_), "all-reduce"); }
-  void gather(float* values, std::int64_t size) override {
+  void gather(void* values, std::int64_t size, Wire wire) override {
+    const std::int64_t in_a_float = wire == Wire::bf16 ? 2 : 1;  // parts and all of them are multiples of 64
     std::vector<long long> begins;
-    for (int rank = 0; rank < size_; ++rank) begins.push_back(part_of_rank(size, rank, size_).begin);
-    begins.push_back(size);
-    check_nccl(calls_.broadcast_parts(communicator_, values, begins.data(), size_), "all-gather");
+    for (int rank = 0; rank < size_; ++rank) begins.push_back(part_of_rank(size, rank, size_).begin / in_a_float);
+    begins.push_back(size / in_a_float);
+    check_nccl(calls_.broadcast_parts(communicator_, static_cast<float*>(values), begins.data(), size_), "all-gather");
   }
 
  private:

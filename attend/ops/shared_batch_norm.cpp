@@ -1,0 +1,116 @@
+// All of it is done by the kernels of batch norm itself and a few products of vectors, so that every device has it:
+//   forward    the mean and variance of the own batch are "running" statistics that move all the way; from everybody's
+//              follow those of all, and a frozen norm applies them
+//   backward   batch norm's own takes away the own batch's part in the statistics; what all have instead is, for each
+//              channel, a line in x, which is a frozen norm again
+#include "attend/ops/shared_batch_norm.h"
+
+#include <algorithm>
+
+#include "attend/base/error.h"
+#include "attend/tensor/backend.h"
+#include "attend/tensor/tape.h"
+
+namespace attend::ops {
+
+namespace {
+
+Tensor row(const Tensor& pair, std::int64_t i) { return pair.slice_first(i, 1).reshape({pair.dim(1)}); }
+
+// f32 [2, C]: mean and variance over the batches of all, from those of this one (the variance the unbiased one).
+Tensor statistics_of_all(const Tensor& own, std::int64_t rows, BatchSums& sums) {
+  Backend& backend = own.backend();
+  const auto places = static_cast<double>(rows);
+  const double share = 1.0 / sums.processes();
+  const Tensor all = like(own), off = like(own, {own.dim(1)}), squares = like(off);
+  backend.scale(row(own, 0), static_cast<float>(share), {row(all, 0)});
+  sums.sum(row(all, 0));
+  // Variances add up, and so does what each batch is off the mean of all, squared (Chan et al. 1979).
+  backend.scale(row(own, 0), 1, {off});
+  backend.scale(row(all, 0), -1, {off, true});
+  backend.multiply(off, off, {squares});
+  backend.scale(row(own, 1), static_cast<float>(share * (places - 1) / places), {row(all, 1)});
+  backend.scale(squares, static_cast<float>(share), {row(all, 1), true});
+  sums.sum(row(all, 1));
+  return all;
+}
+
+void move_running(const RunningStatistics& running, const Tensor& all, float momentum, double places) {
+  Backend& backend = all.backend();
+  const double unbiased = places / std::max(1.0, places - 1);
+  for (const Tensor& each : {running.mean, running.variance}) backend.scale(each, 1 - momentum, {each});
+  backend.scale(row(all, 0), momentum, {running.mean, true});
+  backend.scale(row(all, 1), static_cast<float>(static_cast<double>(momentum) * unbiased), {running.variance, true});
+}
+
+// weight · rstd · d for d of the two sums of this batch, Σ dy and Σ dy · x̂: what is between their means here and over
+// all. In x's dtype, as a norm reads it: [2, C].
+Tensor corrections(const GroupNorm& args, const Tensor& rstd, const Tensor& own, BatchSums& sums) {
+  Backend& backend = own.backend();
+  const auto places = static_cast<double>(args.x.dim(1));
+  const Tensor off = like(own), factors = like(own, {own.dim(1)}), scaled = like(own);
+  backend.scale(own, -1, {off});
+  sums.sum(off);
+  backend.scale(off, static_cast<float>(1 / (places * sums.processes())), {off});
+  backend.scale(own, static_cast<float>(1 / places), {off, true});
+  const Tensor spread = rstd.reshape({own.dim(1)});
+  if (args.weight.defined()) {
+    const Tensor weight = like(factors);
+    backend.scale(args.weight, 1, {weight});
+    backend.multiply(spread, weight, {factors});
+  } else {
+    backend.scale(spread, 1, {factors});
+  }
+  backend.multiply(off, factors, {scaled});
+  const Tensor read = like(own, own.shape(), args.x.dtype());
+  backend.scale(scaled, 1, {read});
+  return read;
+}
+
+void add_gradient(const Tensor& sums, const Grad& to) {
+  if (to) sums.backend().scale(sums, 1, to);
+}
+
+}  // namespace
+
+Tensor shared_batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const RunningStatistics& running,
+                         const BatchNormOptions& options, BatchSums& sums) {
+  const std::int64_t rows = x.rows(), channels = x.width();
+  check(rows > 0 && rows * sums.processes() > 1, "batch_norm: a batch of one value a channel, {}, has no variance",
+        x.shape());
+  Backend& backend = x.backend();
+  const Shape folded{1, rows, channels};
+  const Tensor y = like(x), own = like(x, {2, channels}, DType::f32);
+  const Tensor mean = like(x, {1, channels}, DType::f32), rstd = like(mean);
+  GroupNorm args{.x = x.reshape(folded), .weight = weight, .bias = bias, .groups = channels, .eps = options.eps};
+  backend.fill(own, 0);
+  args.running_mean = row(own, 0), args.running_variance = row(own, 1), args.momentum = 1;
+  backend.group_norm(args, y.reshape(folded), mean, rstd);
+  const Tensor all = statistics_of_all(own, rows, sums);
+  const bool moves = !x.pass()->replaying();
+  if (moves && running.mean.defined())
+    move_running(running, all, options.momentum, static_cast<double>(rows * sums.processes()));
+  args.running_mean = row(all, 0), args.running_variance = row(all, 1), args.frozen = true;
+  backend.group_norm(args, y.reshape(folded), mean, rstd);
+  return record(y, {x, weight, bias}, [args, mean, rstd, folded, shared = &sums](const Tensor& dy, Grads& grad) {
+    Backend& backend = dy.backend();
+    Grad dx = grad(args.x);
+    if (dx) dx.into = dx.into.reshape(folded);
+    const Tensor own = like(mean, {2, folded[2]});
+    GroupNorm here = args;
+    here.frozen = false, here.running_mean = here.running_variance = {};
+    backend.group_norm_backward(here, dy.reshape(folded), mean, rstd, dx, {row(own, 1)}, {row(own, 0)});
+    add_gradient(row(own, 1), grad(args.weight));
+    add_gradient(row(own, 0), grad(args.bias));
+    // Also where nobody asks for dx: the others may.
+    const Tensor factors = corrections(args, rstd, own, *shared);
+    if (!dx) return;
+    GroupNorm line = args;
+    line.bias = row(factors, 0), line.weight = row(factors, 1);
+    const Tensor more = like(dy, folded);
+    backend.group_norm(line, more, mean, rstd);
+    backend.scale(more, 1, {dx.into, true});
+  });
+}
+
+}  // namespace attend::ops
