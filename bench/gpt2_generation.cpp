@@ -30,7 +30,7 @@ using namespace attend;
 
 struct Options : ModelOptions {
   std::string logits;
-  std::int64_t batch = 1, prompt = 512, tokens = 128;
+  std::int64_t batch = 1, prompt = 512, tokens = 128, positions = 1024;
   int reps = 3;
   float deviation = 0.02f;
   bool search = false;
@@ -114,6 +114,7 @@ int main(int argc, char** argv) {
   CLI::App app("GPT-2 on a prompt and token by token, timed.");
   options.add_to(app);
   app.add_option("--deviation", options.deviation, "of those weights");
+  app.add_option("--positions", options.positions, "of those weights: the longest text");
   app.add_option("--batch", options.batch, "prompts at once");
   app.add_option("--prompt", options.prompt, "tokens of each prompt");
   app.add_option("--tokens", options.tokens, "tokens after it");
@@ -122,6 +123,8 @@ int main(int argc, char** argv) {
   app.add_option("--logits", options.logits, "where the logits after the first prompt go, a safetensors file");
   return bench_main(app, argc, argv, [&] {
     if (options.write.empty()) return run(options);
-    write_random_model<models::GPT2LanguageModel>(options, models::GPT2Config{.init_deviation = options.deviation});
+    models::GPT2Config config{.init_deviation = options.deviation};
+    config.max_length = options.positions;
+    write_random_model<models::GPT2LanguageModel>(options, config);
   });
 }
