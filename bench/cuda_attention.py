@@ -20,7 +20,7 @@ SHAPES = {  # B, H, T, D, causal, window
              (4, 16, 16384, 64, 1, 512)],
 }
 PARTS = ("forward", "backward", "both")
-WAYS = ("form0", "form1", "groups", "keys", "tiled")
+WAYS = ("stream", "groups", "keys", "tiled")
 
 
 def median_ms(body, repeats=5):

@@ -42,6 +42,12 @@ T* device(const std::vector<T>& values) {
   return data;
 }
 
+inline std::size_t device_memory() {
+  std::size_t available = 0, total = 0;
+  ok(cudaMemGetInfo(&available, &total), "memory");
+  return total;
+}
+
 struct Case {
   std::string name;
   bool bf16 = true;
@@ -54,6 +60,7 @@ struct Case {
   int pad = 0;  // elements between the rows' parts: 8 keeps them aligned, 3 does not
   bool bias_masks = false;
   AttentionWindow window = {};
+  bool holes = false;  // packed: of three texts one has no tokens, and of those that read others one has no keys
 };
 
 // Rows of `width` elements, `stride` apart, of numbers in [-1, 1); NaN between the rows when poison is set.
@@ -81,19 +88,21 @@ inline void* filled(bool bf16, std::int64_t rows, std::int64_t stride, std::int6
 inline std::vector<double> host(const void* data, bool bf16, std::int64_t rows, std::int64_t stride,
                                 std::int64_t width) {
   const std::size_t bytes = bf16 ? 2 : 4;
-  std::vector<unsigned char> raw(rows > 0 ? ((rows - 1) * stride + width) * bytes : 0);
-  ok(cudaMemcpy(raw.data(), data, raw.size(), cudaMemcpyDeviceToHost), "copy");
+  std::vector<unsigned char> raw(rows * width * bytes);
+  if (stride == width)
+    ok(cudaMemcpy(raw.data(), data, raw.size(), cudaMemcpyDeviceToHost), "copy");
+  else if (rows > 0)  // what lies between the rows stays there
+    ok(cudaMemcpy2D(raw.data(), width * bytes, data, stride * bytes, width * bytes, rows, cudaMemcpyDeviceToHost),
+       "copy");
   std::vector<double> out(rows * width);
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < width; ++c) {
-      const std::int64_t i = r * stride + c;
-      std::uint32_t word = 0;
-      std::memcpy(bf16 ? reinterpret_cast<unsigned char*>(&word) + 2 : reinterpret_cast<unsigned char*>(&word),
-                  raw.data() + i * bytes, bytes);
-      float x;
-      std::memcpy(&x, &word, 4);
-      out[r * width + c] = x;
-    }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    std::uint32_t word = 0;
+    std::memcpy(bf16 ? reinterpret_cast<unsigned char*>(&word) + 2 : reinterpret_cast<unsigned char*>(&word),
+                raw.data() + i * bytes, bytes);
+    float x;
+    std::memcpy(&x, &word, 4);
+    out[i] = x;
+  }
   return out;
 }
 inline std::vector<double> host(const double* data, std::size_t count) {
@@ -115,8 +124,10 @@ inline Built build(const Case& c) {
   std::vector<Sequence> sequences;
   std::vector<std::int32_t> query_offsets{0}, key_offsets{0}, lengths;
   for (int b = 0; b < c.batch; ++b) {
-    const int queries = c.packed ? (b * 37 + c.queries) % c.queries + (b == 0 ? c.queries : 1) : c.queries;
+    int queries = c.packed ? (b * 37 + c.queries) % c.queries + (b == 0 ? c.queries : 1) : c.queries;
     int keys = c.packed ? (b * 53 + c.keys) % c.keys + (b == 0 ? c.keys : 1) : c.keys;
+    if (c.holes && b % 3 == 1) queries = 0;
+    if (c.holes && b % 3 == 2) keys = 0;
     if (c.packed && c.queries == c.keys) keys = queries;
     const int room = keys;
     if (c.lengths) lengths.push_back(b == 1 ? (c.packed ? 1 : 0) : std::max(1, keys - 13 * (b + 1)));

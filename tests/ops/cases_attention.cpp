@@ -286,6 +286,7 @@ void add_dense(std::vector<Case>& cases) {
                               .head = 128,
                               .causal = true,
                               .key_lengths = {261, 130, 0}}));
+  cases.push_back(dense_case({.name = "tiles_no_keys_128", .batch = 2, .queries = 70, .keys = 0, .head = 128}));
   // Blocks share the keys of one query.
   cases.push_back(dense_case(
       {.name = "decode_far", .batch = 1, .queries = 1, .keys = 701, .heads = 2, .head = 64, .causal = true}));
@@ -325,6 +326,13 @@ void add_packed(std::vector<Case>& cases) {
                                .causal = true}));
   cases.push_back(
       packed_case({.name = "tiles_cross_80", .queries = {70, 3, 140}, .keys = {131, 260, 64}, .heads = 2, .head = 80}));
+  for (const bool causal : {false, true})
+    cases.push_back(packed_case({.name = causal ? "tiles_empty_causal_128" : "tiles_empty_128",
+                                 .queries = {70, 0, 140, 66, 0},
+                                 .keys = {131, 64, 0, 1, 0},
+                                 .heads = 2,
+                                 .head = 128,
+                                 .causal = causal}));
   cases.push_back(packed_case({.name = "cache",
                                .queries = {1, 1, 2},
                                .keys = {12, 12, 12},
@@ -349,6 +357,7 @@ void add_windows(std::vector<Case>& cases) {
   constexpr Band kBands[] = {{"itself", true, {.before = 0}},
                              {"causal", true, {.before = 3}},
                              {"causal_wide", true, {.before = 500, .after = 2}},
+                             {"boundless", false, {.before = std::int64_t{1} << 40, .after = 400, .globals = 900}},
                              {"causal_globals", true, {.before = 2, .globals = 2}},
                              {"both", false, {.before = 2, .after = 1}},
                              {"nobody_else", false, {.before = 0, .after = 0}},

@@ -92,8 +92,14 @@ struct KeyBlock {
       : head(number / tiles),
         h(head % a.p.heads),
         n(tiles - 1 - number % tiles),
-        span(span_of(a.p, head / a.p.heads)),
+        span(seen_of(a.p, head / a.p.heads)),
         walk(window_of(a.p, span), span.queries, n) {}
+  // Keys beyond the maximum that the caller named are nobody's: no block may wait for their shares.
+  static __device__ __forceinline__ AttentionSpan seen_of(const AttentionParams& p, int b) {
+    AttentionSpan span = span_of(p, b);
+    span.visible = min(span.visible, p.keys);
+    return span;
+  }
 
   // Of the sums of query tile m.
   __device__ __forceinline__ std::int64_t place(const KeyBlockParams& a, int m) const {

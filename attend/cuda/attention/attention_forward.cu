@@ -121,7 +121,7 @@ void launch_width(const AttentionParams& p, cudaStream_t stream) {
 void launch_attention_forward_tiled(const AttentionParams& p, cudaStream_t stream) {
   const bool groups = p.width > 32 && p.width <= 128 && !has_extras(p) && !is_short(p) && has_wgmma();
   if (groups && p.queries > 64 && p.key_rows > 0 && (p.width > 64 || p.queries >= 2048 || p.windowed))
-    launch_attention_forward_stream(p, 0, stream);
+    launch_attention_forward_stream(p, stream);
   else if (groups && !p.windowed)
     launch_attention_forward_groups(p, stream);
   else if (p.width <= 32)

@@ -14,12 +14,13 @@
 namespace attend::cuda {
 namespace {
 
-template <int kWidth_, int kGroups_, int kKeys_, int kBlocks_, int kTake_, bool kInTurn_>
+// Three groups have room for narrow heads, two for wide ones.
+template <int kWidth_>
 struct StreamConfig {
-  static constexpr int kWidth = kWidth_, kGroups = kGroups_, kKeys = kKeys_, kBlocks = kBlocks_;
+  static constexpr int kWidth = kWidth_, kGroups = kWidth <= 64 ? 3 : 2, kKeys = 128;
   static constexpr int kThreads = 128 * (kGroups + 1), kQueries = 64 * kGroups;
-  static constexpr int kTake = kTake_, kLeave = kGroups == 3 ? 32 : 24;  // registers
-  static constexpr bool kInTurn = kInTurn_;  // two groups issue their products in turn: one multiplies, one weighs
+  static constexpr int kTake = kGroups == 3 ? 160 : 240, kLeave = kGroups == 3 ? 32 : 24;  // registers
+  static constexpr bool kInTurn = kGroups == 2;  // groups issue their products in turn: one multiplies, one weighs
   static constexpr int kStages = 2;
   using QueryTile = SharedTile<kQueries, kWidth>;
   using KeyTile = SharedTile<kKeys, kWidth>;
@@ -245,7 +246,7 @@ class QueryGroup {
 #endif
 
 template <class Config>
-__global__ void __launch_bounds__(Config::kThreads, Config::kBlocks)
+__global__ void __launch_bounds__(Config::kThreads, 1)
     attention_forward_stream(const __grid_constant__ StreamParams a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ unsigned char raw_shared[];
@@ -272,7 +273,7 @@ int multiprocessors() {
 template <class Config>
 void launch(const AttentionParams& p, cudaStream_t stream) {
   const int heads = p.batch * p.heads, blocks = ceil_div(p.queries, Config::kQueries);
-  const int room = multiprocessors() * Config::kBlocks;
+  const int room = multiprocessors();
   const bool in_pairs = heads * blocks > room;
   const int pieces = in_pairs ? (blocks + 1) / 2 : blocks;
   const auto heads_of = [&](const void* data, std::int64_t rows, std::int64_t stride, int tile_rows) {
@@ -293,13 +294,8 @@ void launch(const AttentionParams& p, cudaStream_t stream) {
 
 }  // namespace
 
-void launch_attention_forward_stream(const AttentionParams& p, int form, cudaStream_t stream) {
-  if (p.width <= 64)
-    form == 0 ? launch<StreamConfig<64, 3, 128, 1, 160, false>>(p, stream)
-              : launch<StreamConfig<64, 2, 128, 1, 240, true>>(p, stream);
-  else
-    form == 0 ? launch<StreamConfig<128, 2, 128, 1, 240, true>>(p, stream)
-              : launch<StreamConfig<128, 2, 128, 1, 240, false>>(p, stream);
+void launch_attention_forward_stream(const AttentionParams& p, cudaStream_t stream) {
+  p.width <= 64 ? launch<StreamConfig<64>>(p, stream) : launch<StreamConfig<128>>(p, stream);
 }
 
 }  // namespace attend::cuda
