@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <utility>
 
@@ -16,6 +17,11 @@ struct TranslationQueue::Job {
   std::size_t taken = 0, left = 0;
   std::atomic<bool> gone{false};
   std::exception_ptr failure;
+  std::condition_variable done;  // its own: one for all would wake every client for each sentence
+
+  void one_less() {
+    if (--left == 0) done.notify_one();
+  }
 
   bool like(const Job& other) const {
     return options.beams == other.options.beams && options.n_best == other.options.n_best &&
@@ -59,7 +65,7 @@ std::vector<std::vector<tasks::Translation>> TranslationQueue::run(const std::ve
   lock.unlock();
   engine_.wake();
   lock.lock();
-  while (!done_.wait_for(lock, std::chrono::milliseconds(200), [&] { return job->left == 0; }))
+  while (!job->done.wait_for(lock, std::chrono::milliseconds(200), [&] { return job->left == 0; }))
     if (gone && gone()) {
       job->gone = true;
       return {};
@@ -127,24 +133,18 @@ void TranslationQueue::admit() {
 
 void TranslationQueue::finish(const std::shared_ptr<Job>& job, std::size_t sentence,
                               std::vector<tasks::Translation> translations) {
-  {
-    const std::lock_guard lock(mutex_);
-    job->results[job->numbers[sentence]] = std::move(translations);
-    --job->left;
-  }
-  done_.notify_all();
+  const std::lock_guard lock(mutex_);
+  job->results[job->numbers[sentence]] = std::move(translations);
+  job->one_less();
 }
 
 void TranslationQueue::fail(Running& search, const std::exception_ptr& failure) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (Running::Place& place : search.places)
-      if (!place.done) {
-        place.job->failure = failure;
-        --place.job->left;
-      }
-  }
-  done_.notify_all();
+  const std::lock_guard lock(mutex_);
+  for (Running::Place& place : search.places)
+    if (!place.done) {
+      place.job->failure = failure;
+      place.job->one_less();
+    }
 }
 
 bool TranslationQueue::step() {

@@ -2,7 +2,6 @@
 // of their own while others run, so nobody waits for a long sentence; one that is done is handed over at once.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -51,7 +50,6 @@ class TranslationQueue : public Hosted {
   std::shared_ptr<const tasks::LoadedTranslator> translator_;
   Options options_;
   mutable std::mutex mutex_;
-  std::condition_variable done_;
   std::deque<std::shared_ptr<Job>> jobs_;  // those with sentences that wait
   std::size_t waiting_ = 0;
   std::vector<std::unique_ptr<Running>> running_;  // the engine's
