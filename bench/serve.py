@@ -102,6 +102,11 @@ def embed(options):
                   f"median {1e3 * statistics.median(times):.2f} ms, p99 {1e3 * quantile(times, .99):.2f} ms", flush=True)
 
 
+def request(path, value):
+    body = json.dumps(value)
+    return f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
+
+
 def exchange(server, requests, connections):
     """All requests (bytes) over so many connections, each sending its next when it has its answer; a thread that parses next to
     nothing, because clients take the server's processors. -> seconds, and for each (seconds, status, body)."""
@@ -138,10 +143,7 @@ def exchange(server, requests, connections):
 def translate(options):
     draw = random.Random(1)
     lines = [draw.choice(SENTENCES) for _ in range(256 * int(options.seconds))]
-    requests = []
-    for line in lines:
-        body = json.dumps({"q": line, "source": "en", "target": "fr"}).encode()
-        requests.append(b"POST /translate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+    requests = [request("/translate", {"q": line, "source": "en", "target": "fr"}) for line in lines]
     with tempfile.NamedTemporaryFile("w", suffix=".en") as file, Server(options.program, "--model", "models/en-fr") as server:
         file.write("\n".join(lines) + "\n")
         file.flush()

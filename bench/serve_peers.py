@@ -29,7 +29,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import serve_streams  # noqa: E402
-from serve import Server, quantile, texts  # noqa: E402
+from serve import Server, exchange, quantile, request, texts  # noqa: E402
 
 
 def folder_of(path, model, tokenizer):
@@ -148,12 +148,10 @@ def alone(options, server, folder):
                        input="\n".join(lines * turns) + "\n", text=True, check=True, stdout=subprocess.DEVNULL)
         return time.perf_counter() - begun
 
+    requests = [request("/embed", {"inputs": line}) for line in lines]
+
     def served():
-        connection, begun = server.connect(), time.perf_counter()
-        for line in lines:
-            connection.request("POST", "/embed", json.dumps({"inputs": line}), {"content-type": "application/json"})
-            connection.getresponse().read()
-        return (time.perf_counter() - begun) / len(lines)
+        return exchange(server, requests, 1)[0] / len(lines)
     ours, own = [], []
     for _ in range(options.rounds):
         ours.append(served())
