@@ -36,10 +36,12 @@ struct Started {
   std::filesystem::path out, err;
 };
 
-// An ATTEND_FAULT of one of them: its disk is full, or it is killed, at some call on files.
+// What is different for one of them: an ATTEND_FAULT (its disk is full, or it is killed, at some call on files), or
+// further arguments.
 struct RankFault {
   int rank = -1;
   std::string fault = {};
+  std::string more = {};
   std::string launcher = "mpirun";  // OpenMPI's; mpirun.mpich where that is installed
 };
 
@@ -51,7 +53,9 @@ inline Started start_ranks(int ranks, const std::vector<std::string>& args, cons
   if (fault.rank >= 0) {
     const std::string condition =
         "if [ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = " + std::to_string(fault.rank) + " ]; then ";
-    all.insert(all.end(), {"sh", "-c", condition + "export ATTEND_FAULT=" + fault.fault + "; fi; exec \"$0\" \"$@\""});
+    all.insert(all.end(), {"sh", "-c",
+                           condition + "export ATTEND_FAULT=" + fault.fault + "; set -- \"$@\" " + fault.more +
+                               "; fi; exec \"$0\" \"$@\""});
   }
   all.push_back((build_folder() / "attend").string());
   all.insert(all.end(), args.begin(), args.end());

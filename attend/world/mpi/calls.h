@@ -15,8 +15,10 @@ struct AttendMpiCalls {
   void (*broadcast)(void* values, std::size_t bytes, int from);
   void (*barrier)();
   int (*done)();
-  // Asks who else has given up waiting, for so long: here[rank] is 1 for those. Nothing else is possible afterwards.
+  // Asks for so long who else waits: here[rank] is 1 for those. Nothing else is possible afterwards.
   void (*roll_call)(char* here, double seconds);
+  // For who waits and has not given up: tells those who asked.
+  void (*answer_roll_call)();
   void (*finish)();
   void (*abandon)(int code);
 };
@@ -26,6 +28,6 @@ using AttendOpenMpi = const AttendMpiCalls* (*)();
 }
 
 namespace attend {
-inline constexpr int kMpiCallsVersion = 2;
+inline constexpr int kMpiCallsVersion = 3;
 inline constexpr const char* kOpenMpi = "attend_open_mpi";
 }  // namespace attend

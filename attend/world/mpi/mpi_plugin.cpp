@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "attend/world/mpi/calls.h"
@@ -36,22 +37,38 @@ int done() {
   return flag;
 }
 
+char token = 1;
+std::vector<char> heard;  // of those who sent a token
+
+// Takes a token, where there is one. Who sent it; -1: nobody.
+int next_caller() {
+  int flag = 0;
+  MPI_Status status;
+  MPI_Iprobe(MPI_ANY_SOURCE, kRollCall, MPI_COMM_WORLD, &flag, &status);
+  if (!flag) return -1;
+  char got = 0;
+  MPI_Recv(&got, 1, MPI_CHAR, status.MPI_SOURCE, kRollCall, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  heard[static_cast<std::size_t>(status.MPI_SOURCE)] = 1;
+  return status.MPI_SOURCE;
+}
+
+// The one it goes to may be the one that hangs: nobody waits for its arrival.
+void send_token(int to) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Isend(&token, 1, MPI_CHAR, to, kRollCall, MPI_COMM_WORLD, &request);
+  MPI_Request_free(&request);
+}
+
 void roll_call(char* here, double seconds) {
-  static char token = 1;
-  std::vector<MPI_Request> sends(static_cast<std::size_t>(calls.size), MPI_REQUEST_NULL);
   for (int to = 0; to < calls.size; ++to)
-    if (to != calls.rank)
-      MPI_Isend(&token, 1, MPI_CHAR, to, kRollCall, MPI_COMM_WORLD, &sends[static_cast<std::size_t>(to)]);
-  here[calls.rank] = 1;
-  for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end; sched_yield()) {
-    int flag = 0;
-    MPI_Status status;
-    MPI_Iprobe(MPI_ANY_SOURCE, kRollCall, MPI_COMM_WORLD, &flag, &status);
-    if (!flag) continue;
-    char got = 0;
-    MPI_Recv(&got, 1, MPI_CHAR, status.MPI_SOURCE, kRollCall, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    here[status.MPI_SOURCE] = 1;
-  }
+    if (to != calls.rank) send_token(to);
+  heard[static_cast<std::size_t>(calls.rank)] = 1;
+  for (const double end = MPI_Wtime() + seconds; MPI_Wtime() < end; sched_yield()) next_caller();
+  std::copy(heard.begin(), heard.end(), here);
+}
+
+void answer_roll_call() {
+  if (const int caller = next_caller(); caller >= 0) send_token(caller);
 }
 
 void finish() { MPI_Finalize(); }
@@ -75,10 +92,12 @@ extern "C" const AttendMpiCalls* attend_open_mpi() {
            .barrier = barrier,
            .done = done,
            .roll_call = roll_call,
+           .answer_roll_call = answer_roll_call,
            .finish = finish,
            .abandon = abandon};
   MPI_Comm_rank(MPI_COMM_WORLD, &calls.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &calls.size);
+  heard.assign(static_cast<std::size_t>(calls.size), 0);
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
   MPI_Comm_rank(host, &calls.host_rank);

@@ -21,7 +21,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 28;  // of one message: MPI counts in int
-constexpr double kRollCallSeconds = 3;
+constexpr double kSoon = 0.2, kRollCallSeconds = 3;
 
 double since(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();
@@ -92,9 +92,10 @@ class MpiWorld : public World {
       if (turn < 64) continue;
       const double waited = since(start);
       if (timeout() > 0 && waited > timeout()) nobody_comes(what, waited);
+      if (waited > kSoon) calls_.answer_roll_call();  // of somebody who is less patient
       if (std::this_thread::get_id() != opened_by_)
         std::this_thread::sleep_for(std::chrono::microseconds(50));
-      else if (waited < 0.2)
+      else if (waited < kSoon)
         sched_yield();
       else
         std::this_thread::sleep_for(std::chrono::microseconds(500));
@@ -110,10 +111,13 @@ class MpiWorld : public World {
     std::vector<std::string> missing;
     for (int rank = 0; rank < size_; ++rank)
       if (!here[static_cast<std::size_t>(rank)]) missing.push_back(std::to_string(rank));
+    const std::string who = missing.empty()       ? "some rank does"
+                            : missing.size() == 1 ? fmt::format("rank {} of {} ranks does", missing[0], size_)
+                                                  : fmt::format("ranks {} of {} do", joined(missing, ", "), size_);
     fail(
-        "{} of {} ranks does not answer any more: rank {} waited {:.0f} s in {} (--timeout). What was saved is whole: "
-        "--resume goes on from there",
-        missing.empty() ? "some rank" : "rank " + joined(missing, ", "), size_, rank_, waited, what);
+        "{} not answer any more: rank {} waited {:.0f} s in {} (--timeout). What was saved is whole: --resume goes on "
+        "from there",
+        who, rank_, waited, what);
   }
 
   const AttendMpiCalls& calls_;
