@@ -71,6 +71,7 @@ foreach(set ${ATTEND_ROWS_SETS})
   endif()
   add_library(attend_rows_${set} OBJECT ${ATTEND_ROWS_FILES})
   attend_configure_library(attend_rows_${set})
+  target_link_libraries(attend_rows_${set} PRIVATE attend_kernel_checks)
   target_compile_definitions(attend_rows_${set} PRIVATE ATTEND_ROWS=rows_${set})
   target_compile_options(attend_rows_${set} PRIVATE
     ${ATTEND_KERNEL_FLAGS} -ffp-contract=fast -fno-math-errno -fno-trapping-math -Wno-psabi -Wno-uninitialized
