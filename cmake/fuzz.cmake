@@ -118,5 +118,5 @@ attend_door(serve_request LINKS fuzz_serve attend_backends
                     attend/serve/doors/openai.cpp attend/serve/doors/pictures.cpp attend/serve/doors/tei.cpp
                     attend/serve/doors/texts.cpp)
 if(attend_boost_dir)
-  attend_door(http LINKS fuzz_serve READERS attend/serve/http.cpp)
+  attend_door(http LINKS fuzz_serve READERS attend/serve/http.cpp attend/serve/http/session.h attend/serve/http/exchange.h)
 endif()
