@@ -58,7 +58,7 @@ function(attend_folder folder)
   if(folder STREQUAL "cuda" AND NOT ATTEND_CUDA STREQUAL "PLUGIN")  # libattend has none of it
     set_target_properties(attend_cuda PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   endif()
-  if(folder MATCHES "^(tasks|training|inspect|verify|serving|catalogue|view|serve|models|decode|data|train|checkpoint|metrics)$")
+  if(folder MATCHES "^(tasks|training|inspect|verify|serving|catalogue|view|serve|cli|models|decode|data|train|checkpoint|metrics)$")
     target_link_libraries(attend_${folder} PRIVATE attend_cold)
   endif()
   if(folder MATCHES "^(training|inspect|verify|catalogue|view|serve|cli|capi)$")
