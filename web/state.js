@@ -167,8 +167,9 @@ export function labels(result, place) {
 // Which cells of an attention are barred: what comes later, and what its window leaves out. Null: none.
 export function barredIn(layer) {
   if (!layer.reach) return null;
-  const { causal, before, after, globals } = layer.reach;
-  return (row, column) => (causal && column > row) || (row >= globals && column >= globals &&
+  const { causal, before, after, globals } = layer.reach, marked = new Set(layer.reach.marked);
+  const global = place => place < globals || marked.has(place);
+  return (row, column) => (causal && column > row) || (!global(row) && !global(column) &&
     ((before >= 0 && column < row - before) || (after >= 0 && column > row + after)));
 }
 

@@ -14,7 +14,7 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
   const std::int64_t stretches = (heads.most_queries() + step - 1) / step;
   const int kind = cpu::kind_of(args.q), kept = cpu::kind_of(args.k);
   // A matrix unit takes bf16 as it is, and f32 in two pieces when the caller allows that.
-  const bool tiles = rows_.attention_tiles[kind] && kind == kept && !heads.windowed() &&
+  const bool tiles = rows_.attention_tiles[kind] && kind == kept && !heads.bars() &&
                      (kind == 1 || precision_ == cpu::Precision::split);
   // Keys and values are read once, and a multiply-add is a sixteenth of an element of that.
   const std::int64_t work = (2 + std::min(heads.most_queries(), step) / 8) * heads.keys_of_a_stretch(step) * D;
@@ -66,6 +66,8 @@ void CpuBackend::attention_weights(const Attention& args, const Tensor& lse, con
         if (head.windowed && head.window.globals < head.window.from(t))
           std::fill(row.weights + std::min(head.window.globals, row.keys),
                     row.weights + std::min(head.window.from(t), row.keys), 0.0f);
+        for (std::int64_t s = 0; head.seen_from && s < row.keys; ++s)
+          if (t < head.seen_from[s]) row.weights[s] = 0;
       }
       std::fill(row.weights + row.keys, row.weights + S, 0.0f);
     }

@@ -51,7 +51,7 @@ bool CpuBackend::attention_backward(const Attention& args, const Tensor& y, cons
 
   // A matrix unit takes bf16 as it is, and f32 in two pieces when the caller allows that.
   const int kind = cpu::kind_of(args.q);
-  const bool tiles = rows_.attention_backward_tiles[kind] && !heads.windowed() && !args.mask.bias.defined() &&
+  const bool tiles = rows_.attention_backward_tiles[kind] && !heads.bars() && !args.mask.bias.defined() &&
                      heads.most_queries() >= 8 && (kind == 1 || precision_ == cpu::Precision::split);
   const auto kernel = tiles ? rows_.attention_backward_tiles[kind] : rows_.attention_backward[kind];
   const std::int64_t floats = tiles ? cpu::attention_tiles_floats(heads.most_queries(), heads.width())

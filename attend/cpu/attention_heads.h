@@ -28,6 +28,7 @@ class AttentionHeads {
     most_queries_ = packed_ ? args.mask.max_queries : args.q.dim(1);
     most_keys_ = packed_ ? args.mask.max_keys : args.k.dim(by_heads_ ? 2 : 1);
     if (args.mask.key_lengths.defined()) lengths_ = args.mask.key_lengths.data<std::int32_t>();
+    if (args.mask.seen_from.defined()) seen_from_ = args.mask.seen_from.data<std::int32_t>();
     if (packed_) {
       query_offsets_ = args.mask.query_offsets.data<std::int32_t>();
       key_offsets_ = args.mask.key_offsets.data<std::int32_t>();
@@ -48,9 +49,11 @@ class AttentionHeads {
   }
   bool packed() const { return packed_; }
   bool windowed() const { return windowed_; }
+  // Whether more hides keys than their number and causality.
+  bool bars() const { return windowed_ || seen_from_; }
   bool drops() const { return rule_.threshold != 0; }
   // One query of each sequence on a cache by heads, and nothing between it and the keys but their number.
-  bool steps() const { return by_heads_ && most_queries_ == 1 && !windowed_ && !causal_ && !bias_.data && !drops(); }
+  bool steps() const { return by_heads_ && most_queries_ == 1 && !bars() && !causal_ && !bias_.data && !drops(); }
 
   // The rows of sequence b in q, and in k and v; count_keys says how many of the latter it may see.
   std::int64_t first_query(std::int64_t b) const { return packed_ ? query_offsets_[b] : b * most_queries_; }
@@ -76,6 +79,7 @@ class AttentionHeads {
     const std::int64_t keys = packed_ ? head.keys : most_keys_;
     head.shift = causal_ ? keys - head.queries : head.keys;
     if (windowed_) head.windowed = true, head.window = {causal_, window_, keys, head.queries, head.keys};
+    if (seen_from_) head.seen_from = seen_from_ + first_key(b);
     head.width = width_, head.scale = scale_;
     if (bias_.data) {
       head.bias = at(bias_.data, bias_offset(b, h), bias_.dtype);
@@ -106,7 +110,7 @@ class AttentionHeads {
   AttentionWindow window_;
   bool packed_, by_heads_;
   std::int64_t width_, sequences_ = 0, most_queries_ = 0, most_keys_ = 0;
-  const std::int32_t *lengths_ = nullptr, *query_offsets_ = nullptr, *key_offsets_ = nullptr;
+  const std::int32_t *lengths_ = nullptr, *query_offsets_ = nullptr, *key_offsets_ = nullptr, *seen_from_ = nullptr;
   DropRule rule_;
 };
 

@@ -256,7 +256,19 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
                                        .all_rows = whole.ids.size(),
                                        .all_columns = whole.ids.size(),
                                        .window = read.window}));
+  for (SeenAttention& seen : result.attention) seen.marked = marked_in(read);
   return result;
+}
+
+// The question of a Longformer that answers, by the places of the whole text. What it makes global besides is its
+// window's.
+std::vector<std::int32_t> EncoderInspector::marked_in(const Read& read) const {
+  const models::GlobalRule rule(encoder_->body().config());
+  std::vector<std::int32_t> marked;
+  if (rule.question_end < 0) return marked;
+  for (const std::int32_t i : rule(read.text.ids))
+    marked.push_back(static_cast<std::int32_t>(read.kept[static_cast<std::size_t>(i)]));
+  return marked;
 }
 
 void EncoderInspector::find_answer(const std::string& text, const EncoderText& whole,

@@ -51,6 +51,7 @@ class EncoderInspector : public Inspector {
   EncoderText encode(const std::string& text) const;
   static Read reduced(const EncoderText& text, const Ablation& ablation);
   models::BertInput input_of(const Read& read) const;
+  std::vector<std::int32_t> marked_in(const Read& read) const;
   // Which of its tokens the head is asked about: the masks, the first of each word, those that may hold the answer, or
   // the first for the text as a whole.
   std::vector<std::int32_t> asked(const Read& read, const EncoderText& whole) const;

@@ -76,6 +76,7 @@ struct SeenAttention {
   std::vector<float> weights = {};
   bool causal = false;  // self-attention alone: who is barred from whom
   AttentionWindow window = {};
+  std::vector<std::int32_t> marked = {};  // rows and columns that are global besides the window's first ones
 };
 
 // A beginning that a search kept for a while.

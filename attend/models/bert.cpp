@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
@@ -26,6 +29,24 @@ BertFamily family_named(const Json& json, std::string_view what) {
 
 bool has_labels(const std::string& architecture) {
   return architecture.ends_with("ForSequenceClassification") || architecture.ends_with("ForTokenClassification");
+}
+
+// What a Longformer makes global by itself, where the first tokens of padded texts are not all: the layers do those.
+std::shared_ptr<const ops::GlobalPositions> globals_of(const BertConfig& config, const nn::Sequences& texts) {
+  const GlobalRule rule(config);
+  const bool first_packed = config.family == BertFamily::longformer && rule.first > 0 && texts.packed();
+  if (rule.question_end < 0 && !first_packed) return {};
+  const std::vector<std::int32_t> ids = download_ints(texts.ids);
+  std::vector<std::int32_t> lengths;
+  if (texts.lengths.defined()) lengths = download_ints(texts.lengths);
+  auto layout = texts.packed() ? ops::AttentionLayout::packed(download_ints(texts.offsets))
+                               : ops::AttentionLayout::padded(texts.ids.dim(0), texts.ids.dim(1), lengths);
+  layout.query_rows = layout.key_rows = texts.ids.size();
+  std::vector<std::vector<std::int32_t>> sets;
+  for (const auto& sequence : layout.sequences)
+    sets.push_back(rule(std::span(ids).subspan(static_cast<std::size_t>(sequence.key_row),
+                                               static_cast<std::size_t>(sequence.visible))));
+  return std::make_shared<const ops::GlobalPositions>(texts.ids.backend(), ops::global_lists(layout, sets));
 }
 
 }  // namespace
@@ -105,6 +126,21 @@ Json bert_json(const BertConfig& config) {
   return json;
 }
 
+GlobalRule::GlobalRule(const BertConfig& config)
+    : first(config.window.global_tokens),
+      question_end(config.family == BertFamily::longformer && config.architecture.ends_with("ForQuestionAnswering")
+                       ? config.separator
+                       : -1) {}
+
+std::vector<std::int32_t> GlobalRule::operator()(std::span<const std::int32_t> ids) const {
+  auto count = std::min<std::int64_t>(first, static_cast<std::int64_t>(ids.size()));
+  const auto end = std::ranges::find(ids, question_end);
+  if (question_end >= 0 && end != ids.end()) count = std::max<std::int64_t>(count, end - ids.begin());
+  std::vector<std::int32_t> set(static_cast<std::size_t>(count));
+  std::iota(set.begin(), set.end(), 0);
+  return set;
+}
+
 std::vector<std::int32_t> roberta_positions(std::span<const std::int32_t> ids, std::int64_t length, std::int32_t pad) {
   std::vector<std::int32_t> positions;
   std::int32_t next = 0;
@@ -139,9 +175,10 @@ BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
                      .expand_name = distilled_ ? "lin1" : "intermediate.dense",
                      .contract_name = distilled_ ? "lin2" : "output.dense"}) {}
 
-void BertLayer::operator()(nn::Residual& stream, const AttentionMask& mask) const {
-  stream.through(Recompute::layer, [this, mask](nn::Residual& x) {
-    x.add(attention_(x, mask), norm1_);
+void BertLayer::operator()(nn::Residual& stream, const AttentionMask& mask,
+                           const std::shared_ptr<const ops::GlobalPositions>& globals) const {
+  stream.through(Recompute::layer, [this, mask, globals](nn::Residual& x) {
+    x.add(attention_(x, mask, {}, globals.get()), norm1_);
     x.through(Recompute::feed_forward, [this](nn::Residual& y) { y.add(feed_forward_(y), norm2_); });
   });
 }
@@ -179,10 +216,11 @@ Tensor Bert::embed(const BertInput& input) const {
 
 Tensor Bert::states(const BertInput& input, std::vector<Tensor>* hidden) const {
   const AttentionMask mask = mask_between(input.texts, input.texts);
+  const auto globals = input.globals ? input.globals : globals_of(config_, input.texts);
   nn::Residual stream(embed(input), {.dropout = config_.dropout});
   if (hidden) hidden->push_back(stream.value());
   for (const BertLayer& layer : layers_) {
-    layer(stream, mask);
+    layer(stream, mask, globals);
     if (hidden) hidden->push_back(stream.value());
   }
   return stream.value();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ struct BertConfig {
   float head_dropout = -1;  // before the classifier; -1: as dropout
   float norm_eps = 1e-12f, init_deviation = 0.02f;
   std::int64_t start = -1, end = -1, pad = 0;  // tokens; -1: none
+  std::int64_t separator = 2;                  // of a Longformer: behind a question
 
   std::string architecture = {};         // "BertForMaskedLM": which head a file has
   std::vector<std::string> labels = {};  // of a head that chooses between labels
@@ -68,6 +70,7 @@ struct BertConfig {
     v("bos_token_id", start, "a text begins with it");
     v("eos_token_id", end, "a text ends with it");
     v("pad_token_id", pad, "fills short texts");
+    if (family == BertFamily::longformer) v("sep_token_id", separator, "stands behind a text");
     window.visit(v);
   }
 };
@@ -84,8 +87,20 @@ Json bert_json(const BertConfig& config);
 struct BertInput {
   nn::Sequences texts;
   Tensor types = {};  // i32, like the ids: 0 for the first sentence, 1 for the second; undefined: 0
+  // Which tokens are global; without, those of GlobalRule.
+  std::shared_ptr<const ops::GlobalPositions> globals = {};
 
-  BertInput in(Pass& pass) const { return {texts.in(pass), types.defined() ? pass.input(types) : types}; }
+  BertInput in(Pass& pass) const { return {texts.in(pass), types.defined() ? pass.input(types) : types, globals}; }
+};
+
+// Which tokens of a text a model makes global by itself: the first of all texts, and, as transformers does, of a
+// Longformer that answers questions all those of the question, up to the first separator.
+struct GlobalRule {
+  std::int64_t first = 0, question_end = -1;  // question_end: a token; -1: there is no question
+  explicit GlobalRule(const BertConfig& config);
+  GlobalRule() = default;
+
+  std::vector<std::int32_t> operator()(std::span<const std::int32_t> ids) const;
 };
 
 // The positions of ids [B, T] (padded, `length` is T) on the host: RoBERTa counts the tokens that are not padding, from
@@ -96,7 +111,8 @@ std::vector<std::int32_t> roberta_positions(std::span<const std::int32_t> ids, s
 class BertLayer {
  public:
   BertLayer(const BertConfig& config, std::int64_t index);
-  void operator()(nn::Residual& stream, const AttentionMask& mask) const;
+  void operator()(nn::Residual& stream, const AttentionMask& mask,
+                  const std::shared_ptr<const ops::GlobalPositions>& globals = {}) const;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("attention", attention_), v(distilled_ ? "sa_layer_norm" : "attention.output.LayerNorm", norm1_);

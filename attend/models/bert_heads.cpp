@@ -17,11 +17,12 @@ nn::LinearConfig linear(const BertConfig& config) {
 }
 
 // "BertForMaskedLM", "RobertaForMaskedLM" and so on.
-Json json_of(BertConfig config, const char* task) {
+BertConfig config_for(BertConfig config, const char* task) {
   constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert", "Longformer"};
   config.architecture = std::string(kClasses[static_cast<int>(config.family)]) + "For" + task;
-  return bert_json(config);
+  return config;
 }
+Json json_of(const BertConfig& config, const char* task) { return bert_json(config_for(config, task)); }
 
 std::int64_t labels_in(const BertConfig& config) {
   check(!config.labels.empty(), "{}: a classifier needs labels", name_of(config.family));
@@ -120,7 +121,7 @@ Tensor TokenTagger::logits(const Tensor& states) const {
 }
 
 QuestionAnswerer::QuestionAnswerer(const BertConfig& config)
-    : body_(config, Bert::Pooler::without), output_(config.width, 2, linear(config)) {}
+    : body_(config_for(config, "QuestionAnswering"), Bert::Pooler::without), output_(config.width, 2, linear(config)) {}
 
 Json QuestionAnswerer::config() const { return json_of(body_.config(), "QuestionAnswering"); }
 

@@ -6,14 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "attend/nn/global_rows.h"
+#include "attend/base/error.h"
 #include "attend/nn/kv_cache.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/narrowed.h"
 #include "attend/nn/parameter.h"
 #include "attend/nn/parts.h"
 #include "attend/ops/attention.h"
-#include "attend/ops/embedding.h"
+#include "attend/ops/global_attention.h"
 #include "attend/ops/layout.h"
 #include "attend/tensor/pass.h"
 
@@ -50,8 +50,10 @@ class SelfAttention {
   const AttentionConfig& config() const { return config_; }
 
   // x [B, T, C] or packed [rows, C]. With a cache, keys and values are kept; where x goes on from those that are there,
-  // x [B, 1, C] reads all of its row, and mask says nothing.
-  Branch operator()(const SublayerInput& x, const AttentionMask& mask, const LayerCache& kept = {}) const {
+  // x [B, 1, C] reads all of its row, and mask says nothing. globals: which positions are global, instead of the first
+  // that the window says; without a cache.
+  Branch operator()(const SublayerInput& x, const AttentionMask& mask, const LayerCache& kept = {},
+                    const ops::GlobalPositions* globals = nullptr) const {
     if (kept.goes_on()) {
       const Tensor q = query_of_newest(x, kept);
       const AttentionMask row{.key_lengths = kept.places.lengths};  // of a window, the cache has no more than that
@@ -62,8 +64,11 @@ class SelfAttention {
     const auto [q, k, v] = ops::split<3>(all);  // [.., C] each, windows of one tensor
     AttentionMask within = mask;
     within.window = narrowed(config_.window, read.pass() ? read.pass()->attention_window() : -1, mask.causal);
-    Tensor mixed = ops::attention(q, k, v, options(within));
-    if (!config_.global_name.empty() && config_.window.globals > 0) mixed = with_globals(read, mixed, mask);
+    Tensor mixed;
+    if (globals)
+      mixed = ops::global_attention(q, k, v, options(within), *globals, global_reading(read));
+    else if (mixed = ops::attention(q, k, v, options(within)); has_own_globals() && config_.window.globals > 0)
+      mixed = with_first(read, mixed, mask);
     Branch branch = output_.back(x, mixed);
     show(config_.label, {{"read", read}, {"q", q}, {"k", k}, {"v", v}, {"mixed", mixed}, {"out", branch.value}});
     return branch;
@@ -80,22 +85,25 @@ class SelfAttention {
   Tensor project(const Tensor& x) const {
     return ops::linear(x, weight_, bias_, {.input_major = config_.input.input_major});
   }
-  // mixed, with what the global positions read by their own projection in place of what they have there.
-  Tensor with_globals(const Tensor& x, const Tensor& mixed, const AttentionMask& mask) const {
+  bool has_own_globals() const { return !config_.global_name.empty(); }
+  // What the global positions read by, where they have a projection of their own.
+  ops::GlobalReading global_reading(const Tensor& x) const {
+    if (!has_own_globals()) return {};
     const auto [q, k, v] =
         ops::split<3>(ops::linear(x, global_weight_, global_bias_, {.input_major = config_.input.input_major}));
+    return {q, k, v};
+  }
+  // mixed [B, T, C], with what the first positions read by their own projection in place of what they have there.
+  Tensor with_first(const Tensor& x, const Tensor& mixed, const AttentionMask& mask) const {
+    check(!mask.query_offsets.defined(), "{}: packed texts need their global positions (ops::GlobalPositions)",
+          config_.label);
+    const ops::GlobalReading own = global_reading(x);
     ops::AttentionOptions all = options(mask);
     const std::string label = config_.label + ".global";
     all.label = label;
-    if (!mask.query_offsets.defined()) {
-      const std::int64_t T = x.dim(1), G = std::min(config_.window.globals, T);
-      const Tensor seen = ops::attention(ops::slice(q, 1, 0, G), k, v, all);
-      return G == T ? seen : ops::concat({seen, ops::slice(mixed, 1, G, T - G)}, 1);
-    }
-    const GlobalRows rows(mask.query_offsets, x.dim(0), config_.window.globals);
-    all.mask.query_offsets = rows.offsets, all.mask.max_queries = rows.most;
-    const Tensor seen = ops::attention(ops::gather(ops::contiguous(q), rows.taken), k, v, all);
-    return ops::gather(ops::concat({mixed, seen}, 0), rows.merged);
+    const std::int64_t T = x.dim(1), G = std::min(config_.window.globals, T);
+    const Tensor seen = ops::attention(ops::slice(own.q, 1, 0, G), own.k, own.v, all);
+    return G == T ? seen : ops::concat({seen, ops::slice(mixed, 1, G, T - G)}, 1);
   }
   // Its keys and values take their places in the cache.
   Tensor query_of_newest(const SublayerInput& x, const LayerCache& kept) const {

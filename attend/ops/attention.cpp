@@ -14,7 +14,7 @@ namespace {
 
 void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const AttentionMask& mask) {
   const bool packed = mask.query_offsets.defined();
-  for (const Tensor& ints : {mask.key_lengths, mask.query_offsets, mask.key_offsets})
+  for (const Tensor& ints : {mask.key_lengths, mask.query_offsets, mask.key_offsets, mask.seen_from})
     if (ints.defined()) check_ints("attention", ints, q);
   if (packed) {
     check(q.rank() == 2 && k.rank() == 2, "attention: packed q and k must be [rows, H·D], not {} and {}", q.shape(),
@@ -38,6 +38,10 @@ void check_mask(const Tensor& q, const Tensor& k, std::int64_t heads, const Atte
   check(!mask.key_lengths.defined() || mask.key_lengths.shape() == Shape{batch},
         "attention: {} sequences, but key_lengths is {}", batch,
         mask.key_lengths.defined() ? mask.key_lengths.shape() : Shape{});
+  if (const Tensor& from = mask.seen_from; from.defined())
+    check(k.rank() < 4 && from.contiguous() && from.size() == k.rows(),
+          "attention: k is {}, so seen_from must have one number for each of its rows, not {}", k.shape(),
+          from.shape());
   if (mask.bias.defined()) {
     const Shape& bias = mask.bias.shape();
     check(bias.rank() == 4 && bias[0] > 0 && bias[1] == heads && bias[2] == q.dim(1) && bias[3] == k.dim(1),
@@ -99,7 +103,10 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
         y, {batch, options.heads, packed ? options.mask.max_queries : q.dim(1), packed ? options.mask.max_keys : keys},
         DType::f32);
     q.backend().attention_weights(args, lse, weights);
-    probe->attention(options.label, weights);
+    if (options.weights)
+      *options.weights = weights;
+    else
+      probe->attention(options.label, weights);
   }
   return record(y, {q, k, v, options.mask.bias}, [args, y, lse](const Tensor& dy, Grads& grad) {
     // The kernels write each gradient by itself. Where one tensor is two of q, k and v, the later one's goes into

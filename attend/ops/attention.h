@@ -16,6 +16,7 @@ struct AttentionOptions {
   AttentionMask mask = {};      // backend.h says who may look at whom
   float dropout = 0;            // of the weights
   std::string_view label = {};  // what the probe is told
+  Tensor* weights = nullptr;    // where the weights go instead, if there is a probe
 };
 
 // softmax(q kᵀ / √D + mask) v.   q [B, T, H·D]   k, v [B, S, H·D], or packed [rows, H·D]   ->   like q

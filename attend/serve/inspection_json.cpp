@@ -33,6 +33,7 @@ void append_attention(std::string& text, const tasks::SeenAttention& seen) {
                       {"before", seen.window.before},
                       {"after", seen.causal ? 0 : seen.window.after},
                       {"globals", seen.window.globals}};
+  if (!seen.marked.empty() && place.contains("reach")) place["reach"]["marked"] = seen.marked;
   std::string head = dumped(place);
   head.back() = ',';
   text += head + "\"weights\":[";

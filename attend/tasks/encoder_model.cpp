@@ -54,13 +54,15 @@ std::string characters_of(std::string_view text, Span span) {
 TextSettings text_settings(const models::BertConfig& config) {
   const bool roberta = config.counts_positions();
   const auto first = roberta ? static_cast<std::int32_t>(config.pad) + 1 : 0;
-  return {.vocabulary = config.vocabulary,
-          .longest = config.max_length - first,
-          .types = config.distilled() ? 0 : config.types,
-          .start = config.start,
-          .pad = config.pad,
-          .first_position = first,
-          .spaces_begin_words = roberta};
+  return {
+      .vocabulary = config.vocabulary,
+      .longest = config.max_length - first,
+      .types = config.distilled() ? 0 : config.types,
+      .start = config.start,
+      .pad = config.pad,
+      .first_position = first,
+      .spaces_begin_words = roberta,
+      .globals = config.family == models::BertFamily::longformer ? models::GlobalRule(config) : models::GlobalRule{}};
 }
 
 EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command, const TextSettings& settings)

@@ -59,6 +59,8 @@ struct TextSettings {
   std::int64_t pad = 0;
   std::int32_t first_position = 0;  // RoBERTa counts from behind the padding's
   bool spaces_begin_words = false;  // byte-level BPE marks the space before a word, WordPiece the rest of one ("##")
+  // Of a model whose global tokens have projections of their own: which they are.
+  models::GlobalRule globals = {};
 };
 TextSettings text_settings(const models::BertConfig& config);
 

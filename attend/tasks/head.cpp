@@ -83,6 +83,9 @@ std::unique_ptr<Head> make_bert_head(const catalogue::ModelConfig& model, Target
   if (change) {
     config.labels = change->labels;
     config.regression = kind == TargetKind::number;
+    // As in transformers: only who gives a text one label makes the first token global without being told.
+    if (config.family == models::BertFamily::longformer && !model.json.contains("global_tokens"))
+      config.window.global_tokens = kind == TargetKind::label || kind == TargetKind::number ? 1 : 0;
     if (change->dropout >= 0) {
       config.dropout = config.attention_dropout = change->dropout;
       if (config.head_dropout >= 0) config.head_dropout = change->dropout;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 #include "attend/base/error.h"
 #include "attend/base/hashing.h"
@@ -60,11 +61,30 @@ void pad_up(const EncoderReader& reader, HostHeadBatch& batch) {
   batch.key = data::shape_key(padded.longest, static_cast<std::int64_t>(batch.lengths.size()));
 }
 
+// Which tokens are global, of a model that wants to know. Questions differ in length: sixteen more places at a time.
+void mark_globals(const models::GlobalRule& rule, HostHeadBatch& batch) {
+  const PackedTexts& texts = batch.texts;
+  if (rule.first == 0 && rule.question_end < 0) return;
+  const auto layout =
+      texts.offsets.empty()
+          ? ops::AttentionLayout::padded(static_cast<std::int64_t>(batch.lengths.size()), texts.longest, batch.lengths)
+          : ops::AttentionLayout::packed(texts.offsets);
+  std::vector<std::vector<std::int32_t>> sets;
+  for (const auto& sequence : layout.sequences)
+    sets.push_back(rule(std::span(texts.ids).subspan(static_cast<std::size_t>(sequence.key_row),
+                                                     static_cast<std::size_t>(sequence.visible))));
+  const bool questions = rule.question_end >= 0;
+  batch.globals = ops::global_lists(layout, sets, {.multiple = questions ? 16 : 1, .always_copies = questions});
+  batch.key = hash_key(batch.key + hash_key(static_cast<std::uint64_t>(batch.globals.front) << 32 |
+                                            static_cast<std::uint64_t>(batch.globals.first)));
+}
+
 auto lists_of(const HostHeadBatch& batch) {
   return [&batch](auto fn) {
     for (const auto* list : {&batch.texts.ids, &batch.texts.types, &batch.texts.positions, &batch.texts.offsets,
                              &batch.lengths, &batch.targets, &batch.last})
       fn(*list);
+    ops::GlobalLists::visit(batch.globals, fn);
   };
 }
 
@@ -88,10 +108,12 @@ HostHeadBatch make_head_batch(const EncoderReader& reader, TargetKind kind,
     for (std::size_t side : {0u, 1u})
       for (const HeadExample* example : examples) batch.targets.push_back(example->targets[side]);
     pad_up(reader, batch);
+    mark_globals(reader.settings().globals, batch);
     return batch;
   }
   for (std::size_t i = 1; i <= examples.size(); ++i) batch.last.push_back(batch.texts.offsets[i] - 1);
   fill_up(reader, batch);
+  mark_globals(reader.settings().globals, batch);
   if (kind == TargetKind::tags) batch.targets.resize(batch.texts.ids.size(), kIgnored);
   return batch;
 }
@@ -118,6 +140,9 @@ HeadBatches::Place HeadBatches::make(const HostHeadBatch& batch) const {
     place.batch.targets = Tensor(place.batch.targets.memory(), window);
   }
   place.batch.last = take(batch.last, size(batch.last));
+  if (batch.globals.front > 0)
+    input.globals = std::make_shared<const ops::GlobalPositions>(
+        batch.globals, [&](const std::vector<std::int32_t>& list) { return take(list, size(list)); });
   return place;
 }
 

@@ -24,8 +24,9 @@ struct HostHeadBatch {
   PackedTexts texts;                  // padded: [batch, longest], and no offsets
   std::vector<std::int32_t> lengths;  // padded: [batch]
   std::vector<std::int32_t> targets, last;
-  std::int64_t tokens = 0;  // without what fills up
-  std::uint64_t key = 0;    // the same for batches of the same shape
+  ops::GlobalLists globals;  // front 0: none
+  std::int64_t tokens = 0;   // without what fills up
+  std::uint64_t key = 0;     // the same for batches of the same shape
 };
 
 // Texts behind the batch's own are filling.

@@ -10,7 +10,10 @@ namespace attend::test {
 bool AttentionReference::sees(const Sequence& sequence, std::int64_t t, std::int64_t s) const {
   const std::int64_t place = t + sequence.keys - sequence.queries;
   if (s >= sequence.visible || (causal && s > place)) return false;
+  if (!sequence.seen_from.empty() && t < sequence.seen_from[static_cast<std::size_t>(s)]) return false;
   if (s < globals || (globals > 0 && place < globals)) return true;
+  for (const std::int64_t marked : sequence.marked)
+    if (s == marked || place == marked) return true;
   return (before < 0 || s >= place - before) && (after < 0 || s <= place + after);
 }
 

@@ -10,9 +10,11 @@ namespace attend::test {
 
 struct AttentionReference {
   struct Sequence {
-    std::int64_t query_row, queries;  // its rows of q, out of all rows
-    std::int64_t key_row, keys;       // its rows of k and v
-    std::int64_t visible;             // keys from here on are hidden
+    std::int64_t query_row, queries;           // its rows of q, out of all rows
+    std::int64_t key_row, keys;                // its rows of k and v
+    std::int64_t visible;                      // keys from here on are hidden
+    std::vector<std::int32_t> marked = {};     // keys that are global besides the first
+    std::vector<std::int32_t> seen_from = {};  // of key s: the first query that sees it; empty: all do
   };
   std::int64_t heads = 1;
   float scale = 0;  // 0: 1 / sqrt(D)

@@ -20,6 +20,7 @@ std::vector<Case> all_cases() {
   add_embedding_cases(cases);
   add_norm_cases(cases);
   add_attention_cases(cases);
+  add_global_attention_cases(cases);
   add_additive_cases(cases);
   add_softmax_cases(cases);
   add_elementwise_cases(cases);

@@ -78,6 +78,7 @@ void add_matmul_cases(std::vector<Case>& cases);
 void add_embedding_cases(std::vector<Case>& cases);
 void add_norm_cases(std::vector<Case>& cases);
 void add_attention_cases(std::vector<Case>& cases);
+void add_global_attention_cases(std::vector<Case>& cases);
 void add_additive_cases(std::vector<Case>& cases);
 void add_softmax_cases(std::vector<Case>& cases);
 void add_elementwise_cases(std::vector<Case>& cases);

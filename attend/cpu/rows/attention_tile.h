@@ -49,9 +49,13 @@ ATTEND_INLINE std::int64_t seen_keys(const AttentionHead& head, std::int64_t t, 
   return seen < 0 ? 0 : seen;
 }
 
-// Of those, the ones that a window bars: they lie in front of what it shows, and behind the global ones.
+// Of those, the ones that a window bars: they lie in front of what it shows, and behind the global ones. And those that
+// are seen only later.
 ATTEND_INLINE void bar_keys(const AttentionHead& head, std::int64_t t, std::int64_t first, std::int64_t seen,
                             float* scores) {
+  if (head.seen_from)
+    for (std::int64_t i = 0; i < seen; ++i)
+      if (t < head.seen_from[first + i]) scores[i] = -kInfinity;
   if (!head.windowed) return;
   const std::int64_t end = smaller(head.window.from(t) - first, seen);
   for (std::int64_t i = head.window.globals > first ? head.window.globals - first : 0; i < end; ++i)

@@ -102,6 +102,8 @@ struct AttentionHead {
   std::int64_t shift = 0;  // query t sees key s when s <= t + shift; at least `keys` when all do
   bool windowed = false;   // then the window says what a query sees
   WindowView<std::int64_t> window = {};
+  const std::int32_t* seen_from =
+      nullptr;             // of key s: queries before this one do not see it; null: nothing is so hidden
   std::int64_t width = 0;  // D
   float scale = 1;
   const void* bias = nullptr;  // [queries, bias_stride], or null

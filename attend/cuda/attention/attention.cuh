@@ -3,10 +3,10 @@
 //
 // bf16 goes to the tensor cores: wgmma on sm_90a for head widths 40 to 128 (forward without bias and dropout), mma.sync
 // elsewhere. There, from 2,048 queries on, with a window, and with heads wider than 64 ("stream", "keys"), a warpgroup
-// of its own copies. f32, and bf16 whose rows do not start on 16 bytes, go to plain f32 arithmetic ("exact"). A few
-// queries over many keys ("decode") and the backward pass of short sequences ("short": up to 64 queries and keys, width
-// 64) have kernels of their own. The T x S matrix never reaches memory, and the order of every sum depends on the sizes
-// alone: where blocks add to the same place, each waits for its turn.
+// of its own copies. f32, bf16 whose rows do not start on 16 bytes, and keys that only some queries see (seen_from) go
+// to plain f32 arithmetic ("exact"). A few queries over many keys ("decode") and the backward pass of short sequences
+// ("short": up to 64 queries and keys, width 64) have kernels of their own. The T x S matrix never reaches memory, and
+// the order of every sum depends on the sizes alone: where blocks add to the same place, each waits for its turn.
 //
 // One H200, causal, forward and backward: B 64, H 12, T 1024, D 64 1.26 ms, 0.91 of the time of torch 2.11's best,
 // cuDNN, in the same run; T 16,384 (B 4, H 16) 17.1 ms, 0.94; D 128 (B 32, H 8, T 1024) 0.71 ms, 0.85.
@@ -42,6 +42,7 @@ struct AttentionParams {
   float dropout_rate = 0;
   const std::uint32_t* seed = nullptr;
   std::uint32_t stream = 0;
+  const std::int32_t* seen_from = nullptr;  // [key_rows]; only the "exact" kernels read it
 };
 
 struct AttentionGradient {

@@ -60,7 +60,8 @@ __device__ __forceinline__ Window window_of(const AttentionParams& p, const Atte
 }
 
 __device__ __forceinline__ bool sees(const AttentionParams& p, const AttentionSpan& span, int t, int s) {
-  return p.windowed ? window_of(p, span).sees(t, s) : s < key_limit(span, t);
+  if (!(p.windowed ? window_of(p, span).sees(t, s) : s < key_limit(span, t))) return false;
+  return !p.seen_from || t >= p.seen_from[span.key_row + s];
 }
 
 // The tiles of so many keys that a block of queries walks, numbered without those that the window bars: the globals'
