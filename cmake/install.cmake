@@ -119,7 +119,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/attend.pc DESTINATION ${CMAKE_INST
         COMPONENT development)
 
 # What is opened at run time (attend/base/plugin.h).
-foreach(plugin attend_cuda_plugin attend_mpi attend_nccl)
+foreach(plugin attend_cuda_plugin attend_mpi attend_mpich attend_nccl)
   if(TARGET ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/attend COMPONENT plugins)
     list(APPEND installed_libraries ${plugin})

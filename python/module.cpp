@@ -6,7 +6,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
 #include <functional>
+#include <optional>
+#include <span>
 #include <streambuf>
 
 #include "attend/attend.h"
@@ -20,10 +26,64 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
+// When Python ends, it ends whatever daemon thread asks for its lock, in the midst of C++, which aborts the process. Such
+// a thread waits for the end instead.
+void not_while_python_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  while (Py_IsFinalizing()) ::pause();
+#else
+  while (_Py_IsFinalizing()) ::pause();
+#endif
+}
+
+// Python's lock is others' for as long as this lives.
+class Unlocked {
+ public:
+  Unlocked() : state_(PyEval_SaveThread()) {}
+  ~Unlocked() {
+    not_while_python_ends();
+    PyEval_RestoreThread(state_);
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// And ours again, for a callback.
+class Locked {
+ public:
+  Locked() {
+    not_while_python_ends();
+    lock_.emplace();
+  }
+
+ private:
+  std::optional<py::gil_scoped_acquire> lock_;
+};
+
+// Throws what Python's handlers of signals raise: KeyboardInterrupt, as a rule. Only the first thread ever has any.
+void handle_signals() {
+  const Locked python;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+// For a loop that asks whether to stop: looks for Ctrl-C now and then.
+std::function<bool()> ended_by_signals() {
+  using Clock = std::chrono::steady_clock;
+  return [last = Clock::now()]() mutable {
+    if (Clock::now() - last < std::chrono::milliseconds(50)) return false;
+    handle_signals();
+    last = Clock::now();
+    return false;
+  };
+}
+
 // Runs f without Python's lock, when it is the model's turn.
 template <class Function>
 auto computed(attend_model& model, Function&& function) {
-  const py::gil_scoped_release others;
+  const Unlocked others;
   const std::lock_guard lock(model.turn);
   return function();
 }
@@ -55,7 +115,7 @@ py::list labels_of(const std::vector<tasks::Classified>& results) {
 
 std::unique_ptr<attend_model> open(const std::string& name, const std::string& task, const std::string& device,
                                    const std::string& weights, int threads) {
-  const py::gil_scoped_release others;
+  const Unlocked others;
   return capi::open_model(name, {.size = sizeof(attend_open_options),
                                  .device = device.c_str(),
                                  .task = task.c_str(),
@@ -67,7 +127,7 @@ py::list translate(attend_model& model, const Lines& lines, std::int64_t beams, 
                    std::int64_t batch) {
   const auto translated = computed(model, [&] {
     return part_of("translate", model, model.translator)
-        .translator.translate(lines, {.beams = beams, .n_best = n_best, .batch = batch});
+        .translator.translate(lines, {.beams = beams, .n_best = n_best, .batch = batch, .stop = ended_by_signals()});
   });
   py::list all;
   for (const tasks::TranslatedLine& line : translated) {
@@ -204,7 +264,7 @@ py::list classify_pictures(attend_model& model, const std::vector<py::array>& pi
 }
 
 // float32 [pictures, width]
-py::array_t<float> embed_pictures(attend_model& model, const std::vector<py::array>& pictures) {
+py::array_t<float> embed_pictures(attend_model& model, const std::vector<py::array>& pictures, bool normalize) {
   const tasks::PictureEncoder& encoder = part_of("embed", model, model.pictures);
   std::vector<image::Image> read;
   for (const py::array& picture : pictures) read.push_back(image_of(picture));
@@ -214,8 +274,10 @@ py::array_t<float> embed_pictures(attend_model& model, const std::vector<py::arr
     std::vector<image::Image> prepared;
     for (const image::Image& picture : read) prepared.push_back(encoder.prepare(picture));
     for (const std::vector<float>& row : prepared.empty() ? std::vector<std::vector<float>>() : encoder.features(prepared)) {
+      const std::size_t first = joined.size();
       joined.insert(joined.end(), row.begin(), row.end());
       width = static_cast<py::ssize_t>(row.size());
+      if (normalize) tasks::normalize(std::span(joined).subspan(first));
     }
     return joined;
   });
@@ -256,7 +318,7 @@ std::string generate(attend_model& model, const std::string& prompt, const std::
       .max_tokens = max_tokens, .temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed};
   if (heard) {
     options.on_text = [&](std::string_view piece) {
-      const py::gil_scoped_acquire python;
+      const Locked python;
       stop = stop || heard(std::string(piece));
     };
     options.interrupted = [&] { return stop; };
@@ -288,7 +350,7 @@ class LineStream : public std::streambuf {
     if (letter != '\n') {
       line_.push_back(static_cast<char>(letter));
     } else if (heard_) {
-      const py::gil_scoped_acquire python;
+      const Locked python;
       heard_(std::exchange(line_, {}));
     } else {
       line_.clear();
@@ -302,7 +364,10 @@ class LineStream : public std::streambuf {
 };
 
 tasks::Training training_of(const Json& settings) {
-  const std::string task = settings.contains("task") ? settings["task"].get<std::string>() : "translation";
+  check(settings.is_object(), "settings: expected a JSON object");
+  const Json named = settings.contains("task") ? settings["task"] : Json("translation");
+  check(named.is_string(), "settings: 'task' is {}, but must be a name", named.dump());
+  const std::string task = named.get<std::string>();
   const std::pair<std::string_view, tasks::Training (*)(const Json&, std::string_view)> known[] = {
       {"translation", tasks::translation_training},
       {"language-model", tasks::language_training},
@@ -320,13 +385,18 @@ tasks::Training training_of(const Json& settings) {
 }
 
 void train(const std::string& settings, const std::function<void(std::string)>& heard, bool resume, bool overwrite) {
-  const py::gil_scoped_release others;
+  const Unlocked others;
   const tasks::Training training = training_of(parse_json(settings, "settings"));
   const auto backend = open_backend(training.settings.device, {.threads = static_cast<int>(training.settings.threads)});
   LineStream lines(heard);
   std::ostream messages(&lines);
   messages.exceptions(std::ios::badbit);  // what Python raises comes through
-  tasks::run_training(training, *backend, {.resume = resume, .overwrite = overwrite, .messages = messages});
+  const int signal =
+      tasks::run_training(training, *backend, {.resume = resume, .overwrite = overwrite, .messages = messages}).interrupted;
+  if (!signal) return;
+  std::raise(signal);  // the run is saved: now Python may do with it what it does
+  handle_signals();
+  fail("train: signal {} has stopped the run in '{}'; resume=True goes on", signal, training.settings.out);
 }
 
 }  // namespace
@@ -343,6 +413,7 @@ PYBIND11_MODULE(_attend, module) {
   module.def("shipped_models", &tasks::shipped_models);
   py::class_<attend_model>(module, "Model")
       .def_property_readonly("task", [](const attend_model& model) { return catalogue::name_of(model.task); })
+      .def_property_readonly("looks", [](const attend_model& model) { return model.pictures != nullptr; })
       .def("translate", &translate)
       .def("attention", &attention)
       .def("classify", &classify)

@@ -1,7 +1,5 @@
 #include "attend/base/interrupt.h"
 
-#include <csignal>
-
 namespace attend {
 
 namespace {
@@ -17,13 +15,16 @@ extern "C" void note_interrupt(int signal) {
 
 InterruptGuard::InterruptGuard() {
   arrived = 0;
-  std::signal(SIGINT, note_interrupt);
-  std::signal(SIGTERM, note_interrupt);
+  struct sigaction action = {};
+  action.sa_handler = note_interrupt;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, &before_[0]);
+  sigaction(SIGTERM, &action, &before_[1]);
 }
 
 InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  sigaction(SIGINT, &before_[0], nullptr);
+  sigaction(SIGTERM, &before_[1], nullptr);
 }
 
 int InterruptGuard::signal() const { return arrived; }

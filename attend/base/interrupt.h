@@ -1,6 +1,8 @@
 // Ctrl-C as a question a loop can ask: finish the step, keep what was learned, then stop. A second Ctrl-C kills.
 #pragma once
 
+#include <csignal>
+
 namespace attend {
 
 // Thrown by a command that was interrupted and has saved what it did: the program ends with 128 + signal, as shells
@@ -9,7 +11,8 @@ struct Interrupted {
   int signal;
 };
 
-// While one lives, SIGINT and SIGTERM set a flag instead of ending the process.
+// While one lives, SIGINT and SIGTERM set a flag instead of ending the process; then they do what they did before: in
+// Python, raise.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -19,6 +22,9 @@ class InterruptGuard {
 
   bool requested() const { return signal() != 0; }
   int signal() const;  // the one that came; 0: none
+
+ private:
+  struct sigaction before_[2];  // of SIGINT and SIGTERM
 };
 
 }  // namespace attend

@@ -131,6 +131,7 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
   const auto backend = options.model.open(*streams.world);
   const tasks::Classifier classifier(options.model.model, *backend, options.model.format());
   for_each_window(options.model, streams,
+                  {{"command", "classify"}, {"top-k", options.classify.top_k}, {"pairs", options.pairs}},
                   [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
                     tasks::ClassifyOptions classify = options.classify;
                     classify.batching = batching;

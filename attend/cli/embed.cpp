@@ -79,6 +79,9 @@ void run_embed(const EmbedCommand& options, const Streams& streams) {
   const tasks::Embedder embedder(options.model.model, *backend, options.model.format());
   std::vector<std::vector<float>> all;
   for_each_window(options.model, streams,
+                  {{"command", "embed"},
+                   {"pooling", static_cast<int>(options.embed.pooling)},
+                   {"normalize", options.embed.normalize}},
                   [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
                     tasks::EmbedOptions embed = options.embed;
                     embed.batching = batching;

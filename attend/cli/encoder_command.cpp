@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <ostream>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
@@ -30,20 +31,26 @@ void add_line_flags(Flags& flags, EncoderFlags& options) {
   flags.add(
       "files", options.files,
       "text, one per line; standard input when there is none. Of a model for pictures: pictures, and folders of them");
-  flags.add("--batch", options.batch, "lines computed together");
+  add_batch_flag(flags, options.batch, "lines computed together");
   add_output_flags(flags, options.output, options.resume, "answers about lines");
   add_max_line_flag(flags, options.max_line);
 }
 
-void for_each_window(const EncoderFlags& options, const Streams& streams, const AnswerWindow& run) {
-  check(options.batch >= 1, "--batch must be at least 1, not {}", options.batch);
+void for_each_window(const EncoderFlags& options, const Streams& streams, Json asked, const AnswerWindow& run) {
   LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
   const std::int64_t window = input.typed() ? 1 : options.batch * kWindow;
   tasks::EncoderBatching batching{.batch = options.batch, .warn = [&](std::string_view message) {
                                     streams.err << "attend: " << printable(message) << '\n';
                                   }};
-  SharedWindows shared(streams,
-                       {.files = options.files, .output = options.output, .resume = options.resume, .window = window});
+  asked["model"] = options.model;
+  asked["json"] = options.json;
+  asked["dtype"] = options.dtype;
+  asked["weights"] = options.weights;
+  SharedWindows shared(streams, {.files = options.files,
+                                 .output = options.output,
+                                 .resume = options.resume,
+                                 .window = window,
+                                 .asked = std::move(asked)});
   if (shared.complete()) return;
   std::optional<Progress> progress;  // of a large job: one line now and then
   if (streams.world->size() > 1 && streams.world->leads())

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/base/json.h"
 #include "attend/base/limits.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/streams.h"
@@ -37,6 +38,7 @@ void add_line_flags(Flags& flags, EncoderFlags& options);
 // of the window's first line, and warns on err; answers go to out. A person at the keyboard gets every answer at once.
 using AnswerWindow =
     std::function<void(std::span<const std::string> lines, const tasks::EncoderBatching& batching, std::ostream& out)>;
-void for_each_window(const EncoderFlags& options, const Streams& streams, const AnswerWindow& run);
+// asked: flags of the command itself that its answers depend on.
+void for_each_window(const EncoderFlags& options, const Streams& streams, Json asked, const AnswerWindow& run);
 
 }  // namespace attend

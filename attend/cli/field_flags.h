@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/base/joined.h"
 #include "attend/cli/flags.h"
@@ -65,6 +66,8 @@ inline void add_field_flag(Flags& flags, std::string_view name, const std::vecto
   Flag added = flags.add(flag, *text, std::string(help));
   added.shown_as(options.show_defaults ? joined(value, ",") : "");
   added.group(options.group).then([&given, key = std::string(name), flag, text] {
+    check(!text->empty() && text->find_first_not_of("-0123456789,") == std::string::npos && text->back() != ',',
+          "{} takes a whole number, or several with commas between them, not '{}'", flag, *text);
     const Json numbers = parse_json("[" + *text + "]", flag);
     given[key] = numbers.size() == 1 ? numbers.front() : numbers;
   });

@@ -49,7 +49,7 @@ Json json_of(const tasks::Filler& filler, const std::string& line, const tasks::
 void run_fill(const FillCommand& options, const Streams& streams) {
   const auto backend = options.model.open(*streams.world);
   const tasks::Filler filler(options.model.model, *backend, options.model.format());
-  for_each_window(options.model, streams,
+  for_each_window(options.model, streams, {{"command", "fill"}, {"top-k", options.fill.top_k}},
                   [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
                     tasks::FillOptions fill = options.fill;
                     fill.batching = batching;

@@ -116,7 +116,7 @@ std::string how_to_learn(const std::string& what, const std::string& out) {
   if (what == "recall")
     return fmt::format(
         "attend train --task language-model --text {0}/lines.txt --valid-text {0}/lines.valid.txt "
-        "--vocabulary-size 0 --out {1}-gpt",
+        "--lines --prompt-end = --vocabulary-size 0 --out {1}-gpt",
         out, what);
   return fmt::format(
       "attend train --source {0}/train.src --target {0}/train.tgt --valid-source {0}/valid.src "

@@ -39,6 +39,7 @@
 #include "attend/cli/verify.h"
 #include "attend/cli/version.h"
 #include "attend/cli/write_documents.h"
+#include "attend/world/agreement.h"
 
 namespace attend {
 
@@ -96,6 +97,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
                    version_text);
   try {
+    check_agreement(*streams.world, {{"command", args.empty() ? "" : args[0]}});
     add_commands(line.flags(), streams, args);
     line.run(args, streams.out);
   } catch (const Interrupted& interrupted) {

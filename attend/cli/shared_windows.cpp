@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/cli/flags.h"
+#include "attend/world/agreement.h"
 
 namespace attend {
 
@@ -21,9 +22,14 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of all answers tha
 
 }  // namespace
 
+void add_batch_flag(Flags& flags, std::int64_t& batch, const std::string& what) {
+  flags.add("--batch", batch, what).between(1, 100000);
+}
+
 void add_output_flags(Flags& flags, std::string& output, bool& resume, const std::string& what) {
   flags.add("--output", output, "where " + what + " go; standard output if not given");
-  flags.add("--resume", resume, "goes on where the same command was stopped, by a note beside --output (NAME.resume)");
+  flags.add("--resume", resume,
+            "goes on where the same command was stopped or killed, by a note beside --output (NAME.resume)");
 }
 
 SharedWindows::SharedWindows(const Streams& streams, SharedWindowsOptions options)
@@ -33,6 +39,12 @@ SharedWindows::SharedWindows(const Streams& streams, SharedWindowsOptions option
         "{}: name the files, standard input cannot be read {}",
         options_.resume ? "--resume" : std::to_string(world_.size()) + " processes",
         options_.resume ? "again" : "by all of them");
+  for (const std::string& name : options_.files) {
+    std::error_code error;
+    check(options_.output.empty() || !fs::equivalent(name, options_.output, error),
+          "--output '{}' is one of the files that are read, and would be lost", options_.output);
+  }
+  check_agreement(world_, command());
   std::int64_t found[] = {0, 0, 0};
   if (world_.leads() && !options_.output.empty()) {
     if (options_.resume) go_on_from_note();
@@ -59,32 +71,47 @@ void SharedWindows::go_on_from_note() {
     return kept[key].get<std::int64_t>();
   };
   lines_ = number("lines"), bytes_ = number("bytes");
-  check(kept == note(), "'{}' was begun from other files, or with another --batch; remove '{}' to begin anew",
-        options_.output, note_path());
+  const std::string difference = first_difference({note(), "this command"}, {kept, "the one that was stopped"});
+  check(difference.empty(), "'{}' was begun by another command: {}; remove '{}' to begin anew", options_.output,
+        difference, note_path());
   check(bytes_ == 0 || (there && fs::file_size(options_.output, error) >= static_cast<std::uintmax_t>(bytes_)),
         "'{}' is shorter than '{}' says; remove that to begin anew", options_.output, note_path());
 }
 
 void SharedWindows::open_file() {
-  if (options_.resume) write_file(note_path(), note().dump() + "\n");  // first: without it the file counts as complete
   std::error_code error;
+  notes_ = options_.resume || (!options_.files.empty() &&
+                               (!fs::exists(options_.output, error) || fs::is_regular_file(options_.output, error)));
+  keep_note();  // first: without it the file counts as complete
+  error.clear();
   if (bytes_ > 0) fs::resize_file(options_.output, static_cast<std::uintmax_t>(bytes_), error);
   check(!error, "cannot write '{}': {}", options_.output, error.message());
   file_.open(options_.output, bytes_ > 0 ? std::ios::binary | std::ios::app : std::ios::binary);
   check(file_.is_open(), "cannot write '{}'", options_.output);
 }
 
-Json SharedWindows::note() const {
+Json SharedWindows::command() const {
   Json files = Json::array();
   for (const std::string& name : options_.files) {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(name, error);
     files.push_back({{"name", name}, {"bytes", error ? std::uintmax_t{0} : size}});
   }
-  return {{"lines", static_cast<std::uint64_t>(lines_)},
-          {"bytes", static_cast<std::uint64_t>(bytes_)},
-          {"window", static_cast<std::uint64_t>(options_.window)},
-          {"files", std::move(files)}};
+  Json command = options_.asked;
+  command["lines at once"] = static_cast<std::uint64_t>(options_.window);
+  command["files"] = std::move(files);
+  return command;
+}
+
+Json SharedWindows::note() const {
+  Json note = command();
+  note["lines"] = static_cast<std::uint64_t>(lines_);
+  note["bytes"] = static_cast<std::uint64_t>(bytes_);
+  return note;
+}
+
+void SharedWindows::keep_note() const {
+  if (notes_) write_file(note_path(), note().dump() + "\n");
 }
 
 std::int64_t SharedWindows::skip(LineInput& input) const {
@@ -102,8 +129,7 @@ void SharedWindows::next(std::size_t lines) {
 
 void SharedWindows::finish() {
   if (window_ > 0) collect();
-  if (!options_.resume || !world_.leads() || complete_) return;
-  remove_file(note_path());
+  if (notes_) remove_file(note_path());
 }
 
 void SharedWindows::put(const std::string& text) {
@@ -132,9 +158,13 @@ void SharedWindows::collect() {
   }
   ends_.clear();
   lines_ += std::exchange(pending_, 0);
-  if (world_.leads()) (options_.output.empty() ? streams_.out : file_).flush();
-  check(options_.output.empty() || !world_.leads() || file_.good(), "cannot write '{}'", options_.output);
-  if (options_.resume && world_.leads()) write_file(note_path(), note().dump() + "\n");
+  if (world_.leads()) {
+    std::ostream& to = options_.output.empty() ? streams_.out : file_;
+    to.flush();
+    check(to.good(), "cannot write {}",
+          options_.output.empty() ? std::string("the output") : "'" + options_.output + "'");
+  }
+  keep_note();
   const std::size_t of_all = longest * static_cast<std::size_t>(world_.size());
   if (world_.size() > 1 && windows_each_ < kMostWindows && of_all * 2 <= kMostBytes) windows_each_ *= 2;
   window_ = 0;

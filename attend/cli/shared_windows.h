@@ -3,16 +3,16 @@
 // processes each computes one, and the first writes what they say. The windows are those of one process alone, and so
 // is every byte.
 //
-//   SharedWindows shared(streams, {.files = files, .output = output, .resume = resume, .window = window});
+//   SharedWindows shared(streams, {.files = files, .output = output, .resume = resume, .window = window, .asked = ..});
 //   for (first = 1 + shared.skip(input); !(lines = input.next_lines(window)).empty(); first += lines.size()) {
 //     if (shared.mine()) shared.out() << answers_to(lines);
 //     shared.next(lines.size());
 //   }
 //   shared.finish();
 //
-// With resume a note beside the file (NAME.resume) says how many lines and bytes are done; it goes when all are.
-// Answers are collected after 1, 2, 4, .. windows of each process, so that one whose lines are long holds nobody up for
-// long.
+// A note beside the file (NAME.resume) says how many lines and bytes are done, and of which command; it goes when all
+// are. Answers are collected after 1, 2, 4, .. windows of each process, so that one whose lines are long holds nobody
+// up for long.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,12 @@ struct SharedWindowsOptions {
   std::vector<std::string> files = {};
   std::string output = {};  // empty: standard output
   bool resume = false;
-  std::int64_t window = 1;  // lines
+  std::int64_t window = 1;      // lines
+  Json asked = Json::object();  // model and flags: whoever goes on, or works beside this one, has to have the same
 };
 
+// Lines computed together.
+void add_batch_flag(Flags& flags, std::int64_t& batch, const std::string& what);
 // --output and --resume; what: "translations".
 void add_output_flags(Flags& flags, std::string& output, bool& resume, const std::string& what);
 
@@ -52,6 +55,7 @@ class SharedWindows {
   void next(std::size_t lines);  // this window is done
   void finish();                 // and so are all
   std::int64_t written() const { return lines_; }
+  bool keeps_note() const { return notes_; }  // so that --resume can go on, from whole windows
 
  private:
   void open_file();
@@ -59,12 +63,14 @@ class SharedWindows {
   void collect();
   void put(const std::string& text);
   std::string note_path() const { return options_.output + ".resume"; }
+  Json command() const;
   Json note() const;
+  void keep_note() const;
 
   World& world_;
   const Streams& streams_;
   SharedWindowsOptions options_;
-  bool complete_ = false;
+  bool complete_ = false, notes_ = false;
   std::ofstream file_;
   std::ostringstream waiting_;          // of this process
   std::vector<std::size_t> ends_ = {};  // in it, of each window

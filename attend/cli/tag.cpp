@@ -33,17 +33,19 @@ Json json_of(const std::string& line, const tasks::TaggedLine& tagged) {
 void run_tag(const EncoderFlags& options, const Streams& streams) {
   const auto backend = options.open(*streams.world);
   const tasks::Tagger tagger(options.model, *backend, options.format());
-  for_each_window(options, streams, [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
-    const std::vector<tasks::TaggedLine> results = tagger.tag(lines, batching);
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (options.json) {
-        out << json_of(lines[i], results[i]).dump() << '\n';
-        continue;
-      }
-      for (const tasks::TaggedWord& word : results[i]) out << word.word << '\t' << printable(word.label) << '\n';
-      out << '\n';
-    }
-  });
+  for_each_window(options, streams, {{"command", "tag"}},
+                  [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
+                    const std::vector<tasks::TaggedLine> results = tagger.tag(lines, batching);
+                    for (std::size_t i = 0; i < lines.size(); ++i) {
+                      if (options.json) {
+                        out << json_of(lines[i], results[i]).dump() << '\n';
+                        continue;
+                      }
+                      for (const tasks::TaggedWord& word : results[i])
+                        out << word.word << '\t' << printable(word.label) << '\n';
+                      out << '\n';
+                    }
+                  });
 }
 
 }  // namespace

@@ -151,11 +151,28 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   flags.add("--attention-svg", options.attention_svg, "the same as a figure; a second line goes to NAME-2.svg");
   flags.add("--attention", options.attention_json, "the same as JSON: a list of {line, source, target, weights}");
   flags.add("--tokens", options.tokens, "these three show the tokens instead of words");
-  flags.add("--batch", translate.batch, "sentences computed together");
+  add_batch_flag(flags, translate.batch, "sentences computed together");
   add_max_line_flag(flags, options.max_line);
   flags.add("--unbuffered", options.unbuffered, "answers each line before it reads the next (as in a terminal)");
   add_device_flags(flags, options.device);
   add_weights_flag(flags, options.device);
+}
+
+// What the answers depend on, besides the lines.
+Json asked_of(const TranslateCommandOptions& options, const std::filesystem::path& folder) {
+  const tasks::TranslateOptions& how = options.translate;
+  return {{"model", folder.string()},
+          {"beams", how.beams},
+          {"n-best", how.n_best},
+          {"json", options.json},
+          {"alpha", how.alpha},
+          {"sample", how.sample},
+          {"temperature", how.temperature},
+          {"top-k", how.top_k},
+          {"seed", how.seed},
+          {"alignments", options.alignments},
+          {"dtype", options.device.dtype},
+          {"weights", options.device.weights}};
 }
 
 }  // namespace
@@ -175,8 +192,11 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
         "translate: --show-attention, --attention and --attention-svg are for one process, without --resume");
   const bool one_by_one = options.unbuffered || input.typed();
   const std::int64_t window = one_by_one ? 1 : kLineWindow * options.translate.batch;
-  SharedWindows shared(streams,
-                       {.files = options.files, .output = options.output, .resume = options.resume, .window = window});
+  SharedWindows shared(streams, {.files = options.files,
+                                 .output = options.output,
+                                 .resume = options.resume,
+                                 .window = window,
+                                 .asked = asked_of(options, folder)});
   if (shared.complete()) return;
   Writer writer(options, streams, shared.out());
 
@@ -198,6 +218,7 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
     if (progress) progress->update(finished);
   };
   bool stopped = false;
+  int signal = 0;
   for (auto lines = input.next_lines(window); !lines.empty() && !stopped; lines = input.next_lines(window)) {
     // Only while it computes: who waits for input can be ended at once. Several are ended by who started them.
     std::optional<InterruptGuard> interrupt;
@@ -205,19 +226,24 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
     translate.stop = [&] { return stopped = interrupt && interrupt->requested(); };
     std::vector<tasks::TranslatedLine> translated;
     if (shared.mine()) translated = loaded->translator.translate(lines, translate);
-    if (stopped && options.resume) break;  // the note ends with whole windows
+    if (interrupt) signal = interrupt->signal();
+    if (stopped && shared.keeps_note()) break;
     for (std::size_t i = 0; i < translated.size(); ++i)
       writer.write(translate.first_line + static_cast<std::int64_t>(i), lines[i], translated[i]);
     shared.next(lines.size());
     translate.first_line += static_cast<std::int64_t>(lines.size());
     finished = translate.first_line - 1;
-    stopped = stopped || (interrupt && interrupt->requested());
-    if (stopped) break;
+    if (progress) progress->update(finished);  // empty lines too
+    if (interrupt) signal = interrupt->signal();
+    stopped = stopped || signal != 0;
   }
   if (!stopped) shared.finish();
   if (progress) progress->finish();
   writer.finish();
-  if (stopped) streams.err << "attend: interrupted; later lines were not translated\n" << std::flush;
+  if (!stopped) return;
+  streams.err << "attend: interrupted; later lines were not translated"
+              << (shared.keeps_note() ? ", --resume goes on with them\n" : "\n") << std::flush;
+  throw Interrupted{signal};
 }
 
 void add_translate_command(Flags& program, const Streams& streams) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <sstream>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "attend/base/joined.h"
 #include "attend/cli/command.h"
 #include "attend/cli/program.h"
+#include "attend/cli/train_tasks.h"
 
 namespace attend {
 
@@ -51,14 +53,35 @@ HelpPage help_of(const std::vector<std::string>& words) {
   return read_help(out.str());
 }
 
+// The help of attend train has what all tasks share; what some have, each with defaults of its own, goes behind it.
+void add_flags_of_tasks(HelpPage& page) {
+  const std::size_t shared = page.flags.size();
+  std::vector<std::string> whose;  // of those behind
+  for (const TrainedTask& task : trained_tasks())
+    for (const HelpEntry& flag : help_of({"train", "--task", std::string(task.name), "--help"}).flags) {
+      const auto found = std::ranges::find(page.flags, flag.name, &HelpEntry::name);
+      const auto at = static_cast<std::size_t>(found - page.flags.begin());
+      if (at < shared) continue;
+      if (found == page.flags.end()) {
+        page.flags.push_back({flag.name, flag.value.substr(0, flag.value.find('=')), flag.text});
+        whose.emplace_back(task.name);
+      } else {
+        whose[at - shared] += ", " + std::string(task.name);
+      }
+    }
+  for (std::size_t i = 0; i < whose.size(); ++i) page.flags[shared + i].text += fmt::format(" (--task {})", whose[i]);
+}
+
 struct Documented {
   std::string name;
   HelpPage page;
 };
 std::vector<Documented> documented_commands() {
   std::vector<Documented> pages;
-  for (const HelpEntry& command : help_of({"--help"}).commands)
+  for (const HelpEntry& command : help_of({"--help"}).commands) {
     pages.push_back({command.name, help_of({"help", command.name})});
+    if (command.name == "train") add_flags_of_tasks(pages.back().page);
+  }
   return pages;
 }
 

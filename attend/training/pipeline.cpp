@@ -8,6 +8,7 @@
 #include "attend/training/memory_estimate.h"
 #include "attend/training/start_folder.h"
 #include "attend/training/time_estimate.h"
+#include "attend/world/agreement.h"
 
 namespace attend::tasks {
 
@@ -51,6 +52,27 @@ std::filesystem::path begun_from(const Training& training) {
   }
 }
 
+// What all processes of a run have to agree on: every setting but those of a machine, and how long its files are.
+Json agreed(const Training& training, const TrainOptions& options) {
+  Json settings = Json::object();
+  for (const auto& item : training.recipe.items()) {
+    const std::string& key = item.key();
+    if (key != "device" && key != "threads" && key != "workers" && key != "cache_bytes") settings[key] = item.value();
+  }
+  settings["--resume"] = options.resume;
+  settings["--wire"] = options.together.wire == Wire::bf16 ? "bf16" : "f32";
+  settings["--shard-optimizer"] = options.together.shard_optimizer;
+  settings["--sync-batch-norm"] = options.together.sync_batch_norm;
+  for (const train::DataFile& file : training.files) {
+    std::error_code error;
+    const bool text = std::filesystem::is_regular_file(file.path, error);
+    const std::uintmax_t bytes = text ? std::filesystem::file_size(file.path, error) : 0;
+    settings[fmt::format("size of '{}' ({})", file.path, file.key)] =
+        std::filesystem::exists(file.path, error) ? Json(bytes) : Json("no such file");
+  }
+  return settings;
+}
+
 // ", 3.2 M of them frozen"; "" where all learn.
 std::string frozen_text(const TraineeFacts& facts, const std::vector<nn::Parameters*>& weights) {
   const RunSettings& settings = facts.settings;
@@ -68,6 +90,7 @@ std::string frozen_text(const TraineeFacts& facts, const std::vector<nn::Paramet
 train::TrainingResult run_training(const Training& training, Backend& backend, const TrainOptions& options) {
   const RunSettings& settings = training.settings;
   World& world = *options.world;
+  check_agreement(world, agreed(training, options));
   if (!world.leads()) world.barrier_after_work();  // behind the preparations of the one that leads
   const bool starts_from = !options.resume && !training.from.empty();
   const std::filesystem::path from = options.resume ? std::filesystem::path(settings.out)

@@ -10,10 +10,13 @@ and Python goes on meanwhile. What is wrong is an attend.Error.
 """
 from __future__ import annotations
 
+import atexit
 import json
+import operator
 import os
 import queue
 import threading
+import weakref
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union, overload
 
@@ -58,7 +61,7 @@ class Box(NamedTuple):
     box: tuple[float, float, float, float]  # x, y, width, height in pixels
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attention:
     """Where each token of a translation looked in the source."""
 
@@ -73,7 +76,47 @@ class Attention:
 
 
 def _listed(texts: Union[str, Sequence[str]]) -> tuple[list[str], bool]:
-    return ([texts], True) if isinstance(texts, str) else (list(texts), False)
+    single = isinstance(texts, str)
+    lines = [texts] if single else list(texts)
+    for at, line in enumerate(lines):
+        if not isinstance(line, str):
+            raise TypeError(f"line {at} is {type(line).__name__}, not str")
+        line.encode()  # what is no text, a half of a surrogate pair, is said to be so
+    return lines, single
+
+
+def _pictures(pictures: Any) -> tuple[list[npt.NDArray[np.uint8]], bool]:
+    """Of one picture [H, W, 3], of an array or a list of them."""
+    single = isinstance(pictures, np.ndarray) and pictures.ndim == 3
+    several = [pictures] if single else list(pictures)
+    for at, picture in enumerate(several):
+        if not isinstance(picture, np.ndarray):
+            raise TypeError(f"picture {at} is {type(picture).__name__}, not an array, uint8 [height, width, 3]")
+    return several, single
+
+
+def _are_pictures(given: Any) -> tuple[bool, Any]:
+    """Whether it is a picture, or begins with one; and what was given, as a list if it was an iterator."""
+    given = given if isinstance(given, (str, np.ndarray)) else list(given)
+    first = given[0] if isinstance(given, list) and given else given
+    return isinstance(first, np.ndarray) and first.dtype.kind not in "OSU", given
+
+
+def _in_windows(lines: list[str], batch: int, call: Callable[[list[str]], Any]) -> list[Any]:
+    """As the program takes them: many lines at once, but not all, so that Ctrl-C is heard."""
+    window = max(1, 16 * batch)
+    return [call(lines[at : at + window]) for at in range(0, max(1, len(lines)), window)]
+
+
+# Texts that are still being written when Python ends: they are ended first, because a thread cannot come back to it.
+_writers: weakref.WeakKeyDictionary[threading.Thread, threading.Event] = weakref.WeakKeyDictionary()
+
+
+@atexit.register
+def _end_writers() -> None:
+    for writer, stopped in list(_writers.items()):
+        stopped.set()
+        writer.join()
 
 
 class Model:
@@ -84,6 +127,17 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<attend.Model {self._name}: {self.task}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a model can be neither pickled nor copied: call attend.load({self._name!r}) where it is needed")
+
+    def _of_texts(self, name: str) -> None:
+        if self._inner.looks:
+            raise Error(f"{name}: this model looks at pictures, uint8 [height, width, 3], and was given texts")
+
+    def _of_pictures(self, name: str) -> None:
+        if not self._inner.looks:
+            raise Error(f"{name}: this model reads texts, and was given pictures")
 
     @property
     def task(self) -> str:
@@ -107,19 +161,24 @@ class Model:
 
     def classify(self, lines, *, top_k: int = 0, batch: int = 32):
         """All labels, or the top_k likeliest, of each text (a tab separates a pair) or picture (uint8 [H, W, 3])."""
-        if isinstance(lines, np.ndarray):
-            return [Label(*each) for each in self._inner.classify_pictures([lines], top_k)[0]]
-        texts, single = _listed(lines)
-        if texts and not isinstance(texts[0], str):
-            found = self._inner.classify_pictures(texts, top_k)
+        looks, given = _are_pictures(lines)
+        if looks:
+            self._of_pictures("classify")
+            pictures, single = _pictures(given)
+            found = [self._inner.classify_pictures(pictures, top_k)]
         else:
-            found = self._inner.classify(texts, top_k, batch)
-        labels = [[Label(*each) for each in line] for line in found]
+            texts, single = _listed(given)
+            if not texts and self._inner.looks:
+                return []
+            self._of_texts("classify")
+            found = _in_windows(texts, batch, lambda window: self._inner.classify(window, top_k, batch))
+        labels = [[Label(*each) for each in line] for window in found for line in window]
         return labels[0] if single else labels
 
     def tag(self, lines: Union[str, Sequence[str]]):
         texts, single = _listed(lines)
-        words = [[Word(*each) for each in line] for line in self._inner.tag(texts)]
+        found = _in_windows(texts, 32, self._inner.tag)
+        words = [[Word(*each) for each in line] for window in found for line in window]
         return words[0] if single else words
 
     def answer(self, question: str, context: str, *, top_k: int = 1) -> list[Answer]:
@@ -128,32 +187,40 @@ class Model:
     def fill(self, lines: Union[str, Sequence[str]], *, top_k: int = 5):
         """For each mask of a line the likeliest tokens."""
         texts, single = _listed(lines)
-        found = [[[Token(*each) for each in mask] for mask in line] for line in self._inner.fill(texts, top_k)]
-        return found[0] if single else found
+        found = _in_windows(texts, 32, lambda window: self._inner.fill(window, top_k))
+        tokens = [[[Token(*each) for each in mask] for mask in line] for window in found for line in window]
+        return tokens[0] if single else tokens
 
     def embed(
         self, lines: Any, *, pooling: str = "mean", normalize: bool = False, batch: int = 32
     ) -> npt.NDArray[np.float32]:
         """[width] of a text, [texts, width] of a list; of pictures (uint8 [H, W, 3]) too."""
-        if isinstance(lines, np.ndarray) and lines.ndim == 3:
-            return self._inner.embed_pictures([lines])[0]
-        texts, single = _listed(lines)
-        if texts and not isinstance(texts[0], str):
-            return self._inner.embed_pictures(texts)
-        vectors = self._inner.embed(texts, pooling, normalize, batch)
+        looks, given = _are_pictures(lines)
+        if looks:
+            self._of_pictures("embed")
+            pictures, single = _pictures(given)
+            vectors = self._inner.embed_pictures(pictures, normalize)
+        else:
+            texts, single = _listed(given)
+            if texts or not self._inner.looks:
+                self._of_texts("embed")
+                found = _in_windows(texts, batch, lambda part: self._inner.embed(part, pooling, normalize, batch))
+                vectors = found[0] if len(found) == 1 else np.concatenate(found)
+            else:
+                vectors = self._inner.embed_pictures([], normalize)
         return vectors[0] if single else vectors
 
     def detect(self, pictures, *, threshold: float = 0.7):
         """What is in a picture (uint8 [H, W, 3]), or in each of a list."""
-        single = isinstance(pictures, np.ndarray) and pictures.ndim == 3
-        found = self._inner.detect([pictures] if single else list(pictures), threshold)
+        several, single = _pictures(pictures)
+        found = self._inner.detect(several, threshold)
         boxes = [[Box(*each) for each in picture] for picture in found]
         return boxes[0] if single else boxes
 
     def describe(self, pictures, *, beams: int = 4):
         """A sentence about a picture (uint8 [H, W, 3]), or about each of a list."""
-        single = isinstance(pictures, np.ndarray) and pictures.ndim == 3
-        texts = [text for text, _ in self._inner.describe([pictures] if single else list(pictures), beams)]
+        several, single = _pictures(pictures)
+        texts = [text for text, _ in self._inner.describe(several, beams)]
         return texts[0] if single else texts
 
     def draw(self, count: int = 1, *, label: str = "", seed: int = 1) -> npt.NDArray[np.uint8]:
@@ -173,6 +240,7 @@ class Model:
         """Pieces of the text as it grows; joined they are the whole. Leaving the loop ends the text."""
         if self.task != "generate":
             raise Error(f"generate: this model does {self.task}")
+        _listed([prompt])
         pieces: queue.Queue[Any] = queue.Queue()
         stopped = threading.Event()
 
@@ -189,6 +257,7 @@ class Model:
 
         def read() -> Iterator[str]:
             writer = threading.Thread(target=work, daemon=True)
+            _writers[writer] = stopped
             writer.start()
             try:
                 while (piece := pieces.get()) is not None:
@@ -205,10 +274,10 @@ class Model:
         return self._inner.tokenize(text)
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
-        return self._inner.tokens([int(each) for each in ids])
+        return self._inner.tokens([operator.index(each) for each in ids])
 
     def detokenize(self, ids: Sequence[int]) -> str:
-        return self._inner.detokenize([int(each) for each in ids])
+        return self._inner.detokenize([operator.index(each) for each in ids])
 
 
 def load(
@@ -221,8 +290,13 @@ def load(
 ) -> Model:
     """A model's folder, or the name of one that came with attend. task="embed" reads a model without its head; weights
     (f32, bf16, int8) is how the CPU keeps them; threads 0 takes every core."""
-    name = os.fspath(path_or_name)
+    name = os.fsdecode(path_or_name)
     return Model(_attend.open(name, task, device, weights, threads), name)
+
+
+def _plain(value: Any) -> Any:
+    """Paths and NumPy's numbers, for a recipe."""
+    return value.item() if isinstance(value, np.generic) else os.fspath(value)
 
 
 def train(
@@ -233,6 +307,6 @@ def train(
     overwrite: bool = False,
 ) -> Model:
     """Trains as `attend train` does, with the keys of its recipes, and loads the model. on_message hears every line that
-    the program would print; what it raises ends the run, which can be resumed."""
-    _attend.train(json.dumps(settings), on_message, resume, overwrite)
+    the program would print; what it raises ends the run, and so does Ctrl-C: it is saved, and resume=True goes on."""
+    _attend.train(json.dumps(settings, default=_plain, allow_nan=False), on_message, resume, overwrite)
     return load(settings["out"])

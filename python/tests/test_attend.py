@@ -1,7 +1,11 @@
 """The Python module against the program, NumPy and, where it is, torch. Run in the source folder: python/tests/run.py."""
 import os
+import pickle
+import signal
 import subprocess
+import sys
 import threading
+import time
 
 import attend
 import numpy as np
@@ -125,6 +129,99 @@ def test_pictures_are_drawn_and_described():
         writer.describe(huge)
 
 
+def test_texts_and_pictures_are_told_apart():
+    picture = np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3)
+    model = attend.load("models/vit-cifar10", task="embed")
+    assert np.linalg.norm(model.embed(picture, normalize=True)) == pytest.approx(1, abs=1e-5)
+    assert model.embed(np.stack([picture, picture])).shape == model.embed([picture, picture]).shape
+    assert len(model.embed([])) == 0
+    with pytest.raises(attend.Error, match="pictures"):
+        model.embed("a text")
+    labels = attend.load("models/vit-cifar10")
+    assert labels.classify(np.stack([picture, picture])) == [labels.classify(picture)] * 2
+    assert labels.classify([]) == [] and labels.classify(each for each in [picture]) == [labels.classify(picture)]
+    reader = attend.load("models/bert-sst2")
+    assert reader.classify(np.array(["a wonderful film"])) == [reader.classify("a wonderful film")]
+    with pytest.raises(attend.Error, match="texts"):
+        reader.classify(picture)
+
+
+def test_many_lines_are_those_of_few():
+    model = attend.load("models/bert", task="embed")
+    lines = [f"house number {i}" for i in range(40)]
+    np.testing.assert_array_equal(model.embed(lines, batch=1)[37], model.embed(lines[32:], batch=1)[5])
+    assert model.embed(lines, batch=1).shape[0] == 40
+
+
+def test_models_are_not_pickled_and_figures_are(translator):
+    with pytest.raises(TypeError, match="attend.load"):
+        pickle.dumps(translator)
+    seen = translator.attention(LINES[0])
+    again = pickle.loads(pickle.dumps(seen))
+    assert again.source == seen.source and np.array_equal(again.weights, seen.weights)
+    assert seen == seen and seen != again and len({seen, again}) == 2
+
+
+# In a process of its own, because that is what ends.
+def script(text, *signals):
+    process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for each in signals:
+        process.stdout.readline()
+        time.sleep(0.3)
+        process.send_signal(each)
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def test_python_ends_while_texts_are_written_and_threads_compute():
+    code, out, err = script("""
+import attend, threading
+text = attend.load("models/shakespeare", threads=1).generate("ROMEO:", max_tokens=800)
+next(text)
+model = attend.load("models/en-fr", threads=1)
+threading.Thread(target=lambda: model.translate(["The house is blue."] * 300), daemon=True).start()
+print("end", flush=True)
+""")
+    assert (code, out, err) == (0, "end\n", "")
+
+
+def test_interrupts_end_a_translation():
+    code, out, _ = script("""
+import attend
+model = attend.load("models/en-fr", threads=1)
+print("begins", flush=True)
+try:
+    model.translate(["The house is blue."] * 100000, batch=4)
+except KeyboardInterrupt:
+    print("interrupted", model.translate("The house is blue."))
+""", signal.SIGINT)
+    assert code == 0 and out.startswith("interrupted La maison")
+
+
+def test_interrupts_end_a_training_which_goes_on(tmp_path):
+    (tmp_path / "text").write_text("one two three four five six seven\n" * 200)
+    recipe = {"task": "language-model", "text": [tmp_path / "text"], "valid_text": [tmp_path / "text"], "width": 16,
+              "layers": 1, "heads": 2, "block": 16, "batch": np.int64(4), "steps": 10**7, "threads": 1,
+              "validate_every": 20, "out": tmp_path / "model"}
+    code, out, _ = script(f"""
+import attend, signal
+from pathlib import PosixPath
+before = signal.getsignal(signal.SIGINT)
+recipe = {recipe!r}
+try:
+    attend.train(recipe, on_message=lambda line: print("begins", flush=True) if "steps will" in line else None)
+except KeyboardInterrupt:
+    print("interrupted", signal.getsignal(signal.SIGINT) is before)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("and Python's own handler is back")
+""", signal.SIGINT)
+    assert code == 0 and out.splitlines()[-2:] == ["interrupted True", "and Python's own handler is back"], out
+    saved = attend.train({**recipe, "steps": 1}, resume=True)
+    assert saved.task == "generate"
+
+
 def test_what_is_wrong_is_an_error(translator):
     with pytest.raises(attend.Error, match="no/such/folder"):
         attend.load("no/such/folder")
@@ -132,8 +229,17 @@ def test_what_is_wrong_is_an_error(translator):
         translator.classify("a")
     with pytest.raises(attend.Error, match="beams"):
         translator.translate("a", beams=-1)
+    for wrong in ([1], [b"bytes"], ["a", None]):
+        with pytest.raises(TypeError, match="not str"):
+            translator.translate(wrong)
+    with pytest.raises(UnicodeEncodeError):
+        translator.translate("half a pair: \ud800")
     with pytest.raises(TypeError):
-        translator.translate([1])
+        translator.detokenize([1.5])
+    with pytest.raises(attend.Error, match="task"):
+        attend.train({"task": 3})
+    with pytest.raises(ValueError):
+        attend.train({"learning_rate": float("nan")})
     with pytest.raises(attend.Error):
         translator.generate("a")
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/cli/run_attend.h"
 
 namespace attend {
@@ -45,6 +47,23 @@ TEST(Documents, EveryFlagIsInEveryShellsCompletions) {
     }
   }
   EXPECT_EQ(test::run_attend({"completions", "tcsh"}).code, 1);
+}
+
+// Those that only attend train --task X --help shows are flags, too.
+TEST(Documents, FlagsOfEveryTaskAreThereOnce) {
+  const test::Outcome bash = test::run_attend({"completions", "bash"}),
+                      fish = test::run_attend({"completions", "fish"});
+  const std::size_t train = bash.out.find(" train) words='");
+  ASSERT_NE(train, std::string::npos);
+  const std::string words = bash.out.substr(train, bash.out.find("' ;;", train) - train) + " ";
+  for (const char* task : {"translation", "language-model", "classify", "classify-images", "draw"})
+    for (const HelpEntry& flag : read_help(test::run_attend({"train", "--task", task, "--help"}).out).flags) {
+      const std::string all = flag.name.substr(flag.name.find("--")), name = all.substr(0, all.find(','));
+      const std::size_t at = std::min(words.find(" " + name + " "), words.find("'" + name + " "));
+      EXPECT_NE(at, std::string::npos) << task << " " << name;
+      EXPECT_EQ(words.find(" " + name + " ", at + 1), std::string::npos) << "twice: " << name;
+    }
+  EXPECT_NE(fish.out.find("attention-window"), std::string::npos);
 }
 
 TEST(Documents, TheManualHasAllCommands) {

@@ -2,9 +2,11 @@
 // and gone on with.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
+#include "attend/base/os.h"
 #include "tests/cli/run_attend.h"
 #include "tests/training/folder_bytes.h"
 #include "tests/training/toy_corpus.h"
@@ -67,6 +69,15 @@ TEST_F(LinesTogether, EveryByteIsThatOfOneProcess) {
   }
 }
 
+// Else each would cut the lines in its own way.
+TEST_F(LinesTogether, FlagsThatDifferAreRefused) {
+  const Started started = start_ranks(2, reading("embed", "bert"), folder(), {.rank = 1, .more = "--pooling cls"});
+  EXPECT_NE(wait_for(started), 0);
+  const std::string said = read_file(started.err);
+  EXPECT_NE(said.find("pooling is 1 for rank 1, but 0 for rank 0"), std::string::npos) << said;
+  EXPECT_EQ(read_file(started.out), "");
+}
+
 // Rank 0 is killed at every so many calls on files on the way.
 TEST_F(LinesTogether, WhatIsDoneIsNotDoneAgain) {
   const auto answers_at = [](std::int64_t i) { return (folder() / ("answers" + std::to_string(i))).string(); };
@@ -122,13 +133,50 @@ TEST(Lines, AResumeThatDoesNotFitIsRefused) {
   EXPECT_NE(embed({"--resume", "--output", answers}).err.find("name the files"), std::string::npos);
   write_file(answers, "");
   write_file(answers + ".resume", R"({"lines": 4, "bytes": 100, "window": 16, "files": []})");
-  EXPECT_NE(embed({text, "--resume", "--output", answers}).err.find("other files"), std::string::npos);
+  EXPECT_NE(embed({text, "--resume", "--output", answers}).err.find("another command"), std::string::npos);
   write_file(answers + ".resume", "nonsense");
   const Outcome damaged = embed({text, "--resume", "--output", answers});
   EXPECT_EQ(damaged.code, 1) << damaged.err;
   const Outcome without = embed({text, "--output", answers});
   EXPECT_EQ(without.code, 0) << without.err;
   EXPECT_EQ(read_file(answers), embed({text}).out);
+  // What is read is never written over.
+  const std::string before = read_file(text);
+  EXPECT_NE(embed({text, "--output", text}).err.find("would be lost"), std::string::npos);
+  EXPECT_EQ(read_file(text), before);
+  EXPECT_EQ(embed({text, "--batch", "0"}).code, 1);
+  EXPECT_EQ(embed({text, "--batch", "9223372036854775807"}).code, 1);
+  fs::remove_all(folder);
+}
+
+// A note is kept whether or not anybody thought of --resume beforehand: a file that was cut short is not complete.
+TEST(Lines, WhatWasKilledWithoutResumeCanBeGoneOnWith) {
+  const fs::path folder = scratch_folder("attend_lines_killed");
+  write_toy_labels(folder, 60);
+  Words words = toy_masked_training(folder, folder / "bert");
+  words.insert(words.end(), {"--steps", "1"});
+  ASSERT_EQ(run_attend(words).code, 0);
+  const std::string text = (folder / "train.txt").string(), answers = (folder / "answers").string();
+  const auto embed = [&](const Words& more) {
+    Words all = {"embed", "--model", (folder / "bert").string(), "--threads", "1", "--batch", "1", text};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_attend(all);
+  };
+  const std::string whole = embed({}).out;
+  {
+    std::int64_t notes = 0;  // the third says that the second window is done
+    const os::FaultInjection full([&](os::Call call, const fs::path& path) {
+      const bool note = call == os::Call::rename && path.string().find(".resume") != std::string::npos;
+      return note && ++notes == 3 ? ENOSPC : 0;
+    });
+    EXPECT_EQ(embed({"--output", answers}).code, 1);
+  }
+  ASSERT_TRUE(fs::exists(answers + ".resume"));
+  EXPECT_NE(embed({"--output", answers, "--resume", "--normalize"}).err.find("normalize is true for this command"),
+            std::string::npos);
+  EXPECT_EQ(embed({"--output", answers, "--resume"}).code, 0);
+  EXPECT_EQ(read_file(answers), whole);
+  EXPECT_FALSE(fs::exists(answers + ".resume"));
   fs::remove_all(folder);
 }
 

@@ -197,6 +197,26 @@ TEST_F(Together, OneThatDiesEndsAllAndNothingIsLost) {
             0);
 }
 
+// Messages of other sizes would be the end of MPI, and other texts of what the run is worth.
+TEST_F(Together, SettingsAndFilesThatDifferAreRefused) {
+  write_file(folder_ / "other.txt", read_file(folder_ / "train.en") + "one more\n");
+  const std::pair<std::string, std::string> others[] = {
+      {"--batch 3", "batch is 3 for rank 1, but "},
+      {"--wire bf16", "--wire is \"bf16\" for rank 1, but \"f32\" for rank 0"},
+      {"--text " + (folder_ / "other.txt").string(), "text is ["},
+  };
+  std::vector<Started> runs;
+  for (const auto& [flags, said] : others)
+    runs.push_back(start_ranks(2, short_run("language-model", "differs" + std::to_string(runs.size())), folder_,
+                               {.rank = 1, .more = flags}));
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    EXPECT_NE(wait_for(runs[i]), 0);
+    const std::string said = read_file(runs[i].err);
+    EXPECT_NE(said.find(others[i].second), std::string::npos) << said;
+    EXPECT_FALSE(fs::exists(folder_ / ("differs" + std::to_string(i))));
+  }
+}
+
 // By whoever gives up first; the others may be more patient (some waits are: for who writes or validates) and are
 // there.
 TEST_F(Together, OneThatHangsIsNamed) {

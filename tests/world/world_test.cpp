@@ -4,6 +4,7 @@
 #include "attend/base/dtype.h"
 #include "attend/base/error.h"
 #include "attend/train/shared_batches.h"
+#include "attend/world/agreement.h"
 #include "attend/world/courier.h"
 #include "attend/world/part.h"
 #include "tests/world/thread_world.h"
@@ -126,6 +127,32 @@ TEST_P(Sums, TextsOfAnyLengthComeInOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Sums, testing::Values(1, 2, 3, 8));
+
+// Everybody throws the same, whoever it is that differs; nobody waits for somebody who has thrown.
+TEST(Agreement, NamesWhoWasToldWhat) {
+  in_world(3, [](World& world) { EXPECT_NO_THROW(check_agreement(world, {{"batch", 4}, {"out", "a"}})); });
+  const auto said_by_all = [](const std::function<Json(int)>& told) {
+    std::vector<std::string> said(3);
+    in_world(3, [&](World& world) {
+      try {
+        check_agreement(world, told(world.rank()));
+      } catch (const Error& error) {
+        said[static_cast<std::size_t>(world.rank())] = error.what();
+      }
+    });
+    EXPECT_EQ(said[0], said[1]);
+    EXPECT_EQ(said[0], said[2]);
+    return said[0];
+  };
+  EXPECT_EQ(said_by_all([](int rank) {
+              return Json({{"out", "a"}, {"batch", rank == 2 ? 8 : 4}});
+            }),
+            "batch is 8 for rank 2, but 4 for rank 0: all processes need the same settings and the same files");
+  EXPECT_EQ(said_by_all([](int rank) {
+              return rank == 0 ? Json({{"a", 1}, {"b", "x"}}) : Json({{"a", 1}});
+            }).substr(0, 44),
+            "b is null for rank 1, but \"x\" for rank 0: al");
+}
 
 TEST(Alone, IsAWorldOfOne) {
   World& world = alone();
