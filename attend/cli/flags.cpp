@@ -40,6 +40,12 @@ void check_choice(const Flag::Rules& rules, const std::string& word) {
   refuse("{} takes {}, not '{}'", rules.name, alternatives(rules.choices), word);
 }
 
+// 10000000, not 1e+07.
+std::string bound_text(double bound) {
+  return bound == std::trunc(bound) && std::abs(bound) < 1e15 ? fmt::format("{:.0f}", bound)
+                                                              : fmt::format("{:g}", bound);
+}
+
 template <class Number>
 Number number_from(const Flag::Rules& rules, const std::string& word) {
   Number number{};
@@ -51,7 +57,8 @@ Number number_from(const Flag::Rules& rules, const std::string& word) {
   if (!good) refuse("{} takes a {}number, not '{}'", rules.name, whole ? "whole " : "", word);
   if (error == std::errc::result_out_of_range) refuse("{}: {} is out of range", rules.name, word);
   if (rules.range && !(number >= rules.range->first && number <= rules.range->second))
-    refuse("{} takes {:g} to {:g}, not {}", rules.name, rules.range->first, rules.range->second, word);
+    refuse("{} takes {} to {}, not {}", rules.name, bound_text(rules.range->first), bound_text(rules.range->second),
+           word);
   return number;
 }
 
