@@ -361,6 +361,10 @@ TEST_F(PictureCommands, DrawingsGoWhereTheyAreAskedTo) {
   EXPECT_EQ(drawn.out.find("dog"), 0u) << drawn.out;
   expect_error(draw({"--out", (folder_ / "grid.jpg").string()}), {"--out", ".png or .svg", "grid.jpg"});
   expect_error(draw({}), {"--png", "--show"});
+  // A key that is not read would train another model than the one that is meant.
+  expect_error(test::run_attend({"train", "--task", "draw", "--train", folder_.string(), "--out",
+                                 (folder_ / "run").string(), "--config", R"({"noise_siz": 3})"}),
+               {"noise_siz", "did you mean 'noise_size'"});
   EXPECT_FALSE(fs::exists(folder_ / "grid.jpg"));
 }
 
