@@ -2,13 +2,13 @@
 
 #include <fmt/core.h>
 
-#include <filesystem>
 #include <ostream>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/terminal.h"
+#include "attend/cli/coco_pictures.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/model_flag.h"
@@ -21,7 +21,7 @@ namespace attend {
 namespace {
 
 struct DescribeCommand : DeviceFlags {
-  std::string model, png, svg;
+  std::string model, png, svg, results, images;
   std::vector<std::string> files;
   std::int64_t batch = 32;
   bool json = false, show_attention = false;
@@ -33,17 +33,13 @@ constexpr const char* kDescribeExamples = R"(Examples:
   attend describe --model flickr8k --beams 1 --json photos/      one JSON object a line
   attend describe --model flickr8k --show-attention dog.jpg      where it looked for each word, in the terminal
   attend describe --model flickr8k --png figure.png dog.jpg      the same as a figure; a second picture: figure-2.png
-  attend describe --model vit-gpt2-image-captioning dog.jpg         VisionEncoderDecoder folders of Hugging Face's hub
+  attend describe --model flickr8k photos/ --images captions_val.json --results found.json
+  attend score --metric captions --ground-truth captions_val.json --predictions found.json    BLEU, ROUGE-L, CIDEr
+  attend describe --model vit-gpt2-image-captioning dog.jpg      VisionEncoderDecoder folders of Hugging Face's hub
   attend describe --model flickr8k --sample --top-k 20 --seed 7 dog.jpg)";
 
 bool wants_attention(const DescribeCommand& options) {
   return options.show_attention || !options.png.empty() || !options.svg.empty();
-}
-
-// The first figure has the name that was asked for, the others a number: figure.svg, figure-2.svg.
-std::filesystem::path numbered(const std::filesystem::path& path, std::int64_t number) {
-  if (number == 1) return path;
-  return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), number, path.extension().string());
 }
 
 Json json_of(const std::string& file, const tasks::Description& description, bool attention) {
@@ -56,21 +52,48 @@ Json json_of(const std::string& file, const tasks::Description& description, boo
   return json;
 }
 
+// COCO's results, where they are asked for.
+class CaptionResults {
+ public:
+  CaptionResults(const DescribeCommand& options, const std::vector<std::string>& files)
+      : path_(options.results), pictures_(files) {
+    check(options.images.empty() || !path_.empty(), "describe: --images is for the numbers in --results FILE");
+    check_results(path_, "describe");
+    if (!options.images.empty())
+      pictures_ = CocoPictures(files, metrics::read_coco_names(options.images), {"describe", options.images});
+  }
+
+  void add(const std::string& file, const std::string& caption) {
+    if (!path_.empty()) results_.push_back({{"image_id", pictures_.id(file)}, {"caption", caption}});
+  }
+  void write() const {
+    if (!path_.empty()) write_file(path_, results_.dump() + "\n");
+  }
+
+ private:
+  std::string path_;
+  CocoPictures pictures_;
+  Json results_ = Json::array();
+};
+
 void run_describe(const DescribeCommand& options, const Streams& streams) {
   check(options.batch >= 1, "describe: --batch must be at least 1, not {}", options.batch);
   check(!options.files.empty(), "describe: no pictures; name files, or folders of them");
+  const std::vector<std::string> files = picture_files(options.files, "describe");
+  check_figures({options.png, options.svg}, files, "describe");
+  CaptionResults coco(options, files);
   const auto backend = options.open();
   const auto loaded = tasks::load_describer(options.model, *backend, options.format());
   check(!wants_attention(options) || !loaded->model->decoder().attention_label().empty(),
         "describe: the model in {} has no attention to show", options.model);
-  const PictureInput input{.arguments = options.files,
-                           .batch = options.batch,
-                           .command = "describe",
-                           .prepare = [&](const image::Image& picture) { return loaded->prepare(picture); }};
+  const PictureInput input{
+      .arguments = files, .batch = options.batch, .command = "describe", .prepare = [&](const image::Image& picture) {
+        return loaded->prepare(picture);
+      }};
   tasks::DescribeOptions describe = options.describe;
   describe.attention = wants_attention(options);
   std::int64_t figures = 0;
-  for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
+  const auto run = [&](const PictureBatch& batch) {
     const std::vector<tasks::Description> results = loaded->describe(batch.pictures, describe);
     describe.first += static_cast<std::uint32_t>(results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -78,6 +101,7 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
         streams.out << json_of(batch.files[i], results[i], options.show_attention).dump() << '\n';
       else
         streams.out << printable(batch.files[i]) << '\t' << printable(results[i].text) << '\n';
+      coco.add(batch.files[i], results[i].text);
       if (!wants_attention(options)) continue;
       const view::CaptionPicture picture = words_seen(batch.pictures[i], results[i]);
       if (options.show_attention && !options.json) streams.out << view::draw(picture, streams.out_terminal) << '\n';
@@ -88,7 +112,14 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
       if (!options.svg.empty()) write_file(numbered(options.svg, figures), view::to_svg(figure));
     }
     streams.out << std::flush;
-  });
+  };
+  try {
+    for_each_picture_batch(input, streams, run);
+  } catch (const Error&) {
+    coco.write();  // what was written before, or of the others
+    throw;
+  }
+  coco.write();
 }
 
 }  // namespace
@@ -122,6 +153,8 @@ void add_describe_command(Flags& program, const Streams& streams) {
         flags.add("--png", options.png, "the same as a figure; a second picture goes to NAME-2.png");
         flags.add("--svg", options.svg, "and as SVG");
         flags.add("--json", options.json, "one JSON object a line; --show-attention adds weights to it");
+        flags.add("--results", options.results, "the file for COCO's results: image_id, caption");
+        flags.add("--images", options.images, "COCO's captions_*.json, for the numbers in --results");
         flags.add("--batch", options.batch, "pictures computed together");
         add_device_flags(flags, options);
         add_weights_flag(flags, options);

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <ostream>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/terminal.h"
+#include "attend/cli/coco_pictures.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/model_flag.h"
@@ -27,8 +26,6 @@ namespace attend {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 struct DetectCommand : DeviceFlags {
   std::string model, json_file, images, png_file, svg_file;
   std::vector<std::string> files;
@@ -42,9 +39,13 @@ constexpr const char* kDetectExamples = R"(Examples:
   attend detect --model detr-resnet-50 street.jpg --png found.png     and the picture with its boxes
   attend detect --model runs/detr-scenes scenes/valid --show          each picture in the terminal
   attend detect --model runs/detr-scenes scene.png --show-attention   where each thing's query looks; --png has it, too
+  attend detect --model detr street.jpg --json -                      COCO's results, printed; --json found.json: a file
   attend detect --model detr photos/ --threshold 0 --images instances_val.json --json found.json
   attend score --metric coco --ground-truth instances_val.json --predictions found.json      COCO's AP of that
 Boxes are in pixels of the picture, from its upper left corner. A second picture's --png goes to NAME-2.png.)";
+
+// --json -: to standard output, in place of the lines.
+bool prints_results(const DetectCommand& options) { return options.json_file == "-"; }
 
 constexpr int kTerminalPixels = 40;  // as wide as view::draw makes a picture
 
@@ -52,46 +53,38 @@ constexpr int kTerminalPixels = 40;  // as wide as view::draw makes a picture
 // the model's own labels.
 class CocoIds {
  public:
-  CocoIds(const DetectCommand& options, const std::vector<std::string>& labels) {
+  CocoIds(const DetectCommand& options, const std::vector<std::string>& files, const std::vector<std::string>& labels)
+      : pictures_(files) {
     for (std::size_t i = 0; i < labels.size(); ++i) categories_.push_back(static_cast<std::int64_t>(i));
-    if (options.images.empty()) {
-      for (const std::string& file : picture_files(options.files, "detect"))
-        pictures_.emplace(file, static_cast<std::int64_t>(pictures_.size()) + 1);
-      return;
-    }
-    source_ = options.images;
+    if (options.images.empty()) return;
     const metrics::CocoSet set = metrics::read_coco_set(options.images);
-    for (const metrics::CocoPicture& picture : set.pictures)
-      pictures_.emplace(fs::path(picture.file).filename().string(), picture.id);
+    std::vector<metrics::CocoName> names;
+    for (const metrics::CocoPicture& picture : set.pictures) names.push_back({picture.id, picture.file});
+    pictures_ = CocoPictures(files, names, {"detect", options.images});
     std::fill(categories_.begin(), categories_.end(), kNone);
     for (const metrics::Category& category : set.truth.categories)
       if (const auto found = std::ranges::find(labels, category.name); found != labels.end())
         categories_[static_cast<std::size_t>(found - labels.begin())] = category.id;
     check(std::ranges::any_of(categories_, [](std::int64_t id) { return id != kNone; }),
-          "detect: {} has none of the model's labels ('{}' is one) among its categories", source_,
+          "detect: {} has none of the model's labels ('{}' is one) among its categories", options.images,
           labels.empty() ? "" : labels.front());
   }
 
   static constexpr std::int64_t kNone = -1;
-  std::int64_t picture(const std::string& file) const {
-    const auto found = pictures_.find(source_.empty() ? file : fs::path(file).filename().string());
-    check(found != pictures_.end(), "detect: {} does not know a picture called '{}'", source_,
-          fs::path(file).filename().string());
-    return found->second;
-  }
+  std::int64_t picture(const std::string& file) const { return pictures_.id(file); }
   std::int64_t category(std::int32_t label) const { return categories_[static_cast<std::size_t>(label)]; }
 
  private:
-  std::string source_;
-  std::map<std::string, std::int64_t> pictures_;
+  CocoPictures pictures_;
   std::vector<std::int64_t> categories_;  // by label
 };
 
 // Where what was found goes: lines, a terminal, files.
 class DetectOutput {
  public:
-  DetectOutput(const DetectCommand& options, const tasks::Detector& detector, const Streams& streams)
-      : options_(options), detector_(detector), streams_(streams), ids_(options, detector.labels()) {}
+  DetectOutput(const DetectCommand& options, const std::vector<std::string>& files, const tasks::Detector& detector,
+               const Streams& streams)
+      : options_(options), detector_(detector), streams_(streams), ids_(options, files, detector.labels()) {}
 
   void add(const std::string& file, const image::Image& picture, const std::vector<tasks::Detected>& found) {
     ++pictures_;
@@ -99,8 +92,9 @@ class DetectOutput {
     for (const tasks::Detected& one : found) {
       const std::string& label = detector_.labels()[static_cast<std::size_t>(one.label)];
       const auto& [x, y, width, height] = one.box;
-      streams_.out << fmt::format("{}\t{}\t{:.4f}\t{:.1f}\t{:.1f}\t{:.1f}\t{:.1f}\n", printable(file), printable(label),
-                                  one.score, x, y, width, height);
+      if (!prints_results(options_))
+        streams_.out << fmt::format("{}\t{}\t{:.4f}\t{:.1f}\t{:.1f}\t{:.1f}\t{:.1f}\n", printable(file),
+                                    printable(label), one.score, x, y, width, height);
       boxes.push_back(
           {x, y, width, height, fmt::format("{} {:.2f}", label, one.score), static_cast<std::size_t>(one.label)});
       if (!options_.json_file.empty() && ids_.category(one.label) != CocoIds::kNone)
@@ -122,20 +116,20 @@ class DetectOutput {
     view::Picture page = view::boxes_picture(picture, boxes);
     if (!tiles.empty())
       page = view::stacked(std::move(page), view::tiles_picture(tiles, {.title = "where each query looks"}));
-    if (!options_.png_file.empty()) write_file(numbered(options_.png_file), view::to_png(page));
-    if (!options_.svg_file.empty()) write_file(numbered(options_.svg_file), view::to_svg(page));
+    if (!options_.png_file.empty()) write_file(numbered(options_.png_file, pictures_), view::to_png(page));
+    if (!options_.svg_file.empty()) write_file(numbered(options_.svg_file, pictures_), view::to_svg(page));
   }
 
   void finish() const {
-    if (!options_.json_file.empty()) write_file(options_.json_file, results_.dump() + "\n");
+    if (options_.json_file.empty()) return;
+    const std::string text = results_.dump() + "\n";
+    if (prints_results(options_))
+      streams_.out << text << std::flush;
+    else
+      write_file(options_.json_file, text);
   }
 
  private:
-  fs::path numbered(const fs::path& path) const {
-    if (pictures_ == 1) return path;
-    return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), pictures_, path.extension().string());
-  }
-
   const DetectCommand& options_;
   const tasks::Detector& detector_;
   const Streams& streams_;
@@ -146,13 +140,18 @@ class DetectOutput {
 
 void run_detect(const DetectCommand& options, const Streams& streams) {
   check(options.images.empty() || !options.json_file.empty(), "detect: --images is for the numbers in --json FILE");
+  check(!prints_results(options) || !(options.show || options.show_attention),
+        "detect: --json - writes to where --show draws; name a file");
+  check_results(options.json_file, "detect");
+  const std::vector<std::string> files = picture_files(options.files, "detect");
+  check_figures({options.png_file, options.svg_file}, files, "detect");
   const auto backend = options.open();
   const tasks::Detector detector(options.model, *backend, options.format());
-  DetectOutput output(options, detector, streams);
-  const PictureInput input{.arguments = options.files,
-                           .batch = options.batch,
-                           .command = "detect",
-                           .prepare = [](const image::Image& picture) { return picture; }};
+  DetectOutput output(options, files, detector, streams);
+  const PictureInput input{
+      .arguments = files, .batch = options.batch, .command = "detect", .prepare = [](const image::Image& picture) {
+        return picture;
+      }};
   const auto detect = [&](const PictureBatch& batch) {
     std::vector<image::Image> prepared;
     std::vector<image::PixelSize> sizes;
@@ -182,7 +181,8 @@ void add_detect_command(Flags& program, const Streams& streams) {
         flags.add("files", options.files, "pictures, and folders of them");
         add_model_flag(flags, options.model, "folder of a DETR: of Hugging Face's hub, or attend train's").required();
         flags.add("--threshold", options.threshold, "the least score; 0: every query's answer").between(0, 1);
-        flags.add("--json", options.json_file, "writes COCO's results: image_id, category_id, bbox, score");
+        flags.add("--json", options.json_file,
+                  "the file for COCO's results: image_id, category_id, bbox, score; -: prints them");
         flags.add("--images", options.images, "COCO's instances_*.json, for the numbers in --json");
         flags.add("--png", options.png_file, "writes the picture with its boxes");
         flags.add("--svg", options.svg_file, "the same as SVG");

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -9,11 +10,13 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/model_flag.h"
 #include "attend/tasks/drawer.h"
 #include "attend/view/drawing_grid.h"
+#include "attend/view/tiles_picture.h"
 
 namespace attend {
 
@@ -21,10 +24,10 @@ namespace {
 
 struct DrawOptions {
   DeviceFlags device;
-  std::string model, of_class, out, svg, walk_class, attention;
+  std::string model, of_class, out, png, svg, walk_class, attention;
   std::int64_t count = 16, columns = 0;
   std::uint64_t seed = 1, walk = 0;
-  bool walks = false;
+  bool walks = false, show = false;
 };
 
 constexpr std::int64_t kMostDrawings = 10000;
@@ -32,6 +35,7 @@ constexpr std::size_t kShown = 4;  // drawings whose attention is drawn
 
 constexpr const char* kDrawExamples = R"(Examples:
   attend draw --model sagan-cifar10 --class dog --out dogs.png               16 dogs
+  attend draw --model sagan-cifar10 --class dog --count 3 --show             in the terminal
   attend draw --model sagan-cifar10 --out all.png --count 100                one class after another
   attend draw --model sagan-cifar10 --class dog --walk 7 --out walk.png      from the drawing of one seed to another's
   attend draw --model sagan-cifar10 --class dog --walk-class cat --out w.png from a dog to a cat
@@ -61,6 +65,12 @@ std::vector<tasks::DrawingPlan> plans_of(const DrawOptions& options, const tasks
     plans.push_back(std::move(plan));
   }
   return plans;
+}
+
+// The ending says what is written, so that no .jpg holds a PNG.
+void check_ending(const std::string& flag, const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  check(path.empty() || ending == ".png" || ending == ".svg", "draw: {} writes .png or .svg, not '{}'", flag, path);
 }
 
 // SVG or PNG, by the name.
@@ -103,23 +113,39 @@ view::Picture attention_picture(const tasks::Drawer& drawer, std::span<const tas
   return view::looking_places(all);
 }
 
+// In the terminal, each under the class that it is most of.
+std::string shown_text(const tasks::Drawer& drawer, std::span<const tasks::DrawingPlan> plans,
+                       const std::vector<image::Image>& drawn, const Terminal& terminal) {
+  std::vector<view::Tile> tiles;
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const auto most = std::ranges::max_element(plans[i].classes) - plans[i].classes.begin();
+    tiles.push_back({printable(drawer.model().config().labels[static_cast<std::size_t>(most)]), drawn[i]});
+  }
+  return view::draw(tiles, terminal);
+}
+
 void run_draw(const DrawOptions& options, const Streams& streams) {
-  check(!options.out.empty() || !options.svg.empty() || !options.attention.empty(),
-        "draw: where to? --out grid.png, --svg grid.svg or --show-attention where.png");
+  const bool grid_wanted = !options.out.empty() || !options.png.empty() || !options.svg.empty();
+  check(grid_wanted || options.show || !options.attention.empty(),
+        "draw: where to? --png grid.png, --svg grid.svg, --show or --show-attention where.png");
+  check_ending("--out", options.out);
+  check_ending("--show-attention", options.attention);
   const auto backend = options.device.open();
   const tasks::Drawer drawer(options.model, *backend, options.device.type());
   const std::vector<tasks::DrawingPlan> plans = plans_of(options, drawer);
   if (!options.attention.empty())
     write_picture(options.attention, attention_picture(drawer, std::span(plans).first(std::min(kShown, plans.size()))));
-  if (!options.out.empty() || !options.svg.empty()) {
+  if (grid_wanted || options.show) {
     const std::vector<image::Image> drawn = drawer.draw(plans);
+    if (options.show) streams.out << shown_text(drawer, plans, drawn, streams.out_terminal);
     const auto square = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(drawn.size()))));
     const view::Picture grid =
         view::drawing_grid(drawn, options.columns > 0 ? static_cast<std::size_t>(options.columns) : square);
     if (!options.out.empty()) write_picture(options.out, grid);
+    if (!options.png.empty()) write_file(options.png, view::to_png(grid, 1));
     if (!options.svg.empty()) write_file(options.svg, view::to_svg(grid));
   }
-  for (const std::string& path : {options.out, options.svg, options.attention})
+  for (const std::string& path : {options.out, options.png, options.svg, options.attention})
     if (!path.empty()) streams.out << path << '\n';
 }
 
@@ -138,8 +164,10 @@ void add_draw_command(Flags& program, const Streams& streams) {
             .then([&options] { options.walks = true; })
             .shown_as("");
         flags.add("--walk-class", options.walk_class, "draw the way to this class");
-        flags.add("--out", options.out, "the grid, .png or .svg");
+        flags.add("--out", options.out, "the grid, .png or .svg by its name");
+        flags.add("--png", options.png, "the grid as PNG");
         flags.add("--svg", options.svg, "the grid as SVG");
+        flags.add("--show", options.show, "the drawings in the terminal");
         flags.add("--show-attention", options.attention,
                   "a picture (.png or .svg) of where five places of the first four drawings look");
         add_device_flags(flags, options.device);

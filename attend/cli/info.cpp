@@ -18,6 +18,7 @@
 #include "attend/checkpoint/quantised.h"
 #include "attend/cli/command.h"
 #include "attend/cli/model_flag.h"
+#include "attend/models/detr.h"
 #include "attend/models/sagan.h"
 #include "attend/text/tokenizer.h"
 
@@ -112,6 +113,11 @@ std::string about_pictures(const Json& config, const std::filesystem::path& fold
                      model->labels().size(), model->attention_places().size());
 }
 
+std::string about_detection(const Json& config, const std::filesystem::path& folder) {
+  const models::DetrConfig detr = models::detr_config(config, (folder / "config.json").string());
+  return fmt::format("of any size; {} labels; at most {} objects a picture", detr.labels.size(), detr.queries);
+}
+
 std::string about_drawings(const Json& config, const std::filesystem::path& folder) {
   const models::SaganConfig sagan = models::sagan_config(config, (folder / "config.json").string());
   const auto places = models::Sagan(sagan).attention_places();
@@ -136,12 +142,14 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   // What it reads: tokens or pictures; or that it reads nothing and draws.
   const catalogue::Entry* entry = catalogue::find(config);
   const bool pictures = entry && entry->family == catalogue::Family::pictures,
+             detection = entry && entry->family == catalogue::Family::detr,
              drawings = entry && entry->family == catalogue::Family::sagan;
-  const std::string input = pictures   ? "pictures"
-                            : drawings ? "drawings"
-                                       : "tokenizer",
+  const std::string input = pictures || detection ? "pictures"
+                            : drawings            ? "drawings"
+                                                  : "tokenizer",
                     reads = said([&] {
                       if (pictures) return about_pictures(config, folder);
+                      if (detection) return about_detection(config, folder);
                       if (drawings) return about_drawings(config, folder);
                       return fmt::format(
                           "{} tokens",

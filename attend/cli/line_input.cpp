@@ -8,6 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/mapped_file.h"
 #include "attend/base/paths.h"
 #include "attend/cli/flags.h"
 

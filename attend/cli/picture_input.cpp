@@ -1,9 +1,12 @@
 #include "attend/cli/picture_input.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <ostream>
+#include <set>
 
 #include "attend/base/error.h"
 #include "attend/base/terminal.h"
@@ -58,6 +61,31 @@ std::vector<std::string> picture_files(const std::vector<std::string>& arguments
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
+}
+
+fs::path numbered(const fs::path& path, std::int64_t number) {
+  if (number == 1) return path;
+  return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), number, path.extension().string());
+}
+
+void check_figures(const std::vector<std::string>& figures, const std::vector<std::string>& files,
+                   std::string_view command) {
+  std::set<fs::path> read;
+  for (const std::string& file : files) read.insert(fs::weakly_canonical(file));
+  for (const std::string& figure : figures) {
+    if (figure.empty()) continue;
+    for (std::size_t i = 1; i <= files.size(); ++i) {
+      const fs::path path = numbered(figure, static_cast<std::int64_t>(i));
+      check(!read.contains(fs::weakly_canonical(path)),
+            "{}: {} is one of the pictures to read, and would be lost; give the figure another name", command,
+            path.string());
+    }
+  }
+}
+
+void check_results(const std::string& path, std::string_view command) {
+  check(!is_picture_name(path), "{}: results would be written to {}, which is called as a picture is; name a .json",
+        command, path);
 }
 
 void for_each_picture_batch(const PictureInput& input, const Streams& streams,

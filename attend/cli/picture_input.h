@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
@@ -15,6 +16,14 @@ namespace attend {
 
 // Folders become the pictures in them, by name. command opens messages.
 std::vector<std::string> picture_files(const std::vector<std::string>& arguments, std::string_view command);
+
+// The file of a picture's figure: the first has the name that was asked for, the others a number (figure-2.png).
+std::filesystem::path numbered(const std::filesystem::path& path, std::int64_t number);
+// Throws Error where a figure would be written over one of the pictures that it is of.
+void check_figures(const std::vector<std::string>& figures, const std::vector<std::string>& files,
+                   std::string_view command);
+// The same of a single file, which is no picture either: a picture given by mistake where its name belongs.
+void check_results(const std::string& path, std::string_view command);
 
 // A batch: what could be read, prepared, and under which names.
 struct PictureBatch {

@@ -96,6 +96,7 @@ void DetectionSet::read_penn_fudan(const fs::path& folder, const DetectionReadin
 void DetectionSet::list_boxes(const std::string& source) {
   boxes_.resize(files_.size()), masks_.resize(files_.size());
   std::int64_t empty = 0;
+  std::string first;
   for (std::size_t i = 0; i < objects_.size(); ++i) {
     const metrics::TrueObject& object = objects_[i];
     if (object.crowd) continue;
@@ -108,14 +109,17 @@ void DetectionSet::list_boxes(const std::string& source) {
                           .right = part(object.box.x + object.box.width, width),
                           .bottom = part(object.box.y + object.box.height, height)};
     if (box.right <= box.left || box.bottom <= box.top) {
-      ++empty;
+      if (++empty == 1)
+        first = fmt::format("a {} in {}", classes_[static_cast<std::size_t>(object.category)], pictures_[at].file);
       continue;
     }
     boxes_[at].push_back(box);
     if (!object_masks_.empty()) masks_[at].push_back(std::move(object_masks_[i]));
   }
   object_masks_ = {};
-  if (empty > 0) left_out_ = fmt::format("{}: {} boxes left out: nothing of them is in the picture", source, empty);
+  if (empty > 0)
+    left_out_ = fmt::format("{}: {} boxes left out, of which nothing is in the picture; the first is of {}", source,
+                            empty, first);
 }
 
 void DetectionSet::use_classes(const std::vector<std::string>& classes) {

@@ -44,8 +44,18 @@ void to_floats(const Image& image, const Normalization& normalization, float* va
 Preprocessor::Preprocessor(PreprocessorConfig config)
     : config_(std::move(config)), normalization_(config_.rescale, config_.mean, config_.std) {}
 
+// transformers leaves a picture alone whose shortest edge would be rounded to what it is, though its longest is a few
+// pixels more than allowed (129 x 40, of which 128 are). Where a fixed frame waits for it, it has to fit.
+PixelSize Preprocessor::size_of(PixelSize picture) const {
+  const PixelSize size = config_.resize.of(picture);
+  const bool bounded = config_.resize.kind == SizeRule::Kind::shortest_within && config_.pad_size &&
+                       config_.resize.size.height <= std::min(config_.pad_size->width, config_.pad_size->height);
+  if (!bounded) return size;
+  return {std::min(size.width, config_.pad_size->width), std::min(size.height, config_.pad_size->height)};
+}
+
 Image Preprocessor::prepare(const Image& image) const {
-  const PixelSize size = config_.resize.of({image.width, image.height});
+  const PixelSize size = size_of({image.width, image.height});
   ResizeOptions options{.filter = config_.filter, .precision = config_.precision};
   if (!config_.crop) return resize(image, size.width, size.height, options);
   const PixelBox middle =

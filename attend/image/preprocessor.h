@@ -46,6 +46,7 @@ class Preprocessor {
   Pixels operator()(const Image& image) const { return (*this)(std::span(&image, 1)); }
 
  private:
+  PixelSize size_of(PixelSize picture) const;
   PreprocessorConfig config_;
   Normalization normalization_;
 };

@@ -9,8 +9,9 @@ namespace attend::image {
 
 namespace {
 
-// A number of pixels; what does not fit is refused when the picture is made.
-int whole(double pixels) { return static_cast<int>(std::clamp(pixels, 0.0, 1e9)); }
+// A number of pixels: at least one, where transformers makes a picture of none out of a long thin one; what does not
+// fit is refused when the picture is made.
+int whole(double pixels) { return static_cast<int>(std::clamp(pixels, 1.0, 1e9)); }
 
 // Python's round(): halves go to the even number.
 double rounded_to_even(double value) { return std::nearbyint(value); }

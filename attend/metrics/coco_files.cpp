@@ -1,6 +1,7 @@
 #include "attend/metrics/coco_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 using Ids = std::unordered_set<std::int64_t>;
 
 constexpr std::int64_t kLargestEdge = 1'000'000;
+constexpr double kLargestFloatId = 9007199254740992.0;  // 2^53: whole numbers below it are exact
 
 std::string_view kind_of(const Json& value) {
   if (value.is_null()) return "null";
@@ -39,8 +41,12 @@ class CocoEntry {
 
   std::int64_t id(std::string_view key) const {
     const Json& value = at(key);
-    check(value.is_number_integer(), "{}: \"{}\" must be a whole number, not {}", name_, key, shown_value(value));
-    return value.get<std::int64_t>();
+    // Programs that keep numbers in tables of floats write 42 as 42.0.
+    const bool whole =
+        value.is_number_integer() || (value.is_number() && std::abs(value.get<double>()) < kLargestFloatId &&
+                                      value.get<double>() == std::trunc(value.get<double>()));
+    check(whole, "{}: \"{}\" must be a whole number, not {}", name_, key, shown_value(value));
+    return value.is_number_integer() ? value.get<std::int64_t>() : static_cast<std::int64_t>(value.get<double>());
   }
 
   // One of those in `known`, which are the ids of what.
@@ -209,6 +215,17 @@ CocoSet read_coco_set(const fs::path& path, const CocoReading& reading) {
     for_each_entry(list_of(file, name, "annotations"), name, "annotation",
                    [&](const CocoEntry& entry) { set.outlines.push_back(entry.outline()); });
   return set;
+}
+
+std::vector<CocoName> read_coco_names(const fs::path& path) {
+  const std::string name = path.string();
+  const Json file = read_json(path);
+  read_ids(file, name, "images", "image");
+  std::vector<CocoName> names;
+  for_each_entry(list_of(file, name, "images"), name, "image", [&](const CocoEntry& entry) {
+    names.push_back({entry.id("id"), entry.text("file_name")});
+  });
+  return names;
 }
 
 DetectionFile read_detections(const fs::path& path, const Instances& truth) {

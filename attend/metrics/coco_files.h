@@ -36,6 +36,13 @@ struct CocoReading {
 };
 CocoSet read_coco_set(const std::filesystem::path& path, const CocoReading& reading = {});
 
+// What the pictures of a file of instances or captions are called.
+struct CocoName {
+  std::int64_t id = 0;
+  std::string file = {};
+};
+std::vector<CocoName> read_coco_names(const std::filesystem::path& path);
+
 // [{"image_id", "category_id", "bbox", "score"}]. As in pycocotools, a picture that is not in the instances is an
 // error, and detections of other categories are left out: unknown counts them.
 struct DetectionFile {

@@ -1,10 +1,29 @@
 #include "attend/training/draw_recipe.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/models/hugging_face_config.h"
 
 namespace attend::tasks {
+
+namespace {
+
+// A folder's config.json may say more than is read; what somebody wrote for this run is all meant.
+void check_draw_keys(const Json& config) {
+  std::vector<std::string> known = {"generator_widths", "discriminator_widths"};
+  models::SaganConfig().visit([&](const char* name, auto&&...) { known.emplace_back(name); });
+  for (const auto& [key, value] : config.items()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    const std::string nearest = nearest_name(key, known);
+    fail("config: unknown key '{}'{}", key, nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+  }
+}
+
+}  // namespace
 
 DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
   DrawRecipe recipe;
@@ -33,6 +52,7 @@ DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
   }
   settle_settings(recipe, DrawRecipe(), settings, what);
   check_settings(recipe, what);
+  check_draw_keys(recipe.config);
   draw_model_config(recipe, {"any"});
   return recipe;
 }

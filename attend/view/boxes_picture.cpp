@@ -11,8 +11,9 @@ namespace attend::view {
 
 namespace {
 
-constexpr double kLeastBoxPage = 360, kMostBoxPage = 1000, kBoxLine = 2, kBoxWord = 12;
+constexpr double kLeastBoxPage = 360, kMostBoxPage = 1000, kHighestBoxPage = 4000, kBoxLine = 2, kBoxWord = 12;
 constexpr std::size_t kLongestBoxName = 32;
+constexpr int kTallestOutlines = 4;  // times their width; a taller picture is squeezed
 constexpr std::array<Color, 8> kBoxColors = {{{214, 39, 40},
                                               {31, 119, 180},
                                               {44, 140, 44},
@@ -33,14 +34,35 @@ Edges inside(const NamedBox& box, const image::Image& picture, double scale) {
           place(box.y + box.height, picture.height)};
 }
 
+// Where the name of a box goes: above it, else in it from the top down, else below it, else from the top of the page
+// down; the first line in which it covers no name that is there already.
+double free_line(const std::vector<Edges>& names, const Edges& box, double height, double page) {
+  const auto free = [&](double y) {
+    if (y < 0 || y + height > page) return false;
+    return std::ranges::none_of(names, [&](const Edges& other) {
+      return box.left < other.right && other.left < box.right && y < other.bottom && other.top < y + height;
+    });
+  };
+  if (free(box.top - height)) return box.top - height;
+  for (double y = box.top; y + height <= box.bottom; y += height)
+    if (free(y)) return y;
+  if (free(box.bottom)) return box.bottom;
+  for (double y = 0; y + height <= page; y += height)
+    if (free(y)) return y;
+  return std::clamp(box.top - height, 0.0, std::max(0.0, page - height));
+}
+
 }  // namespace
 
 Picture boxes_picture(const image::Image& picture, const std::vector<NamedBox>& boxes) {
   Picture page;
-  page.width = std::clamp<double>(picture.width, kLeastBoxPage, kMostBoxPage);
-  const double scale = page.width / picture.width;
+  // By the width, as long as a column of pixels does not become a page of kilometres.
+  const double scale = std::min(std::clamp<double>(picture.width, kLeastBoxPage, kMostBoxPage) / picture.width,
+                                std::max(1.0, kHighestBoxPage / picture.height));
+  page.width = std::max(1.0, scale * picture.width);
   page.height = std::max(1.0, scale * picture.height);
   page.pixels.push_back({0, 0, page.width, page.height, picture});
+  std::vector<Edges> names;
   for (const NamedBox& box : boxes) {
     const Color color = kBoxColors[box.kind % kBoxColors.size()];
     const auto [left, top, right, bottom] = inside(box, picture, scale);
@@ -52,8 +74,9 @@ Picture boxes_picture(const image::Image& picture, const std::vector<NamedBox>& 
     const std::string name = shortened(printable(box.name), kLongestBoxName);
     if (name.empty()) continue;
     const double width = 0.62 * kBoxWord * static_cast<double>(columns_of(name)) + 6, height = kBoxWord + 4;
-    // Above the box where there is room, else inside of it.
-    const double x = std::clamp(left, 0.0, std::max(0.0, page.width - width)), y = top >= height ? top - height : top;
+    const double x = std::clamp(left, 0.0, std::max(0.0, page.width - width));
+    const double y = free_line(names, {x, top, x + width, bottom}, height, page.height);
+    names.push_back({x, y, x + width, y + height});
     bar(x, y, width, height);
     page.texts.push_back(
         {.x = x + 3, .y = y + kBoxWord, .text = name, .size = kBoxWord, .color = {255, 255, 255}, .bold = true});
@@ -63,14 +86,15 @@ Picture boxes_picture(const image::Image& picture, const std::vector<NamedBox>& 
 
 image::Image with_outlines(const image::Image& picture, const std::vector<NamedBox>& boxes, int width) {
   const double scale = static_cast<double>(width) / picture.width;
-  const int height = std::max(1, static_cast<int>(std::lround(scale * picture.height)));
+  const int height = std::clamp(static_cast<int>(std::lround(scale * picture.height)), 1, kTallestOutlines * width);
+  const double squeeze = height / std::max(1.0, scale * picture.height);
   image::Image result = image::resize(picture, width, height, {.filter = image::Filter::bilinear});
   for (const NamedBox& box : boxes) {
     const Color color = kBoxColors[box.kind % kBoxColors.size()];
     const Edges edges = inside(box, picture, scale);
     const auto pixel = [](double at, int count) { return std::clamp(static_cast<int>(at), 0, count - 1); };
     const int left = pixel(edges.left, width), right = pixel(edges.right, width);
-    const int top = pixel(edges.top, height), bottom = pixel(edges.bottom, height);
+    const int top = pixel(squeeze * edges.top, height), bottom = pixel(squeeze * edges.bottom, height);
     for (int y = top; y <= bottom; ++y)
       for (int x = left; x <= right; ++x)
         if (y == top || y == bottom || x == left || x == right)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "attend/base/error.h"
@@ -54,8 +55,9 @@ std::string draw(const image::Image& picture, const Heat& heat, const Terminal& 
   image::check_image(picture, "terminal");
   const bool both = !heat.weights.empty();
   const int columns = std::clamp((terminal.width - 2) / (both ? 2 : 1), 8, kMostColumns);
-  // A character is about twice as high as wide.
-  const int lines = std::max(1, columns * picture.height / picture.width / 2);
+  // A character is about twice as high as wide; what would be very long is squeezed.
+  const auto lines = static_cast<int>(
+      std::clamp<std::int64_t>(std::int64_t{columns} * picture.height / picture.width / 2, 1, 2 * columns));
   const image::Image bright = both ? lit(picture, heat) : image::Image();
   const auto line_of = [&](const image::Image& one, int line) {
     return terminal.color ? half_blocks(one, line, columns, 2 * lines) : shades(one, line, columns, lines);

@@ -16,7 +16,11 @@ namespace {
 constexpr double kTilesMargin = 16, kTilesGap = 14, kTileTitle = 18, kTilesTitle = 24;
 constexpr std::size_t kLongestTileTitle = 22;
 
-double shape_of(const image::Image& image) { return static_cast<double>(image.height) / image.width; }
+// Height by width; what is longer than that is squeezed.
+double shape_of(const image::Image& image) {
+  constexpr double kLongest = 4;
+  return std::clamp(static_cast<double>(image.height) / image.width, 1 / kLongest, kLongest);
+}
 
 // One line of characters: of two rows of pixels in colour, of one in shades.
 std::string tile_line(const image::Image& image, int line, bool color) {

@@ -180,6 +180,45 @@ TEST_F(DetectCommandTest, PicturesAreDrawn) {
   EXPECT_NE(svg.find("data:image/png;base64,"), std::string::npos);
 }
 
+// Pictures of one name are told apart by their folders; what is unknown is said before anything is computed.
+TEST_F(DetectCommandTest, PicturesOfOneNameAreToldApart) {
+  Json images = Json::array();
+  for (const char* file : {"one/a.png", "two/a.png"})
+    images.push_back({{"id", images.size() + 5}, {"file_name", file}, {"width", kWidth}, {"height", kHeight}});
+  const Json truth = {{"images", images},
+                      {"categories", Json::array({{{"id", 1}, {"name", "LABEL_0"}}})},
+                      {"annotations", Json::array()}};
+  write_file(folder_ / "truth.json", truth.dump());
+  write_file(folder_ / "two" / "a.png", image::encode_png(picture(1)));
+  const auto found = [&](const std::vector<std::string>& files) {
+    std::vector<std::string> words = {"--threshold", "0", "--json", path("found.json"), "--images", path("truth.json")};
+    words.insert(words.end(), files.begin(), files.end());
+    return detect(words);
+  };
+  ASSERT_EQ(found({path("two/a.png")}).code, 0);
+  for (const Json& one : read_json(path("found.json"))) EXPECT_EQ(one.at("image_id").get<int>(), 6);
+  fs::remove(path("found.json"));
+  const Outcome ambiguous = found({path("a.png")});
+  EXPECT_EQ(ambiguous.code, 1);
+  EXPECT_NE(ambiguous.err.find("2 pictures called 'a.png'"), std::string::npos) << ambiguous.err;
+  write_file(folder_ / "b.png", image::encode_png(picture(1)));
+  const Outcome unknown = found({path("two/a.png"), path("b.png")});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_FALSE(fs::exists(path("found.json")));
+}
+
+// Neither the figure nor the results go over a picture.
+TEST_F(DetectCommandTest, PicturesAreNotWrittenOver) {
+  const std::string before = read_file(path("a.png"));
+  EXPECT_EQ(detect({path("a.png"), "--png", path("a.png")}).code, 1);
+  EXPECT_EQ(detect({path("a.png"), "--json", path("a.png")}).code, 1);
+  EXPECT_EQ(read_file(path("a.png")), before);
+  const Outcome printed = detect({path("a.png"), "--threshold", "0", "--json", "-"});
+  ASSERT_EQ(printed.code, 0) << printed.err;
+  expect_answers(parse_json(printed.out, "printed"), 1, 1);
+}
+
 // Where each query looks stands under its label, in the terminal and on the page.
 TEST_F(DetectCommandTest, AttentionIsDrawn) {
   const Outcome plain = detect({path("a.png"), "--threshold", "0", "--show", "--png", path("plain.png")});

@@ -1,4 +1,4 @@
-// attend make-data and attend score on pictures: files in, files and numbers out, and a message for what cannot be.
+// attend make-data, score, describe and draw: files in, files and numbers out, and a message for what cannot be.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -327,6 +327,45 @@ TEST_F(PictureModelCommands, Int8KeepsTheLabelsOfConvolutionsToo) {
     dot += x * y, aa += x * x, bb += y * y;
   }
   EXPECT_GT(dot / std::sqrt(aa * bb), 0.98);
+}
+
+// What attend describe leaves for attend score is what attend evaluate computes.
+TEST_F(PictureCommands, DescriptionsAreScoredAsTheyAreEvaluated) {
+  const std::string set = (folder_ / "set").string(), truth = set + "/captions_valid.json",
+                    found = (folder_ / "found.json").string();
+  ASSERT_EQ(
+      test::run_attend({"make-data", "scenes", "--out", set, "--count", "1", "--unseen", "3", "--size", "64"}).code, 0);
+  const Outcome described =
+      test::run_attend({"describe", "--model", "flickr8k", set + "/valid", "--images", truth, "--results", found});
+  ASSERT_EQ(described.code, 0) << described.err;
+  const Json scored = parse_json(score("captions", truth, found).out, "score");
+  const Outcome judged = test::run_attend({"evaluate", "--model", "flickr8k", truth, "--json"});
+  ASSERT_EQ(judged.code, 0) << judged.err;
+  const Json evaluated = parse_json(judged.out, "evaluate");
+  EXPECT_NEAR(scored.at("cider").get<double>(), evaluated.at("cider").get<double>(), 1e-9);
+  EXPECT_NEAR(scored.at("rouge_l").get<double>(), evaluated.at("rouge_l").get<double>(), 1e-9);
+  expect_error(test::run_attend({"describe", "--model", "flickr8k", set + "/train", "--images", truth}), {"--results"});
+}
+
+TEST_F(PictureCommands, DrawingsGoWhereTheyAreAskedTo) {
+  const std::string png = (folder_ / "grid.png").string(), svg = (folder_ / "grid.svg").string(),
+                    out = (folder_ / "out.png").string();
+  const auto draw = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"draw", "--model", "sagan-cifar10", "--class", "dog", "--count", "2"});
+    return test::run_attend(words);
+  };
+  const Outcome drawn = draw({"--png", png, "--svg", svg, "--out", out, "--show"});
+  ASSERT_EQ(drawn.code, 0) << drawn.err;
+  EXPECT_EQ(read_file(png), read_file(out));
+  EXPECT_NE(read_file(svg).find("<svg"), std::string::npos);
+  EXPECT_EQ(drawn.out.find("dog"), 0u) << drawn.out;
+  expect_error(draw({"--out", (folder_ / "grid.jpg").string()}), {"--out", ".png or .svg", "grid.jpg"});
+  expect_error(draw({}), {"--png", "--show"});
+  // A key that is not read would train another model than the one that is meant.
+  expect_error(test::run_attend({"train", "--task", "draw", "--train", folder_.string(), "--out",
+                                 (folder_ / "run").string(), "--config", R"({"noise_siz": 3})"}),
+               {"noise_siz", "did you mean 'noise_size'"});
+  EXPECT_FALSE(fs::exists(folder_ / "grid.jpg"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "attend/base/error.h"
@@ -111,6 +112,18 @@ TEST(PreprocessorConfig, ShortestEdgeWithinTheLongest) {
   EXPECT_EQ(size(800, 1200, 800, 1333), (PixelSize{800, 1200}));  // nothing to do
   EXPECT_EQ(size(640, 640, 800, 1333), (PixelSize{800, 800}));
   EXPECT_EQ(image::SizeRule({Kind::within, {100, 50}}).of({300, 300}), (PixelSize{50, 50}));
+}
+
+// A long thin picture keeps a pixel, and one that transformers' rounding leaves too long still fits the frame.
+TEST(Preprocessor, EveryShapeFitsAFixedFrame) {
+  const image::Preprocessor preprocessor(config_of(R"({"image_processor_type": "DetrImageProcessor", "do_pad": true,
+                    "size": {"shortest_edge": 128, "longest_edge": 128}, "pad_size": {"height": 128, "width": 128}})"));
+  for (const PixelSize size : {PixelSize{1, 2000}, PixelSize{2000, 1}, PixelSize{129, 40}, PixelSize{40, 129},
+                               PixelSize{1, 1}, PixelSize{300, 200}}) {
+    const image::Image prepared = preprocessor.prepare(image::Image(size.width, size.height));
+    EXPECT_LE(std::max(prepared.width, prepared.height), 128) << size.width << " x " << size.height;
+    EXPECT_NO_THROW(preprocessor.stack(std::vector<image::Image>{prepared}));
+  }
 }
 
 TEST(PreprocessorConfig, WhatIsTurnedOff) {

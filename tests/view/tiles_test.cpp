@@ -2,10 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
 
 #include "attend/base/error.h"
+#include "attend/view/boxes_picture.h"
 #include "attend/view/caption_picture.h"
 #include "attend/view/picture_heat.h"
+#include "attend/view/terminal_picture.h"
 #include "attend/view/tiles_picture.h"
 
 namespace attend::view {
@@ -15,6 +20,31 @@ image::Image grey(int width, int height, std::uint8_t shade = 200) {
   image::Image picture(width, height);
   std::ranges::fill(picture.pixels, shade);
   return picture;
+}
+
+// Of boxes that nearly coincide each name can be read.
+TEST(Boxes, NamesDoNotCoverEachOther) {
+  std::vector<NamedBox> boxes;
+  for (int i = 0; i < 6; ++i) boxes.push_back({20.0 + i, 20.0 + i, 30, 30, "a square", 0});
+  const Picture page = boxes_picture(grey(64, 64), boxes);
+  ASSERT_EQ(page.texts.size(), boxes.size());
+  for (std::size_t i = 0; i < page.texts.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      EXPECT_GE(std::abs(page.texts[i].y - page.texts[j].y), page.texts[i].size) << i << ", " << j;
+}
+
+// A column of pixels is no page of kilometres, on paper or in a terminal.
+TEST(Boxes, LongPicturesAreBounded) {
+  for (const auto& [width, height] : {std::pair(1, 20000), std::pair(20000, 1)}) {
+    const image::Image picture = grey(width, height);
+    const Picture page = boxes_picture(picture, {{0, 0, 1, 1, "x", 0}});
+    EXPECT_LE(page.width * page.height, 4e6);
+    const image::Image outlined = with_outlines(picture, {{0, 0, 1, 1, "x", 0}}, 40);
+    EXPECT_LE(outlined.height, 160);
+    const std::string text = draw(picture, {}, {.width = 80});
+    EXPECT_LE(std::ranges::count(text, '\n'), 80);
+    EXPECT_LE(std::ranges::count(draw(std::vector<Tile>{{"x", picture}}, {.width = 80}), '\n'), 80);
+  }
 }
 
 TEST(Tiles, LieInRowsUnderTheirTitles) {

@@ -65,6 +65,9 @@ inline Started start_ranks(int ranks, const std::vector<std::string>& args, cons
   static int number = 0;
   const std::string name = "output-" + std::to_string(++number);
   Started started{.out = folder / (name + ".out"), .err = folder / (name + ".err")};
+  // Each has a folder of its own for its sockets: one that ends would remove a common one while another begins.
+  const std::filesystem::path sockets = folder / ("mpi-" + std::to_string(number));
+  std::filesystem::create_directories(sockets);
   started.pid = fork();
   if (started.pid == 0) {
     // OpenMPI: also as root, also with fewer cores than ranks, and none bound to a core.
@@ -72,6 +75,7 @@ inline Started start_ranks(int ranks, const std::vector<std::string>& args, cons
                             "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle"})
       setenv(set, "1", 1);
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
+    setenv("OMPI_MCA_orte_tmpdir_base", sockets.c_str(), 1);
     if (fault.rank >= 0) setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 1);  // the others end at once
     const auto put = [](const std::filesystem::path& path, int flags, int as) {
       if (dup2(open(path.c_str(), flags, 0600), as) < 0) _exit(126);
