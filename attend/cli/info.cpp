@@ -152,8 +152,11 @@ void run_info(const InfoOptions& options, const Streams& streams) {
                       if (detection) return about_detection(config, folder);
                       if (drawings) return about_drawings(config, folder);
                       return fmt::format(
-                          "{} tokens",
-                          with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())));
+                          "{} tokens{}",
+                          with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())),
+                          config.contains("attention_window")
+                              ? "; a token sees " + config["attention_window"].dump() + " others (attention_window)"
+                              : "");
                     });
 
   if (options.json) {

@@ -31,6 +31,9 @@ void WindowSettings::check(std::string_view what, std::int64_t layers, Looks loo
                   "{}: attention_window must be even, half before a token and half behind it, not {}", what, window);
   }
   check_limited(what, "global_tokens", global_tokens, 0, limits::kMostPositions);
+  attend::check(global_tokens == 0 || !attention_window.empty(),
+                "{}: global_tokens is {}, but without attention_window every token sees all; give both", what,
+                global_tokens);
 }
 
 void WindowSettings::leave_out_of(Json& json) const {

@@ -254,6 +254,7 @@ TEST(WindowSettings, ThatMakeNoSenseAreNamed) {
   EXPECT_NE(message({.attention_window = {-2}}, Looks::back).find("attention_window"), std::string::npos);
   EXPECT_NE(message({.attention_window = {2}, .global_tokens = -1}, Looks::back).find("global_tokens"),
             std::string::npos);
+  EXPECT_NE(message({.global_tokens = 2}, Looks::back).find("without attention_window"), std::string::npos);
 }
 
 }  // namespace
