@@ -116,19 +116,27 @@ TEST_F(LinesTogether, WhatIsDoneIsNotDoneAgain) {
   EXPECT_EQ(read_file(answers), alone.out);
 }
 
-TEST(Lines, AResumeThatDoesNotFitIsRefused) {
-  const fs::path folder = scratch_folder("attend_lines_refused");
-  write_toy_labels(folder, 8);
-  Words words = toy_masked_training(folder, folder / "bert");
-  words.insert(words.end(), {"--steps", "1"});
-  ASSERT_EQ(run_attend(words).code, 0);
-  const std::string model = (folder / "bert").string(), text = (folder / "train.txt").string();
-  const std::string answers = (folder / "answers").string();
-  const auto embed = [&](const Words& more) {
-    Words all = {"embed", "--model", model, "--threads", "1", "--batch", "1"};
+// One process.
+class Lines : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_toy_labels(folder, 60);
+    Words words = toy_masked_training(folder, folder / "bert");
+    words.insert(words.end(), {"--steps", "1"});
+    ASSERT_EQ(run_attend(words).code, 0);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+  Outcome embed(const Words& more) const {
+    Words all = {"embed", "--model", (folder / "bert").string(), "--threads", "1", "--batch", "1"};
     all.insert(all.end(), more.begin(), more.end());
     return run_attend(all);
-  };
+  }
+
+  const fs::path folder = scratch_folder("attend_lines_alone");
+  const std::string text = (folder / "train.txt").string(), answers = (folder / "answers").string();
+};
+
+TEST_F(Lines, AResumeThatDoesNotFitIsRefused) {
   EXPECT_NE(embed({text, "--resume"}).err.find("--resume needs --output"), std::string::npos);
   EXPECT_NE(embed({"--resume", "--output", answers}).err.find("name the files"), std::string::npos);
   write_file(answers, "");
@@ -146,38 +154,26 @@ TEST(Lines, AResumeThatDoesNotFitIsRefused) {
   EXPECT_EQ(read_file(text), before);
   EXPECT_EQ(embed({text, "--batch", "0"}).code, 1);
   EXPECT_EQ(embed({text, "--batch", "9223372036854775807"}).code, 1);
-  fs::remove_all(folder);
 }
 
 // A note is kept whether or not anybody thought of --resume beforehand: a file that was cut short is not complete.
-TEST(Lines, WhatWasKilledWithoutResumeCanBeGoneOnWith) {
-  const fs::path folder = scratch_folder("attend_lines_killed");
-  write_toy_labels(folder, 60);
-  Words words = toy_masked_training(folder, folder / "bert");
-  words.insert(words.end(), {"--steps", "1"});
-  ASSERT_EQ(run_attend(words).code, 0);
-  const std::string text = (folder / "train.txt").string(), answers = (folder / "answers").string();
-  const auto embed = [&](const Words& more) {
-    Words all = {"embed", "--model", (folder / "bert").string(), "--threads", "1", "--batch", "1", text};
-    all.insert(all.end(), more.begin(), more.end());
-    return run_attend(all);
-  };
-  const std::string whole = embed({}).out;
+TEST_F(Lines, WhatWasKilledWithoutResumeCanBeGoneOnWith) {
+  const std::string whole = embed({text}).out;
   {
     std::int64_t notes = 0;  // the third says that the second window is done
     const os::FaultInjection full([&](os::Call call, const fs::path& path) {
       const bool note = call == os::Call::rename && path.string().find(".resume") != std::string::npos;
       return note && ++notes == 3 ? ENOSPC : 0;
     });
-    EXPECT_EQ(embed({"--output", answers}).code, 1);
+    EXPECT_EQ(embed({text, "--output", answers}).code, 1);
   }
   ASSERT_TRUE(fs::exists(answers + ".resume"));
-  EXPECT_NE(embed({"--output", answers, "--resume", "--normalize"}).err.find("normalize is true for this command"),
-            std::string::npos);
-  EXPECT_EQ(embed({"--output", answers, "--resume"}).code, 0);
+  EXPECT_NE(
+      embed({text, "--output", answers, "--resume", "--normalize"}).err.find("normalize is true for this command"),
+      std::string::npos);
+  EXPECT_EQ(embed({text, "--output", answers, "--resume"}).code, 0);
   EXPECT_EQ(read_file(answers), whole);
   EXPECT_FALSE(fs::exists(answers + ".resume"));
-  fs::remove_all(folder);
 }
 
 }  // namespace
