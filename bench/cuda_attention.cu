@@ -1,8 +1,9 @@
 // Checks the CUDA attention kernels against double precision over a list of odd cases, and times them.
 //   build/bench/cuda_attention [check [part of a name] | time | first | ask]
 // Inputs are random, outputs are poisoned with NaN first; the error is |out - reference| / |reference|. The backward
-// pass runs twice and must give the same bits. ask is for cuda_attention.py: it reads "B H T D causal window" (-1:
-// none), then words that say what to time, and answers in milliseconds.
+// pass runs twice and must give the same bits. ask is for cuda_attention.py: it reads "B H T D causal window globals"
+// (-1: no window; globals: as many more keys in front, and their originals hidden), then words that say what to time,
+// and answers in milliseconds.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -213,9 +214,11 @@ void time_all(bool first_only) {
 // Sequences of one shape, as cuda_attention.py asks for them.
 Case asked_case(std::istringstream& words) {
   Case c = {.name = "asked"};
-  int before = -1;
-  words >> c.batch >> c.heads >> c.queries >> c.width >> c.causal >> before;
-  c.keys = c.queries, c.window.before = before;
+  int before = -1, globals = 0;
+  words >> c.batch >> c.heads >> c.queries >> c.width >> c.causal >> before >> globals;
+  c.keys = c.queries + globals;
+  c.window = {.before = before, .after = c.causal ? -1 : before, .globals = globals};
+  if (globals > 0) c.hides = c.keys / globals;
   return c;
 }
 

@@ -13,11 +13,12 @@ import subprocess
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-SHAPES = {  # B, H, T, D, causal, window
+SHAPES = {  # B, H, T, D, causal, window, and how many keys are global, anywhere (ops/global_attention.h)
     "all": [(64, 12, 1024, 64, 1, -1), (16, 12, 4096, 64, 1, -1), (32, 12, 1024, 64, 0, -1), (64, 12, 128, 64, 0, -1),
             (256, 12, 197, 64, 0, -1), (32, 8, 1024, 128, 1, -1)],
     "long": [(16, 12, 4096, 64, 1, -1), (32, 8, 1024, 128, 1, -1), (4, 16, 16384, 64, 1, -1),
-             (4, 16, 16384, 64, 1, 512)],
+             (4, 16, 16384, 64, 1, 512), (4, 16, 16384, 64, 0, -1), (4, 16, 16384, 64, 0, 256),
+             (4, 16, 16384, 64, 0, 256, 64)],
 }
 PARTS = ("forward", "backward", "both")
 WAYS = ("stream", "groups", "keys", "tiled")
@@ -89,9 +90,9 @@ class Torch:
             return median_ms(getattr(self, part))
 
 
-def name_of(batch, heads, length, width, causal, window):
+def name_of(batch, heads, length, width, causal, window, globals_=0):
     return (f"B{batch} H{heads} T{length} D{width}{' causal' if causal else ''}"
-            + (f" window {window}" if window >= 0 else ""))
+            + (f" window {window}" if window >= 0 else "") + (f" globals {globals_}" if globals_ else ""))
 
 
 def compare(ours, shape, rounds):

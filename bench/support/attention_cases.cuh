@@ -85,9 +85,30 @@ inline void add_long(std::vector<Case>& list) {
                   .window = {.before = 700, .globals = 9}});
 }
 
+// Keys that only some queries see, by every kernel.
+inline void add_hidden(std::vector<Case>& list) {
+  for (int width : {24, 40, 64, 80, 128, 256})
+    for (const AttentionWindow window : {AttentionWindow{}, AttentionWindow{.before = 90, .after = 30, .globals = 70}})
+      for (bool is_causal : {false, true}) {
+        Case one = {.name = "hidden D" + std::to_string(width), .queries = 300, .keys = 371, .width = width, .pad = 8};
+        one.name += window.before > 0 ? " window" : "", one.name += is_causal ? " causal" : "";
+        one.causal = is_causal, one.window = window, one.hides = 9;
+        Case dropped = one, packed = one, brief = one, sparse = one;
+        dropped.name += " dropout", dropped.dropout = 0.2f;
+        packed.name += " packed", packed.packed = packed.accumulate = true, packed.batch = 5;
+        brief.name += " few queries", brief.queries = 3;
+        sparse.name += " sparse", sparse.hides = 411, sparse.queries = sparse.keys = 2100, sparse.heads = 1;
+        for (const Case& c : {one, dropped, packed, brief, sparse}) list.push_back(c);
+      }
+  list.push_back({.name = "hidden short", .queries = 40, .keys = 50, .hides = 5});
+  list.push_back({.name = "hidden f32", .bf16 = false, .queries = 140, .keys = 170, .causal = true, .hides = 5});
+  list.push_back({.name = "hidden bias", .queries = 140, .keys = 170, .groups = 1, .hides = 5});
+}
+
 inline std::vector<Case> cases() {
   std::vector<Case> list;
   add_long(list);
+  add_hidden(list);
   for (int width : {8, 24, 32, 64, 80, 128, 256}) {
     std::string d("D");
     d += std::to_string(width);

@@ -60,6 +60,7 @@ struct Case {
   int pad = 0;  // elements between the rows' parts: 8 keeps them aligned, 3 does not
   bool bias_masks = false;
   AttentionWindow window = {};
+  int hides = 0;       // of so many keys one is hidden from all queries, one from the first ones
   bool holes = false;  // packed: of three texts one has no tokens, and of those that read others one has no keys
 };
 
@@ -111,6 +112,17 @@ inline std::vector<double> host(const double* data, std::size_t count) {
   return out;
 }
 
+// seen_from: keys hidden here and there, and 150 in a row, more than a tile.
+inline std::vector<std::int32_t> hidden_keys(const Case& c, std::int64_t rows) {
+  std::vector<std::int32_t> from(rows, 0);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (i % c.hides == 1) from[i] = 0x7fffffff;
+    if (i % c.hides == 4) from[i] = static_cast<std::int32_t>(i * 31 % c.queries);
+    if (i >= 100 && i < 250) from[i] = 0x7fffffff;
+  }
+  return from;
+}
+
 struct Built {
   Problem problem;
   AttentionBackwardParams g;
@@ -145,7 +157,8 @@ inline Built build(const Case& c) {
   p.query_rows = x.query_rows, p.key_rows = x.key_rows;
   p.scale = 2.0f / std::sqrt(static_cast<float>(c.width)) * 1.7f;
   p.causal = c.causal;
-  p.windowed = c.window.bars(c.causal), p.window = c.window;
+  p.windowed = c.window.bars(c.causal) || c.hides > 0, p.window = c.window;
+  if (c.hides > 0) p.seen_from = device(hidden_keys(c, x.key_rows));
   const std::size_t bytes = c.bf16 ? 2 : 4;
   const auto parts = [&](bool poison, float scale, std::uint32_t stream, void* out[3], std::int64_t strides[3]) {
     const bool fused = x.query_rows == x.key_rows;

@@ -35,6 +35,7 @@ inline __device__ double score(const Problem& x, int b, int h, int t, int s) {
   if (p.causal && s > t + sequence.keys - sequence.queries) return -INFINITY;
   const WindowView<int> window(p.causal, p.window, sequence.keys, sequence.queries, sequence.visible);
   if (p.windowed && !window.sees(t, s)) return -INFINITY;
+  if (p.seen_from && t < p.seen_from[sequence.key_row + s]) return -INFINITY;
   double sum = 0;
   for (int d = 0; d < p.width; ++d)
     sum += read(p.q, p.bf16, (sequence.query_row + t) * p.q_stride + h * p.width + d) *

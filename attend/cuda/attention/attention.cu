@@ -30,7 +30,7 @@ cuda::AttentionParams params_of(const Attention& args, const Tensor& y, const Te
   p.keys = static_cast<int>(packed ? mask.max_keys : args.k.dim(1));
   p.query_rows = args.q.rows(), p.key_rows = args.k.rows();
   p.scale = args.scale;
-  p.causal = mask.causal, p.windowed = mask.windowed(), p.window = mask.window;
+  p.causal = mask.causal, p.windowed = mask.windowed() || mask.seen_from.defined(), p.window = mask.window;
   p.key_lengths = ints(mask.key_lengths), p.seen_from = ints(mask.seen_from);
   p.query_offsets = ints(mask.query_offsets), p.key_offsets = ints(mask.key_offsets);
   if (mask.bias.defined()) {

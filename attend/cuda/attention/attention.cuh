@@ -3,8 +3,8 @@
 //
 // bf16 goes to the tensor cores: wgmma on sm_90a for head widths 40 to 128 (forward without bias and dropout), mma.sync
 // elsewhere. There, from 2,048 queries on, with a window, and with heads wider than 64 ("stream", "keys"), a warpgroup
-// of its own copies. f32, bf16 whose rows do not start on 16 bytes, and keys that only some queries see (seen_from) go
-// to plain f32 arithmetic ("exact"). A few queries over many keys ("decode") and the backward pass of short sequences
+// of its own copies. f32, and bf16 whose rows do not start on 16 bytes, go to plain f32 arithmetic ("exact"). A few
+// queries over many keys ("decode") and the backward pass of short sequences
 // ("short": up to 64 queries and keys, width 64) have kernels of their own. The T x S matrix never reaches memory, and
 // the order of every sum depends on the sizes alone: where blocks add to the same place, each waits for its turn.
 //
@@ -34,6 +34,8 @@ struct AttentionParams {
   float scale = 1;
   bool causal = false;
   bool windowed = false;  // then the window says what a query sees, and tiles that it bars are skipped
+  const std::int32_t* seen_from =
+      nullptr;  // [key_rows]; what has it is windowed, if only by a window that bars nothing
   AttentionWindow window = {};
   const std::int32_t *key_lengths = nullptr, *query_offsets = nullptr, *key_offsets = nullptr;
   const void* bias = nullptr;  // [G, H, T, S]
@@ -42,7 +44,6 @@ struct AttentionParams {
   float dropout_rate = 0;
   const std::uint32_t* seed = nullptr;
   std::uint32_t stream = 0;
-  const std::int32_t* seen_from = nullptr;  // [key_rows]; only the "exact" kernels read it
 };
 
 struct AttentionGradient {

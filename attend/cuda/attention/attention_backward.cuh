@@ -52,6 +52,22 @@ __device__ __forceinline__ void mask_weights(float (&s)[N][4], int query, const 
     }
 }
 
+// The queries that a thread's two rows of keys are hidden from, and how far any of its warp's are: few keys are hidden
+// from anyone.
+struct HiddenRows {
+  int starts[2] = {0, 0}, last = 0;
+
+  __device__ __forceinline__ void look(const HiddenKeys& hidden, int key) {
+    if (!hidden.any()) return;
+    starts[0] = hidden.at(key), starts[1] = hidden.at(key + 8);
+    last = __reduce_max_sync(0xffffffffu, max(starts[0], starts[1]));
+  }
+  template <int N>
+  __device__ __forceinline__ void hide(float (&s)[N][4], int query) const {
+    if (query < last) mask_weights(s, query, starts);
+  }
+};
+
 template <int N>
 __device__ __forceinline__ void bias_transposed(float (&s)[N][4], float factor, const BiasReader& bias, int query,
                                                 int key, const AttentionSpan& span) {

@@ -240,6 +240,7 @@ class BackwardBlock {
     int open;       // queries from here on see all keys of the tile,
     int closed;     // and before here none of the rows that multiply together
     int shut;       // under a window: from here on some keys of the tile are behind it
+    HiddenRows hidden;
   };
 
   __device__ __forceinline__ std::int64_t dy_stride() const {
@@ -305,6 +306,7 @@ class BackwardBlock {
       const int behind = max(key, window_.globals);  // the first that may be out of sight again
       keys.open = window_.start(key + Config::kKeys - 1), keys.closed = 0;
       keys.shut = behind < key + Config::kKeys ? window_.stop(behind) : Window::kNever;
+      keys.hidden.look(HiddenKeys(a_.p, span_), keys.mine);
     } else {
       keys.starts[0] = query_start(span_, keys.mine), keys.starts[1] = query_start(span_, keys.mine + 8);
       keys.open = query_start(span_, key + Config::kKeys - 1);
@@ -419,6 +421,7 @@ class BackwardBlock {
     if constexpr (kWindow) {
       if (query < keys.open || query + Config::kQueries > keys.shut)
         mask_weights(s, query, WindowKeys(window_, keys.mine));
+      keys.hidden.hide(s, query);
     } else {
       if (query < keys.open) mask_weights(s, query, keys.starts);
     }

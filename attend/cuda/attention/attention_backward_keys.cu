@@ -127,7 +127,7 @@ __device__ __forceinline__ void add_shares(const KeyBlockParams& a, const KeyBlo
 }
 
 // 64 keys of the block, by one warpgroup.
-template <class Config>
+template <class Config, bool kHides>
 class KeyGroup {
  public:
   __device__ __forceinline__ KeyGroup(const KeyBlockParams& a, const KeyBlock<Config>& block,
@@ -143,6 +143,7 @@ class KeyGroup {
     const int behind = max(key_, window.globals);  // the first that may be out of sight again
     open_ = window.start(key_ + Config::kKeys - 1);
     shut_ = behind < key_ + Config::kKeys ? window.stop(behind) : Window::kNever;
+    if constexpr (kHides) hidden_.look(HiddenKeys(a.p, block.span), mine_);
   }
 
   __device__ __forceinline__ void run() {
@@ -218,6 +219,7 @@ class KeyGroup {
     weigh(s, a_.p.scale * kLog2E, lse);
     if (query < open_ || query + Config::kQueries > shut_)
       mask_weights(s, query, WindowKeys(block_.walk.window, mine_));
+    if constexpr (kHides) hidden_.hide(s, query);
     to_operand(s, weights);
     Products::hold(s);
     Products::hold(weights);
@@ -306,6 +308,7 @@ class KeyGroup {
   int lane_, warp_, key_;
   int mine_;         // this thread's keys: mine_, mine_ + 8
   int open_, shut_;  // queries from open_ on see all keys, and from shut_ on no longer
+  HiddenRows hidden_;
   std::uint32_t handed_ = 0;
   float dk_[Config::kWidth / 8][4], dv_[Config::kWidth / 8][4];
   float dq_[8][4];
@@ -313,7 +316,8 @@ class KeyGroup {
 
 #endif
 
-template <class Config>
+// kHides: there is a seen_from.
+template <class Config, bool kHides>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     attention_backward_keys(const __grid_constant__ KeyBlockParams a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -333,7 +337,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
   } else {
     more_registers<kTake>();
     const KeyBlock<Config> block(a, shared.ticket(), tiles);
-    KeyGroup<Config>(a, block, shared).run();
+    KeyGroup<Config, kHides>(a, block, shared).run();
   }
 #endif
 }
@@ -377,7 +381,7 @@ void launch(const AttentionParams& p, const AttentionBackwardParams& g, cudaStre
       .sums = reinterpret_cast<float*>(scratch + layout.stats),
       .ticket = turns,
       .turns = turns + 1};
-  const auto kernel = attention_backward_keys<Config>;
+  const auto kernel = p.seen_from ? attention_backward_keys<Config, true> : attention_backward_keys<Config, false>;
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
   kernel<<<layout.blocks, Config::kThreads, Config::kSharedBytes, stream>>>(a);
 }

@@ -55,6 +55,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
   const int all = key_limit(span, top),
             none = kWindow ? window.end(top < window.seeing ? top : bottom) : key_limit(span, bottom);
   const WindowRows shown(window, query, top, bottom);
+  const HiddenKeys hidden(p, span);
   const float factor = p.scale * kLog2E, step_factor = kExtras ? 1.0f : factor;
   const BiasReader bias(p, b, h);
   const WeightDropout dropout(p, b, h);
@@ -72,6 +73,7 @@ __global__ void __launch_bounds__(Config::kThreads, Config::kBlocks) attention_f
     if constexpr (kExtras) bias_scores(s, factor, bias, query, key, limits);
     if constexpr (kWindow) {
       if (shown.cut(key, Config::kKeys)) mask_scores(s, key, shown);
+      if (hidden.any()) hide_scores(s, HiddenTile<Config::kKeys>(hidden, key, top), hidden, query, key);
     } else {
       if (key + Config::kKeys > all) mask_scores(s, key, limits);
     }

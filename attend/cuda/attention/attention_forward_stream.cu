@@ -123,7 +123,7 @@ __device__ __forceinline__ void copy_tiles(const StreamParams& a, const Shared<C
 }
 
 // 64 queries of each block, by one warpgroup.
-template <class Config>
+template <class Config, bool kHides>
 class QueryGroup {
  public:
   __device__ __forceinline__ QueryGroup(const StreamParams& a, const Shared<Config>& shared)
@@ -158,7 +158,7 @@ class QueryGroup {
         Products::template wait<0>(s);
         release(shared_.k_empty(k_.index));
         k_.advance();
-        weigh(s, rows, rescale, shown, walk.tile(walk.count - 1) * Config::kKeys, factor);
+        weigh(s, rows, rescale, block, shown, walk.tile(walk.count - 1) * Config::kKeys, factor);
         to_operand(s, weights);
       }
       for (int n = walk.count - 2; n >= 0; --n) {
@@ -175,7 +175,7 @@ class QueryGroup {
         Products::template wait<1>(s);
         release(shared_.k_empty(k_.index));
         k_.advance();
-        weigh(s, rows, rescale, shown, walk.tile(n) * Config::kKeys, factor);
+        weigh(s, rows, rescale, block, shown, walk.tile(n) * Config::kKeys, factor);
         Products::hold(s);  // the softmax comes before the wait, under the product
         Products::template wait<0>(o);
         release(shared_.v_empty(v_.index));
@@ -231,8 +231,14 @@ class QueryGroup {
     Products::template add_times_columns<KeyTile>(o, weights, shared_.at(shared_.values_at(v_.index)), 0);
   }
   __device__ __forceinline__ void weigh(float (&s)[Config::kKeys / 8][4], RowState& rows, float (&rescale)[2],
-                                        const WindowRows& shown, int key, float factor) const {
+                                        const ForwardBlock<Config>& block, const WindowRows& shown, int key,
+                                        float factor) const {
     if (shown.cut(key, Config::kKeys)) mask_scores(s, key, shown);
+    if constexpr (kHides) {
+      const HiddenKeys hidden(a_.p, block.span);
+      const int top = block.first + 16 * warp_;
+      hide_scores(s, HiddenTile<Config::kKeys>(hidden, key, top), hidden, top + lane_ / 4, key);
+    }
     softmax_step(s, rows, factor, rescale);
   }
 
@@ -245,7 +251,8 @@ class QueryGroup {
 
 #endif
 
-template <class Config>
+// kHides: there is a seen_from.
+template <class Config, bool kHides>
 __global__ void __launch_bounds__(Config::kThreads, 1)
     attention_forward_stream(const __grid_constant__ StreamParams a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -257,7 +264,7 @@ __global__ void __launch_bounds__(Config::kThreads, 1)
     if (threadIdx.x == 0) copy_tiles(a, shared);
   } else {
     more_registers<Config::kTake>();
-    QueryGroup<Config> group(a, shared);
+    QueryGroup<Config, kHides> group(a, shared);
     for_each_block<Config>(a, [&](const ForwardBlock<Config>& block) { group.run(block); });
   }
 #endif
@@ -286,7 +293,7 @@ void launch(const AttentionParams& p, cudaStream_t stream) {
                        .p = p,
                        .pieces = pieces,
                        .in_pairs = in_pairs};
-  const auto kernel = attention_forward_stream<Config>;
+  const auto kernel = p.seen_from ? attention_forward_stream<Config, true> : attention_forward_stream<Config, false>;
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Config::kSharedBytes);
   const int grid = heads * pieces < room ? heads * pieces : room;
   kernel<<<grid, Config::kThreads, Config::kSharedBytes, stream>>>(a);

@@ -16,7 +16,7 @@ constexpr int kDecodeQueries = 4;
 
 // The backward pass goes to the tensor cores.
 bool has_tiles(const AttentionParams& p, const AttentionBackwardParams& g) {
-  return p.bf16 && !p.seen_from && attention_rows_aligned(p) && aligned(g.dy, 8) && aligned(g.dq.data, g.dq.stride) &&
+  return p.bf16 && attention_rows_aligned(p) && aligned(g.dy, 8) && aligned(g.dq.data, g.dq.stride) &&
          aligned(g.dk.data, g.dk.stride) && aligned(g.dv.data, g.dv.stride);
 }
 
@@ -68,8 +68,8 @@ void launch_attention_forward(const AttentionParams& p, cudaStream_t stream) {
   if (p.query_offsets)
     clear_behind(p, p.y, static_cast<std::int64_t>(p.heads) * p.width, p.query_rows, p.query_offsets, stream);
   if (p.queries == 0) return;
-  const bool tiles = attention_rows_aligned(p) && !p.seen_from;
-  if (tiles && p.queries <= kDecodeQueries && p.dropout_rate <= 0)
+  const bool tiles = attention_rows_aligned(p);
+  if (tiles && p.queries <= kDecodeQueries && p.dropout_rate <= 0 && !p.seen_from)
     launch_attention_forward_decode(p, stream);
   else if (tiles && p.bf16)
     launch_attention_forward_tiled(p, stream);

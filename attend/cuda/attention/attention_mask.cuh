@@ -64,6 +64,44 @@ __device__ __forceinline__ bool sees(const AttentionParams& p, const AttentionSp
   return !p.seen_from || t >= p.seen_from[span.key_row + s];
 }
 
+// seen_from of a sequence's keys: key s is hidden from the queries before at(s). Without the list, and of keys that
+// nobody sees anyway, nothing is.
+class HiddenKeys {
+ public:
+  __device__ __forceinline__ HiddenKeys(const AttentionParams& p, const AttentionSpan& span)
+      : from_(p.seen_from ? p.seen_from + span.key_row : nullptr), keys_(span.visible) {}
+  __device__ __forceinline__ int at(int key) const { return from_ && key < keys_ ? from_[key] : 0; }
+  __device__ __forceinline__ bool any() const { return from_; }
+
+ private:
+  const std::int32_t* from_;
+  int keys_;
+};
+
+// Which of a tile of keys are hidden from a warp's 16 queries, `top` and those behind it: a bit for each that all of
+// them must not see, and whether some must not see one that others do. Most tiles have neither.
+template <int kKeys>
+struct HiddenTile {
+  std::uint32_t bits[kKeys / 32];
+  bool partly = false;
+
+  __device__ __forceinline__ HiddenTile(const HiddenKeys& hidden, int key, int top) {
+#pragma unroll
+    for (int i = 0; i < kKeys / 32; ++i) {
+      const int from = hidden.at(key + 32 * i + static_cast<int>(threadIdx.x & 31));
+      bits[i] = __ballot_sync(0xffffffffu, from > top + 15);
+      partly |= from > top && from <= top + 15;
+    }
+    partly = __any_sync(0xffffffffu, partly);
+  }
+  __device__ __forceinline__ bool none() const {
+    std::uint32_t any = partly;
+#pragma unroll
+    for (const std::uint32_t word : bits) any |= word;
+    return any == 0;
+  }
+};
+
 // The tiles of so many keys that a block of queries walks, numbered without those that the window bars: the globals'
 // first, then the band's.
 template <int kKeys>

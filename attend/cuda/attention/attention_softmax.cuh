@@ -56,6 +56,30 @@ __device__ __forceinline__ void mask_scores(float (&s)[N][4], int key, const Win
     }
 }
 
+// So do those of keys that are hidden from the rows.
+template <int N>
+__device__ __forceinline__ void hide_scores(float (&s)[N][4], const HiddenTile<8 * N>& tile, const HiddenKeys& hidden,
+                                            int query, int key) {
+  if (tile.none()) return;
+  const int first = 2 * (threadIdx.x & 3);
+  if (!tile.partly) {
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        if (tile.bits[j / 4] >> (j % 4 * 8 + e + first) & 1) s[j][e] = s[j][e + 2] = -INFINITY;
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const int from = hidden.at(key + first + 8 * j + e);
+      if (query < from) s[j][e] = -INFINITY;
+      if (query + 8 < from) s[j][e + 2] = -INFINITY;
+    }
+}
+
 // scores · scale · log2 e + bias · log2 e, so that the factor becomes 1.
 template <int N>
 __device__ __forceinline__ void bias_scores(float (&s)[N][4], float factor, const BiasReader& bias, int query, int key,
