@@ -1,28 +1,19 @@
-// attend serve in this process: its queues and doors against the models asked directly, many clients against one, and
-// the requests of people who mean no good. The clients that exist are asked in tests/serve_clients.
+// attend serve in this process: its queues and doors against the models asked directly, and many clients against one.
+// The clients that exist are asked in tests/serve_clients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <memory>
-#include <random>
 #include <thread>
 
-#include "attend/backends.h"
 #include "attend/base/base64.h"
-#include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/image/encode.h"
-#include "attend/serve/doors/inline_tags.h"
-#include "attend/serve/doors/libre_text.h"
-#include "attend/serve/server.h"
-#include "attend/serving/engine.h"
-#include "attend/serving/served_model.h"
 #include "attend/tasks/model_folder.h"
 #include "tests/serve/http_client.h"
+#include "tests/serve/serving_house.h"
 
 namespace attend::serve {
 namespace {
@@ -35,54 +26,7 @@ using test::get_text;
 using test::post_json;
 using test::post_text;
 
-// One server for all tests of this file: models are loaded once.
-class House {
- public:
-  explicit House(ServerOptions options = {},
-                 std::vector<std::string> names = {"en-fr", "bert", "bert-sst2", "shakespeare", "vit-fashion-mnist"})
-      : models(engine, metrics,
-               {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 2})); },
-                .max_batch_tokens = 256,
-                .max_rows = 4}) {
-    for (const std::string& name : names) models.open(name, "models/" + name);
-    options.http.patience = 1000ms;
-    options.http.max_body = 2 << 20, options.http.max_picture = 20 << 20;
-    options.http.drain = 60000ms;
-    options.open_look_backend = [] { return open_backend("cpu", {.threads = 1}); };
-    server = std::make_unique<Server>(std::move(options), models, metrics);
-    thread = std::thread([this] { server->run([this] { return stop.load(); }); });
-  }
-  ~House() {
-    stop = true;
-    thread.join();
-    server.reset();
-  }
-  int port() const { return server->port(); }
-
-  serving::Metrics metrics;
-  serving::Engine engine;
-  serving::ServedModels models;
-  std::unique_ptr<Server> server;
-  std::atomic<bool> stop{false};
-  std::thread thread;
-};
-
-class Serve : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    if (has_http_server()) house_ = new House();
-  }
-  static void TearDownTestSuite() {
-    delete house_;
-    house_ = nullptr;
-  }
-  void SetUp() override {
-    if (!house_) GTEST_SKIP() << "built without Boost";
-  }
-  static int port() { return house_->port(); }
-  static House* house_;
-};
-House* Serve::house_ = nullptr;
+class Serve : public ServeTest {};
 
 // ---- Results.
 
@@ -161,12 +105,6 @@ TEST_F(Serve, TranslatesAsTheTranslatorDoesWhoeverElseAsks) {
     });
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(wrong, 0);
-}
-
-std::string completed(int port, const std::string& prompt, int seed) {
-  const Answered answer = post_json(port, "/v1/completions",
-                                    {{"model", "shakespeare"}, {"prompt", prompt}, {"max_tokens", 24}, {"seed", seed}});
-  return answer.status == 200 ? answer.json().at("choices").at(0).at("text").text() : answer.body;
 }
 
 TEST_F(Serve, GeneratesAsTheGeneratorDoesWhoeverElseAsks) {
@@ -394,229 +332,6 @@ TEST_F(Serve, RefusesInEachFamilysShape) {
   EXPECT_EQ(ask(port(), get_text("/embed")).status, 405);
   EXPECT_EQ(ask(port(), get_text("/translate")).status, 405);
   EXPECT_EQ(ask(port(), get_text("/nothing")).status, 404);
-}
-
-// ---- Those who mean no good.
-
-TEST_F(Serve, NoBodyBreaksADoor) {
-  const std::string deep(60000, '['), wide = "{\"inputs\":" + deep;
-  const std::vector<std::string> bodies = {"",
-                                           "{",
-                                           "[]",
-                                           "null",
-                                           "3",
-                                           deep,
-                                           wide,
-                                           "{\"inputs\": \"\xff\xfe\"}",
-                                           "{\"inputs\": 1e999}",
-                                           "{\"inputs\": -1}",
-                                           R"({"inputs": {"a": 1}})",
-                                           R"({"inputs": [null]})",
-                                           R"({"inputs": [[["a"]]]})",
-                                           R"({"inputs": "\u0000"})",
-                                           R"({"inputs": "\ud800"})",
-                                           R"({"q": "a", "source": 3, "target": "fr"})",
-                                           R"({"q": {"a": 1}, "source": "en", "target": "fr"})",
-                                           R"({"q": "a", "source": "en", "target": "fr", "alternatives": -1})",
-                                           R"({"q": "a", "source": "en", "target": "fr", "alternatives": 1e30})",
-                                           R"({"model": "shakespeare", "prompt": "a", "max_tokens": -1})",
-                                           R"({"model": "shakespeare", "prompt": "a", "n": 100000})",
-                                           R"({"model": "shakespeare", "prompt": "a", "temperature": -3})",
-                                           R"({"model": "shakespeare", "prompt": "a", "top_p": 0})",
-                                           R"({"model": "shakespeare", "prompt": "a", "logprobs": 1000})",
-                                           R"({"model": "shakespeare", "prompt": [99999999]})",
-                                           R"({"model": "shakespeare", "prompt": [-1]})",
-                                           R"({"model": "shakespeare", "prompt": "a", "stop": [1]})",
-                                           R"({"model": "shakespeare", "prompt": "a", "stream": "yes"})",
-                                           R"({"model": "shakespeare", "prompt": "a", "stream_options": 3})",
-                                           R"({"ids": [-1]})",
-                                           R"({"ids": [99999999]})",
-                                           R"({"ids": "x"})",
-                                           R"({"query": 1, "texts": [1]})",
-                                           R"({"model": 3, "input": "a"})",
-                                           R"({"model": "bert", "input": "a", "dimensions": 100000})",
-                                           R"({"model": "bert", "input": [[]]})",
-                                           R"({"inputs": {"question": "a"}})",
-                                           R"({"inputs": {"source_sentence": 1, "sentences": [2]}})",
-                                           R"({"inputs": "a", "parameters": 3})"};
-  for (const char* path : {"/embed", "/embed_all", "/predict", "/rerank", "/similarity", "/tokenize", "/decode",
-                           "/translate", "/detect", "/v1/embeddings", "/v1/completions", "/models/bert",
-                           "/models/bert-sst2", "/models/en-fr", "/models/shakespeare", "/models/vit-fashion-mnist"}) {
-    Client client(port());
-    for (const std::string& body : bodies) {
-      client.send(post_text(path, body));
-      const Answered answer = client.read();
-      EXPECT_GE(answer.status, 200) << path << " " << body.substr(0, 80);
-      EXPECT_LT(answer.status, 500) << path << " " << body.substr(0, 80) << answer.body;
-      EXPECT_TRUE(Json::accept(answer.body) || answer.body.starts_with("data:")) << path << " " << body.substr(0, 80);
-    }
-  }
-}
-
-TEST_F(Serve, AClientThatLeavesLeavesItsRow) {
-  for (int i = 0; i < 8; ++i) {
-    Client client(port());
-    client.send(post_text("/v1/completions",
-                          R"({"model": "shakespeare", "prompt": "ROMEO:", "max_tokens": 240, "stream": true})"));
-    client.read_some(300);
-    client.reset();
-  }
-  EXPECT_FALSE(completed(port(), "ROMEO:", 1).empty());
-  for (int i = 0; i < 500 && house_->models.find("shakespeare")->waiting() > 0; ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_EQ(house_->models.find("shakespeare")->waiting(), 0u);
-}
-
-TEST(ServeAlone, WantsKeysAndSaysWhoMayAsk) {
-  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
-  House house({.keys = {"secret", "other"}, .cors_origin = "https://example.org"}, {"bert", "en-fr"});
-  const std::string body = R"({"inputs": "a"})";
-  const int port = house.port();
-  EXPECT_EQ(ask(port, get_text("/health")).status, 200);
-  EXPECT_EQ(ask(port, post_text("/embed", body)).status, 401);
-  EXPECT_EQ(ask(port, post_text("/embed", body, "application/json", "authorization: Bearer wrong\r\n")).status, 401);
-  const Answered in = ask(port, post_text("/embed", body, "application/json", "authorization: Bearer secret\r\n"));
-  EXPECT_EQ(in.status, 200);
-  EXPECT_TRUE(in.has("access-control-allow-origin: https://example.org"));
-  EXPECT_EQ(ask(port, post_text("/embed", body, "application/json", "x-api-key: other\r\n")).status, 200);
-  EXPECT_EQ(ask(port, post_text("/v1/embeddings", body)).json().at("error").at("code"), "invalid_api_key");
-  Json translate = {{"q", "Yes."}, {"source", "en"}, {"target", "fr"}};
-  EXPECT_EQ(post_json(port, "/translate", translate).status, 403);
-  translate["api_key"] = "secret";
-  EXPECT_EQ(post_json(port, "/translate", translate).status, 200);
-  EXPECT_EQ(ask(port, "OPTIONS /embed HTTP/1.1\r\nHost: x\r\nOrigin: https://example.org\r\n\r\n").status, 204);
-}
-
-TEST(ServeAlone, SaysSoWhenItIsFullAndFinishesAtTheEnd) {
-  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
-  House house({.max_concurrent = 2}, {"shakespeare"});
-  const std::string long_one =
-      post_text("/v1/completions", R"({"prompt": "ROMEO:", "max_tokens": 200, "stream": true, "seed": 1})");
-  Client one(house.port()), two(house.port());
-  one.send(long_one), two.send(long_one);
-  one.read_some(20), two.read_some(20);
-  const Answered full = post_json(house.port(), "/v1/completions", Json{{"prompt", "a"}, {"max_tokens", 1}});
-  EXPECT_EQ(full.status, 429);
-  EXPECT_TRUE(full.has("retry-after-ms: "));
-  EXPECT_EQ(full.json().at("error").at("code"), "rate_limit_exceeded");
-  EXPECT_EQ(ask(house.port(), get_text("/health")).status, 200);
-  house.stop = true;
-  EXPECT_NE(one.read_some().find("[DONE]"), std::string::npos) << "what runs at the end is finished";
-  EXPECT_NE(two.read_some().find("[DONE]"), std::string::npos);
-}
-
-TEST(ServeAlone, OpensChangedModelsAnew) {
-  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "attend-serve-reload";
-  std::filesystem::remove_all(folder);
-  std::filesystem::copy("models/bert", folder);
-  serving::Metrics metrics;
-  serving::Engine engine;
-  serving::ServedModels models(
-      engine, metrics, {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }});
-  models.open("m", folder);
-  const serving::ServedModelPtr before = models.find("m");
-  EXPECT_EQ(models.reload(), std::vector<std::string>{"no model has changed"});
-  const std::string config = read_file(folder / "config.json");
-  write_file(folder / "config.json", "{}");
-  EXPECT_NE(models.reload().at(0).find("stays as it was"), std::string::npos);
-  EXPECT_EQ(models.find("m"), before);
-  write_file(folder / "config.json", config + "\n");
-  EXPECT_EQ(models.reload().at(0), "m: opened anew");
-  EXPECT_NE(models.find("m"), before);
-  // Who has the old one goes on with it.
-  const tasks::EncoderText text = before->reader()->read("a text", 1, {});
-  EXPECT_EQ(before->states->run(std::span(&text, 1)), models.find("m")->states->run(std::span(&text, 1)));
-  EXPECT_THROW(models.open("m", folder), Error);
-  std::filesystem::remove_all(folder);
-}
-
-TEST(LibreText, CutsAndJoins) {
-  const auto sentences = [](std::string_view text, bool html = false) {
-    std::vector<std::string> found;
-    std::string joined;
-    for (const TextPiece& piece : html ? html_pieces(text) : plain_pieces(text)) {
-      joined += piece.translated && html ? with_tags(piece.text, piece.elements) : piece.text;
-      if (piece.translated) found.push_back(piece.text);
-    }
-    EXPECT_EQ(joined, text);
-    return found;
-  };
-  using Texts = std::vector<std::string>;
-  EXPECT_EQ(sentences("One. Two!  Three?"), (Texts{"One.", "Two!", "Three?"}));
-  EXPECT_EQ(sentences("  Mr. Smith has 3.5 apples. \n\n He said \"No.\" Then he left."),
-            (Texts{"Mr. Smith has 3.5 apples.", "He said \"No.\"", "Then he left."}));
-  EXPECT_EQ(sentences("e.g. this one, i.e. it"), (Texts{"e.g. this one, i.e. it"}));
-  EXPECT_EQ(sentences(""), Texts{});
-  EXPECT_EQ(sentences(" \n\t\n"), Texts{});
-  EXPECT_EQ(sentences("<p>One. <b>Two</b> &amp; three</p><script>if (a < b) x();</script>", true),
-            (Texts{"One.", "Two & three"}));
-  EXPECT_EQ(sentences("<i>One. Two.</i> <b>Thr</b>ee, <a href='#'>fo<u>u</u>r</a>.", true),
-            (Texts{"One.", "Two.", "Three, four."}));
-  // An element over the end of a sentence, or without an end, cuts where it stands.
-  EXPECT_EQ(sentences("A <b>cat. A</b> dog.", true), (Texts{"A", "cat.", "A", "dog."}));
-  EXPECT_EQ(sentences("A <b>cat.", true), (Texts{"A", "cat."}));
-  EXPECT_EQ(sentences("A cat</b>. <br>3.50 <i></i>...", true), (Texts{"A cat"}));
-  EXPECT_EQ(sentences("a &lt; b <!-- <p>no</p> --><br/>c <a title=\"x > y\">d</a>", true), (Texts{"a < b", "c d"}));
-}
-
-TEST(InlineTags, GoWhereTheWordsLooked) {
-  // "the black cat ." and "le chat noir .", which trade places; the end marks look at each other.
-  const view::AttentionMap seen{
-      {"the", " black", " cat", ".", " </s>"},
-      {"le", " chat", " noir", ".", " </s>"},
-      {0.9f, 0, 0.1f, 0, 0, 0, 0.2f, 0.7f, 0, 0.1f, 0, 0.8f, 0.2f, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1}};
-  const std::string_view source = "the black cat.", text = "le chat noir.";
-  const auto put = [&](const std::vector<InlineElement>& elements) { return with_tags(source, elements, text, seen); };
-  EXPECT_EQ(put({{"<b>", "</b>", 4, 9}}), "le chat <b>noir</b>.");
-  EXPECT_EQ(put({{"<b>", "</b>", 10, 13}}), "le <b>chat</b> noir.");
-  EXPECT_EQ(put({{"<b>", "</b>", 4, 13}}), "le <b>chat noir</b>.");
-  EXPECT_EQ(put({{"<a>", "</a>", 4, 13}, {"<i>", "</i>", 10, 13, 0}}), "le <a><i>chat</i> noir</a>.");
-  EXPECT_EQ(put({{"<a>", "</a>", 0, 3}, {"<i>", "</i>", 4, 9}, {"<u>", "</u>", 10, 13}}),
-            "<a>le</a> <u>chat</u> <i>noir</i>.");
-  // More elements than words: none is lost, none crosses another.
-  EXPECT_EQ(with_tags("a b", {{"<a>", "</a>", 0, 1}, {"<b>", "</b>", 2, 3}}, "x & y", {}), "<a>x</a> &amp; <b>y</b>");
-  EXPECT_EQ(with_tags("a b", {{"<a>", "</a>", 0, 1}, {"<b>", "</b>", 2, 3}}, "x", {}), "<a>x</a><b></b>");
-}
-
-// Whatever is sent and whatever the model makes of it: nothing of the page is lost, and no tag crosses another.
-TEST(InlineTags, AnyPageStaysWhole) {
-  const std::vector<std::string> parts = {"<b>",  "</b>", "<i>",  "</i>", "<a href='x'>", "</a>",    "<p>",
-                                          "</p>", "One",  " two", ". ",   ", ",           "Three. ", " ",
-                                          "\n",   "<br>", "3",    "é"};
-  std::mt19937 random(7);
-  const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
-  const auto without_tags = [](std::string text) {
-    for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<'))
-      text.erase(at, text.find('>', at) + 1 - at);
-    return text;
-  };
-  for (int round = 0; round < 3000; ++round) {
-    std::string html, joined;
-    for (std::size_t n = below(14); n > 0; --n) html += parts[below(parts.size())];
-    for (const TextPiece& piece : html_pieces(html)) {
-      joined += piece.translated ? with_tags(piece.text, piece.elements) : piece.text;
-      if (!piece.translated) continue;
-      view::AttentionMap seen;
-      for (std::size_t n = below(5); n > 0; --n) seen.target.push_back(n % 2 ? " mot" : ",");
-      std::string text;
-      for (const std::string& token : seen.target) text += token;
-      seen.source = {piece.text, " </s>"}, seen.target.emplace_back(" </s>");
-      for (std::size_t i = 0; i < 2 * seen.target.size(); ++i) seen.weights.push_back(static_cast<float>(below(9)));
-      if (below(3) == 0) seen = {};
-      const std::string tagged = with_tags(piece.text, piece.elements, text, seen);
-      EXPECT_EQ(without_tags(tagged), text) << html;
-      std::vector<std::string> open;
-      for (std::size_t at = tagged.find('<'); at != std::string::npos; at = tagged.find('<', at + 1)) {
-        if (tagged[at + 1] != '/') open.push_back(tagged.substr(at + 1, 1));
-        if (tagged[at + 1] != '/') continue;
-        ASSERT_FALSE(open.empty()) << html << " -> " << tagged;
-        EXPECT_EQ(open.back(), tagged.substr(at + 2, 1)) << html << " -> " << tagged;
-        open.pop_back();
-      }
-      EXPECT_TRUE(open.empty()) << html << " -> " << tagged;
-    }
-    EXPECT_EQ(joined, html);
-  }
 }
 
 }  // namespace

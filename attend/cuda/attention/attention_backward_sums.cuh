@@ -2,6 +2,7 @@
 // the block's registers as the tiles leave, a few instructions per tile, where another kernel would read it all again.
 #pragma once
 
+#include "attend/cuda/attention/attention.cuh"
 #include "attend/cuda/warp_products.cuh"
 
 namespace attend::cuda {
