@@ -39,7 +39,7 @@ namespace {
 constexpr const char* kLookExamples = R"(Examples:
   attend look                                                the model that comes with attend, at http://127.0.0.1:8080
   attend look --model runs/en-de --port 0                    your own, at any free port
-  attend look --model gpt2                                   GPT-2, BERT, RoBERTa, DistilBERT, Marian: Hugging Face folders
+  attend look --model gpt2                                   GPT-2, BERT, RoBERTa, Longformer, Marian: Hugging Face folders
   attend look --run runs/en-de                               a training run: its curves, and how attention took shape
   attend look --run runs/a --run runs/b                      two runs or more: their curves in one chart
   attend look --text "I am a student." --export student.html one file for a slide or an e-mail

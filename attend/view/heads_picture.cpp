@@ -5,13 +5,14 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/view/stroke_font.h"
 #include "attend/view/text_width.h"
 
 namespace attend::view {
 
 namespace {
 
-constexpr double kSide = 118, kMapGap = 14, kLabel = 152, kPageMargin = 18, kCell = 26, kColumn = 6.9;
+constexpr double kSide = 118, kMapGap = 14, kLabel = 152, kPageMargin = 18, kCell = 26, kHeadline = 16;
 constexpr std::size_t kLongestTitle = 84, kLongestWord = 16;  // columns
 constexpr Color kInk = {10, 40, 88}, kQuiet = {102, 102, 102}, kLine = {153, 153, 153};
 
@@ -19,6 +20,11 @@ std::string plain(const std::string& word) {
   const std::string text = printable(word);
   const std::size_t begin = text.find_first_not_of(' ');
   return begin == std::string::npos ? "·" : shortened(std::string_view(text).substr(begin), kLongestWord);
+}
+
+// The room that text takes: as the pen writes it, and no less than a browser's letters are likely to need.
+double room_of(std::string_view text, double size) {
+  return std::max(stroked(text, size).width, 0.53 * size * static_cast<double>(columns_of(text)));
 }
 
 // One head, its corner at x, y.
@@ -36,10 +42,9 @@ void add_map(Picture& picture, const HeadsRow& row, std::size_t head, double x, 
 // The large one with its words; returns where it ends below.
 double add_main(Picture& picture, const HeadsRow& row, const HeadsOptions& options, double y) {
   double left = 60, top = 60;
-  for (const std::string& word : options.words)
-    left = std::max(left, kColumn * static_cast<double>(columns_of(plain(word))));
+  for (const std::string& word : options.words) left = std::max(left, room_of(plain(word), Picture::Text().size));
   for (const std::string& word : options.onto)
-    top = std::max(top, 0.75 * kColumn * static_cast<double>(columns_of(plain(word))));
+    top = std::max(top, 0.75 * room_of(plain(word), Picture::Text().size));  // it slants
   left += kPageMargin + 8, y += top;
   for (std::size_t c = 0; c < row.columns; ++c)
     picture.texts.push_back(
@@ -75,9 +80,9 @@ Picture heads_picture(std::span<const HeadsRow> rows, const HeadsOptions& option
   }
   const std::string title = shortened(printable(options.title), kLongestTitle);
   Picture picture;
-  picture.texts.push_back({.x = kPageMargin, .y = 32, .text = title, .size = 16, .bold = true});
+  picture.texts.push_back({.x = kPageMargin, .y = 32, .text = title, .size = kHeadline, .bold = true});
   picture.width = std::max(kLabel + static_cast<double>(heads) * (kSide + kMapGap) + kPageMargin,
-                           2 * kPageMargin + 9.2 * static_cast<double>(columns_of(title)));
+                           2 * kPageMargin + room_of(title, kHeadline));
   double y = 52;
   if (!options.words.empty()) {
     check(options.main < rows.size() && rows[options.main].rows == options.words.size() &&

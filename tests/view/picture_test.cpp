@@ -28,6 +28,17 @@ TEST(HeadsPicture, DrawsWhatHasWeight) {
   const std::string words = to_svg(heads_picture(std::span(&row, 1), {.words = {"je", "suis"}, .onto = {"I", "am"}}));
   EXPECT_NE(words.find(">suis<"), std::string::npos);
   EXPECT_NE(words.find("rotate(-45"), std::string::npos);
+  // Wide letters stay on the page.
+  const std::string wide(16, 'm');
+  const Picture page =
+      heads_picture(std::span(&row, 1), {.title = std::string(80, 'M'), .words = {wide, wide}, .onto = {wide, wide}});
+  for (const Picture::Text& text : page.texts) {
+    const double width = stroked(text.text, text.size).width;
+    const bool ends = text.anchor == Picture::Anchor::end, slants = text.angle != 0;
+    EXPECT_GE(ends ? text.x - width : text.x, 0) << text.text;
+    EXPECT_LE(ends || slants ? text.x : text.x + width, page.width) << text.text;
+    EXPECT_GE(slants ? text.y - 0.71 * width : text.y, 0) << text.text;
+  }
   EXPECT_THROW(heads_picture(std::span(&row, 1), {.words = {"je"}, .onto = {"I", "am"}}), Error);
   const HeadsRow bad{"bad", 2, 2, 2, weights};
   EXPECT_THROW(heads_picture(std::span(&bad, 1), {}), Error);
