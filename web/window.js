@@ -10,7 +10,7 @@ export function windowSlider(result) {
   const self = result.attention.filter(a => a.kind === "self");
   if (exported || !self.length || !model.layers) return null;
   const most = Math.max(1, ...self.map(a => a.weights[0].length - 1)), all = most + 1;
-  const named = value => value >= all ? "all" : value === 0 ? "itself alone" : `${value} other${value === 1 ? "" : "s"}`;
+  const named = value => value >= all ? "all it may" : value === 0 ? "itself alone" : `${value} other${value === 1 ? "" : "s"}`;
   const now = state.window < 0 || state.window > most ? all : state.window, words = h("output", {}, named(now));
   const slider = h("input", { type: "range", id: "window", min: 0, max: all, value: now, "aria-label": "window: how many other tokens each may see",
     oninput: () => say(words, named(Number(slider.value))), onchange: () => set({ window: Number(slider.value) >= all ? -1 : Number(slider.value) }) });
