@@ -1,11 +1,11 @@
 // GPT-2 on a prompt and then token by token, greedily, timed; bench/gpt2_generation.py runs it beside its peers.
 //   gpt2_generation --write DIR [--deviation 0.02]
 //   gpt2_generation --model DIR [--device cuda] [--dtype f32] [--weights int8] [--threads 2] [--batch 1] [--prompt 512]
-//                   [--tokens 128] [--reps 3] [--search] [--logits FILE]
+//                   [--tokens 128] [--reps 3] [--search [--temperature 0] [--top-p 1]] [--logits FILE]
 // --write makes a folder with random weights of GPT-2's smallest size (124 M).
 // Prints a JSON object: seconds per repetition for the prompt and for the tokens after it (with --search: for a whole
-// greedy search, as `attend generate` does it), the prompts, the tokens of the first, how long loading took, megabytes
-// of weights and the largest memory of the process. --logits: what the first prompt leads to, f32 [V].
+// search, greedy or drawn, as `attend generate` does it), the prompts, the tokens of the first, how long loading took,
+// megabytes of weights and the largest memory of the process. --logits: what the first prompt leads to, f32 [V].
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -34,6 +34,7 @@ struct Options : ModelOptions {
   int reps = 3;
   float deviation = 0.02f;
   bool search = false;
+  float temperature = 0, top_p = 1;
 };
 
 void save_logits(const std::string& file, std::span<const float> logits) {
@@ -67,7 +68,12 @@ void run_steps(const Options& options, nn::CausalDecoder& decoder, bool counted,
 
 void run_search(const Options& options, nn::CausalDecoder& decoder, Json& report) {
   const std::vector<std::int64_t> lengths(static_cast<std::size_t>(options.batch), options.tokens);
-  const auto written = decode::sample(decoder, {.top_k = 1, .end = -1, .max_lengths = lengths});
+  const bool greedy = options.temperature == 0;
+  const auto written = decode::sample(decoder, {.temperature = greedy ? 1 : options.temperature,
+                                                .top_k = greedy ? 1 : 0,
+                                                .top_p = options.top_p,
+                                                .end = -1,
+                                                .max_lengths = lengths});
   report["tokens"] = written[0][0].tokens;
 }
 
@@ -119,7 +125,9 @@ int main(int argc, char** argv) {
   app.add_option("--prompt", options.prompt, "tokens of each prompt");
   app.add_option("--tokens", options.tokens, "tokens after it");
   app.add_option("--reps", options.reps, "timed repetitions");
-  app.add_flag("--search", options.search, "time a greedy search as a whole");
+  app.add_flag("--search", options.search, "time a search as a whole");
+  app.add_option("--temperature", options.temperature, "of its draws; 0: greedy");
+  app.add_option("--top-p", options.top_p, "of its draws");
   app.add_option("--logits", options.logits, "where the logits after the first prompt go, a safetensors file");
   return bench_main(app, argc, argv, [&] {
     if (options.write.empty()) return run(options);

@@ -100,6 +100,7 @@ class CpuBackend final : public Backend {
   void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) override;
   void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
              const Tensor& log_sums) override;
+  void draw_tokens(const TokenDraws& args) override;
   void cross_entropy(const Tensor& logits, const Tensor& targets, const Tensor& class_weights, float smoothing,
                      std::int32_t ignore, const Tensor& losses, const Tensor& lse, const Tensor& total) override;
   void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,

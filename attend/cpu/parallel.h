@@ -54,6 +54,22 @@ struct TwoSteps {
 template <class First, class Second>
 TwoSteps(std::int64_t, First, std::int64_t, Second) -> TwoSteps<First, Second>;
 
+// first(i) and then second(i) over [0, count), and then third(i) over [0, last).
+template <class First, class Second, class Third>
+struct ThreeSteps {
+  std::int64_t count;
+  First first;
+  Second second;
+  std::int64_t last;
+  Third third;
+
+  std::array<ThreadPool::Stage, 3> stages() const {
+    return {ThreadPool::each(count, first), ThreadPool::each(count, second), ThreadPool::each(last, third)};
+  }
+};
+template <class First, class Second, class Third>
+ThreeSteps(std::int64_t, First, Second, std::int64_t, Third) -> ThreeSteps<First, Second, Third>;
+
 // How a sum over rows is cut: pieces of `rows` each, `count` of them.
 struct Chunks {
   std::int64_t rows, count;

@@ -15,6 +15,7 @@ set(ATTEND_CPU_SOURCES
     attend/cpu/cpu_backend.cpp
     attend/cpu/cross_entropy.cpp
     attend/cpu/depthwise.cpp
+    attend/cpu/draw_tokens.cpp
     attend/cpu/dropout.cpp
     attend/cpu/elementwise.cpp
     attend/cpu/embedding.cpp

@@ -1,10 +1,10 @@
 // The largest few of each row: what a search looks at of the scores of a whole vocabulary.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <span>
 
 #include "attend/cpu/cpu_backend.h"
+#include "attend/cpu/log_sums.h"
 #include "attend/cpu/parallel.h"
 
 namespace attend {
@@ -60,16 +60,6 @@ void find_top_k(const T* x, std::int64_t begin, std::int64_t end, const std::uin
   }
 }
 
-// Of log Σ exp of parts, that of all.
-float merged(std::span<const float> parts) {
-  float most = kLowest;
-  for (const float part : parts) most = part > most || std::isnan(part) ? part : most;
-  if (!std::isfinite(most)) return most;
-  float sum = 0;
-  for (const float part : parts) sum += std::exp(part - most);
-  return most + std::log(sum);
-}
-
 }  // namespace
 
 // Rows in pieces, so that a single one of a large vocabulary has work for many threads; then what the pieces found.
@@ -118,7 +108,7 @@ void CpuBackend::top_k(const Tensor& x, const Tensor& suppressed, const Tensor& 
       ids[row * count + i] = all.found[static_cast<std::size_t>(i)].id;
     }
     const std::span<const float> sums(part_sums + first, static_cast<std::size_t>(parts));
-    log_sums[row] = parts == 1 ? sums[0] : merged(sums);
+    log_sums[row] = cpu::merged_log_sums(sums);
   };
   const cpu::TwoSteps work{tasks, look, rows, merge};
   if (recording_ || 4 * tasks * std::min(width, kWide) > cpu::kPiece)

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 #include "attend/base/error.h"
-#include "attend/base/random.h"
 
 namespace attend::decode {
 
@@ -19,11 +18,15 @@ void check_draws(const SampleOptions& options) {
   check(options.top_k >= 0, "sample: top-k must not be negative, as {} is", options.top_k);
 }
 
-// 53 bits, so that no token of a large vocabulary is out of reach.
-double uniform(std::uint64_t seed, std::uint32_t number, std::uint64_t draw) {
-  const Random4 words = philox(seed, number, draw);
-  const std::uint64_t bits = static_cast<std::uint64_t>(words.word[0]) << 32 | words.word[1];
-  return static_cast<double>(bits >> 11) * 0x1p-53;
+TokenDraw draw_for(const SampleOptions& options, std::uint64_t seed, std::uint32_t number, std::uint32_t sample) {
+  return {.temperature = options.temperature,
+          .top_k = static_cast<std::int32_t>(std::min<std::int64_t>(options.top_k, INT32_MAX)),
+          .top_p = options.top_p,
+          .min_p = options.min_p,
+          .seed_low = static_cast<std::uint32_t>(seed),
+          .seed_high = static_cast<std::uint32_t>(seed >> 32),
+          .number = number,
+          .sample = sample};
 }
 
 Drawer::Drawer(const SampleOptions& options, std::int64_t vocabulary, std::int64_t allowed)
@@ -31,55 +34,30 @@ Drawer::Drawer(const SampleOptions& options, std::int64_t vocabulary, std::int64
   for (std::int32_t id : options.suppressed)
     if (id >= 0 && id < vocabulary) suppressed_[static_cast<std::size_t>(id)] = true;
   check(allowed > 0, "sample: every token is suppressed");
-  // More than a few are as well taken from all.
-  constexpr std::int64_t kFew = 64;
-  if (options.top_k > 0 && options.repetition_penalty == 1 && options.top_k <= kFew)
-    wanted_ = std::min(options.top_k, allowed);
 }
 
-Drawer::Drawn Drawer::operator()(const nn::StepModel::Scores& scores, std::size_t row, const Text& text, double u) {
+Drawer::Drawn Drawer::operator()(const nn::StepModel::Scores& scores, std::size_t row, const Text& text,
+                                 const TokenDraw& draw) {
+  if (!scores.drawn.empty()) return {scores.drawn[row], static_cast<double>(scores.drawn_logits[row])};
   const std::size_t each = scores.logits.size() / scores.log_sums.size();
   const std::span<const float> logits = scores.logits.subspan(row * each, each);
-  scores.ids.empty() ? choose_from_all(logits, text) : take(logits, scores.ids.subspan(row * each, each));
-  weights_.clear();
-  const double largest = *std::ranges::max_element(logits_);
-  for (double logit : logits_)
-    weights_.push_back(std::exp((logit - largest) / static_cast<double>(options_.temperature)));
-  cut_tail();
-  double left = u * std::accumulate(weights_.begin(), weights_.end(), 0.0);
-  std::size_t drawn = 0;
-  while (drawn + 1 < weights_.size() && (left -= weights_[drawn]) >= 0) ++drawn;
-  const std::int32_t token = ids_[drawn];
-  return {token, scores.ids.empty() ? static_cast<double>(logits[static_cast<std::size_t>(token)]) : logits_[drawn]};
+  if (!scores.ids.empty()) return {scores.ids[row * each], static_cast<double>(logits[0])};
+  const std::int32_t token = drawn_from_all(logits, text, draw);
+  return {token, static_cast<double>(logits[static_cast<std::size_t>(token)])};
 }
 
-// The model has sorted them.
-void Drawer::take(std::span<const float> logits, std::span<const std::int32_t> ids) {
-  ids_.assign(ids.begin(), ids.end());
-  logits_.assign(logits.begin(), logits.end());
-}
-
-// The likeliest first where only some of them count; equal ones go to the smaller id.
-void Drawer::choose_from_all(std::span<const float> logits, const Text& text) {
-  if (options_.repetition_penalty != 1) logits = penalised(logits, text);
-  ids_.clear();
-  for (std::size_t id = 0; id < logits.size(); ++id)
-    if (!suppressed_[id]) ids_.push_back(static_cast<std::int32_t>(id));
-  const bool some = options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(ids_.size());
-  if (some || options_.top_p < 1 || options_.min_p > 0) {
-    const auto end = some ? ids_.begin() + options_.top_k : ids_.end();
-    std::partial_sort(ids_.begin(), end, ids_.end(), [&](std::int32_t a, std::int32_t b) {
-      const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
-      return x != y ? x > y : a < b;
-    });
-    ids_.erase(end, ids_.end());
-  }
-  logits_.clear();
-  for (std::int32_t id : ids_) logits_.push_back(static_cast<double>(logits[static_cast<std::size_t>(id)]));
-}
-
-std::span<const float> Drawer::penalised(std::span<const float> logits, const Text& text) {
+std::int32_t Drawer::drawn_from_all(std::span<const float> logits, const Text& text, const TokenDraw& draw) {
   changed_.assign(logits.begin(), logits.end());
+  if (options_.repetition_penalty != 1) penalise(logits, text);
+  for (std::size_t id = 0; id < changed_.size(); ++id)
+    if (suppressed_[id] || std::isnan(changed_[id])) changed_[id] = -std::numeric_limits<float>::infinity();
+  const float largest = *std::ranges::max_element(changed_);
+  weights_.clear();
+  for (const float logit : changed_) weights_.push_back(std::exp((logit - largest) / draw.temperature));
+  return drawn_token(changed_, weights_, draw, number_of(draw));
+}
+
+void Drawer::penalise(std::span<const float> logits, const Text& text) {
   const auto change = [&](std::int32_t id) {
     const float logit = logits[static_cast<std::size_t>(id)];
     changed_[static_cast<std::size_t>(id)] =
@@ -87,20 +65,6 @@ std::span<const float> Drawer::penalised(std::span<const float> logits, const Te
   };
   for (std::int32_t id : text.prompt) change(id);
   for (std::int32_t id : text.written) change(id);
-  return changed_;
-}
-
-// Weights are sorted, the first is 1: drops what top_p and min_p leave out.
-void Drawer::cut_tail() {
-  if (options_.top_p < 1) {
-    const double wanted = static_cast<double>(options_.top_p) * std::accumulate(weights_.begin(), weights_.end(), 0.0);
-    double sum = 0;
-    std::size_t kept = 0;
-    while (kept < weights_.size() && sum < wanted) sum += weights_[kept++];
-    weights_.resize(std::max<std::size_t>(kept, 1));
-  }
-  if (options_.min_p > 0)
-    while (weights_.size() > 1 && weights_.back() < static_cast<double>(options_.min_p)) weights_.pop_back();
 }
 
 }  // namespace attend::decode

@@ -9,16 +9,15 @@
 #include "attend/decode/hypothesis.h"
 #include "attend/decode/sample.h"
 #include "attend/nn/step_model.h"
+#include "attend/tensor/token_draw.h"
 
 namespace attend::decode {
 
 // Throws Error where a setting of the draws makes no sense.
 void check_draws(const SampleOptions& options);
 
-// [0, 1): number `draw` of a text.
-double uniform(std::uint64_t seed, std::uint32_t number, std::uint64_t draw);
-// Which of its numbers decides the token at a position of one of several samples.
-constexpr std::uint64_t draw_of(std::uint64_t position, std::uint64_t sample) { return position | sample << 32; }
+// The draw of the first token of a text: the same rules for all of it, and number `position` for each next.
+TokenDraw draw_for(const SampleOptions& options, std::uint64_t seed, std::uint32_t number, std::uint32_t sample);
 
 // What every draw of one search shares.
 class Drawer {
@@ -26,8 +25,9 @@ class Drawer {
   // `allowed`: how many of the tokens are not suppressed.
   Drawer(const SampleOptions& options, std::int64_t vocabulary, std::int64_t allowed);
 
-  // How many of the likeliest of each row to ask the model for; 0: all.
-  std::int64_t wanted() const { return wanted_; }
+  bool greedy() const { return options_.top_k == 1 && options_.repetition_penalty == 1; }  // the likeliest is enough
+  // Whether a model may draw: only a penalty must know the text.
+  bool model_may_draw() const { return options_.repetition_penalty == 1; }
 
   struct Drawn {
     std::int32_t token;
@@ -37,22 +37,16 @@ class Drawer {
   struct Text {
     std::span<const std::int32_t> prompt, written;
   };
-  // The token at u of the way through the probabilities of a row.
-  Drawn operator()(const nn::StepModel::Scores& scores, std::size_t row, const Text& text, double u);
+  // What the model drew for a row, or its likeliest token, or one drawn here from all.
+  Drawn operator()(const nn::StepModel::Scores& scores, std::size_t row, const Text& text, const TokenDraw& draw);
 
  private:
-  void take(std::span<const float> logits, std::span<const std::int32_t> ids);
-  void choose_from_all(std::span<const float> logits, const Text& text);
-  std::span<const float> penalised(std::span<const float> logits, const Text& text);
-  void cut_tail();
+  std::int32_t drawn_from_all(std::span<const float> logits, const Text& text, const TokenDraw& draw);
+  void penalise(std::span<const float> logits, const Text& text);
 
   const SampleOptions& options_;
   std::vector<bool> suppressed_;
-  std::int64_t wanted_ = 0;
-  // What may come next, the likeliest first where only some count.
-  std::vector<std::int32_t> ids_;
-  std::vector<double> logits_, weights_;
-  std::vector<float> changed_;
+  std::vector<float> changed_, weights_;
 };
 
 // A text as it is written.

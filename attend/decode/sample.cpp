@@ -15,17 +15,16 @@ struct SampledSentence {
   std::vector<Writing> rows;
 };
 
-// One more token for the rows of a sentence that are not done; true when all are.
+// One more token for the rows of a sentence that are not done; true when all are. draws: of all rows.
 bool advance(SampledSentence& sentence, const nn::StepModel::Scores& scores, std::size_t first_row,
-             std::uint64_t position, Drawer& drawer, const SampleOptions& options) {
+             std::span<const TokenDraw> draws, Drawer& drawer, const SampleOptions& options) {
   const std::size_t index = sentence.index;
-  const std::uint32_t number = options.numbers.empty() ? static_cast<std::uint32_t>(index) : options.numbers[index];
   bool all = true;
   for (std::size_t r = 0; r < sentence.rows.size(); ++r) {
     Writing& row = sentence.rows[r];
     if (!row.done) {
-      const double u = uniform(options.seed, number, draw_of(position, r));
-      const auto [token, logit] = drawer(scores, first_row + r, {options.prompt, row.hypothesis.tokens}, u);
+      const Drawer::Text text{options.prompt, row.hypothesis.tokens};
+      const auto [token, logit] = drawer(scores, first_row + r, text, draws[first_row + r]);
       const double log_probability = logit - static_cast<double>(scores.log_sums[first_row + r]);
       const auto stop = [&](std::span<const std::int32_t> written) {
         return options.stop && options.stop(index, r, written);
@@ -43,6 +42,19 @@ std::vector<Hypothesis> sorted_results(std::vector<Writing>& rows) {
   std::vector<Hypothesis> results;
   for (Writing& row : rows) results.push_back(std::move(row.hypothesis));
   return results;
+}
+
+TokenDraw draw_of(const SampleOptions& options, std::size_t sentence, std::uint32_t sample, std::uint32_t position) {
+  const std::uint32_t number =
+      options.numbers.empty() ? static_cast<std::uint32_t>(sentence) : options.numbers[sentence];
+  TokenDraw draw = draw_for(options, options.seed, number, sample);
+  draw.position = position;
+  return draw;
+}
+
+nn::StepModel::Wanted wanted_of(const Drawer& drawer, std::span<const TokenDraw> draws) {
+  if (drawer.greedy()) return {1};
+  return drawer.model_may_draw() ? nn::StepModel::Wanted(0, draws) : nn::StepModel::Wanted(0);
 }
 
 void check_options(const SampleOptions& options) {
@@ -64,15 +76,20 @@ std::vector<std::vector<Hypothesis>> sample(nn::StepModel& model, const SampleOp
   std::vector<SampledSentence> running;
   for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, std::vector<Writing>(samples)});
   std::vector<std::int32_t> tokens(running.size() * samples, options.start);
+  std::vector<TokenDraw> draws;
 
-  for (std::uint64_t position = 0; !running.empty(); ++position) {
-    const nn::StepModel::Scores scores = model.step(tokens, drawer.wanted());
+  for (std::uint32_t position = 0; !running.empty(); ++position) {
+    draws.clear();
+    for (const SampledSentence& sentence : running)
+      for (std::size_t r = 0; r < samples; ++r)
+        draws.push_back(draw_of(options, sentence.index, static_cast<std::uint32_t>(r), position));
+    const nn::StepModel::Scores scores = model.step(tokens, wanted_of(drawer, draws));
     std::vector<SampledSentence> next;
     std::vector<std::int32_t> from;
     tokens.clear();
     for (std::size_t s = 0; s < running.size(); ++s) {
       SampledSentence& sentence = running[s];
-      if (advance(sentence, scores, s * samples, position, drawer, options)) {
+      if (advance(sentence, scores, s * samples, draws, drawer, options)) {
         results[sentence.index] = sorted_results(sentence.rows);
         continue;
       }

@@ -19,6 +19,7 @@ TextRows::TextRows(nn::BatchModel& model, const Options& options)
     : model_(model), options_(options), rows_(static_cast<std::size_t>(model.rows())), tokens_(rows_.size()) {
   check(model.rows() >= 1, "sample: a batch of {} rows", model.rows());
   options_.together = std::clamp<std::size_t>(options_.together, 1, rows_.size());
+  for (std::size_t row = 0; row < rows_.size(); ++row) all_rows_.push_back(row);
 }
 
 void TextRows::add(std::shared_ptr<RowText> text) {
@@ -30,13 +31,14 @@ void TextRows::add(std::shared_ptr<RowText> text) {
 std::size_t TextRows::advance() {
   written_ = 0;
   drop();
+  draws_tokens_ = draws_tokens_ && busy_ > 0;
   if (enough_wait()) {
     held_ = 0;
     enter();
   } else if (busy_ > 0) {
     held_ += waiting_.empty() ? 0 : 1;
     const auto begun = Clock::now();
-    const nn::StepModel::Scores scores = model_.step({.tokens = tokens_, .top_k = wanted()});
+    const nn::StepModel::Scores scores = model_.step({.tokens = tokens_, .wanted = wanted(all_rows_)});
     const auto stepped = Clock::now();
     for (std::size_t row = 0; row < rows_.size(); ++row)
       if (rows_[row] && !model_.missed(static_cast<std::int64_t>(row))) write(row, scores, row);
@@ -63,19 +65,32 @@ void TextRows::drop() {
   }
 }
 
-// How many of the likeliest tokens all texts can be drawn from; 0: some need all there are.
-std::int64_t TextRows::wanted() const {
-  std::int64_t most = 1;
-  for (const auto& text : rows_) {
+// The likeliest where all texts are greedy, else the model draws, unless one needs to see all its logits. A batch that
+// has begun to draw goes on so: a step of another kind is captured anew.
+nn::StepModel::Wanted TextRows::wanted(std::span<const std::size_t> rows) {
+  std::int64_t likeliest = 0;
+  draws_.clear();
+  for (const std::size_t row : rows) {
+    const RowText* text = rows_[row].get();
+    draws_.push_back(text ? draw_of(*text) : TokenDraw());
     if (!text) continue;
-    if (text->drawer->wanted() == 0) return 0;
-    most = std::max({most, text->drawer->wanted(), text->likeliest});
+    if (!text->drawer->model_may_draw()) return {0};
+    draws_tokens_ = draws_tokens_ || !text->drawer->greedy();
+    likeliest = std::max(likeliest, text->likeliest);
   }
-  return most;
+  if (draws_tokens_) return {likeliest, draws_};
+  return {std::max<std::int64_t>(likeliest, 1)};
+}
+
+TokenDraw TextRows::draw_of(const RowText& text) const {
+  TokenDraw draw = draw_for(*text.options, text.seed, 0, text.sample);
+  draw.position = static_cast<std::uint32_t>(text.writing.hypothesis.tokens.size());
+  return draw;
 }
 
 void TextRows::enter() {
   std::vector<nn::BatchModel::Newcomer> newcomers;
+  std::vector<std::size_t> entered;
   std::size_t together = 0;
   for (std::size_t row = 0; row < rows_.size() && !waiting_.empty(); ++row) {
     if (rows_[row]) continue;
@@ -85,33 +100,28 @@ void TextRows::enter() {
     rows_[row] = std::move(waiting_.front());
     waiting_.pop_front();
     newcomers.push_back({static_cast<std::int64_t>(row), rows_[row]->prompt});
+    entered.push_back(row);
     ++busy_;
   }
   const auto begun = Clock::now();
-  const nn::StepModel::Scores scores = model_.enter(newcomers, wanted());
+  const nn::StepModel::Scores scores = model_.enter(newcomers, wanted(entered));
   const auto read = Clock::now();
   for (std::size_t i = 0; i < newcomers.size(); ++i) write(static_cast<std::size_t>(newcomers[i].row), scores, i);
   times_.prompts += seconds_between(begun, read), times_.texts += seconds_between(read, Clock::now());
 }
 
-// One more token of the text in a row, from row `from` of the scores, of which it sees no more than it asked for: who
-// shares the batch changes nothing.
+// One more token of the text in a row, from row `from` of the scores.
 void TextRows::write(std::size_t row, const nn::StepModel::Scores& scores, std::size_t from) {
   const std::shared_ptr<RowText> text = rows_[row];
   const std::size_t each = scores.logits.size() / scores.log_sums.size();
-  const auto part = [&](std::size_t count) {
-    nn::StepModel::Scores own{scores.logits.subspan(from * each, count), scores.log_sums.subspan(from, 1)};
-    if (!scores.ids.empty()) own.ids = scores.ids.subspan(from * each, count);
-    return own;
-  };
-  const auto few = static_cast<std::size_t>(text->drawer->wanted());
+  nn::StepModel::Scores own{scores.logits.subspan(from * each, each), scores.log_sums.subspan(from, 1)};
+  if (!scores.ids.empty()) own.ids = scores.ids.subspan(from * each, each);
+  if (!scores.drawn.empty())
+    own.drawn = scores.drawn.subspan(from, 1), own.drawn_logits = scores.drawn_logits.subspan(from, 1);
   Writing& writing = text->writing;
-  const double u = uniform(text->seed, 0, draw_of(writing.hypothesis.tokens.size(), text->sample));
-  const auto [token, logit] = (*text->drawer)(part(scores.ids.empty() ? each : std::min(few, each)), 0,
-                                              {text->prompt, writing.hypothesis.tokens}, u);
+  const auto [token, logit] = (*text->drawer)(own, 0, {text->prompt, writing.hypothesis.tokens}, draw_of(*text));
   const double log_probability = logit - static_cast<double>(scores.log_sums[from]);
-  const nn::StepModel::Scores all = part(each);
-  const RowText::Step step{token, log_probability, all};
+  const RowText::Step step{token, log_probability, own};
   writing.add(token, log_probability, text->max_length, *text->options,
               [&](std::span<const std::int32_t>) { return text->on_token && text->on_token(*text, step); });
   tokens_[row] = token;

@@ -72,13 +72,18 @@ class TextRows {
   bool enough_wait() const;
   void enter();
   void write(std::size_t row, const nn::StepModel::Scores& scores, std::size_t from);
-  std::int64_t wanted() const;
+  // What to ask the model for these rows, and how they draw.
+  nn::StepModel::Wanted wanted(std::span<const std::size_t> rows);
+  TokenDraw draw_of(const RowText& text) const;
 
   nn::BatchModel& model_;
   Options options_;
   std::deque<std::shared_ptr<RowText>> waiting_;
   std::vector<std::shared_ptr<RowText>> rows_;
   std::vector<std::int32_t> tokens_;  // the newest of each row
+  std::vector<TokenDraw> draws_;
+  bool draws_tokens_ = false;  // a text that is not greedy is, or was, among them
+  std::vector<std::size_t> all_rows_;
   std::size_t busy_ = 0, written_ = 0;
   std::size_t held_ = 0;  // steps that somebody has waited
   Times times_;

@@ -35,10 +35,10 @@ class RecurrentSteps : public nn::StepModel {
 
   std::int64_t vocabulary() const override { return model_.vocabulary(); }
   std::int64_t suppress(std::span<const std::int32_t> ids) override { return rows_.suppress(ids, vocabulary()); }
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override {
+  Scores step(std::span<const std::int32_t> tokens, const Wanted& wanted) override {
     rows_.start(tokens);
     const Tensor newest = rows_.ints(tokens).reshape({rows_.count() / rows_.group(), rows_.group()});
-    return rows_.scores(model_.step(newest, memory_, state_), top_k);
+    return rows_.scores(model_.step(newest, memory_, state_), wanted);
   }
   void reorder(std::span<const std::int32_t> from) override {
     const std::int64_t before = rows_.count();

@@ -10,11 +10,12 @@ RnnDecoder::RnnDecoder(const RnnSeq2Seq& model, Pass& pass, const Encoded& memor
       memory_(model.decoder().read(memory)),
       state_(model.decoder().start(memory, group)) {}
 
-nn::StepModel::Scores RnnDecoder::step(std::span<const std::int32_t> tokens, std::int64_t top_k) {
+nn::StepModel::Scores RnnDecoder::step(std::span<const std::int32_t> tokens, const Wanted& wanted) {
   rows_.start(tokens);
   const std::int64_t group = rows_.group();
   const Tensor embedded = model_.embed(rows_.ints(tokens).reshape({rows_.count() / group, group}));  // [B, group, W]
-  return rows_.scores(model_.logits(model_.decoder().step(embedded, memory_, state_)).flat_rows(), top_k);  // [rows, V]
+  return rows_.scores(model_.logits(model_.decoder().step(embedded, memory_, state_)).flat_rows(),
+                      wanted);  // [rows, V]
 }
 
 void RnnDecoder::reorder(std::span<const std::int32_t> from) {

@@ -17,7 +17,7 @@ class RnnDecoder : public nn::StepModel {
 
   std::int64_t vocabulary() const override { return model_.vocabulary(); }
   std::int64_t suppress(std::span<const std::int32_t> ids) override { return rows_.suppress(ids, vocabulary()); }
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override;
+  Scores step(std::span<const std::int32_t> tokens, const Wanted& wanted) override;
   void reorder(std::span<const std::int32_t> from) override;
 
  private:

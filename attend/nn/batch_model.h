@@ -22,13 +22,13 @@ class BatchModel {
   };
   // Reads prompts into rows, which forget what they had: the scores of what follows each, in this order, as
   // StepModel::step gives them.
-  virtual StepModel::Scores enter(std::span<const Newcomer> newcomers, std::int64_t top_k) = 0;
+  virtual StepModel::Scores enter(std::span<const Newcomer> newcomers, const StepModel::Wanted& wanted) = 0;
   // The text of this row is at its end; the row is empty.
   virtual void leave(std::int64_t row) = 0;
 
   struct Step {
     std::span<const std::int32_t> tokens;  // the newest of every row; any for empty ones, whose scores mean nothing
-    std::int64_t top_k = 0;                // as StepModel::step
+    StepModel::Wanted wanted = {};         // of every row
   };
   // Of every row up to the last that has a text, or of more.
   virtual StepModel::Scores step(const Step& step) = 0;

@@ -81,12 +81,12 @@ std::int64_t CausalBatch::suppress(std::span<const std::int32_t> ids) {
   return left;
 }
 
-StepModel::Scores CausalBatch::enter(std::span<const Newcomer> newcomers, std::int64_t top_k) {
+StepModel::Scores CausalBatch::enter(std::span<const Newcomer> newcomers, const StepModel::Wanted& wanted) {
   rows_.let_go();
   pass_.begin({});
   for (const Newcomer& newcomer : newcomers)
     if (std::ranges::find(entered_, newcomer.row) == entered_.end()) entered_.push_back(newcomer.row);
-  return rows_.scores(read_prompts(newcomers), top_k);
+  return rows_.scores(read_prompts(newcomers), wanted);
 }
 
 // On a GPU a step costs about the same for any number of rows, and is captured once.
@@ -111,7 +111,7 @@ StepModel::Scores CausalBatch::step(const Step& step) {
                    .positions = std::span(lengths_).first(rows),
                    .capacity = capacity(),
                    .limit = room_,
-                   .top_k = step.top_k,
+                   .wanted = {step.wanted.top_k, step.wanted.draws.first(std::min(rows, step.wanted.draws.size()))},
                    .entered = entered_,
                    .rings = rings},
                   [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });

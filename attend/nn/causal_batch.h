@@ -22,7 +22,7 @@ class CausalBatch : public BatchModel {
   std::int64_t vocabulary() const override { return sizes_.vocabulary; }
   std::int64_t rows() const override { return rows_.count(); }
   std::int64_t suppress(std::span<const std::int32_t> ids) override;
-  StepModel::Scores enter(std::span<const Newcomer> newcomers, std::int64_t top_k) override;
+  StepModel::Scores enter(std::span<const Newcomer> newcomers, const StepModel::Wanted& wanted) override;
   void leave(std::int64_t row) override { lengths_.at(static_cast<std::size_t>(row)) = kEmpty; }
   StepModel::Scores step(const Step& step) override;
   bool missed(std::int64_t row) const override { return runner_.missed(row); }

@@ -62,10 +62,10 @@ std::int64_t CausalDecoder::suppress(std::span<const std::int32_t> ids) {
   return left;
 }
 
-StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, std::int64_t top_k) {
+StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, const Wanted& wanted) {
   rows_.start(tokens);
   check(length_ < sizes_.max_length, "decoder: the model has only {} positions", sizes_.max_length);
-  if (prompts_.defined()) return rows_.scores(read_prompts(), top_k);
+  if (prompts_.defined()) return rows_.scores(read_prompts(), wanted);
   for (KvCache& cache : caches_)
     if (cache.reserve(length_ + 1)) runner_.memory_moved();
   const std::int64_t capacity = whole_capacity(caches_, sizes_.max_length);
@@ -74,7 +74,7 @@ StepModel::Scores CausalDecoder::step(std::span<const std::int32_t> tokens, std:
                                      .positions = rows_.all_at(length_),
                                      .capacity = capacity,
                                      .limit = std::min(capacity, sizes_.max_length),
-                                     .top_k = top_k,
+                                     .wanted = wanted,
                                      .rings = rings},
                                     [this](Pass&, const auto& newest) { return next_logits(model_, newest, caches_); });
   for (KvCache& cache : caches_) cache.advance(1);

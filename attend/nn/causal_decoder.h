@@ -30,7 +30,7 @@ class CausalDecoder : public StepModel {
   std::int64_t room() const { return sizes_.max_length - length_; }  // for how many more tokens
   const StepRows& rows() const { return rows_; }
   std::int64_t suppress(std::span<const std::int32_t> ids) override;
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override;
+  Scores step(std::span<const std::int32_t> tokens, const Wanted& wanted) override;
   void reorder(std::span<const std::int32_t> from) override;
 
  private:

@@ -33,8 +33,8 @@ class MemoryDecoder : public StepModel {
 
   std::int64_t vocabulary() const override { return decoder_.vocabulary(); }
   std::int64_t suppress(std::span<const std::int32_t> ids) override { return decoder_.suppress(ids); }
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override {
-    return decoder_.step(tokens, top_k);
+  Scores step(std::span<const std::int32_t> tokens, const Wanted& wanted) override {
+    return decoder_.step(tokens, wanted);
   }
   void reorder(std::span<const std::int32_t> from) override;
 

@@ -1,6 +1,7 @@
 #include "attend/nn/step_rows.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "attend/base/error.h"
 #include "attend/ops/softmax.h"
@@ -41,13 +42,31 @@ std::int64_t StepRows::suppress(std::span<const std::int32_t> ids, std::int64_t 
   return left;
 }
 
-StepModel::Scores StepRows::scores(const Tensor& logits, std::int64_t top_k) {
+void StepRows::draw(const Tensor& logits, std::span<const TokenDraw> draws) {
+  check(static_cast<std::int64_t>(draws.size()) == logits.rows(), "decoder: {} draws for {} rows", draws.size(),
+        logits.rows());
+  std::vector<std::int32_t> words, positions;
+  for (const TokenDraw& one : draws) {
+    std::ranges::copy(words_of(one), std::back_inserter(words));
+    positions.push_back(static_cast<std::int32_t>(one.position));
+  }
+  const Tensor tokens = like(logits, {logits.rows()}, DType::i32);
+  const Tensor values = like(logits, {logits.rows()}, DType::f32), sums = like(values, values.shape());
+  logits.backend().draw_tokens({logits, suppressed_, ints(words), ints(positions), tokens, values, sums});
+  drawn_ = download_ints(tokens), drawn_logits_ = download(values), log_sums_ = download(sums);
+}
+
+StepModel::Scores StepRows::scores(const Tensor& logits, const StepModel::Wanted& wanted) {
+  const std::int64_t top_k = wanted.top_k;
+  if (!wanted.draws.empty()) draw(logits, wanted.draws);
+  if (top_k == 0 && !wanted.draws.empty()) return {{}, log_sums_, {}, drawn_, drawn_logits_};
   if (top_k > 0) {
     const Tensor values = like(logits, {logits.rows(), top_k}, DType::f32),
                  ids = like(values, values.shape(), DType::i32);
     const Tensor sums = like(values, {logits.rows()});
     logits.backend().top_k(logits, suppressed_, values, ids, sums);
     logits_ = download(values), log_sums_ = download(sums), ids_ = download_ints(ids);
+    if (!wanted.draws.empty()) return {logits_, log_sums_, ids_, drawn_, drawn_logits_};
     return {logits_, log_sums_, ids_};
   }
   last_logits_ = logits;

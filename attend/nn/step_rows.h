@@ -31,7 +31,7 @@ class StepRows {
   void start(std::span<const std::int32_t> tokens);
   void let_go() { last_logits_ = last_log_sums_ = Tensor(); }
   // After it: logits [rows, V]. On the host they are read where they are, from elsewhere they are copied.
-  StepModel::Scores scores(const Tensor& logits, std::int64_t top_k);
+  StepModel::Scores scores(const Tensor& logits, const StepModel::Wanted& wanted);
 
   // Row i goes on as row from[i]. False when nothing moves; else count() is from's, and the caller moves its state.
   bool move(std::span<const std::int32_t> from);
@@ -39,11 +39,13 @@ class StepRows {
   std::vector<std::int32_t> sources(std::span<const std::int32_t> from) const;
 
  private:
+  void draw(const Tensor& logits, std::span<const TokenDraw> draws);
+
   Pass& pass_;
   std::int64_t count_, group_;
   Tensor last_logits_, last_log_sums_, suppressed_;
-  std::vector<float> logits_, log_sums_;
-  std::vector<std::int32_t> ids_, positions_;
+  std::vector<float> logits_, log_sums_, drawn_logits_;
+  std::vector<std::int32_t> ids_, positions_, drawn_;
 };
 
 }  // namespace attend::nn

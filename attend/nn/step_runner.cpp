@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -15,22 +16,30 @@ Tensor StepRunner::words(std::int64_t begin, const Shape& shape, DType dtype) co
   return Tensor(words_.memory(), {shape, begin, shape.rank() ? shape[-1] : 1, dtype});
 }
 
+// The words lie as for the step before.
+bool StepRunner::fits(const Step& step) const {
+  return rows_ == static_cast<std::int64_t>(step.tokens.size()) && top_k_ == step.wanted.top_k &&
+         draws_ == !step.wanted.draws.empty();
+}
+
 bool StepRunner::expected(const Step& step) const {
-  if (under_way_ == 0 || prepared_ != memory_ || top_k_ != step.top_k || step.tokens.size() != next_.size())
-    return false;
-  for (std::size_t row = 0; row < next_.size(); ++row)
-    if (step.positions[row] >= 0 && missing_[row] == 0 &&
-        (step.positions[row] != next_[row] || step.tokens[row] != ids_[row]))
-      return false;
+  if (under_way_ == 0 || prepared_ != memory_ || !fits(step)) return false;
+  for (std::size_t row = 0; row < next_.size(); ++row) {
+    if (step.positions[row] < 0 || missing_[row] > 0) continue;
+    if (step.positions[row] != next_[row] || step.tokens[row] != chosen_[row]) return false;
+    if (draws_ && step.wanted.draws[row] != next_draws_[row]) return false;
+  }
   return true;
 }
 
 // On the host nothing runs beside us, and a probe would see steps that may never be.
-bool StepRunner::goes_ahead() const { return top_k_ == 1 && !pass_.backend().on_host() && !pass_.probe(); }
+bool StepRunner::goes_ahead() const { return chooses() && !pass_.backend().on_host() && !pass_.probe(); }
 
 StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   check(step.positions.size() == step.tokens.size(), "decoder: {} tokens at {} positions", step.tokens.size(),
         step.positions.size());
+  check(step.wanted.draws.empty() || step.wanted.draws.size() == step.tokens.size(), "decoder: {} draws for {} rows",
+        step.wanted.draws.size(), step.tokens.size());
   check(step.limit <= step.capacity, "decoder: {} positions in caches of {}", step.limit, step.capacity);
   for (std::int64_t position : step.positions)
     check(position < step.limit, "decoder: position {} of {}", position, step.limit);
@@ -46,11 +55,13 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   }
   read_answer();
   for (std::int64_t& next : next_) ++next;
+  for (TokenDraw& draw : next_draws_) ++draw.position;
   note_missed(step);
   if (goes_on && !step.entered.empty()) join(step);
   const std::int64_t furthest = next_.empty() ? 0 : *std::ranges::max_element(next_);
   while (goes_ahead() && under_way_ < kAhead && furthest + under_way_ < step.limit && !rolls_over(step, under_way_))
     launch(body);
+  if (draws_) return {values_, log_sums_, ids_, chosen_, drawn_logits_};
   if (top_k_ == 0) return {all_, log_sums_};
   return {values_, log_sums_, ids_};
 }
@@ -70,7 +81,7 @@ void StepRunner::note_missed(const Step& step) {
     if (missing_[row] == 0) continue;
     --missing_[row];
     missed_[row] = true;
-    ids_[row] = step.tokens[row];
+    chosen_[row] = step.tokens[row];
   }
 }
 
@@ -96,6 +107,13 @@ void StepRunner::join(const Step& step) {
       put((3 + static_cast<std::int64_t>(r)) * rows_ + row,
           row * step.rings[r].capacity + step.rings[r].ring.place(position));
     put(tokens_begin() + row, step.tokens[i]);
+    if (draws_) {
+      next_draws_[i] = step.wanted.draws[i];
+      std::int64_t place = moving() + row * kDrawWords;
+      for (const std::int32_t word : words_of(next_draws_[i])) put(place++, word);
+      put(moving() - rows_ + row, next_draws_[i].position);
+      next_draws_[i].position -= static_cast<std::uint32_t>(under_way_);
+    }
   }
   const auto count = static_cast<std::int64_t>(joins.size());
   if (count == 0) return;
@@ -109,16 +127,17 @@ void StepRunner::join(const Step& step) {
 
 void StepRunner::prepare(const Step& step) {
   const auto rows = static_cast<std::int64_t>(step.tokens.size());
-  if (prepared_ == memory_ && top_k_ == step.top_k && rows_ == rows) return;
-  if (rows_ != rows || top_k_ != step.top_k || !words_.defined()) {
+  if (prepared_ == memory_ && fits(step)) return;
+  if (!fits(step) || !words_.defined()) {
     Backend& backend = pass_.backend();
-    rows_ = rows, top_k_ = step.top_k, rings_ = static_cast<std::int64_t>(step.rings.size());
-    words_ = make_tensor(backend, {tokens_begin() + (2 + 2 * top_k_) * rows_}, DType::i32);
-    ones_ = make_tensor(backend, {tokens_begin()}, DType::i32);
-    upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(tokens_begin()), 1));
+    rows_ = rows, top_k_ = step.wanted.top_k, rings_ = static_cast<std::int64_t>(step.rings.size());
+    draws_ = !step.wanted.draws.empty();
+    words_ = make_tensor(backend, {tokens_begin() + (draws_ ? 3 + 2 * top_k_ : 2 + 2 * top_k_) * rows_}, DType::i32);
+    ones_ = make_tensor(backend, {moving()}, DType::i32);
+    upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(moving()), 1));
     joining_ = make_tensor(backend, {2 * values_begin()}, DType::i32);
-    const std::int64_t words = top_k_ == 1 ? 3 * rows_ : (2 * top_k_ + 1) * rows_;
-    for (auto& mailbox : mailboxes_) mailbox = backend.mailbox(static_cast<std::size_t>(words) * sizeof(std::int32_t));
+    for (auto& mailbox : mailboxes_)
+      mailbox = backend.mailbox(static_cast<std::size_t>(answer_words()) * sizeof(std::int32_t));
     logits_ = Tensor();
     ++memory_;
   }
@@ -140,6 +159,9 @@ void StepRunner::send(const Step& step) {
   };
   send_slots({}, step.capacity);
   for (const auto& [ring, capacity] : step.rings) send_slots(ring, capacity);
+  next_draws_.assign(step.wanted.draws.begin(), step.wanted.draws.end());
+  for (const TokenDraw& draw : next_draws_) sent_.push_back(static_cast<std::int32_t>(draw.position));
+  for (const TokenDraw& draw : next_draws_) std::ranges::copy(words_of(draw), std::back_inserter(sent_));
   for (std::size_t row = 0; row < next_.size(); ++row) sent_.push_back(step.positions[row] < 0 ? 0 : step.tokens[row]);
   pass_.backend().to_device(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
 }
@@ -160,23 +182,36 @@ void StepRunner::launch(const Body& body) {
     pass_.begin({});
     work();
   }
-  mailboxes_[launched_++ % kAhead]->send_for(
-      words(top_k_ == 1 ? tokens_begin() : values_begin(), {1}, DType::i32).raw());
+  mailboxes_[launched_++ % kAhead]->send_for(words(answer_begin(), {1}, DType::i32).raw());
   ++under_way_;
+}
+
+void StepRunner::leave_list(const Tensor& logits, std::int64_t values, std::int64_t ids) {
+  pass_.backend().top_k(logits, suppressed_, words(values, {rows_, top_k_}, DType::f32),
+                        words(ids, {rows_, top_k_}, DType::i32), words(sums_begin(), {rows_}, DType::f32));
 }
 
 void StepRunner::leave_answer(const Tensor& logits) {
   Backend& backend = pass_.backend();
   check(logits.rows() == rows_, "decoder: logits {} for {} rows", logits.shape(), rows_);
-  if (top_k_ > 0) {
-    backend.top_k(logits, suppressed_, words(values_begin(), {rows_, top_k_}, DType::f32),
-                  words(ids_begin(), {rows_, top_k_}, DType::i32), words(sums_begin(), {rows_}, DType::f32));
-    if (!goes_ahead()) return;
-    // The next step is one position on.
-    const Shape places{tokens_begin()};
-    backend.strided_copy({ones_, 0, {1}}, {words(0, places, DType::i32), 0, {1}}, places, true);
-    return;
+  if (draws_) {
+    const Shape each{rows_};
+    backend.draw_tokens({.x = logits,
+                         .suppressed = suppressed_,
+                         .draws = words(moving(), {rows_, kDrawWords}, DType::i32),
+                         .positions = words(moving() - rows_, each, DType::i32),
+                         .tokens = words(tokens_begin(), each, DType::i32),
+                         .logits = words(values_begin(), each, DType::f32),
+                         .log_sums = words(sums_begin(), each, DType::f32)});
+    if (top_k_ > 0) leave_list(logits, sums_begin() + rows_, sums_begin() + (1 + top_k_) * rows_);
+  } else if (top_k_ > 0) {
+    leave_list(logits, values_begin(), ids_begin());
   }
+  if (goes_ahead()) {  // the next step is one position on
+    const Shape places{moving()};
+    backend.strided_copy({ones_, 0, {1}}, {words(0, places, DType::i32), 0, {1}}, places, true);
+  }
+  if (draws_ || top_k_ > 0) return;
   if (!logits_.defined()) logits_ = make_tensor(backend, logits.shape(), logits.dtype());
   backend.scale(logits, 1, {logits_});
   backend.scale(ops::log_sum_exp(logits), 1, {words(values_begin(), {rows_}, DType::f32)});
@@ -186,15 +221,24 @@ void StepRunner::read_answer() {
   const auto count = static_cast<std::size_t>(rows_ * top_k_), rows = static_cast<std::size_t>(rows_);
   const auto* received = static_cast<const std::int32_t*>(mailboxes_[(launched_ - under_way_) % kAhead]->wait());
   --under_way_;
-  const std::int32_t* values = received + (top_k_ == 1 ? rows : 0);
-  const std::int32_t* ids = top_k_ == 1 ? received : values + count + rows;
   const auto floats = [](const std::int32_t* words, std::size_t number, std::vector<float>& into) {
     into.clear();
     for (std::size_t i = 0; i < number; ++i) into.push_back(std::bit_cast<float>(words[i]));
   };
+  if (draws_) {
+    chosen_.assign(received, received + rows);
+    floats(received + rows, rows, drawn_logits_);
+    floats(received + 2 * rows, rows, log_sums_);
+    floats(received + 3 * rows, count, values_);
+    ids_.assign(received + 3 * rows + count, received + 3 * rows + 2 * count);
+    return;
+  }
+  const std::int32_t* values = received + (top_k_ == 1 ? rows : 0);
+  const std::int32_t* ids = top_k_ == 1 ? received : values + count + rows;
   floats(values, count, values_);
   floats(values + count, rows, log_sums_);
   ids_.assign(ids, ids + count);
+  if (top_k_ == 1) chosen_ = ids_;
   if (top_k_ == 0) all_ = download(logits_);
 }
 

@@ -83,7 +83,7 @@ void GenerationQueue::warm_up() {
   generator_->backend().set_tuning(true);
   std::vector<std::int32_t> tokens(rows, 0);
   for (int i = 0; i < kSteps; ++i) {
-    const std::span<const std::int32_t> next = batch_->step({.tokens = tokens, .top_k = 1}).ids;
+    const std::span<const std::int32_t> next = batch_->step({.tokens = tokens, .wanted = {1}}).ids;
     for (std::size_t row = 0; row < rows; ++row)
       if (!batch_->missed(static_cast<std::int64_t>(row))) tokens[row] = next[row];
   }

@@ -69,6 +69,13 @@ struct NormLinear {
   Tensor cache = {}, slot = {};
 };
 
+// suppressed as top_k's. tokens i32, their logits f32, log Σ exp of the row f32, [rows] each.
+struct TokenDraws {
+  Tensor x, suppressed;
+  Tensor draws, positions;  // i32 [rows, kDrawWords], [rows]: a TokenDraw of each
+  Tensor tokens, logits, log_sums;
+};
+
 // Who may look at whom. Dense: q is [B, T, H·D] and k, v are [B, S, H·D]. Packed: q is [rows, H·D], k and v
 // [rows', H·D], sequence b has query rows [query_offsets[b], query_offsets[b + 1]) and key rows from key_offsets[b];
 // it has key_lengths[b] keys, or as many as the next offset allows. max_queries and max_keys bound the lengths.
@@ -313,6 +320,8 @@ class Backend {
   // least k are 0. values f32, ids i32 [rows, k]; log_sums f32 [rows]
   virtual void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
                      const Tensor& log_sums) = 0;
+  // A token of each row, drawn as tensor/token_draw.h says.
+  virtual void draw_tokens(const TokenDraws& args) = 0;
   // losses f32 [rows]: -log p(target), smoothed; 0 where the target is ignored. lse f32 [rows].
   // total f32 [2]: the mean over the counted rows, and their number. class_weights f32 [V], or undefined: a row counts
   // as often as the weight of its target says.

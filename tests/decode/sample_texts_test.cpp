@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -83,26 +84,47 @@ TEST_P(SampleTexts, GreedyTextsAreThoseWrittenAlone) { expect_as_alone(mixed_tex
 TEST_P(SampleTexts, DrawnTextsAreThoseWrittenAlone) {
   expect_as_alone(mixed_texts(12), {.temperature = 0.9f, .top_k = 9, .end = 5});
   expect_as_alone(mixed_texts(12), {.top_p = 0.9f, .repetition_penalty = 1.3f, .end = 5, .suppressed = {7}});
+  expect_as_alone(mixed_texts(12), {.end = 5, .suppressed = {7}});
+  expect_as_alone(mixed_texts(12), {.temperature = 1.4f, .top_p = 0.8f, .min_p = 0.02f, .end = 5});
+}
+
+// Models draw by themselves, a device ahead of the host; only who is penalised for repeating is drawn from all logits,
+// by the host. A penalty that is almost none must change nothing.
+TEST_P(SampleTexts, TheModelDrawsAsTheHostDoes) {
+  for (decode::SampleOptions draw : {decode::SampleOptions{.end = 5},
+                                     {.temperature = 0.7f, .top_k = 12, .end = 5, .suppressed = {7, 8}},
+                                     {.top_p = 0.85f, .end = 5},
+                                     {.temperature = 1.3f, .min_p = 0.05f, .end = 5}})
+    for (const Text& text : mixed_texts(12)) {
+      const std::vector<std::int32_t> drawn = alone(text, draw).tokens;
+      draw.repetition_penalty = 1.0000001f;
+      EXPECT_EQ(alone(text, draw).tokens, drawn);
+      draw.repetition_penalty = 1;
+    }
 }
 
 // As a server's: they come while others are under way, some leave before their end, and who comes alone may have to
 // wait for company.
 TEST_P(SampleTexts, ThatComeWhileOthersAreUnderWayAreThoseWrittenAlone) {
-  const decode::SampleOptions draw{.top_k = 1, .end = 5};
+  const decode::SampleOptions greedy{.top_k = 1, .end = 5}, drawn{.temperature = 1.2f, .top_p = 0.95f, .end = 5};
   const std::vector<Text> texts = mixed_texts(24);
-  for (const std::size_t patience : {std::size_t{0}, std::size_t{3}}) {
+  // Which are greedy: all, none, half of them.
+  for (const auto& [patience, of] : std::vector<std::pair<std::size_t, std::array<const decode::SampleOptions*, 2>>>{
+           {0, {&greedy, &greedy}}, {3, {&greedy, &greedy}}, {0, {&drawn, &drawn}}, {3, {&greedy, &drawn}}}) {
     nn::CausalBatch batch(model_.body(), backend(), 4, 70);
     decode::TextRows rows(batch, {.together = 2, .patience = patience});
-    decode::Drawer drawer(draw, batch.vocabulary(), batch.suppress({}));
+    decode::Drawer drawers[] = {{*of[0], batch.vocabulary(), batch.suppress({})},
+                                {*of[1], batch.vocabulary(), batch.suppress({})}};
     std::vector<std::shared_ptr<decode::RowText>> all;
     std::size_t done = 0, steps = 0;
     while (all.size() < texts.size() || !rows.idle()) {
       if (all.size() < texts.size() && steps++ % 3 == 0) {
         const Text& next = texts[all.size()];
+        const std::size_t kind = all.size() % 2;
         all.push_back(std::make_shared<decode::RowText>());
         decode::RowText& text = *all.back();
         text.prompt = next.prompt, text.max_length = next.max_length, text.seed = next.seed;
-        text.options = &draw, text.drawer = &drawer;
+        text.options = of[kind], text.drawer = &drawers[kind];
         text.on_done = [&](const decode::RowText&) { ++done; };
         if (all.size() % 7 == 0) text.dropped = [&text] { return text.writing.hypothesis.tokens.size() >= 4; };
         rows.add(all.back());
@@ -112,9 +134,10 @@ TEST_P(SampleTexts, ThatComeWhileOthersAreUnderWayAreThoseWrittenAlone) {
     }
     EXPECT_GE(done, texts.size() - 3);
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      std::vector<std::int32_t> expected = alone(texts[i], draw).tokens;
+      std::vector<std::int32_t> expected = alone(texts[i], *of[i % 2]).tokens;
       if (all[i]->dropped && expected.size() >= 4) expected.resize(4);
-      EXPECT_EQ(all[i]->writing.hypothesis.tokens, expected) << "text " << i << ", patience " << patience;
+      EXPECT_EQ(all[i]->writing.hypothesis.tokens, expected)
+          << "text " << i << ", patience " << patience << (of[i % 2] == &drawn ? ", drawn" : ", greedy");
     }
   }
 }

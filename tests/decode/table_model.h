@@ -44,7 +44,7 @@ class TableModel : public nn::StepModel {
     return vocabulary_ - static_cast<std::int64_t>(suppressed_.size());
   }
 
-  Scores step(std::span<const std::int32_t> tokens, std::int64_t top_k) override {
+  Scores step(std::span<const std::int32_t> tokens, const Wanted& wanted) override {
     EXPECT_EQ(tokens.size(), rows_.size());
     logits_.clear(), log_sums_.clear();
     for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -57,8 +57,8 @@ class TableModel : public nn::StepModel {
       log_sums_.push_back(static_cast<float>(std::log(sum)));
     }
     ++steps_;
-    if (top_k == 0) return {logits_, log_sums_};
-    keep_top_k(static_cast<std::size_t>(top_k));
+    if (wanted.top_k == 0) return {logits_, log_sums_};
+    keep_top_k(static_cast<std::size_t>(wanted.top_k));
     return {logits_, log_sums_, ids_};
   }
 

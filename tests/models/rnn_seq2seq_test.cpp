@@ -185,7 +185,8 @@ TEST_P(RnnModel, StepByStepGivesWhatTeacherForcingGives) {
     }
     Ids tokens;
     for (const Row& row : rows) tokens.push_back(hypotheses[row.hypothesis][row.source][t]);
-    const auto [logits, log_sums, ids] = decoder->step(tokens);
+    const nn::StepModel::Scores scores = decoder->step(tokens);
+    const std::span<const float> logits = scores.logits, log_sums = scores.log_sums;
     ASSERT_EQ(logits.size(), rows.size() * 11);
     ASSERT_EQ(log_sums.size(), rows.size());
     if (config_.attention) {

@@ -8,11 +8,11 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/data/text_makers.h"
-#include "attend/decode/draw.h"
 #include "attend/inspect/candidates.h"
 #include "attend/inspect/translation.h"
 #include "attend/serve/lessons.h"
 #include "attend/serve/shelf.h"
+#include "attend/tensor/token_draw.h"
 #include "tests/tensor/tensors.h"
 
 namespace attend::serve {
@@ -63,24 +63,16 @@ TEST_F(Lessons, ThePagesProbabilitiesAreThoseOfADraw) {
   const tasks::Inspection seen = look.inspect(kSentence);
   const tasks::Output end = look.output({.text = kSentence, .target = seen.target_ids, .token = 1});
   constexpr int kCount = 5;
-  const decode::SampleOptions options{.temperature = 0.7f, .top_k = kCount};
-  decode::Drawer drawer(options, static_cast<std::int64_t>(end.logits.size()),
-                        static_cast<std::int64_t>(end.logits.size()));
-  std::vector<std::int32_t> ids;
-  for (int i = 0; i < kCount; ++i) ids.push_back(i);
-  const float log_sum = end.log_sum;
-  const nn::StepModel::Scores scores{
-      .logits = std::span(end.logits).first(kCount), .log_sums = std::span(&log_sum, 1), .ids = ids};
+  const TokenDraw draw{.temperature = 0.7f, .top_k = kCount};
+  const std::span<const float> logits = std::span(end.logits).first(kCount + 3);
+  std::vector<float> weights;
+  for (const float logit : logits) weights.push_back(std::exp((logit - logits[0]) / draw.temperature));
   double total = 0, before = 0;
-  const auto weight = [&](int i) {
-    return std::exp(static_cast<double>(end.logits[static_cast<std::size_t>(i)] - end.logits[0]) /
-                    static_cast<double>(options.temperature));
-  };
-  for (int i = 0; i < kCount; ++i) total += weight(i);
-  for (int i = 0; i + 1 < kCount; ++i) {
-    before += weight(i) / total;
-    EXPECT_EQ(drawer(scores, 0, {}, before - 1e-9).token, i);
-    EXPECT_EQ(drawer(scores, 0, {}, before + 1e-9).token, i + 1);
+  for (std::size_t i = 0; i < kCount; ++i) total += static_cast<double>(weights[i]);
+  for (std::size_t i = 0; i + 1 < kCount; ++i) {
+    before += static_cast<double>(weights[i]) / total;
+    EXPECT_EQ(drawn_token(logits, weights, draw, before - 1e-9), static_cast<std::int32_t>(i));
+    EXPECT_EQ(drawn_token(logits, weights, draw, before + 1e-9), static_cast<std::int32_t>(i + 1));
   }
 }
 

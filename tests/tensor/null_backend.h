@@ -75,6 +75,7 @@ class NullBackend final : public Backend {
   void softmax(const Tensor&, const Tensor&, const Tensor&) override {}
   void softmax_backward(const Tensor&, const Tensor&, const Grad&) override {}
   void top_k(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
+  void draw_tokens(const TokenDraws&) override {}
   void cross_entropy(const Tensor&, const Tensor&, const Tensor&, float, std::int32_t, const Tensor&, const Tensor&,
                      const Tensor&) override {}
   void cross_entropy_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, float, std::int32_t,

@@ -237,6 +237,8 @@ struct RowKernels {
 
   // Entries from `seen` on are masked.
   ByType<void(const void* x, void* y, std::int64_t seen, std::int64_t n)> softmax;
+  float (*largest)(const float* x, std::int64_t n);
+  void (*weigh)(const float* x, float* y, float most, float scale, std::int64_t n);  // y = exp((x - most) · scale)
   ByType<void(const void* dy, const void* y, Out dx, std::int64_t n)> softmax_backward;
   ByType<void(const CrossEntropyRows& args, std::int64_t begin, std::int64_t end)> cross_entropy;
   ByType<void(const CrossEntropyRows& args, std::int64_t begin, std::int64_t end)> cross_entropy_backward;

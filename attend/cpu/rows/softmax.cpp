@@ -26,6 +26,10 @@ void softmax_row(const void* x_, void* y_, std::int64_t seen, std::int64_t n) {
   each(n - seen, [&](std::int64_t i, auto part) { store(y + seen + i, Vec{}, part); });
 }
 
+void weigh_row(const float* x, float* y, float most, float scale, std::int64_t n) {
+  each(n, [&](std::int64_t i, auto part) { store(y + i, exponential((load(x + i, part) - most) * scale), part); });
+}
+
 template <class E>
 void softmax_backward_row(const void* dy_, const void* y_, Out dx_, std::int64_t n) {
   const E *dy = static_cast<const E*>(dy_), *y = static_cast<const E*>(y_);
@@ -152,6 +156,7 @@ void set_softmax(RowKernels& table) {
   table.consistency_backward[0] = consistency_backward_rows<float>;
   table.consistency_backward[1] = consistency_backward_rows<Bf16Bits>;
   table.softmax[0] = softmax_row<float>, table.softmax[1] = softmax_row<Bf16Bits>;
+  table.largest = row_max<float>, table.weigh = weigh_row;
   table.softmax_backward[0] = softmax_backward_row<float>, table.softmax_backward[1] = softmax_backward_row<Bf16Bits>;
   table.cross_entropy[0] = cross_entropy_rows<float>, table.cross_entropy[1] = cross_entropy_rows<Bf16Bits>;
   table.cross_entropy_backward[0] = cross_entropy_backward_rows<float>;
