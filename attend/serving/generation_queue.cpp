@@ -74,7 +74,7 @@ void GenerationQueue::warm_up() {
   constexpr int kSteps = 6;
   const auto rows = static_cast<std::size_t>(batch_->rows());
   const std::int64_t room = generator_->model().body().config().max_length;
-  if (room < kPrompt + kSteps) return;
+  if (room < kPrompt + 2 * kSteps) return;
   const std::vector<std::int32_t> prompt(static_cast<std::size_t>(kPrompt), 0);
   std::vector<nn::BatchModel::Newcomer> newcomers;
   for (std::size_t row = 0; row < rows; ++row) newcomers.push_back({static_cast<std::int64_t>(row), prompt});
@@ -82,10 +82,16 @@ void GenerationQueue::warm_up() {
   for (std::size_t count = rows; count > 0; count /= 4) batch_->enter(std::span(newcomers).first(count), 1);
   generator_->backend().set_tuning(true);
   std::vector<std::int32_t> tokens(rows, 0);
-  for (int i = 0; i < kSteps; ++i) {
-    const std::span<const std::int32_t> next = batch_->step({.tokens = tokens, .wanted = {1}}).ids;
-    for (std::size_t row = 0; row < rows; ++row)
+  std::vector<TokenDraw> draws(rows);
+  for (int i = 0; i < 2 * kSteps; ++i) {  // greedy, and then drawn
+    const bool greedy = i < kSteps;
+    const auto scores =
+        batch_->step({.tokens = tokens, .wanted = greedy ? nn::StepModel::Wanted(1) : nn::StepModel::Wanted(0, draws)});
+    const std::span<const std::int32_t> next = greedy ? scores.ids : scores.drawn;
+    for (std::size_t row = 0; row < rows; ++row) {
       if (!batch_->missed(static_cast<std::int64_t>(row))) tokens[row] = next[row];
+      if (!greedy) ++draws[row].position;
+    }
   }
   generator_->backend().set_tuning(false);
   for (std::size_t row = 0; row < rows; ++row) batch_->leave(static_cast<std::int64_t>(row));
