@@ -199,6 +199,10 @@ TEST(HostileC, NumbersThatMakeNoSense) {
     const attend_options options = options_with(&attend_options::beams, beams);
     EXPECT_EQ(attend_generate(model, "A", &options, nullptr, nullptr, &results), ATTEND_ERROR) << beams;
   }
+  for (const std::int64_t samples : {std::int64_t{-1}, std::int64_t{10001}, kMost}) {
+    const attend_options options = options_with(&attend_options::n_best, samples);
+    EXPECT_EQ(attend_generate(model, "A", &options, nullptr, nullptr, &results), ATTEND_ERROR) << samples;
+  }
   for (const auto field : {&attend_options::max_tokens, &attend_options::top_k})
     for (const std::int64_t value : {std::int64_t{-1}, -kMost - 1}) {
       const attend_options options = options_with(field, value);
