@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test install wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
+.PHONY: build setup demo test install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -40,6 +40,11 @@ install:
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target installable
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --strip
+	@tools/uninstall --remember $(BUILD) "$(DESTDIR)" $(PREFIX)
+
+# What that has put there, and nothing else.
+uninstall:
+	@tools/uninstall "$(DESTDIR)" $(PREFIX)
 
 # What goes to other machines: a build without CUDA, for /usr.
 .PHONY: build-install
@@ -111,6 +116,7 @@ help:
 	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in pictures, and draws where the models looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
 	@echo "make install     into PREFIX (/usr/local) under DESTDIR: program, libraries, headers, models, manual pages"
+	@echo "make uninstall   takes that away again, with the same PREFIX and DESTDIR"
 	@echo "make wheel       the Python module, build-install/attend-*.whl"
 	@echo "make deb         Debian packages, build-install/deb; make deb-test installs them on a clean Debian 12 (root, debootstrap)"
 	@echo "make tarball     a tree to unpack anywhere, build-install/attend-*.tar.gz"

@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
+#include "attend/base/limits.h"
 #include "attend/cpu/cpu_backend.h"
 #include "attend/cuda_library.h"
 
@@ -28,6 +29,8 @@ std::unique_ptr<Backend> open_cuda(int device) {
 }  // namespace
 
 std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOptions& options) {
+  check(options.threads >= 0 && options.threads <= limits::kMostThreads,
+        "device: threads must be 0 (all cores) to {}, not {}", limits::kMostThreads, options.threads);
   if (name == "cpu")
     return std::make_unique<CpuBackend>(CpuOptions{
         .threads = options.threads,

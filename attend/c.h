@@ -12,7 +12,8 @@
    Text is UTF-8 and ends with 0. A model may be called by several threads: they take turns. It may be closed while
    another thread is in a call, which then ends as it would have; a callback may close its model, and not call it. A
    model that is NULL, or a copy of a handle that was closed, is an error where one is needed, never a crash. Results
-   belong to the caller, may be read by any number of threads at once, and are freed once, which sets them to NULL. */
+   belong to the caller, may be read by any number of threads at once, and are freed once, which sets them to NULL; a
+   copy of results that were freed has no lines, and may be freed again. */
 #pragma once
 
 #include <stddef.h>
@@ -80,7 +81,8 @@ typedef struct attend_tensor {
   attend_dtype dtype;
 } attend_tensor;
 
-/* For a tensor that a function filled: where data was NULL, the function took the memory. Null pointers are fine. */
+/* For a tensor that a function filled: where data was NULL, the function took the memory. Null pointers are fine, and
+   memory of the caller's own stays his. */
 void attend_tensor_free(attend_tensor* tensor);
 
 /* ---- Calls. options may be NULL; what is 0 in them is as the program's own default. */

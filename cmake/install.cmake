@@ -86,7 +86,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/attend-config.cmake
 foreach(folder ${library_folders})
   if(NOT folder MATCHES "^(capi|cpu)$")
     install(DIRECTORY attend/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attend COMPONENT development
-            FILES_MATCHING PATTERN *.h)
+            FILES_MATCHING PATTERN *.h PATTERN rows EXCLUDE)  # which has none
   endif()
 endforeach()
 install(FILES attend/attend.h attend/backends.h attend/c.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attend

@@ -16,6 +16,7 @@
 #include <streambuf>
 
 #include "attend/attend.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/capi/model.h"
 
 namespace py = pybind11;
@@ -215,8 +216,8 @@ py::array_t<float> embed(attend_model& model, const Lines& lines, const std::str
 
 image::Image image_of(const py::array& picture) {
   check(picture.dtype().kind() == 'u' && picture.itemsize() == 1 && picture.ndim() == 3 && picture.shape(2) == 3,
-        "pictures: one is uint8 [height, width, 3], and this is {} with {} dimensions",
-        std::string(py::str(picture.dtype())), picture.ndim());
+        "pictures: one is uint8 [height, width, 3], and this is {} {}", std::string(py::str(picture.dtype())),
+        std::string(py::str(picture.attr("shape"))));
   const py::ssize_t height = picture.shape(0), width = picture.shape(1);
   check(height > 0 && width > 0 && width <= image::kMostPixels && height <= image::kMostPixels / width,
         "pictures: one of {} x {} pixels, but they have 1 to {}", width, height, image::kMostPixels);
@@ -406,7 +407,14 @@ void train(const std::string& settings, const std::function<void(std::string)>& 
 PYBIND11_MODULE(_attend, module) {
   using namespace attend;
   using namespace attend::python;
-  py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
+  static const py::handle kError = py::exception<Error>(module, "Error", PyExc_RuntimeError).release();
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      PyErr_SetString(kError.ptr(), replace_invalid_utf8(error.what()).c_str());  // it may name a file that is not UTF-8
+    }
+  });
   module.attr("version") = attend_version();
   module.def("open", &attend::python::open);
   module.def("train", &attend::python::train);

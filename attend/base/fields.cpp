@@ -36,4 +36,12 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   return best;
 }
 
+void check_keys(const Json& json, const std::vector<std::string>& known, std::string_view what) {
+  for (const auto& item : json.items()) {
+    if (std::ranges::find(known, item.key()) != known.end()) continue;
+    const std::string nearest = nearest_name(item.key(), known);
+    fail("{}: unknown key '{}'{}", what, item.key(), nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+  }
+}
+
 }  // namespace attend

@@ -28,6 +28,9 @@ namespace attend {
 // The known name most like this one, for "did you mean"; empty when none is close.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
+// Throws Error for the first key of the object that is none of these; what opens the message.
+void check_keys(const Json& json, const std::vector<std::string>& known, std::string_view what);
+
 namespace fields {
 
 template <class T>
@@ -108,11 +111,15 @@ void read_fields(Settings& settings, const Json& json, std::string_view what) {
       member = found->template get<T>();
     }
   });
-  for (const auto& item : json.items()) {
-    if (std::find(known.begin(), known.end(), item.key()) != known.end()) continue;
-    const std::string nearest = nearest_name(item.key(), known);
-    fail("{}: unknown key '{}'{}", what, item.key(), nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
-  }
+  check_keys(json, known, what);
+}
+
+// The names of all members.
+template <class Settings>
+std::vector<std::string> field_names(Settings settings) {
+  std::vector<std::string> names;
+  settings.visit([&](std::string_view name, auto&&...) { names.emplace_back(name); });
+  return names;
 }
 
 template <class Settings>

@@ -45,4 +45,9 @@ inline constexpr std::int64_t kMostChannels = 1 << 12;                  // of th
 inline constexpr std::size_t kMostLabels = 1 << 20;                     // of a classifier
 inline constexpr std::int64_t kMostParameters = std::int64_t{1} << 34;  // numbers of a model: 64 GiB in f32
 
+// What a call may ask for.
+inline constexpr std::int64_t kMostBeams = 1000;     // of a search
+inline constexpr std::int64_t kMostSamples = 10000;  // of a text
+inline constexpr int kMostThreads = 1024;            // of a CPU
+
 }  // namespace attend::limits

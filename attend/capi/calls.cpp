@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <new>
 #include <span>
 #include <string_view>
@@ -17,23 +18,21 @@ namespace {
 using Lines = std::vector<std::string>;
 using Item = attend_results::Item;
 
+// Of an array that a caller says it has: so many never were.
+void check_count(const char* who, size_t count, const char* things) {
+  constexpr size_t kMost = size_t{1} << 27;
+  check_argument(count <= kMost, "{}: {} {} at once, but {} are the most", who, count, things, kMost);
+}
+
 Lines lines_of(const char* who, const char* const* lines, size_t count) {
   check_argument(lines || count == 0, "{}: lines is null", who);
+  check_count(who, count, "lines");
   Lines texts;
   for (size_t i = 0; i < count; ++i) {
     check_argument(lines[i], "{}: line {} of {} is null", who, i, count);
     texts.emplace_back(lines[i]);
   }
   return texts;
-}
-
-attend_options options_of(const char* who, const attend_options* options) {
-  attend_options given = {};
-  if (!options) return given;
-  check_argument(options->size >= sizeof(size_t), "{}: 'size' of the options is {}, but must be {}", who, options->size,
-                 sizeof given);
-  std::memcpy(&given, options, std::min(options->size, sizeof given));
-  return given;
 }
 
 std::int64_t or_else(std::int64_t given, std::int64_t usual) { return given ? given : usual; }
@@ -50,6 +49,7 @@ attend_status call(const char* who, attend_model* model, const attend_options* o
     auto made = std::make_unique<attend_results>();
     Turn turn(who, model);
     fill(turn.model(), given, *made);
+    lend(made.get());
     *results = made.release();
   });
 }
@@ -71,8 +71,10 @@ void hand_over(const char* who, attend_tensor* to, attend_dtype dtype, std::init
                    "{}: the tensor given is of another type or shape than the result, of {} dimensions, the first {}",
                    who, shape.size(), *shape.begin());
   } else {
-    to->data = std::malloc(std::max<std::size_t>(bytes, 1));
-    if (!to->data) throw std::bad_alloc();
+    std::unique_ptr<void, decltype(&std::free)> memory(std::malloc(std::max<std::size_t>(bytes, 1)), std::free);
+    if (!memory) throw std::bad_alloc();
+    lend(memory.get());
+    to->data = memory.release();
     to->dtype = dtype, to->rank = static_cast<int>(shape.size());
     std::copy(shape.begin(), shape.end(), to->shape);
   }
@@ -260,6 +262,7 @@ attend_status attend_see(attend_model* model, const attend_tensor* pictures, siz
   return call("attend_see", model, options, results,
               [&](attend_model& on, const attend_options& given, attend_results& made) {
                 check_argument(pictures || count == 0, "attend_see: pictures is null");
+                check_count("attend_see", count, "pictures");
                 see(on, {pictures, count}, given, made);
               });
 }
@@ -319,6 +322,7 @@ attend_status attend_detokenize(attend_model* model, const attend_tensor* ids, a
       "attend_detokenize", model, nullptr, text, [&](attend_model& on, const attend_options&, attend_results& made) {
         check_argument(ids && ids->data && ids->dtype == ATTEND_I32 && ids->rank == 1 && ids->shape[0] >= 0,
                        "attend_detokenize: ids are i32 [tokens], and these are not");
+        check_count("attend_detokenize", static_cast<size_t>(ids->shape[0]), "tokens");
         const auto* first = static_cast<const TokenId*>(ids->data);
         made.lines.push_back({{.text = tokenizer_of(on).decode({first, static_cast<std::size_t>(ids->shape[0])})}});
       });

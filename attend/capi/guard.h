@@ -1,6 +1,8 @@
-// No exception leaves a C function: each is a status and a message.
+// No exception leaves a C function: each is a status and a message. And what is asked of the structs it is given.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "attend/base/error.h"
@@ -30,6 +32,20 @@ attend_status guarded(Function&& function) noexcept {
   } catch (...) {
     return failed();
   }
+}
+
+// The caller's struct of options, which may be an earlier version's: shorter by whole members.
+template <class Options>
+Options options_of(const char* who, const Options* options) {
+  constexpr std::size_t kMost = 4096;  // of any version to come; more was never set
+  Options given = {};
+  if (!options) return given;
+  const std::size_t size = options->size;
+  check_argument(size >= sizeof size && size <= kMost && (size >= sizeof given || size % alignof(Options) == 0),
+                 "{}: 'size' of the options is {}, but must be the sizeof of their struct, {}", who, size,
+                 sizeof given);
+  std::memcpy(&given, options, std::min(size, sizeof given));
+  return given;
 }
 
 }  // namespace attend::capi

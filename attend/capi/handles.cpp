@@ -3,8 +3,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <new>
+#include <shared_mutex>
+#include <string_view>
+#include <unordered_set>
 
+#include "attend/base/unicode/unicode.h"
 #include "attend/capi/guard.h"
 #include "attend/capi/model.h"
 
@@ -15,24 +20,63 @@ namespace {
 // Of fixed size: keeping a message must not fail.
 thread_local char last_message[2048] = "";
 
-void keep_message(const char* text) noexcept {
-  std::strncpy(last_message, text, sizeof last_message - 1);
-  last_message[sizeof last_message - 1] = 0;
+// UTF-8, though it may name a file that is not, and is cut where it is too long.
+void keep_message(std::string_view text) noexcept {
+  std::size_t length = std::min(text.size(), sizeof last_message - 1);
+  if (length < text.size())
+    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) --length;
+  std::memcpy(last_message, text.data(), length);
+  last_message[length] = 0;
+}
+
+void keep_message(const std::exception& error) noexcept {
+  try {
+    keep_message(replace_invalid_utf8(error.what()));
+  } catch (...) {
+    keep_message("out of memory");
+  }
+}
+
+// Memory that callers have: results, and the data of tensors.
+struct Lent {
+  std::shared_mutex mutex;
+  std::unordered_set<const void*> memory;
+};
+
+// Never destroyed: threads may still call when the program ends.
+Lent& lent() {
+  static auto* all = new Lent;
+  return *all;
+}
+
+bool is_lent(const void* memory) {
+  const std::shared_lock lock(lent().mutex);
+  return lent().memory.contains(memory);
+}
+
+bool take_back(const void* memory) {
+  const std::lock_guard lock(lent().mutex);
+  return lent().memory.erase(memory) > 0;
 }
 
 }  // namespace
+
+void lend(void* memory) {
+  const std::lock_guard lock(lent().mutex);
+  lent().memory.insert(memory);
+}
 
 attend_status failed() noexcept {
   try {
     throw;
   } catch (const ArgumentError& error) {
-    keep_message(error.what());
+    keep_message(error);
     return ATTEND_ARGUMENT;
   } catch (const std::bad_alloc&) {
     keep_message("out of memory");
     return ATTEND_NO_MEMORY;
   } catch (const std::exception& error) {
-    keep_message(error.what());
+    keep_message(error);
   } catch (...) {
     keep_message("something that is no error was thrown");
   }
@@ -43,6 +87,8 @@ attend_status failed() noexcept {
 
 using attend::capi::check_argument;
 using attend::capi::guarded;
+using attend::capi::is_lent;
+using attend::capi::take_back;
 
 extern "C" {
 
@@ -54,12 +100,7 @@ attend_status attend_open(const char* path_or_name, const attend_open_options* o
     check_argument(model, "attend_open: the place for the model is null");
     *model = nullptr;
     check_argument(path_or_name, "attend_open: the name of the folder is null");
-    attend_open_options given = {};
-    if (options) {
-      check_argument(options->size >= sizeof(size_t), "attend_open: 'size' of the options is {}, but must be {}",
-                     options->size, sizeof given);
-      std::memcpy(&given, options, std::min(options->size, sizeof given));
-    }
+    const attend_open_options given = attend::capi::options_of("attend_open", options);
     *model = attend::capi::keep_open(attend::capi::open_model(path_or_name, given));
   });
 }
@@ -76,15 +117,16 @@ const char* attend_task(const attend_model* model) {
   return name;  // names are literals, and end with 0
 }
 
-size_t attend_results_lines(const attend_results* results) { return results ? results->lines.size() : 0; }
+size_t attend_results_lines(const attend_results* results) { return is_lent(results) ? results->lines.size() : 0; }
 
 size_t attend_results_count(const attend_results* results, size_t line) {
-  return results && line < results->lines.size() ? results->lines[line].size() : 0;
+  return line < attend_results_lines(results) ? results->lines[line].size() : 0;
 }
 
 attend_status attend_results_item(const attend_results* results, size_t line, size_t index, attend_item* item) {
   return guarded([&] {
     check_argument(results && item, "attend_results_item: {} is null", results ? "the place for the item" : "results");
+    check_argument(is_lent(results), "attend_results_item: these results were freed, or are none");
     check_argument(line < results->lines.size(), "attend_results_item: line {} was asked for, but there are {}", line,
                    results->lines.size());
     check_argument(index < results->lines[line].size(),
@@ -108,13 +150,13 @@ const char* attend_results_text(const attend_results* results, size_t line, size
 
 void attend_results_free(attend_results** results) {
   if (!results) return;
-  delete *results;
+  if (take_back(*results)) delete *results;
   *results = nullptr;
 }
 
 void attend_tensor_free(attend_tensor* tensor) {
   if (!tensor) return;
-  std::free(tensor->data);
+  if (take_back(tensor->data)) std::free(tensor->data);
   *tensor = {};
 }
 

@@ -79,7 +79,6 @@ std::unique_ptr<attend_model> open_model(const std::string& path_or_name, const 
   auto model = std::make_unique<attend_model>();
   model->task = catalogue::read_config(folder).task;
   if (options.task && *options.task) model->task = task_named(options.task, model->task);
-  check(options.threads >= 0, "model: threads is {}, but must be at least 0", options.threads);
   model->backend = open_backend(options.device ? options.device : "cpu", {.threads = options.threads});
   const nn::ModelFormat format(DType::f32,
                                options.weights ? nn::weight_form_named(options.weights) : nn::WeightForm::stored);

@@ -78,6 +78,10 @@ class Turn {
   std::shared_ptr<attend_model> model_;
 };
 
+// Results, or the data of a tensor, that a caller gets: what is not among them (freed, or a stranger's) is neither read
+// as results nor freed.
+void lend(void* memory);
+
 // Drawings of one class, or where it has no name of all in turn. Throws Error when there is no such class, and for more
 // than a thousand at once.
 std::vector<attend::image::Image> drawings(const attend::tasks::Drawer& drawer, const std::string& of_class,

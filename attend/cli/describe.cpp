@@ -7,6 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/limits.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/coco_pictures.h"
 #include "attend/cli/command.h"
@@ -140,7 +141,8 @@ void add_describe_command(Flags& program, const Streams& streams) {
         tasks::DescribeOptions& describe = options.describe;
         flags.add("files", options.files, "pictures, and folders of them");
         add_model_flag(flags, options.model, "folder of a model that writes about pictures").required();
-        flags.add("--beams", describe.beams, "beginnings kept while searching; 1 is greedy").between(1, 1000);
+        flags.add("--beams", describe.beams, "beginnings kept while searching; 1 is greedy")
+            .between(1, limits::kMostBeams);
         flags.add("--alpha", describe.alpha, "of the length penalty (Wu et al. 2016)");
         const Flag sample = flags.add("--sample", describe.sample, "draws from the probabilities instead of searching");
         flags.add("--temperature", describe.temperature, "of --sample; below 1 is safer").needs(sample);

@@ -82,6 +82,14 @@ auto with_recipe(std::string_view task, Call call) {
   return call(std::move(head));
 }
 
+// A field that others of its kind have, and that this recipe refuses.
+template <class Settings>
+bool is_fixed(std::string_view name) {
+  if constexpr (requires { Settings::kFixed; })
+    return std::ranges::find(Settings::kFixed, name) != Settings::kFixed.end();
+  return false;
+}
+
 // The fields of a recipe, each under the heading it belongs to. heading "": none is shown.
 template <class Settings>
 void add_recipe_flags(Flags& flags, Settings defaults, Json& given, const std::string& heading) {
@@ -89,7 +97,10 @@ void add_recipe_flags(Flags& flags, Settings defaults, Json& given, const std::s
   defaults.visit([&]<class T>(std::string_view name, T& value, std::string_view help) {
     if (name == "task") return;
     if constexpr (!fields::ListOfSettings<T>)
-      add_field_flag(flags, name, value, help, given, {.group = in(every_task(), name) ? every : heading});
+      add_field_flag(flags, name, value, help, given,
+                     {.group = is_fixed<Settings>(name) ? ""
+                               : in(every_task(), name) ? every
+                                                        : heading});
   });
 }
 
@@ -212,7 +223,9 @@ std::string flag_of(std::string_view field) {
 std::vector<std::string_view> tasks_with(std::string_view field) {
   std::vector<std::string_view> names;
   for (const TrainedTask& task : trained_tasks())
-    if (in(fields_of(task.name), field)) names.push_back(task.name);
+    if (in(fields_of(task.name), field) &&
+        !with_recipe(task.name, [&](auto recipe) { return is_fixed<decltype(recipe)>(field); }))
+      names.push_back(task.name);
   return names;
 }
 

@@ -27,7 +27,7 @@ const TrainedTask& trained_task(const Json& settings, std::string_view what);
 // "--label-smoothing" of "label_smoothing".
 std::string flag_of(std::string_view field);
 
-// The tasks whose recipes have a field of this name.
+// The tasks whose recipes have a field of this name, and do not refuse it.
 std::vector<std::string_view> tasks_with(std::string_view field);
 
 // For people: a line a task.

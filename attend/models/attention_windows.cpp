@@ -36,6 +36,12 @@ void WindowSettings::check(std::string_view what, std::int64_t layers, Looks loo
                 global_tokens);
 }
 
+void WindowSettings::check_written(const Json& json, std::string_view what) {
+  const auto found = json.find("attention_window");
+  attend::check(found == json.end() || !found->is_array() || !found->empty(),
+                "{}: 'attention_window' is an empty list; leave it out where every token sees all", what);
+}
+
 void WindowSettings::leave_out_of(Json& json) const {
   if (attention_window.empty()) json.erase("attention_window");
   if (global_tokens == 0) json.erase("global_tokens");

@@ -31,6 +31,8 @@ struct WindowSettings {
       "how many other tokens a token sees: one number, or one for each layer as 64,64,256; -1: all");
     v("global_tokens", global_tokens, "with attention_window: the first so many tokens see all and are seen by all");
   }
+  // Throws Error for a file's empty list: nobody means that.
+  static void check_written(const Json& json, std::string_view what);
   // Files of models that see all do without both.
   void leave_out_of(Json& json) const;
 };

@@ -92,6 +92,7 @@ BertConfig bert_config(const Json& json, std::string_view what) {
     config.window.global_tokens = architecture_of(json, what).ends_with("ForSequenceClassification") ? 1 : 0;
   }
   read_known_fields(config, json, what);
+  WindowSettings::check_written(json, what);
   require_flag(json, "is_decoder", false, what);
   require_flag(json, "add_cross_attention", false, what);
   require_flag(json, "tie_word_embeddings", true, what);

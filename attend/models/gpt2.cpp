@@ -78,6 +78,7 @@ GPT2Config gpt2_decoder_config(const Json& json, std::string_view what) {
         type == json.end() ? "" : type->dump());
   GPT2Config config;
   read_known_fields(config, json, what);
+  WindowSettings::check_written(json, what);
   require_flag(json, "scale_attn_weights", true, what);
   require_flag(json, "scale_attn_by_inverse_layer_idx", false, what);
   require_flag(json, "tie_word_embeddings", true, what);

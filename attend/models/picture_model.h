@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/base/fields.h"
 #include "attend/base/json.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/layers.h"
@@ -38,7 +39,8 @@ void check_pictures(const Tensor& pixels, const Extent2& size, std::int64_t chan
 class PictureModel {
  public:
   virtual ~PictureModel() = default;
-  virtual Json config() const = 0;  // config.json of a folder that holds it
+  virtual Json config() const = 0;                    // config.json of a folder that holds it
+  virtual std::vector<std::string> keys() const = 0;  // that mean something in it
   virtual std::vector<nn::Parameters::Entry> parameters() = 0;
   virtual Extent2 size() const = 0;  // of the pictures it was made for
   virtual std::int64_t channels() const = 0;
@@ -60,6 +62,15 @@ class PictureModel {
   virtual std::vector<AttentionPlace> attention_places() const = 0;
 };
 
+// Of a config.json: what a body visits, and what it writes besides.
+template <class Body>
+std::vector<std::string> keys_of(const Body& body) {
+  std::vector<std::string> names = field_names(body.config());
+  const Json written = body.json();
+  for (const auto& item : written.items()) names.push_back(item.key());
+  return names;
+}
+
 // A body with one projection to labels on top. Of the body it takes config(), json(), size(), width(), states(),
 // features() and attention_places(); kPrefix and kHead are the names of both in files.
 template <class Body>
@@ -72,6 +83,7 @@ class PictureClassifier : public PictureModel {
   const Body& body() const { return body_; }
 
   Json config() const override { return body_.json(); }
+  std::vector<std::string> keys() const override { return keys_of(body_); }
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
   Extent2 size() const override { return body_.size(); }
   std::int64_t channels() const override { return body_.config().channels; }

@@ -200,6 +200,7 @@ Json Transformer::config() const {
 std::unique_ptr<Seq2Seq> make_transformer(const Json& settings, std::string_view what) {
   TransformerConfig config;
   read_fields(config, settings, what);
+  WindowSettings::check_written(settings, what);
   check(config.vocabulary > 0, "{}: 'vocabulary' is missing", what);
   check_config(config, what);
   check_within(what, "encoder_layers", config.encoder_layers, 1, limits::kMostLayers);  // there is no other memory

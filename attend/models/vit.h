@@ -146,6 +146,7 @@ class ViTClassifier : public PictureModel {
   const ViT& body() const { return body_; }
 
   Json config() const override { return body_.json(); }
+  std::vector<std::string> keys() const override { return keys_of(body_); }
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
   Extent2 size() const override { return body_.size(); }
   std::int64_t channels() const override { return body_.config().channels; }

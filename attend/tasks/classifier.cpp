@@ -1,5 +1,6 @@
 #include "attend/tasks/classifier.h"
 
+#include "attend/base/error.h"
 #include "attend/base/ranking.h"
 
 namespace attend::tasks {
@@ -17,6 +18,7 @@ Classifier::Classifier(const std::filesystem::path& folder, const catalogue::Mod
 }
 
 std::vector<Classified> Classifier::classify(std::span<const std::string> lines, const ClassifyOptions& options) const {
+  check(options.top_k >= 0, "classify: top-k must be 0 (all) or more, not {}", options.top_k);
   std::vector<EncoderText> texts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::int64_t number = options.batching.first_line + static_cast<std::int64_t>(i);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
 #include "attend/catalogue/captioners.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/decode/beam_search.h"
@@ -40,7 +41,8 @@ std::string one_line(std::string text) {
 }
 
 void check_options(const DescribeOptions& options) {
-  check(options.beams >= 1, "describe: the number of beams must be at least 1, not {}", options.beams);
+  check(options.beams >= 1 && options.beams <= limits::kMostBeams,
+        "describe: the number of beams must be 1 to {}, not {}", limits::kMostBeams, options.beams);
   check(options.alpha >= 0 && options.alpha <= 10, "describe: alpha must be 0 to 10, not {}", options.alpha);
   check(options.max_length >= 0, "describe: the longest caption cannot be {} tokens", options.max_length);
 }

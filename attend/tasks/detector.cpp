@@ -88,6 +88,7 @@ Detector::Answers Detector::answers(const image::Image& prepared, Probe& probe) 
 
 std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image> prepared,
                                                     std::span<const image::PixelSize> sizes, float threshold) const {
+  check(threshold >= 0 && threshold <= 1, "detect: 'threshold' is {}, but must be from 0 to 1", threshold);
   check(prepared.size() == sizes.size(), "detect: {} pictures of {} sizes", prepared.size(), sizes.size());
   if (prepared.empty()) return {};
   const Batch batch = batch_of(prepared);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
@@ -72,7 +73,10 @@ Generated Generator::finished(const decode::Hypothesis& result, const std::vecto
 
 std::vector<Generated> Generator::generate(std::string_view prompt, const GenerateOptions& options) const {
   check(options.max_tokens >= 1, "generate: max-tokens must be at least 1, not {}", options.max_tokens);
-  check(options.samples >= 1, "generate: at least 1 sample, not {}", options.samples);
+  check(options.samples >= 1 && options.samples <= limits::kMostSamples, "generate: 1 to {} samples, not {}",
+        limits::kMostSamples, options.samples);
+  check(options.beams >= 0 && options.beams <= limits::kMostBeams,
+        "generate: the number of beams must be 0 (none) to {}, not {}", limits::kMostBeams, options.beams);
   const std::vector<std::int32_t> ids = read_prompt(prompt);
   const models::GPT2Config& config = model_.body().config();
   const std::int64_t longest = std::min(options.max_tokens, config.max_length - static_cast<std::int64_t>(ids.size()));

@@ -67,6 +67,7 @@ std::vector<std::vector<float>> PictureEncoder::features(std::span<const image::
 }
 
 std::vector<Classified> PictureEncoder::classify(std::span<const image::Image> prepared, std::int64_t top_k) const {
+  check(top_k >= 0, "classify: top-k must be 0 (all) or more, not {}", top_k);
   if (prepared.empty()) return {};
   Pass pass(backend_);
   std::vector<float> logits = download(model_->logits(pass.input(pixels(prepared))));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/limits.h"
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/checkpoint/hugging_face.h"
@@ -61,8 +62,10 @@ std::string one_line(std::string text) {
 }
 
 void check_options(const TranslateOptions& options) {
-  check(options.beams >= 1, "translate: the number of beams must be at least 1, not {}", options.beams);
-  check(options.n_best >= 1, "translate: n-best must be at least 1, not {}", options.n_best);
+  check(options.beams >= 1 && options.beams <= limits::kMostBeams,
+        "translate: the number of beams must be 1 to {}, not {}", limits::kMostBeams, options.beams);
+  check(options.n_best >= 1 && options.n_best <= limits::kMostSamples, "translate: n-best must be 1 to {}, not {}",
+        limits::kMostSamples, options.n_best);
   check(options.sample || options.n_best <= options.beams,
         "translate: {} beams cannot give {} translations; take --beams {}", options.beams, options.n_best,
         options.n_best);

@@ -41,6 +41,7 @@ class Run {
     if (folder_.resumed()) {
       steps_.load(folder_.path() / kState, state_);
       task.seek(state_.position);
+      check_goes_on();
     }
     steps_.join();
     folder_.begin();
@@ -96,6 +97,20 @@ class Run {
 
  private:
   bool by_clock() const { return options_.minutes > 0; }
+  // A run that is over at once ends with the model it has.
+  void check_goes_on() const {
+    std::error_code ignored;
+    if (std::filesystem::exists(folder_.path() / kModel, ignored)) return;
+    const std::string path = folder_.path().string();
+    check(by_clock() || state_.step < options_.steps,
+          "training: the run in '{}' has done {} steps and has not been validated, so that there is no model yet: "
+          "'steps' must be above that, not {}",
+          path, state_.step, options_.steps);
+    check(!by_clock() || state_.seconds < 60 * options_.minutes,
+          "training: the run in '{}' has trained for {} and has not been validated, so that there is no model yet: "
+          "'minutes' must be above that, not {}",
+          path, duration_text(state_.seconds), options_.minutes);
+  }
   // By one clock for all: they end at the same step.
   double clock() const { return together_.several() ? done_.seconds : elapsed(); }
   bool ended() const { return by_clock() ? clock() >= 60 * options_.minutes : state_.step >= options_.steps; }

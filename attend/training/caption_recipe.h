@@ -2,6 +2,7 @@
 // of the decoders of attend/models/captioner.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ struct CaptionRecipe : RunSettings {
     validate_every = 0, save_every = 0, log_every = 50;
     pictures.image_size = 128, pictures.crop = "shift", pictures.crop_padding = 8;
   }
+
+  // Settings of pictures that a run cannot have other than they are.
+  static constexpr std::array<std::string_view, 2> kFixed = {"mixup", "cutmix"};
 
   template <class Visitor>
   void visit(Visitor&& v) {

@@ -33,6 +33,18 @@ Json small_backbone_json() {
           {"hidden_sizes", {64, 128, 256}}};
 }
 
+// A folder's config.json may say more than is read; what somebody wrote for this run is all meant.
+void check_detect_keys(const Json& config) {
+  std::vector<std::string> known = field_names(models::DetrConfig()), of_backbone = field_names(models::ResNetConfig());
+  known.emplace_back("backbone_config");
+  check_keys(config, known, "config");
+  const auto backbone = config.find("backbone_config");
+  if (backbone == config.end()) return;
+  check(backbone->is_object(), "config: 'backbone_config' must be an object, not {}", backbone->dump());
+  for (const char* other : {"model_type", "depths", "hidden_sizes"}) of_backbone.emplace_back(other);
+  check_keys(*backbone, of_backbone, "config: backbone_config");
+}
+
 }  // namespace
 
 float DetectRecipe::rate_of_backbone() const {
@@ -65,6 +77,7 @@ DetectRecipe resolve_detect_recipe(const Json& settings, std::string_view what) 
   }
   settle_settings(recipe, DetectRecipe(), settings, what);
   check_settings(for_pictures(recipe, 1), what);
+  check_detect_keys(recipe.config);
   return recipe;
 }
 
@@ -101,7 +114,6 @@ models::DetrConfig changed_detr(Json start, const DetectRecipe& recipe, const st
   const std::string what = recipe.out + "/config.json";
   Json changes = recipe.config;
   if (const auto backbone = changes.find("backbone_config"); backbone != changes.end()) {
-    check(backbone->is_object(), "{}: 'backbone_config' must be an object, not {}", what, backbone->dump());
     Json all = start.value("backbone_config", Json::object());
     all.update(*backbone);
     changes["backbone_config"] = std::move(all);

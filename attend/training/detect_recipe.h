@@ -43,8 +43,7 @@ struct DetectRecipe : RunSettings {
     v("valid", valid, "the same to validate on; without, --valid-share of the others is held out");
     v("valid_share", valid_share, "of the pictures, held out where there is no --valid");
     v("test", test, "the same to judge the finished model on; test.json in --out has the result");
-    v("pictures_folder", pictures_folder,
-      "detect: where COCO's pictures of all sets lie; without, they are looked for");
+    v("pictures", pictures_folder, "detect: the folder of COCO's pictures of all sets; without, they are looked for");
     v("from", from, "a model folder to go on from: a DETR of Hugging Face's hub, or one of ours");
     v("backbone", backbone, "detect: the folder of a ResNet that classifies, whose layers are taken over");
     v("config", config,

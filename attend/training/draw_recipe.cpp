@@ -1,6 +1,5 @@
 #include "attend/training/draw_recipe.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -14,13 +13,9 @@ namespace {
 
 // A folder's config.json may say more than is read; what somebody wrote for this run is all meant.
 void check_draw_keys(const Json& config) {
-  std::vector<std::string> known = {"generator_widths", "discriminator_widths"};
-  models::SaganConfig().visit([&](const char* name, auto&&...) { known.emplace_back(name); });
-  for (const auto& [key, value] : config.items()) {
-    if (std::ranges::find(known, key) != known.end()) continue;
-    const std::string nearest = nearest_name(key, known);
-    fail("config: unknown key '{}'{}", key, nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
-  }
+  std::vector<std::string> known = field_names(models::SaganConfig());
+  for (const char* list : {"generator_widths", "discriminator_widths"}) known.emplace_back(list);
+  check_keys(config, known, "config");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // the other.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ struct DrawRecipe : RunSettings {
     validate_every = 5000, save_every = 5000, log_every = 100;
     pictures.image_size = 32, pictures.crop = "none", pictures.mean = "0.5", pictures.std = "0.5";
   }
+
+  // Settings of pictures that a run cannot have other than they are.
+  static constexpr std::array<std::string_view, 7> kFixed = {
+      "mixup", "cutmix", "erasing", "rand_augment_operations", "rand_augment_magnitude", "mean", "std"};
 
   template <class Visitor>
   void visit(Visitor&& v) {

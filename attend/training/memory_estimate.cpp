@@ -9,6 +9,7 @@ namespace attend::tasks {
 namespace {
 
 std::string size_text(double bytes) {
+  if (bytes < 1e6) return "less than 1 MB";
   return bytes < 1e9 ? fmt::format("{:.0f} MB", bytes / 1e6) : fmt::format("{:.1f} GB", bytes / 1e9);
 }
 
@@ -40,8 +41,9 @@ std::string memory_text(const StepSizes& sizes, std::int64_t weights, DType dtyp
   if (sizes.layers == 0 || sizes.tokens == 0) return "";
   const StepMemory memory = estimated_memory(sizes, weights, dtype, recompute);
   const std::string text =
-      fmt::format("a step will take roughly {} of memory ({} weights and moments, {} for its tokens)",
-                  size_text(memory.all()), size_text(memory.weights), size_text(memory.kept + memory.work));
+      fmt::format("a step will take {}{} of memory ({} for weights and moments, {} for its tokens)",
+                  memory.all() < 1e6 ? "" : "roughly ", size_text(memory.all()), size_text(memory.weights),
+                  size_text(memory.kept + memory.work));
   if (room <= 0 || memory.all() <= room) return text;
   std::string ways;
   for (const auto& [name, other] : {std::pair{"feed-forward", Recompute::feed_forward}, {"layer", Recompute::layer}})

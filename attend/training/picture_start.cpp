@@ -36,8 +36,6 @@ std::vector<float> stretched(const std::vector<float>& table, const Shape& from,
   return result;
 }
 
-}  // namespace
-
 Json picture_start_json(const catalogue::ModelConfig& start, const PictureRecipe& recipe,
                         const std::vector<std::string>& labels) {
   check(start.entry->family == catalogue::Family::pictures, "{}: a {} does not look at pictures", start.path,
@@ -47,6 +45,16 @@ Json picture_start_json(const catalogue::ModelConfig& start, const PictureRecipe
   if (recipe.drop_path > 0) json["drop_path_rate"] = recipe.drop_path;
   json.update(recipe.config);
   models::write_labels(json, labels);
+  return json;
+}
+
+}  // namespace
+
+Json picture_config(const std::filesystem::path& from, const PictureRecipe& recipe,
+                    const std::vector<std::string>& labels, std::string_view what) {
+  Json json = from.empty() ? picture_model_json(recipe, labels)
+                           : picture_start_json(catalogue::read_config(from), recipe, labels);
+  check_keys(recipe.config, catalogue::make_picture_model(json, what)->keys(), "config");
   return json;
 }
 

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attend/catalogue/catalogue.h"
@@ -12,9 +13,10 @@
 
 namespace attend::tasks {
 
-// config.json of the folder's model for these labels and the recipe's picture size.
-Json picture_start_json(const catalogue::ModelConfig& start, const PictureRecipe& recipe,
-                        const std::vector<std::string>& labels);
+// config.json of the recipe's model for these labels: a new one where from is empty, or that of the folder from for the
+// recipe's picture size. Throws Error for a key of the recipe's 'config' that such a model does not read.
+Json picture_config(const std::filesystem::path& from, const PictureRecipe& recipe,
+                    const std::vector<std::string>& labels, std::string_view what);
 
 // The folder's weights. A head for other labels stays new; a table of positions for another grid is stretched to this
 // one's (bicubic, as Dosovitskiy et al. 2020, section 3.2, and transformers have it).

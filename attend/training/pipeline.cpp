@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "attend/base/error.h"
+#include "attend/base/progress.h"
 #include "attend/training/memory_estimate.h"
 #include "attend/training/start_folder.h"
 #include "attend/training/time_estimate.h"
@@ -73,6 +74,11 @@ Json agreed(const Training& training, const TrainOptions& options) {
   return settings;
 }
 
+// "3.2 M", or all digits of a small one.
+std::string count_text(std::int64_t count) {
+  return count < 100'000 ? with_commas(count) : fmt::format("{:.1f} M", static_cast<double>(count) / 1e6);
+}
+
 // ", 3.2 M of them frozen"; "" where all learn.
 std::string frozen_text(const TraineeFacts& facts, const std::vector<nn::Parameters*>& weights) {
   const RunSettings& settings = facts.settings;
@@ -82,7 +88,7 @@ std::string frozen_text(const TraineeFacts& facts, const std::vector<nn::Paramet
     for (const nn::Parameters::Entry& entry : weights[i]->entries())
       if (const auto found = train::group_of(groups[i], entry.name); found != groups[i].end() && found->frozen)
         frozen += entry.parameter->value.size();
-  return frozen ? fmt::format(", {:.1f} M of them frozen", static_cast<double>(frozen) / 1e6) : "";
+  return frozen ? fmt::format(", {} of them frozen", count_text(frozen)) : "";
 }
 
 }  // namespace
@@ -116,10 +122,9 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
   for (const auto& part : weights) parts.push_back(part.get()), count += part->count();
   trainee->start(parts);
   stage_json(folder, "recipe.json", facts.recipe);
-  options.messages << fmt::format("{} with {:.1f} M weights{}, {} on {}{}{}\n", facts.name,
-                                  static_cast<double>(count) / 1e6, frozen_text(facts, parts), name_of(computed.dtype),
-                                  backend.name(), world.size() > 1 ? fmt::format(", {} processes", world.size()) : "",
-                                  facts.more);
+  options.messages << fmt::format("{} with {} weights{}, {} on {}{}{}\n", facts.name, count_text(count),
+                                  frozen_text(facts, parts), name_of(computed.dtype), backend.name(),
+                                  world.size() > 1 ? fmt::format(", {} processes", world.size()) : "", facts.more);
 
   const WorkOfRun work{
       .steps = facts.settings.steps * facts.settings.accumulate, .weights = count, .tokens = facts.tokens};

@@ -44,7 +44,8 @@ std::string time_text(const WorkOfRun& work, double seconds) {
   if (seconds <= 0) return "";
   constexpr double kLong = 3600;
   if (seconds < kLong)
-    return fmt::format("{} steps will take roughly {} here", with_commas(work.steps), duration_text(seconds));
+    return fmt::format("{} steps will take {} here", with_commas(work.steps),
+                       seconds < 1 ? "less than a second" : "roughly " + duration_text(seconds));
   return fmt::format(
       "warning: {} steps will take roughly {} here; fewer --steps, a smaller model or --device cuda take less. Ctrl-C "
       "saves the run, --resume goes on with it",

@@ -155,8 +155,7 @@ class CaptionTrainee : public Trainee {
                  {"vocabulary", (tokenizer_->id_limit() + 7) / 8 * 8},
                  {"max_length", given_.max_length + 1}};
     json.update(given_.decoder_config);
-    json["encoder"] = run_.from.empty() ? picture_model_json(encoder, labels)
-                                        : picture_start_json(catalogue::read_config(run_.from), encoder, labels);
+    json["encoder"] = picture_config(run_.from, encoder, labels, given_.out + "/config.json: encoder");
     return json;
   }
 

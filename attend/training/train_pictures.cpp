@@ -51,9 +51,8 @@ class PictureTrainee : public Trainee {
                  : data::PictureSplit{all_of(training_.list), {}};
     if (!given.valid.empty()) validation_.emplace(given.valid, same, given.pictures);
     if (!given.test.empty()) test_.emplace(given.test, same, given.pictures);
-    const Json config = run.from.empty() ? picture_model_json(given, labels)
-                                         : picture_start_json(catalogue::read_config(run.from), given, labels);
-    model_ = catalogue::make_picture_model(config, given.out + "/config.json");
+    const std::string what = given.out + "/config.json";
+    model_ = catalogue::make_picture_model(picture_config(run.from, given, labels, what), what);
     stage_json(run.folder, "config.json", model_->config());
     stage_json(run.folder, "preprocessor_config.json", preprocessor_json(given.pictures));
     run.options.messages << fmt::format("{} pictures of {} labels to learn from, {} to validate on\n",

@@ -75,14 +75,42 @@ class Attention:
         return self.svg
 
 
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {type(value).__name__}, not str")
+    value.encode()  # what is no text, a half of a surrogate pair, is said to be so
+    return value
+
+
+def _whole(name: str, value: Any, *, least: int = -(2**63), most: int = 2**63 - 1) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, not a whole number") from None
+    if not least <= number <= most:
+        raise TypeError(f"{name} is {number}, but must be from {least} to {most}")
+    return number
+
+
+def _seed(value: Any) -> int:
+    return _whole("seed", value, least=0, most=2**64 - 1)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} is {value!r}, not a number") from None
+
+
+def _ids(ids: Sequence[int]) -> list[int]:
+    return [_whole(f"id {at}", each, least=-(2**31), most=2**31 - 1) for at, each in enumerate(ids)]
+
+
 def _listed(texts: Union[str, Sequence[str]]) -> tuple[list[str], bool]:
     single = isinstance(texts, str)
     lines = [texts] if single else list(texts)
-    for at, line in enumerate(lines):
-        if not isinstance(line, str):
-            raise TypeError(f"line {at} is {type(line).__name__}, not str")
-        line.encode()  # what is no text, a half of a surrogate pair, is said to be so
-    return lines, single
+    return [_text(f"line {at}", line) for at, line in enumerate(lines)], single
 
 
 def _pictures(pictures: Any) -> tuple[list[npt.NDArray[np.uint8]], bool]:
@@ -149,18 +177,21 @@ class Model:
     def translate(self, lines: Sequence[str], *, beams: int = 4, batch: int = 32) -> list[str]: ...
     def translate(self, lines, *, beams=4, batch=32):
         texts, single = _listed(lines)
-        best = [line[0][0] if line else "" for line in self._inner.translate(texts, beams, 1, batch)]
+        found = self._inner.translate(texts, _whole("beams", beams), 1, _whole("batch", batch))
+        best = [line[0][0] if line else "" for line in found]
         return best[0] if single else best
 
     def translations(self, line: str, *, n_best: int = 4, beams: int = 4) -> list[tuple[str, float]]:
         """Several translations of a line with their scores, best first."""
-        return self._inner.translate([line], max(beams, n_best), n_best, 1)[0]
+        beams, n_best = _whole("beams", beams), _whole("n_best", n_best)
+        return self._inner.translate([_text("line", line)], max(beams, n_best), n_best, 1)[0]
 
     def attention(self, line: str) -> Attention:
-        return Attention(*self._inner.attention(line))
+        return Attention(*self._inner.attention(_text("line", line)))
 
     def classify(self, lines, *, top_k: int = 0, batch: int = 32):
         """All labels, or the top_k likeliest, of each text (a tab separates a pair) or picture (uint8 [H, W, 3])."""
+        top_k, batch = _whole("top_k", top_k), _whole("batch", batch)
         looks, given = _are_pictures(lines)
         if looks:
             self._of_pictures("classify")
@@ -182,11 +213,13 @@ class Model:
         return words[0] if single else words
 
     def answer(self, question: str, context: str, *, top_k: int = 1) -> list[Answer]:
-        return [Answer(*each) for each in self._inner.answer(question, context, top_k)]
+        found = self._inner.answer(_text("question", question), _text("context", context), _whole("top_k", top_k))
+        return [Answer(*each) for each in found]
 
     def fill(self, lines: Union[str, Sequence[str]], *, top_k: int = 5):
         """For each mask of a line the likeliest tokens."""
         texts, single = _listed(lines)
+        top_k = _whole("top_k", top_k)
         found = _in_windows(texts, 32, lambda window: self._inner.fill(window, top_k))
         tokens = [[[Token(*each) for each in mask] for mask in line] for window in found for line in window]
         return tokens[0] if single else tokens
@@ -195,6 +228,7 @@ class Model:
         self, lines: Any, *, pooling: str = "mean", normalize: bool = False, batch: int = 32
     ) -> npt.NDArray[np.float32]:
         """[width] of a text, [texts, width] of a list; of pictures (uint8 [H, W, 3]) too."""
+        pooling, normalize, batch = _text("pooling", pooling), bool(normalize), _whole("batch", batch)
         looks, given = _are_pictures(lines)
         if looks:
             self._of_pictures("embed")
@@ -213,19 +247,20 @@ class Model:
     def detect(self, pictures, *, threshold: float = 0.7):
         """What is in a picture (uint8 [H, W, 3]), or in each of a list."""
         several, single = _pictures(pictures)
-        found = self._inner.detect(several, threshold)
+        found = self._inner.detect(several, _number("threshold", threshold))
         boxes = [[Box(*each) for each in picture] for picture in found]
         return boxes[0] if single else boxes
 
     def describe(self, pictures, *, beams: int = 4):
         """A sentence about a picture (uint8 [H, W, 3]), or about each of a list."""
         several, single = _pictures(pictures)
-        texts = [text for text, _ in self._inner.describe(several, beams)]
+        texts = [text for text, _ in self._inner.describe(several, _whole("beams", beams))]
         return texts[0] if single else texts
 
     def draw(self, count: int = 1, *, label: str = "", seed: int = 1) -> npt.NDArray[np.uint8]:
         """[count, H, W, 3], of the class of this name, or of all in turn."""
-        return self._inner.draw(label, count, seed)
+        count = _whole("count", count, least=0)
+        return self._inner.draw(_text("label", label), count, _seed(seed))
 
     def generate(
         self,
@@ -240,7 +275,8 @@ class Model:
         """Pieces of the text as it grows; joined they are the whole. Leaving the loop ends the text."""
         if self.task != "generate":
             raise Error(f"generate: this model does {self.task}")
-        _listed([prompt])
+        prompt, max_tokens, top_k = _text("prompt", prompt), _whole("max_tokens", max_tokens), _whole("top_k", top_k)
+        temperature, top_p, seed = _number("temperature", temperature), _number("top_p", top_p), _seed(seed)
         pieces: queue.Queue[Any] = queue.Queue()
         stopped = threading.Event()
 
@@ -271,13 +307,13 @@ class Model:
         return read()
 
     def tokenize(self, text: str) -> npt.NDArray[np.int32]:
-        return self._inner.tokenize(text)
+        return self._inner.tokenize(_text("text", text))
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
-        return self._inner.tokens([operator.index(each) for each in ids])
+        return self._inner.tokens(_ids(ids))
 
     def detokenize(self, ids: Sequence[int]) -> str:
-        return self._inner.detokenize([operator.index(each) for each in ids])
+        return self._inner.detokenize(_ids(ids))
 
 
 def load(
@@ -290,8 +326,12 @@ def load(
 ) -> Model:
     """A model's folder, or the name of one that came with attend. task="embed" reads a model without its head; weights
     (f32, bf16, int8) is how the CPU keeps them; threads 0 takes every core."""
-    name = os.fsdecode(path_or_name)
-    return Model(_attend.open(name, task, device, weights, threads), name)
+    path = os.fsencode(path_or_name)
+    if b"\0" in path:
+        raise ValueError("a null character in the name of a folder")
+    task, device, weights = _text("task", task), _text("device", device), _text("weights", weights)
+    threads = _whole("threads", threads, most=2**31 - 1, least=-(2**31))
+    return Model(_attend.open(path, task, device, weights, threads), os.fsdecode(path))
 
 
 def _plain(value: Any) -> Any:
@@ -308,5 +348,7 @@ def train(
 ) -> Model:
     """Trains as `attend train` does, with the keys of its recipes, and loads the model. on_message hears every line that
     the program would print; what it raises ends the run, and so does Ctrl-C: it is saved, and resume=True goes on."""
-    _attend.train(json.dumps(settings, default=_plain, allow_nan=False), on_message, resume, overwrite)
+    if on_message is not None and not callable(on_message):
+        raise TypeError(f"on_message is {type(on_message).__name__}, which cannot be called")
+    _attend.train(json.dumps(settings, default=_plain, allow_nan=False), on_message, bool(resume), bool(overwrite))
     return load(settings["out"])

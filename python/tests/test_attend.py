@@ -244,6 +244,68 @@ def test_what_is_wrong_is_an_error(translator):
         translator.generate("a")
 
 
+def test_arguments_that_are_none_are_named(translator, tmp_path):
+    classifier, writer = attend.load("models/bert-sst2"), attend.load("models/shakespeare")
+    reader, artist = attend.load("models/bert", task="embed"), attend.load("models/sagan-cifar10")
+    finder, picture = attend.load("models/detr-scenes"), np.zeros((32, 32, 3), np.uint8)
+    for call, name in [
+        (lambda: translator.translate("a", beams=2.5), "beams is 2.5, not a whole number"),
+        (lambda: translator.translate("a", batch="4"), "batch is '4'"),
+        (lambda: translator.translate("a", beams=10**30), f"beams is {10**30}"),
+        (lambda: translator.translations("a", n_best=None), "n_best is None"),
+        (lambda: translator.translations(["a"]), "line is list, not str"),
+        (lambda: translator.attention(3), "line is int, not str"),
+        (lambda: translator.tokenize(None), "text is NoneType"),
+        (lambda: translator.tokens([1, 2.5]), "id 1 is 2.5"),
+        (lambda: translator.detokenize([2**40]), f"id 0 is {2**40}"),
+        (lambda: classifier.classify("a", top_k=1.5), "top_k is 1.5"),
+        (lambda: reader.embed("a", pooling=3), "pooling is int"),
+        (lambda: writer.generate("a", seed=-1), "seed is -1, but must be from 0"),
+        (lambda: writer.generate("a", temperature="hot"), "temperature is 'hot', not a number"),
+        (lambda: writer.generate(b"a"), "prompt is bytes"),
+        (lambda: artist.draw(seed=2**64), f"seed is {2**64}"),
+        (lambda: artist.draw(1.0), "count is 1.0"),
+        (lambda: artist.draw(label=None), "label is NoneType"),
+        (lambda: finder.detect(picture, threshold=None), "threshold is None"),
+        (lambda: attend.load("models/en-fr", threads="2"), "threads is '2'"),
+        (lambda: attend.load("models/en-fr", device=0), "device is int"),
+        (lambda: attend.train({"out": str(tmp_path)}, on_message=3), "on_message is int"),
+    ]:
+        with pytest.raises(TypeError) as wrong:
+            call()
+        assert str(wrong.value).startswith(name) and len(str(wrong.value)) < 120, str(wrong.value)
+    for threshold in (float("nan"), -1, 1.5, float("inf"), np.float32("nan")):
+        with pytest.raises(attend.Error, match="threshold"):
+            finder.detect(picture, threshold=threshold)
+    assert translator.translate("a", beams=np.int64(1)) and artist.draw(1, seed=2**64 - 1).shape[0] == 1
+
+
+def test_names_of_folders_need_not_be_text():
+    for name in (b"no\xff", "no\udcff"):
+        with pytest.raises(attend.Error, match="no\ufffd"):
+            attend.load(name)
+    with pytest.raises(ValueError, match="null"):
+        attend.load("models/en-fr\0")
+
+
+def test_arrays_of_any_layout_are_the_same():
+    finder = attend.load("models/detr-scenes")
+    picture = np.arange(48 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(48, 32, 3)
+    expected = finder.detect(picture, threshold=0)
+    wide = np.zeros((96, 64, 6), np.uint8)
+    wide[::2, ::2, ::2] = picture
+    for same in (np.asfortranarray(picture), wide[::2, ::2, ::2], picture[::-1][::-1], np.ma.array(picture)):
+        assert finder.detect(same, threshold=0) == expected
+    locked = picture.copy()
+    locked.flags.writeable = False
+    assert finder.detect(locked, threshold=0) == expected
+    for wrong in (picture.astype(np.int8), picture.astype(bool), picture[..., :2], np.zeros((0, 4, 3), np.uint8),
+                  np.zeros((4, 0, 3), np.uint8), picture.astype(object), picture.view("S1")):
+        with pytest.raises(attend.Error):
+            finder.detect([wrong])
+    assert finder.detect([]) == [] and attend.load("models/flickr8k").describe([]) == []
+
+
 def test_threads_take_turns_and_python_goes_on(translator):
     alone, answers = translator.translate(LINES[0]), []
     threads = [threading.Thread(target=lambda: answers.append(translator.translate(LINES[0]))) for _ in range(4)]
@@ -267,6 +329,17 @@ def test_training_is_heard_and_makes_a_model(tmp_path):
     assert isinstance(model.translate("one two"), str)
     with pytest.raises(attend.Error, match="out|source"):
         attend.train({"out": str(tmp_path / "other")})
+
+
+def test_a_run_without_a_model_says_so(tmp_path):
+    (tmp_path / "text").write_text("one two three four five six seven\n" * 200)
+    recipe = {"task": "language-model", "text": [tmp_path / "text"], "valid_text": [tmp_path / "text"], "width": 16,
+              "layers": 1, "heads": 2, "block": 16, "batch": 4, "steps": 40, "validate_every": 40, "save_every": 1,
+              "learning_rate": 1e30, "clip_norm": 0, "warmup": 0, "log_every": 1, "out": tmp_path / "model"}
+    with pytest.raises(attend.Error, match="not a number"):
+        attend.train(recipe)
+    with pytest.raises(attend.Error, match="has not been validated.*'steps' must be above"):
+        attend.train({**recipe, "steps": 1}, resume=True)
 
 
 def test_what_a_callback_raises_ends_the_training(tmp_path):

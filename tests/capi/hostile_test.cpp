@@ -7,10 +7,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "attend/base/unicode/unicode.h"
 #include "attend/c.h"
 
 namespace {
@@ -75,6 +77,8 @@ TEST(HostileC, OpeningSaysWhatIsWrong) {
   EXPECT_EQ(attend_open("models/en-fr", &options, &model), ATTEND_ERROR);
   options.device = nullptr, options.threads = -1;
   EXPECT_EQ(attend_open("models/en-fr", &options, &model), ATTEND_ERROR);
+  options.threads = std::numeric_limits<int>::max();
+  EXPECT_EQ(attend_open("models/en-fr", &options, &model), ATTEND_ERROR);
   options.threads = 1, options.weights = "f3";
   EXPECT_EQ(attend_open("models/en-fr", &options, &model), ATTEND_ERROR);
   options.weights = nullptr, options.task = "classify";
@@ -103,6 +107,70 @@ TEST(HostileC, AHandleThatWasClosedIsAnError) {
   attend_close(&fake);
 }
 
+TEST(HostileC, SizesThatAreNone) {
+  attend_model* model = open_or_null("models/en-fr");
+  attend_results* results = nullptr;
+  attend_options options = options_with(&attend_options::beams, 1);
+  // A part of a member, of a pointer at that, and what was never set.
+  for (const std::size_t size : {std::size_t{0}, std::size_t{7}, std::size_t{12}, std::size_t{36}, std::size_t{1} << 60,
+                                 std::numeric_limits<std::size_t>::max()}) {
+    options.size = size;
+    EXPECT_EQ(attend_translate(model, kLine, 1, &options, &results), ATTEND_ARGUMENT) << size;
+    attend_open_options opening = {};
+    opening.size = size, opening.device = "cpu";
+    attend_model* other = nullptr;
+    EXPECT_EQ(attend_open("models/en-fr", &opening, &other), ATTEND_ARGUMENT) << size;
+  }
+  options.size = 16;  // of a version that had but the beams
+  EXPECT_EQ(attend_translate(model, kLine, 1, &options, &results), ATTEND_OK) << attend_message();
+  attend_results_free(&results);
+  for (const std::size_t count :
+       {std::size_t{1} << 60, std::size_t{1} << 40, std::numeric_limits<std::size_t>::max()}) {
+    EXPECT_EQ(attend_translate(model, kLine, count, nullptr, &results), ATTEND_ARGUMENT) << count;
+    std::int32_t number = 1;
+    attend_tensor ids = {};
+    ids.data = &number, ids.shape[0] = static_cast<std::int64_t>(count / 2), ids.rank = 1, ids.dtype = ATTEND_I32;
+    EXPECT_EQ(attend_detokenize(model, &ids, &results), ATTEND_ARGUMENT) << count;
+  }
+  attend_close(&model);
+}
+
+TEST(HostileC, WhatWasFreedIsGone) {
+  attend_model* model = open_or_null("models/en-fr");
+  attend_results* results = nullptr;
+  ASSERT_EQ(attend_translate(model, kLine, 1, nullptr, &results), ATTEND_OK);
+  attend_results* copy = results;
+  attend_results_free(&results);
+  attend_item item;
+  EXPECT_EQ(attend_results_lines(copy), 0u);
+  EXPECT_EQ(attend_results_count(copy, 0), 0u);
+  EXPECT_STREQ(attend_results_text(copy, 0, 0), "");
+  EXPECT_EQ(attend_results_item(copy, 0, 0, &item), ATTEND_ARGUMENT);
+  attend_results_free(&copy);
+  EXPECT_EQ(copy, nullptr);
+  attend_tensor ids = {};
+  ASSERT_EQ(attend_tokenize(model, kLine[0], &ids), ATTEND_OK);
+  attend_tensor again = ids;
+  attend_tensor_free(&ids), attend_tensor_free(&again);
+  std::int32_t own[8] = {};
+  ids.data = own;
+  attend_tensor_free(&ids);  // which is not the library's to free
+  EXPECT_EQ(ids.data, nullptr);
+  attend_close(&model);
+}
+
+TEST(HostileC, MessagesAreText) {
+  attend_model* model = nullptr;
+  EXPECT_EQ(attend_open("no\xff\xfe", nullptr, &model), ATTEND_ERROR);
+  EXPECT_NE(std::string(attend_message()).find("no\xef\xbf\xbd"), std::string::npos) << attend_message();
+  std::string name;
+  while (name.size() < 5000) name += "\xc3\xa9";
+  for (const char* before : {"", "a"}) {  // one of them would be cut inside of a letter
+    EXPECT_EQ(attend_open((before + name).c_str(), nullptr, &model), ATTEND_ERROR);
+    EXPECT_EQ(attend::find_invalid_utf8(attend_message()), std::nullopt) << attend_message();
+  }
+}
+
 TEST(HostileC, NumbersThatMakeNoSense) {
   attend_model* model = open_or_null("models/en-fr");
   attend_results* results = nullptr;
@@ -114,9 +182,27 @@ TEST(HostileC, NumbersThatMakeNoSense) {
       EXPECT_TRUE(value > 0 || status == ATTEND_ERROR) << value;
       attend_results_free(&results);
     }
+  for (const std::int64_t beams : {std::int64_t{1001}, std::int64_t{1} << 32, kMost}) {
+    const attend_options options = options_with(&attend_options::beams, beams);
+    EXPECT_EQ(attend_translate(model, kLine, 1, &options, &results), ATTEND_ERROR) << beams;
+    EXPECT_NE(std::string(attend_message()).find("beams must be 1 to 1000"), std::string::npos);
+  }
+  attend_close(&model);
+
+  model = open_or_null("models/bert-sst2");
+  const attend_options fewer = options_with(&attend_options::top_k, -1);
+  EXPECT_EQ(attend_classify(model, kLine, 1, &fewer, &results), ATTEND_ERROR);
   attend_close(&model);
 
   model = open_or_null("models/shakespeare");
+  for (const std::int64_t beams : {std::int64_t{-1}, std::int64_t{1001}}) {
+    const attend_options options = options_with(&attend_options::beams, beams);
+    EXPECT_EQ(attend_generate(model, "A", &options, nullptr, nullptr, &results), ATTEND_ERROR) << beams;
+  }
+  for (const std::int64_t samples : {std::int64_t{-1}, std::int64_t{10001}, kMost}) {
+    const attend_options options = options_with(&attend_options::n_best, samples);
+    EXPECT_EQ(attend_generate(model, "A", &options, nullptr, nullptr, &results), ATTEND_ERROR) << samples;
+  }
   for (const auto field : {&attend_options::max_tokens, &attend_options::top_k})
     for (const std::int64_t value : {std::int64_t{-1}, -kMost - 1}) {
       const attend_options options = options_with(field, value);
@@ -170,6 +256,13 @@ TEST(HostileC, PicturesThatAreNone) {
     EXPECT_EQ(attend_see(model, &picture, 1, nullptr, &results), ATTEND_ARGUMENT) << shape[0];
   }
   EXPECT_EQ(attend_see(model, nullptr, 1, nullptr, &results), ATTEND_ARGUMENT);
+  picture.shape[0] = picture.shape[1] = 16, picture.shape[2] = 3;
+  EXPECT_EQ(attend_see(model, &picture, std::size_t{1} << 60, nullptr, &results), ATTEND_ARGUMENT);
+  attend_options options = {};
+  for (const double threshold : {std::nan(""), -1.0, 2.0, HUGE_VAL}) {
+    options.size = sizeof options, options.threshold = threshold;
+    EXPECT_EQ(attend_see(model, &picture, 1, &options, &results), ATTEND_ERROR) << threshold;
+  }
   EXPECT_EQ(attend_see(model, nullptr, 0, nullptr, &results), ATTEND_OK) << attend_message();
   EXPECT_EQ(attend_results_lines(results), 0u);
   attend_results_free(&results);

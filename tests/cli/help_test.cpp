@@ -86,6 +86,24 @@ TEST(Help, OfATaskShowsItsFlagsWithTheirDefaults) {
   EXPECT_FALSE(has(all, "--patch-size"));
 }
 
+TEST(Help, OfATaskHidesWhatItRefuses) {
+  const std::string labels = out_of({"train", "--task", "classify-images", "--help"}),
+                    captions = out_of({"train", "--task", "describe", "--help"}),
+                    drawings = out_of({"train", "--task", "draw", "--help"});
+  for (const char* flag : {"--mixup", "--cutmix"}) {
+    EXPECT_TRUE(has(labels, flag)) << flag;
+    EXPECT_FALSE(has(captions, flag)) << flag;
+    EXPECT_FALSE(has(drawings, flag)) << flag;
+  }
+  EXPECT_TRUE(has(captions, "--erasing") && has(captions, "--rand-augment-operations"));
+  for (const char* flag : {"--erasing", "--rand-augment-operations", "--mean"})
+    EXPECT_FALSE(has(drawings, flag)) << flag;
+  EXPECT_TRUE(has(error_of({"train", "--task", "tag", "--mixup", "1"}), "it belongs to --task classify-images\n"));
+  // Files of pictures are named by one flag.
+  EXPECT_TRUE(has(captions, "--pictures TEXT") &&
+              has(out_of({"train", "--task", "detect", "--help"}), "--pictures TEXT"));
+}
+
 TEST(Help, TrainSaysWhatItNeeds) {
   const std::string alone = error_of({"train"});
   for (const char* part : {"--source, --target, --valid-source, --valid-target and --out", "recipes/minutes",

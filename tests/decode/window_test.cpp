@@ -255,6 +255,15 @@ TEST(WindowSettings, ThatMakeNoSenseAreNamed) {
   EXPECT_NE(message({.attention_window = {2}, .global_tokens = -1}, Looks::back).find("global_tokens"),
             std::string::npos);
   EXPECT_NE(message({.global_tokens = 2}, Looks::back).find("without attention_window"), std::string::npos);
+  Json json = models::gpt2_json(windowed_config({}));
+  json["attention_window"] = Json::array();
+  try {
+    models::gpt2_config(json, "config.json");
+    ADD_FAILURE() << "an empty list was read";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "config.json: 'attention_window' is an empty list; leave it out where every token sees all");
+  }
 }
 
 }  // namespace

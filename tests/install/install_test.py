@@ -110,6 +110,31 @@ def test_c():
     same("ctypes", said.split("\t")[1].strip(), asked[0])
 
 
+def test_uninstall():
+    """What was installed goes; what others have put beside it stays, and so do their folders."""
+    own = work / "uninstalled"
+    run("cmake", "--install", build, "--prefix", own / "usr", "--component", "program")
+    run("cmake", "--install", build, "--prefix", own / "usr")
+    run(source / "tools/uninstall", "--remember", build, "", own / "usr")
+    before = [path for path in own.rglob("*") if not path.is_dir()]
+    strangers = [own / "usr/share/attend/models/mine/config.json", own / "usr/bin/other", own / "usr/share/man/man1/x.1"]
+    for path in strangers:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    (own / "usr/share/empty").mkdir()
+    run(source / "tools/uninstall", "", own / "usr")
+    left = sorted(path for path in own.rglob("*") if not path.is_dir())
+    same(f"uninstall of {len(before)} files", left, sorted(strangers))
+    same("folders", [(own / "usr" / path).exists() for path in ("include/attend", "share/attend/models", "share/empty")],
+         [False, True, True])
+    again = subprocess.run([source / "tools/uninstall", "", own / "usr"], capture_output=True, text=True, check=False)
+    same("uninstall of nothing", (again.returncode, "nothing of attend was installed" in again.stderr), (1, True))
+    (own / "usr/share/attend/installed.txt").write_text("bin/other\n../../precious\n")
+    (work / "precious").write_text("")
+    bad = subprocess.run([source / "tools/uninstall", "", own / "usr"], capture_output=True, text=True, check=False)
+    same("uninstall of others", (bad.returncode, (work / "precious").exists(), strangers[1].exists()), (1, True, True))
+
+
 def test_subproject():
     run("cmake", "-S", source / "tests/install/subproject", "-B", work / "subproject", "-G", "Ninja",
         f"-DATTEND_SOURCE={source}")
@@ -124,7 +149,7 @@ def main():
     shutil.rmtree(scratch, ignore_errors=True)
     work.mkdir(parents=True)
     run("cmake", "--install", build, "--prefix", prefix, "--strip")
-    for test in (test_files, test_symbols, test_c, test_examples, test_subproject):
+    for test in (test_files, test_symbols, test_c, test_examples, test_uninstall, test_subproject):
         test()
     return 0
 

@@ -15,6 +15,8 @@
 #include "attend/training/head_recipe.h"
 #include "attend/training/language_recipe.h"
 #include "attend/training/masked_recipe.h"
+#include "attend/training/memory_estimate.h"
+#include "attend/training/time_estimate.h"
 #include "attend/training/translation_recipe.h"
 #include "tests/cli/run_attend.h"
 #include "tests/training/folder_bytes.h"
@@ -120,6 +122,28 @@ TEST_F(TrainCommand, StopsWhenTheLossIsNotANumber) {
                "not a number");
   EXPECT_EQ(read_file(folder_ / "model/model.safetensors"), good);
   EXPECT_EQ(read_file(folder_ / "model/state.safetensors"), state);
+}
+
+TEST_F(TrainCommand, ARunWithoutAModelCannotEndBeforeItGoesOn) {
+  expect_error(toy({"--steps", "40", "--validate-every", "40", "--save-every", "1", "--learning-rate", "1e30",
+                    "--clip-norm", "0", "--warmup", "0", "--log-every", "1"}),
+               "not a number");
+  ASSERT_TRUE(fs::exists(folder_ / "model/state.safetensors") && !fs::exists(folder_ / "model/model.safetensors"));
+  const std::string recipe = read_file(folder_ / "model/recipe.json");
+  expect_error(
+      {"train", "--resume", "--out", (folder_ / "model").string(), "--steps", "1"},
+      "has done 1 steps and has not been validated, so that there is no model yet: 'steps' must be above that, "
+      "not 1");
+  EXPECT_EQ(read_file(folder_ / "model/recipe.json"), recipe);
+}
+
+TEST(Estimates, OfLittleAreNotZero) {
+  EXPECT_EQ(tasks::time_text({.steps = 40}, 0.3), "40 steps will take less than a second here");
+  EXPECT_EQ(tasks::time_text({.steps = 1000}, 3), "1,000 steps will take roughly 3 s here");
+  const tasks::StepSizes sizes{.tokens = 4, .layers = 1, .width = 8, .hidden = 8, .heads = 1, .vocabulary = 8};
+  EXPECT_EQ(tasks::memory_text(sizes, 100, DType::f32, Recompute::none, 0),
+            "a step will take less than 1 MB of memory (less than 1 MB for weights and moments, less than 1 MB for its "
+            "tokens)");
 }
 
 TEST_F(TrainCommand, FlagsWinOverTheRecipeWhichIsSaved) {

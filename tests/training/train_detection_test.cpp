@@ -165,12 +165,17 @@ TEST_F(TrainDetection, WhatCannotBeIsSaidBeforeTheFirstStep) {
   expect_error(training("x", {"--from", "a", "--backbone", "b"}), "exclude each other");
   expect_error(training("x", {"--crop-chance", "2"}), "crop_chance is from 0 to 1, not 2");
   expect_error(training("x", {"--norms", "warm"}), "norms");
+  expect_error(training("x", {"--config", R"({"num_querys": 5})"}),
+               "config: unknown key 'num_querys'; did you mean 'num_queries'?");
+  expect_error(training("x", {"--config", R"({"backbone_config": {"depth": [2, 2]}})"}),
+               "config: backbone_config: unknown key 'depth'; did you mean 'depths'?");
+  expect_error(training("x", {"--config", R"({"backbone_config": 3})"}), "'backbone_config' must be an object, not 3");
   expect_error(training("x", {"--copy-paste", "-1"}), "copy_paste is from 0 to 100, not -1");
   Json blind = read_json(path("scenes/instances_train.json"));
   for (Json& object : blind["annotations"]) object.erase("segmentation");
   write_file(path("scenes/instances_train2.json"), blind.dump());
   const std::string train = path("scenes/instances_train2.json"), pictures = path("scenes/train");
-  expect_error(toy_detr(training("x", {"--train", train.c_str(), "--pictures-folder", pictures.c_str(), "--valid",
+  expect_error(toy_detr(training("x", {"--train", train.c_str(), "--pictures", pictures.c_str(), "--valid",
                                        train.c_str(), "--steps", "2", "--copy-paste", "2"})),
                "none of the objects has a mask");
   std::string text = read_file(path("scenes/instances_valid.json"));

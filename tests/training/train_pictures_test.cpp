@@ -189,6 +189,7 @@ TEST_F(TrainPictures, WhatMakesNoSenseIsSaid) {
   expect({"--self-attention", "1", "--steps", "5"}, "'self_attention' is for resnet");
   expect({"--crop", "sideways", "--steps", "5"}, "crop");
   expect({"--patch-size", "40", "--steps", "5"}, "patch_size");
+  expect({"--config", R"({"hidden_siz": 8})", "--steps", "5"}, "config: unknown key 'hidden_siz'; did you mean");
   expect({"--valid", "/nowhere", "--steps", "5"}, "/nowhere");
 }
 
