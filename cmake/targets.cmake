@@ -61,7 +61,7 @@ function(attend_folder folder)
   if(folder MATCHES "^(tasks|training|inspect|verify|serving|catalogue|view|serve|cli|models|decode|data|train|checkpoint|metrics)$")
     target_link_libraries(attend_${folder} PRIVATE attend_cold)
   endif()
-  if(folder MATCHES "^(training|inspect|verify|catalogue|view|serve|cli|capi)$")
+  if(NOT folder MATCHES "^(base|text|image|tensor|cpu|cuda|ops|nn|decode|metrics)$")  # loops of their own, or run for every step
     target_link_libraries(attend_${folder} PRIVATE attend_small)
   endif()
   if(folder STREQUAL "cli" AND ATTEND_SANITIZE STREQUAL "address")

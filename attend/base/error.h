@@ -15,9 +15,12 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// In one place, so that a check costs its caller no more than a list of what the message names.
+[[noreturn, gnu::cold]] void throw_error(fmt::string_view format, fmt::format_args args);
+
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(fmt::format(format, std::forward<Args>(args)...));
+  throw_error(format, fmt::make_format_args(args...));
 }
 
 template <class... Args>

@@ -50,7 +50,7 @@ list(TRANSFORM ATTEND_CPU_ROWS PREPEND ${PROJECT_SOURCE_DIR}/)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   set(ATTEND_ROWS_SETS generic avx2 avx512 amx)
-  set(ATTEND_ROWS_FLAGS_generic -march=x86-64)
+  set(ATTEND_ROWS_FLAGS_generic -march=x86-64 -O2)  # what processors of today do not run
   set(ATTEND_ROWS_FLAGS_avx2 -march=x86-64-v3)
   set(ATTEND_ROWS_FLAGS_avx512 -march=x86-64-v3 -mavx512f -mavx512bw -mavx512dq -mavx512vl
                                -mprefer-vector-width=512)

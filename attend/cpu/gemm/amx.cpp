@@ -13,7 +13,6 @@
 #include "attend/cpu/gemm/amx_streams.h"
 #include "attend/cpu/gemm/avx512.h"
 #include "attend/cpu/gemm/pack_bf16.h"
-#include "attend/cpu/gemm/write_tile.h"
 
 #define ATTEND_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8,avx512f")))
 #define ATTEND_AMX_INLINE ATTEND_AMX __attribute__((always_inline)) inline
@@ -266,8 +265,6 @@ void pack_int8_tiles(const Operand& from, int rows, int width, std::int64_t k, s
       r < rows ? std::memcpy(to, from.data + r * from.row_step + kk, 64) : std::memset(to, 0, 64);
 }
 
-ATTEND_AVX512 void write_amx(const TileOutput& out) { TileWriter<16>::write(out); }
-
 constexpr Kernel kBf16{.name = "amx bf16",
                        .element = DType::bf16,
                        .mr = kRows,
@@ -287,7 +284,7 @@ constexpr Kernel kBf16{.name = "amx bf16",
                        .pack_a = pack_bf16_tiles<1>,
                        .pack_b = pack_bf16_pairs<1>,
                        .multiply = multiply<Bf16Tiles>,
-                       .write = write_amx,
+                       .write = write_avx512,
                        .begin = begin_tiles,
                        .end = end_tiles,
                        .streams = streams_of_tiles};
@@ -311,7 +308,7 @@ constexpr Kernel kSplit{.name = "amx split",
                         .pack_a = pack_bf16_tiles<2>,
                         .pack_b = pack_bf16_pairs<2>,
                         .multiply = multiply_planes,
-                        .write = write_amx,
+                        .write = write_avx512,
                         .begin = begin_tiles,
                         .end = end_tiles,
                         .streams = streams_of_planes};
@@ -334,7 +331,7 @@ constexpr Kernel kInt8{.name = "amx int8",
                        .pack_a = pack_int8_tiles,
                        .pack_b = pack_int8_avx512,
                        .multiply = multiply<Int8Tiles>,
-                       .write = write_amx,
+                       .write = write_avx512,
                        .quantise = quantise_avx512,
                        .begin = begin_tiles,
                        .end = end_tiles,

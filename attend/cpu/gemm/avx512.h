@@ -74,6 +74,8 @@ float quantise_avx512(const FloatRow& from, std::int64_t k, std::int64_t padded,
 
 void dot_bf16_avx512(const DotProduct& product);
 
+void write_avx512(const TileOutput& out);
+
 }  // namespace attend::cpu::detail
 
 #endif

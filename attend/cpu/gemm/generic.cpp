@@ -6,6 +6,8 @@
 
 namespace attend::cpu::detail {
 
+void write_generic(const TileOutput& out) { TileWriter<4>::write(out); }
+
 namespace {
 
 constexpr int kRows = 4, kColumns = 8;
@@ -25,8 +27,6 @@ void multiply(const TileProduct& t) {
     for (int c = 0; c < kColumns; ++c) tile[r * kColumns + c] = acc[r][c] + (t.add ? tile[r * kColumns + c] : Acc{});
 }
 
-void write(const TileOutput& out) { TileWriter<4>::write(out); }
-
 float quantise(const FloatRow& from, std::int64_t k, std::int64_t padded, int offset, std::byte* to) {
   return quantise_row<4>(from, k, padded, offset, to);
 }
@@ -41,7 +41,7 @@ constexpr Kernel kF32{.name = "generic f32",
                       .pack_a = pack_f32,
                       .pack_b = pack_f32,
                       .multiply = multiply<float, float>,
-                      .write = write};
+                      .write = write_generic};
 
 constexpr Kernel kInt8{.name = "generic int8",
                        .element = DType::i8,
@@ -53,7 +53,7 @@ constexpr Kernel kInt8{.name = "generic int8",
                        .pack_a = pack_int8<1>,
                        .pack_b = pack_int8<1>,
                        .multiply = multiply<std::int8_t, std::int32_t>,
-                       .write = write,
+                       .write = write_generic,
                        .quantise = quantise};
 
 }  // namespace

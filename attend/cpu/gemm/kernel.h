@@ -147,6 +147,9 @@ struct KernelSet {
 // The best kernels for these features.
 KernelSet choose_kernels(const Features& features);
 
+// Writes tiles in vectors of four: what any machine has, and all that arm64 has.
+void write_generic(const TileOutput& out);
+
 // One instruction set each; a set that is not compiled in for this architecture returns nulls.
 KernelSet generic_kernels();
 KernelSet avx2_kernels();

@@ -11,7 +11,6 @@
 #include "attend/cpu/gemm/neon_quantise.h"
 #include "attend/cpu/gemm/neon_rows.h"
 #include "attend/cpu/gemm/pack.h"
-#include "attend/cpu/gemm/write_tile.h"
 
 namespace attend::cpu::detail {
 
@@ -43,8 +42,6 @@ int streams(std::int64_t rows) {
   return rows > kRows ? 0 : rows > 4 ? kOfMost : rows > 2 ? kStreamsOfMany : kStreams;
 }
 
-void write_neon(const TileOutput& out) { TileWriter<4>::write(out); }
-
 // Blocks for 64 KB of L1 and 1 MB of L2 a core.
 constexpr Kernel kF32{.name = "neon f32",
                       .mr = kRows,
@@ -60,7 +57,7 @@ constexpr Kernel kF32{.name = "neon f32",
                       .pack_a = pack_f32,
                       .pack_b = pack_f32,
                       .multiply = multiply_f32,
-                      .write = write_neon,
+                      .write = write_generic,
                       .dot = dot_neon<F32Dot>,
                       .dot_rows = kDotRows,
                       .streams = streams<1>};
@@ -81,7 +78,7 @@ constexpr Kernel kBf16{.name = "neon bf16",
                        .pack_a = pack_bf16<1>,
                        .pack_b = pack_bf16<1>,
                        .multiply = multiply_by_pairs<Bf16Pairs>,
-                       .write = write_neon,
+                       .write = write_generic,
                        .dot = dot_neon<Bf16Dot>,
                        .dot_rows = kDotRows,
                        .streams = streams<kStreamsOfMany>};
@@ -103,7 +100,7 @@ constexpr Kernel kSplit{.name = "neon split",
                         .pack_a = pack_bf16<2>,
                         .pack_b = pack_bf16<2>,
                         .multiply = multiply_by_pairs<SplitPairs>,
-                        .write = write_neon,
+                        .write = write_generic,
                         .streams = streams<kStreamsOfMany>};
 
 constexpr Kernel kInt8{.name = "neon int8",
@@ -122,7 +119,7 @@ constexpr Kernel kInt8{.name = "neon int8",
                        .pack_a = pack_int8<8>,
                        .pack_b = pack_int8<8>,
                        .multiply = multiply_by_pairs<Int8Pairs>,
-                       .write = write_neon,
+                       .write = write_generic,
                        .quantise = quantise_neon,
                        .streams = streams<kStreamsOfMany>};
 

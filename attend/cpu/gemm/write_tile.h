@@ -93,7 +93,11 @@ struct TileWriter {
   template <Activation kActivation, bool kWhole>
   [[gnu::always_inline]] static void rows_of(const TileOutput out) {
     // On arm64 the columns of a tile together; AVX-512 looks ahead far enough by itself (two were slower there).
-    constexpr int kCount = Width == 4 ? 3 : 1;
+#if defined(__aarch64__)
+    constexpr int kCount = 3;
+#else
+    constexpr int kCount = 1;
+#endif
     for (int r = 0; r < out.rows; ++r) {
       int j = 0;
       for (; j + kCount * Width <= out.cols; j += kCount * Width) vectors<kActivation, kCount>(out, r, j, Width);
