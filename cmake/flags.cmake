@@ -63,11 +63,14 @@ add_library(attend_small INTERFACE)  # a third smaller and faster to compile, wh
 if(NOT ATTEND_SANITIZE)
   target_compile_options(attend_small INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Os>)
 endif()
+add_library(attend_unoptimised INTERFACE)
+target_compile_options(attend_unoptimised INTERFACE -O0)
 add_library(attend_cold INTERFACE)  # where no time is spent, optimising for ASan costs more than it gains
 add_library(attend_test_flags INTERFACE)  # UBSan watches the library; in the tests it would only double their compile time
 add_library(attend_kernel_checks INTERFACE)  # in kernels the check of every load's alignment doubles the time to compile
 if(ATTEND_SANITIZE STREQUAL "address")
   target_compile_options(attend_kernel_checks INTERFACE -fno-sanitize=alignment)
-  target_compile_options(attend_cold INTERFACE -O0)
+  target_link_libraries(attend_cold INTERFACE attend_unoptimised)
   target_compile_options(attend_test_flags INTERFACE -fno-sanitize=undefined)
+  target_compile_definitions(attend_test_flags INTERFACE ATTEND_ASAN)
 endif()

@@ -171,7 +171,7 @@ struct Looked {
     if (!second.empty()) {
       const std::filesystem::path place = tasks::find_model(second);
       beside = tasks::load_describer(place, backend, nn::ModelFormat{dtype});
-      other.emplace(*beside, name(place));
+      other.emplace(serve::CaptionApi::Named{*beside, name(place)});
     }
     picture_api = std::make_unique<serve::CaptionApi>(serve::CaptionApi::Named{*describer, name(folder)}, other);
   }

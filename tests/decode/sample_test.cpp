@@ -67,7 +67,7 @@ TEST(Sample, FrequenciesAreTheProbabilities) {
       share[found[0].finished ? 2 : found[0].tokens[0]] += 1.0 / static_cast<double>(count);
     const std::vector<std::int32_t> possible = top_k ? std::vector<std::int32_t>{4, 5, 6} : std::vector{2, 3, 4, 5, 6};
     double sum = 0;
-    const auto weight = [&](std::int32_t id) {
+    const auto weight = [&logits, temperature = temperature](std::int32_t id) {
       return std::exp(static_cast<double>(logits[static_cast<std::size_t>(id)] / temperature));
     };
     for (std::int32_t id : possible) sum += weight(id);

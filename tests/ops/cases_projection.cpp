@@ -39,11 +39,10 @@ auto computed(Pass* pass, bool again, const Body& body) {
 // stream + dropout(x Wᵀ + b), its norm, and what the other reader makes.
 Tensors run_projection(const ProjectionSpec& spec, std::span<const Tensor> in) {
   const Tensor x = in[0], weight = in[1], bias = in[2], stream = in[3], norm_weight = in[4], norm_bias = in[5];
-  const auto [shape, activation, dropout, reader] = std::tuple(spec.stream, spec.activation, spec.dropout, spec.reader);
-  const auto project = [=] {
+  const auto project = [=, activation = spec.activation, shape = spec.stream] {
     return std::array<Tensor, 1>{ops::linear(x, weight, bias, {.activation = activation}).reshape(shape)};
   };
-  const auto all = [=, again = spec.again] {
+  const auto all = [=, again = spec.again, dropout = spec.dropout, reader = spec.reader] {
     const Tensor branch = computed(x.pass(), again == Again::projection, project)[0];
     Tensor second;
     if (reader == Reader::earlier) second = ops::scale(branch, 3);
@@ -145,7 +144,7 @@ Case attention_case(const AttentionSpec& spec) {
 
 void add_projection_cases(std::vector<Case>& cases) {
   for (const auto& [word, dropout] : {std::pair{"", 0.0f}, {"_dropout", 0.25f}}) {
-    const auto add = [&](ProjectionSpec spec) {
+    const auto add = [&cases, word = word, dropout = dropout](ProjectionSpec spec) {
       spec.name += word, spec.dropout = dropout;
       cases.push_back(projection_case(spec));
     };

@@ -1,14 +1,21 @@
 // How many times as long everything takes in this build.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace attend::test {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ATTEND_ASAN)  // cmake/flags.cmake
 inline constexpr std::int64_t kSlower = 6;
 #else
 inline constexpr std::int64_t kSlower = 1;
 #endif
+
+// A test that learns runs all of its code under ASan in an eighth of the steps; how well it learned is asked as built
+// for release (if (kLearns) ..).
+inline constexpr bool kLearns = kSlower == 1;
+inline std::string steps_to_learn(int steps) { return std::to_string(kLearns ? steps : std::max(1, steps / 8)); }
 
 }  // namespace attend::test

@@ -14,6 +14,7 @@
 #include "attend/image/encode.h"
 #include "tests/cli/run_attend.h"
 #include "tests/training/folder_bytes.h"
+#include "tests/training/slower.h"
 #include "tests/training/toy_pictures.h"
 
 namespace attend::test {
@@ -139,12 +140,13 @@ class TrainCaptions : public testing::Test {
 
 TEST_F(TrainCaptions, EveryDecoderLearnsColours) {
   for (const char* decoder : {"show-tell", "show-attend-tell", "transformer"}) {
-    const Outcome trained = run_attend(training(decoder, decoder, {"--steps", "120", "--validate-every", "60"}));
+    const Outcome trained = run_attend(
+        training(decoder, decoder, {"--steps", steps_to_learn(120), "--validate-every", steps_to_learn(60)}));
     ASSERT_EQ(trained.code, 0) << trained.err;
     EXPECT_NE(trained.out.find("attend describe --model"), std::string::npos) << trained.out;
     EXPECT_NE(trained.err.find("64 pictures to learn from, 16 to validate on"), std::string::npos) << trained.err;
     EXPECT_NE(trained.err.find("CIDEr"), std::string::npos) << trained.err;
-    EXPECT_GE(right(decoder), 14) << decoder;
+    EXPECT_GE(right(decoder), kLearns ? 14 : 0) << decoder;
     EXPECT_EQ(read_json(path(decoder) + "/config.json")["decoder"], decoder);
   }
 }

@@ -61,14 +61,13 @@ class TrainCommand : public testing::Test {
 
 TEST_F(TrainCommand, LearnsAToyLanguageAndTranslatesIt) {
   // To an end that all seeds reach, so that rounding does not decide: 14 of 14 gave 100 on arm64. After 1,000 steps ten
-  // gave 90.3 to 100 there. Under ASan that takes minutes: an eighth of the steps, and no question of how good it is.
-  constexpr bool kWhole = kSlower == 1;
-  const Outcome trained =
-      run_attend(toy({"--steps", kWhole ? "1600" : "200", "--schedule", "linear", "--learning-rate", "0.004",
-                      "--validate-every", "400", "--dropout", "0", "--tokens", "512", "--average", "2"}));
+  // gave 90.3 to 100 there.
+  const Outcome trained = run_attend(
+      toy({"--steps", steps_to_learn(1600).c_str(), "--schedule", "linear", "--learning-rate", "0.004",
+           "--validate-every", steps_to_learn(400).c_str(), "--dropout", "0", "--tokens", "512", "--average", "2"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.out.find("attend translate --model"), std::string::npos) << trained.out;
-  if (kWhole) {
+  if (kLearns) {
     EXPECT_GT(logged("validation").back()["validation"]["bleu"].get<double>(), 95);
   }
   for (const char* file : {"config.json", "model.safetensors", "tokenizer.json", "recipe.json", "state.safetensors"})
@@ -76,7 +75,7 @@ TEST_F(TrainCommand, LearnsAToyLanguageAndTranslatesIt) {
   const Outcome translated =
       run_attend({"translate", "--model", (folder_ / "model").string()}, "one two three\n\nfour five\n");
   EXPECT_EQ(translated.code, 0) << translated.err;
-  if (kWhole) {
+  if (kLearns) {
     EXPECT_EQ(translated.out, "trois deux un\n\ncinq quatre\n");
   }
 }
@@ -270,15 +269,16 @@ TEST_F(TrainCommand, DamagedStatesAreRefused) {
 
 TEST_F(TrainCommand, LearnsToWrite) {
   std::vector<std::string> args = toy_language_training(folder_, folder_ / "model");
-  args.insert(args.end(), {"--steps", "300", "--validate-every", "100", "--dropout", "0"});
+  args.insert(args.end(), {"--steps", steps_to_learn(300), "--validate-every", steps_to_learn(100), "--dropout", "0"});
   const Outcome trained = run_attend(args);
   ASSERT_EQ(trained.code, 0) << trained.err;
   // Eight words of three to five letters, drawn evenly: about 0.6 nats per character once the words are known.
-  EXPECT_LT(logged("validation").back()["validation"]["loss"].get<double>(), 0.9);
+  const double loss = logged("validation").back()["validation"]["loss"].get<double>();
+  EXPECT_LT(loss, kLearns ? 0.9 : 6.0);  // 5.5 are bytes that are all the same
   const Outcome written =
       run_attend({"generate", "--model", (folder_ / "model").string(), "--greedy", "--max-tokens", "8", "one two thr"});
   EXPECT_EQ(written.code, 0) << written.err;
-  EXPECT_TRUE(written.out.starts_with("one two three")) << written.out;
+  EXPECT_TRUE(written.out.starts_with(kLearns ? "one two three" : "one two thr")) << written.out;
 }
 
 TEST_F(TrainCommand, RecurrentModelsTrainWithTheSameCommand) {

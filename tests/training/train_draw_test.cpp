@@ -145,13 +145,12 @@ TEST_F(TrainDraw, TheClassDecidesWhatIsDrawn) {
        "--discriminator-rate",
        "4e-3",
        "--steps",
-       std::to_string(600 / kSlower),
+       steps_to_learn(600),
        "--threads",
        "1",
        "--config",
        R"({"noise_size": 8, "generator_widths": [16, 16], "discriminator_widths": [16, 16], "discriminator_halvings": 1})"});
   ASSERT_EQ(trained.code, 0) << trained.err;
-  if (kSlower > 1) return;  // too few steps to have learned it
   for (int each = 0; each < 3; ++each) {
     const Outcome drawn = draw({"--class", kNames[each], "--count", "4", "--out", path("colour.png")});
     ASSERT_EQ(drawn.code, 0) << drawn.err;
@@ -159,7 +158,9 @@ TEST_F(TrainDraw, TheClassDecidesWhatIsDrawn) {
     std::array<double, 3> sums{};  // the white between drawings is the same in all
     for (std::size_t j = 0; j < grid.pixels.size(); ++j) sums[j % 3] += grid.pixels[j];
     const auto most = std::max_element(sums.begin(), sums.end()) - sums.begin();
-    EXPECT_EQ(most, 2 - each) << kNames[each] << ' ' << sums[0] << ' ' << sums[1] << ' ' << sums[2];
+    if (kLearns) {
+      EXPECT_EQ(most, 2 - each) << kNames[each] << ' ' << sums[0] << ' ' << sums[1] << ' ' << sums[2];
+    }
   }
 }
 
