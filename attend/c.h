@@ -82,7 +82,7 @@ typedef struct attend_tensor {
 } attend_tensor;
 
 /* For a tensor that a function filled: where data was NULL, the function took the memory. Null pointers are fine, and
-   memory of the caller's own stays his. */
+   memory of the caller's own is left alone. */
 void attend_tensor_free(attend_tensor* tensor);
 
 /* ---- Calls. options may be NULL; what is 0 in them is as the program's own default. */
