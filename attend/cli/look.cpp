@@ -163,7 +163,7 @@ struct Looked {
         *drawings, serve::DrawingApi::Beside{drawings_beside.get(), std::filesystem::path(second).filename().string()});
   }
   void open_describers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
-    const auto name = [](std::filesystem::path path) {
+    const auto name = [](const std::filesystem::path& path) {
       return (path.has_filename() ? path : path.parent_path()).filename().string();
     };
     describer = tasks::load_describer(folder, backend, nn::ModelFormat{dtype});
