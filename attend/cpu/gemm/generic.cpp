@@ -18,7 +18,7 @@ void multiply(const TileProduct& t) {
   for (std::int64_t k = 0; k < t.k; ++k) {
     const T* b = reinterpret_cast<const T*>(t.b + k * t.b_k);
     for (int r = 0; r < t.rows; ++r) {
-      const Acc a = *reinterpret_cast<const T*>(t.a + r * t.a_row + k * t.a_k);
+      const Acc a = *reinterpret_cast<const T*>(t.a + r * t.a_row + k * t.a_k);  // NOLINT: a number
       for (int c = 0; c < kColumns; ++c) acc[r][c] += a * static_cast<Acc>(b[c]);
     }
   }

@@ -40,7 +40,7 @@ struct TileWriter {
     const Word w = (Word)v;
     const Word rounded = (w + 0x7fffu + ((w >> 16) & 1u)) >> 16;
     const Word nan = (w >> 16) | 0x40u;
-    const Word kept = v == v ? rounded : nan;
+    const Word kept = v == v ? rounded : nan;  // NOLINT(misc-redundant-expression): NaN is not
     const Half h = __builtin_convertvector(kept, Half);
     if (count == Width)
       std::memcpy(to, &h, sizeof h);
