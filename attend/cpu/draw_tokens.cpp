@@ -60,12 +60,7 @@ void CpuBackend::draw_tokens(const TokenDraws& args) {
     else
       copy_allowed(static_cast<const float*>(at), out, logits + piece.begin, piece.size);
     part_most[task] = largest(logits + piece.begin, piece.size);
-    const std::int32_t target = 0;
-    float loss;
-    cpu::CrossEntropyRows sums;
-    sums.logits = at, sums.targets = &target, sums.losses = &loss, sums.lse = part_sums + task;
-    sums.width = piece.size, sums.ignore = -1;
-    sum_row(sums, 0, 1);
+    part_sums[task] = cpu::log_sum(sum_row, at, piece.size);
   };
   const auto weigh = [=, kernel = rows_.weigh](std::int64_t task) {
     const Piece piece = piece_of(task);

@@ -1,11 +1,26 @@
-// log Σ exp of a row from those of its pieces.
+// log Σ exp of a row, from those of its pieces.
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <span>
 
+#include "attend/cpu/rows/kernels.h"
+
 namespace attend::cpu {
+
+// Of n logits, by the kernel that has the cross entropy of rows.
+inline float log_sum(void (*kernel)(const CrossEntropyRows& args, std::int64_t begin, std::int64_t end), const void* x,
+                     std::int64_t n) {
+  const std::int32_t target = 0;
+  float loss = 0, sum = 0;
+  CrossEntropyRows row;
+  row.logits = x, row.targets = &target, row.losses = &loss, row.lse = &sum;
+  row.width = n, row.ignore = -1;
+  kernel(row, 0, 1);
+  return sum;
+}
 
 inline float merged_log_sums(std::span<const float> parts) {
   if (parts.size() == 1) return parts[0];

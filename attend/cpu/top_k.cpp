@@ -81,13 +81,7 @@ void CpuBackend::top_k(const Tensor& x, const Tensor& suppressed, const Tensor& 
   const auto look = [=, x = x.raw(), dtype = x.dtype(),
                      kernel = rows_.cross_entropy[cpu::kind_of(x)]](std::int64_t task) {
     const std::int64_t row = task / parts, begin = task % parts * kWide, end = std::min(width, begin + kWide);
-    const std::int32_t target = 0;
-    float loss;
-    cpu::CrossEntropyRows sums;
-    sums.logits = cpu::at(x, row * width + begin, dtype);
-    sums.targets = &target, sums.losses = &loss, sums.lse = part_sums + task;
-    sums.width = end - begin, sums.ignore = -1;
-    kernel(sums, 0, 1);
+    part_sums[task] = cpu::log_sum(kernel, cpu::at(x, row * width + begin, dtype), end - begin);
     TopK mine{found_by(task)};
     const void* at = cpu::at(x, row * width, dtype);
     if (dtype == DType::bf16)

@@ -74,9 +74,8 @@ class StepRunner {
   // them there. With draws: positions, .., those of the draws [rows], the draws [rows, kDrawWords], tokens, their
   // logits, log_sums [rows], values and ids [rows, top_k].
   Tensor words(std::int64_t begin, const Shape& shape, DType dtype) const;
-  std::int64_t moving() const {
-    return (3 + rings_ + (draws_ ? 1 : 0)) * rows_;
-  }  // words that count on from step to step
+  // Words that count on from step to step come first.
+  std::int64_t moving() const { return (3 + rings_ + (draws_ ? 1 : 0)) * rows_; }
   std::int64_t tokens_begin() const { return moving() + (draws_ ? kDrawWords * rows_ : 0); }
   std::int64_t values_begin() const { return tokens_begin() + rows_; }
   std::int64_t sums_begin() const { return values_begin() + (draws_ ? 1 : top_k_) * rows_; }
