@@ -15,6 +15,12 @@ struct BackendOptions {
   int threads = 0;  // CPU: 0 takes every core this process may use
   // CPU ("bf16x3"): f32 products from bf16 pieces where there are matrix units: faster, error a few 1e-6.
   bool fast_products = false;
+  // CPU: what is computed for a row has the same bits whatever other rows are computed with it (docs/reliability.md).
+  // Training turns it off: few rows are multiplied faster by weights that are not packed.
+  bool batch_invariant = true;
+  // CPU: a text has the same bits however it is cut into a prompt and tokens after it. Prompts are read query by query,
+  // and caches are f32; local attention (windows) is exempt.
+  bool exact_prompts = false;
 };
 
 // "cpu", "cuda" or "gpu" (the first GPU) or "cuda:1". Throws Error when the name is none of these, when this build has

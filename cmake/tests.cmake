@@ -36,8 +36,35 @@ if(CMAKE_CROSSCOMPILING)
   set(limit 5400)  # under an emulator
 endif()
 
+# tests/invariance runs once on each kernel set, by ATTEND_CPU; one that the machine lacks is the next best that it has.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+  set(kernel_sets generic avx2 avx512 avx512_bf16 amx)
+else()
+  set(kernel_sets generic neon neon_bf16 neon_i8mm)
+endif()
+
+# attend_entry(train.2 train_test VARIABLE=VALUE..): one entry.
+function(attend_entry name target)
+  # Entries run side by side, so each has a place of its own for its files.
+  set(scratch ${PROJECT_BINARY_DIR}/tests/scratch/${name})
+  file(MAKE_DIRECTORY ${scratch})
+  set(environment ${ARGN} TMPDIR=${scratch} TEST_TMPDIR=${scratch})
+  if(CMAKE_CROSSCOMPILING_EMULATOR)  # for tests that start the program
+    list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+    list(APPEND environment "ATTEND_EMULATOR=${emulator}")
+  endif()
+  add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment}")
+endfunction()
+
 # attend_test(train): the entries train.1, train.2, .. of train_test, or one called train.
 function(attend_test folder)
+  if(folder STREQUAL "invariance")
+    foreach(set ${kernel_sets})
+      attend_entry(${folder}.${set} ${folder}_test ATTEND_CPU=${set})
+    endforeach()
+    return()
+  endif()
   set(shards 1)
   if(DEFINED shards_${folder})
     set(shards ${shards_${folder}})
@@ -48,16 +75,7 @@ function(attend_test folder)
       set(name ${folder}.${shard})
     endif()
     math(EXPR index "${shard} - 1")
-    # Entries run side by side, so each has a place of its own for its files.
-    set(scratch ${PROJECT_BINARY_DIR}/tests/scratch/${name})
-    file(MAKE_DIRECTORY ${scratch})
-    set(environment GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index} TMPDIR=${scratch} TEST_TMPDIR=${scratch})
-    if(CMAKE_CROSSCOMPILING_EMULATOR)  # for tests that start the program
-      list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
-      list(APPEND environment "ATTEND_EMULATOR=${emulator}")
-    endif()
-    add_test(NAME ${name} COMMAND ${folder}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment}")
+    attend_entry(${name} ${folder}_test GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index})
     if(shards GREATER 1)  # the longest begin first, so that none is left to run alone
       set_tests_properties(${name} PROPERTIES COST ${shards})
     endif()
@@ -83,7 +101,7 @@ foreach(folder ${folders})
   target_link_libraries(${target} PRIVATE attend_test_flags)
   # Tests compile three times as fast without optimisation, and only these compute references of their own. Linked, not set:
   # behind attend_flags, so that it wins under sanitizers, too.
-  if(folder MATCHES "^(ops|cpu|text|models|data)$")
+  if(folder MATCHES "^(ops|cpu|text|models|data|invariance)$")
     target_compile_options(${target} PRIVATE -O1)
   else()
     target_link_libraries(${target} PRIVATE attend_unoptimised)

@@ -22,7 +22,8 @@ std::unique_ptr<Backend> DeviceFlags::open(World& world) const {
   std::string where = device;
   int count = threads;
   share_host(world, where, count);
-  return open_backend(where, {.threads = count, .fast_products = dtype == "bf16x3"});
+  check(!exact_prompts || dtype != "bf16", "--exact-prompts: sums are rounded elsewhere in bf16; take f32 or bf16x3");
+  return open_backend(where, {.threads = count, .fast_products = dtype == "bf16x3", .exact_prompts = exact_prompts});
 }
 
 nn::ModelFormat DeviceFlags::format() const {
@@ -49,6 +50,13 @@ void add_weights_flag(Flags& flags, DeviceFlags& options) {
            "--dtype, "
            "or int8 where the file is")
       .one_of({"f32", "bf16", "int8"});
+}
+
+void add_exact_prompts_flag(Flags& flags, DeviceFlags& options) {
+  flags.add(
+      "--exact-prompts", options.exact_prompts,
+      "CPU: a text gets the same logits, bit by bit, whether the model read it as a prompt or generated it. Reads "
+      "prompts more slowly, and keeps the cache in f32");
 }
 
 }  // namespace attend

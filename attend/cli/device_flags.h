@@ -16,6 +16,7 @@ class Flags;
 struct DeviceFlags {
   std::string device = "cpu", dtype = "f32", weights = {};
   int threads = 0;
+  bool exact_prompts = false;
 
   // Processes of one host share its cores, and take a GPU each.
   std::unique_ptr<Backend> open(World& world = alone()) const;
@@ -28,5 +29,6 @@ void share_host(World& world, std::string& device, int& threads);
 
 void add_device_flags(Flags& flags, DeviceFlags& options);
 void add_weights_flag(Flags& flags, DeviceFlags& options);
+void add_exact_prompts_flag(Flags& flags, DeviceFlags& options);
 
 }  // namespace attend

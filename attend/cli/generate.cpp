@@ -150,6 +150,7 @@ void add_generate_command(Flags& program, const Streams& streams) {
       [](Flags& flags, GenerateCommand& options) {
         add_model_flags(flags, options.model);
         tasks::GenerateOptions& generate = options.generate;
+        add_exact_prompts_flag(flags, options.model);
         flags.add("prompt", options.prompt, "the beginning; standard input without it");
         flags.add("--prompts", options.prompts, "a file of prompts, one a line; - for standard input");
         flags.add("--batch", options.batch, "with --prompts: texts written at once");

@@ -173,6 +173,7 @@ void list_serve_flags(Flags& flags, ServeOptions& options) {
             "how tokens become a text's vector");
   add_device_flags(flags, options.device);
   add_weights_flag(flags, options.device);
+  add_exact_prompts_flag(flags, options.device);
 }
 
 }  // namespace

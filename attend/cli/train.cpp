@@ -158,7 +158,8 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   int threads = static_cast<int>(run.threads);
   share_host(world, device, threads);
   if (!options.resume && world.leads()) train::check_data(training.files, run.data);  // who has no data needs no device
-  const auto backend = open_backend(device, {.threads = threads, .fast_products = run.dtype == "bf16x3"});
+  const auto backend =
+      open_backend(device, {.threads = threads, .fast_products = run.dtype == "bf16x3", .batch_invariant = false});
   const train::TrainingResult result = tasks::run_training(training, *backend,
                                                            {.resume = options.resume,
                                                             .overwrite = options.overwrite,

@@ -7,6 +7,19 @@
 
 namespace attend {
 
+namespace {
+
+// Query t of the head, with the keys that it sees, as if there were no others.
+cpu::AttentionHead query_alone(cpu::AttentionHead head, std::int64_t t, DType q, DType y) {
+  head.q = cpu::at(head.q, t * head.q_stride, q), head.y = cpu::at(head.y, t * head.y_stride, y);
+  if (head.lse) head.lse += t * head.lse_stride;
+  head.keys = std::clamp<std::int64_t>(t + head.shift + 1, 0, head.keys);
+  head.queries = 1, head.shift = head.keys;
+  return head;
+}
+
+}  // namespace
+
 void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor& lse) {
   const cpu::AttentionHeads heads(args);
   if (heads.packed() || heads.drops()) stop_recording();  // offsets and the seed are read now
@@ -19,7 +32,10 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
   // Keys and values are read once, and a multiply-add is a sixteenth of an element of that.
   const std::int64_t work = (2 + std::min(heads.most_queries(), step) / 8) * heads.keys_of_a_stretch(step) * D;
   const auto few = rows_.attention[kind][kept], many = tiles ? rows_.attention_tiles[kind] : few;
-  const auto one = heads.steps() && D % rows_.attention_step_lanes == 0 ? rows_.attention_step[kind][kept] : nullptr;
+  const auto step_of = D % rows_.attention_step_lanes == 0 ? rows_.attention_step[kind][kept] : nullptr;
+  const auto one = heads.steps() ? step_of : nullptr;
+  const bool alone = exact_prompts_ && heads.plain();
+  const DType q_dtype = args.q.dtype(), y_dtype = y.dtype();
   const auto attend = [=, y = cpu::View(y), lse = cpu::View(lse)](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t h = task % H, b = task / H / stretches, first = task / H % stretches * step;
@@ -33,7 +49,19 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
         continue;
       }
       const std::int64_t last = std::min(head.queries, first + step);
-      (last - first >= 8 ? many : few)(head, first, last);
+      if (alone) {
+        for (std::int64_t t = first; t < last; ++t) {
+          const cpu::AttentionHead query = query_alone(head, t, q_dtype, y_dtype);
+          step_of ? step_of(query) : few(query, 0, 1);
+        }
+        continue;
+      }
+      // Queries behind the sequence's own length are padding. Which kernel the others get must not depend on it.
+      const std::int64_t own = std::clamp(std::min(head.queries, head.keys), first, last);
+      const auto rows = [&](std::int64_t from, std::int64_t to) {
+        if (from < to) (to - from >= 8 ? many : few)(head, from, to);
+      };
+      rows(first, own), rows(own, last);
     }
   };
   run(cpu::RowWork{heads.sequences() * stretches * H, work, attend});

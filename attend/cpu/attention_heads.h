@@ -52,8 +52,10 @@ class AttentionHeads {
   // Whether more hides keys than their number and causality.
   bool bars() const { return windowed_ || seen_from_; }
   bool drops() const { return rule_.threshold != 0; }
-  // One query of each sequence on a cache by heads, and nothing between it and the keys but their number.
-  bool steps() const { return by_heads_ && most_queries_ == 1 && !bars() && !causal_ && !bias_.data && !drops(); }
+  // Nothing between a query and the keys but their number.
+  bool plain() const { return !bars() && !bias_.data && !drops(); }
+  // One query of each sequence on a cache by heads.
+  bool steps() const { return by_heads_ && most_queries_ == 1 && !causal_ && plain(); }
 
   // The rows of sequence b in q, and in k and v; count_keys says how many of the latter it may see.
   std::int64_t first_query(std::int64_t b) const { return packed_ ? query_offsets_[b] : b * most_queries_; }

@@ -151,7 +151,7 @@ void CpuBackend::convolution(const Convolution& args, const Tensor& x, const Ten
       product.c_dtype = y.into.dtype(), product.c_stride = g.results, product.accumulate = y.accumulate;
       if (bias.defined()) product.bias = cpu::at(bias.raw(), first, bias.dtype()), product.bias_dtype = bias.dtype();
       product.activation = activation;
-      product.precision = precision_;
+      product.precision = precision_, product.rows_alike = batch_invariant_;
       cpu::gemm(product, pool());
     }
 }

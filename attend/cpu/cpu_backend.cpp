@@ -12,7 +12,11 @@
 namespace attend {
 
 CpuBackend::CpuBackend(const CpuOptions& options)
-    : pool_(options.threads), precision_(options.precision), rows_(cpu::row_kernels()) {}
+    : pool_(options.threads),
+      precision_(options.precision),
+      batch_invariant_(options.batch_invariant),
+      exact_prompts_(options.exact_prompts),
+      rows_(cpu::row_kernels()) {}
 
 CpuBackend::~CpuBackend() { std::free(scratch_); }
 

@@ -20,6 +20,8 @@ struct RowKernels;
 struct CpuOptions {
   int threads = 0;  // 0: every core this process may use
   cpu::Precision precision = cpu::Precision::exact;
+  bool batch_invariant = true;  // as BackendOptions say
+  bool exact_prompts = false;
 };
 
 // Used by one thread at a time, like its pool.
@@ -39,6 +41,7 @@ class CpuBackend final : public Backend {
 
   std::string name() const override { return "cpu"; }
   bool on_host() const override { return true; }
+  bool exact_prompts() const override { return exact_prompts_; }
 
   void* allocate(std::size_t bytes) override;
   void free(void* data, std::size_t bytes) override;
@@ -146,6 +149,7 @@ class CpuBackend final : public Backend {
   ThreadPool pool_;
   cpu::Recording* recording_ = nullptr;
   cpu::Precision precision_;
+  bool batch_invariant_, exact_prompts_;
   const cpu::RowKernels& rows_;
   float* scratch_ = nullptr;
   std::int64_t scratch_floats_ = 0;

@@ -58,6 +58,9 @@ struct Gemm {
   // Matrices apart from each other by these many elements; 0 shares one. pre moves with c.
   std::int64_t batch = 1, a_batch = 0, b_batch = 0, c_batch = 0;
   Precision precision = Precision::split;
+  // Row i of c has the same bits whatever m is, as it has with packed weights: no kernel is chosen by m, and every
+  // element is summed in the same order. Without it few rows are faster.
+  bool rows_alike = false;
 
   GemmOutput output() const { return {c, c_dtype, c_stride, alpha, accumulate, bias, bias_dtype, activation, pre}; }
 };

@@ -45,7 +45,7 @@ void CpuBackend::matmul(const MatMul& product, const Grad& target) {
     gemm.b_batch = batch_stride(product.b);
     gemm.c_batch = batch_stride(c.into);
   }
-  gemm.precision = precision_;
+  gemm.precision = precision_, gemm.rows_alike = batch_invariant_;
   cpu::gemm(gemm, pool());
 }
 

@@ -57,7 +57,9 @@ inline std::vector<CacheRing> cache_rings(const CausalModel::Sizes& sizes) {
 inline std::vector<KvCache> make_caches(Backend& backend, const CausalModel::Sizes& sizes, std::int64_t rows,
                                         std::int64_t room) {
   std::vector<KvCache> caches;
-  const CacheForm form{sizes.width, sizes.heads, sizes.rounded ? DType::bf16 : sizes.dtype};
+  // A prompt reads its keys and values as they were computed, so rounded ones would not do for exact prompts.
+  const bool rounded = sizes.rounded && !backend.exact_prompts();
+  const CacheForm form{sizes.width, sizes.heads, rounded ? DType::bf16 : sizes.dtype};
   const std::vector<CacheRing> rings = cache_rings(sizes);
   for (std::int64_t i = 0; i < sizes.layers; ++i) {
     const auto layer = static_cast<std::size_t>(i);

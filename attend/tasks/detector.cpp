@@ -1,6 +1,8 @@
 #include "attend/tasks/detector.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/ranking.h"
@@ -49,12 +51,12 @@ Detector::Detector(const std::filesystem::path& folder, const catalogue::ModelCo
   model_.fold();
 }
 
-Detector::Batch Detector::batch_of(std::span<const image::Image> prepared) const {
+Detector::Batch Detector::batch_of(std::span<const image::Image* const> prepared) const {
   Batch batch{.pixels = {}, .padded = {1, 1}, .own = {}};
   Extent2& padded = batch.padded;
-  for (const image::Image& picture : prepared) {
-    batch.own.push_back({picture.height, picture.width});
-    padded = {std::max<std::int64_t>(padded.h, picture.height), std::max<std::int64_t>(padded.w, picture.width)};
+  for (const image::Image* picture : prepared) {
+    batch.own.push_back({picture->height, picture->width});
+    padded = {std::max<std::int64_t>(padded.h, picture->height), std::max<std::int64_t>(padded.w, picture->width)};
   }
   if (const auto& fixed = preprocessor_.config().pad_size) {
     check(padded.h <= fixed->height && padded.w <= fixed->width,
@@ -66,11 +68,11 @@ Detector::Batch Detector::batch_of(std::span<const image::Image> prepared) const
   const auto row = static_cast<std::size_t>(3 * padded.w), each = row * static_cast<std::size_t>(padded.h);
   std::vector<float> values(prepared.size() * each), floats;
   for (std::size_t i = 0; i < prepared.size(); ++i) {
-    floats.resize(prepared[i].pixels.size());
-    image::to_floats(prepared[i], preprocessor_.normalization(), floats.data());
-    for (std::size_t y = 0; y < static_cast<std::size_t>(prepared[i].height); ++y)
-      std::copy_n(floats.data() + y * prepared[i].row_bytes(), prepared[i].row_bytes(),
-                  values.data() + i * each + y * row);
+    const image::Image& picture = *prepared[i];
+    floats.resize(picture.pixels.size());
+    image::to_floats(picture, preprocessor_.normalization(), floats.data());
+    for (std::size_t y = 0; y < static_cast<std::size_t>(picture.height); ++y)
+      std::copy_n(floats.data() + y * picture.row_bytes(), picture.row_bytes(), values.data() + i * each + y * row);
   }
   const Tensor pixels = make_tensor(backend_, {count, padded.h, padded.w, 3}, DType::f32);
   upload(pixels, values);
@@ -79,32 +81,40 @@ Detector::Batch Detector::batch_of(std::span<const image::Image> prepared) const
 }
 
 Detector::Answers Detector::answers(const image::Image& prepared, Probe& probe) const {
-  const Batch batch = batch_of(std::span(&prepared, 1));
+  const image::Image* const one = &prepared;
+  const Batch batch = batch_of(std::span(&one, 1));
   const models::DetrPlaces places = model_.places(backend_, dtype_, batch.padded, batch.own);
   Pass pass(backend_, {.probe = &probe});
   const models::DetrOutput output = model_.detect(pass.input(batch.pixels), places);
   return {download(output.logits), download(output.boxes), model_.own_grid(batch.padded, batch.own[0])};
 }
 
+// Those of one size together. A padded image would not give the same answers as alone: behind the first convolution its
+// border is a bias and no zero any more.
 std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image> prepared,
                                                     std::span<const image::PixelSize> sizes, float threshold) const {
   check(threshold >= 0 && threshold <= 1, "detect: 'threshold' is {}, but must be from 0 to 1", threshold);
   check(prepared.size() == sizes.size(), "detect: {} pictures of {} sizes", prepared.size(), sizes.size());
-  if (prepared.empty()) return {};
-  const Batch batch = batch_of(prepared);
-  const models::DetrPlaces places = model_.places(backend_, dtype_, batch.padded, batch.own);
-  Pass pass(backend_);
-  const models::DetrOutput output = model_.detect(pass.input(batch.pixels), places);
-  const std::vector<float> logits = download(output.logits), boxes = download(output.boxes);
-  std::vector<std::vector<Detected>> found;
-  for (std::size_t i = 0; i < prepared.size(); ++i) {
-    const auto of = [&](const std::vector<float>& all) {
-      return std::span(all).subspan(i * (all.size() / prepared.size()), all.size() / prepared.size());
-    };
-    found.push_back(detected(of(logits), of(boxes),
-                             {.width = static_cast<double>(sizes[i].width),
-                              .height = static_cast<double>(sizes[i].height),
-                              .threshold = threshold}));
+  std::map<std::pair<int, int>, std::vector<std::size_t>> by_size;
+  for (std::size_t i = 0; i < prepared.size(); ++i) by_size[{prepared[i].height, prepared[i].width}].push_back(i);
+  std::vector<std::vector<Detected>> found(prepared.size());
+  for (const auto& [size, numbers] : by_size) {
+    std::vector<const image::Image*> images;
+    for (const std::size_t i : numbers) images.push_back(&prepared[i]);
+    const Batch batch = batch_of(images);
+    const models::DetrPlaces places = model_.places(backend_, dtype_, batch.padded, batch.own);
+    Pass pass(backend_);
+    const models::DetrOutput output = model_.detect(pass.input(batch.pixels), places);
+    const std::vector<float> logits = download(output.logits), boxes = download(output.boxes);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto of = [&](const std::vector<float>& all) {
+        return std::span(all).subspan(i * (all.size() / numbers.size()), all.size() / numbers.size());
+      };
+      const image::PixelSize& own = sizes[numbers[i]];
+      found[numbers[i]] = detected(
+          of(logits), of(boxes),
+          {.width = static_cast<double>(own.width), .height = static_cast<double>(own.height), .threshold = threshold});
+    }
   }
   return found;
 }

@@ -62,7 +62,7 @@ class Detector {
     Extent2 padded;
     std::vector<Extent2> own;
   };
-  Batch batch_of(std::span<const image::Image> prepared) const;
+  Batch batch_of(std::span<const image::Image* const> prepared) const;
   Detector(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
            const nn::ModelFormat& format);
 

@@ -202,6 +202,8 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string name() const = 0;  // "cpu", "cuda:0"
   virtual bool on_host() const = 0;      // tensor memory can be read directly
+  // Whether attention gives the same bits for positions read together and read one after another from a cache.
+  virtual bool exact_prompts() const { return false; }
 
   // Memory. allocate throws Error when there is not enough, naming what was asked for.
   virtual void* allocate(std::size_t bytes) = 0;

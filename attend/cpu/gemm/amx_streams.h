@@ -1,7 +1,8 @@
 // Few rows by four panels packed for AMX, with AVX-512: tile loads keep fewer lines on their way from memory than
 // vector loads do (12 against 18 GB/s per thread). Results are those of the tiles, bit by bit: whole numbers are exact,
 // and for bf16 the sums are taken in the order of TDPBF16PS, even and odd k apart over 32 of them, then both to the
-// rest. A is packed in tiles, [k / depth][16 rows][64 bytes].
+// rest, and denormal numbers are zero, as they are to that instruction. A is packed in tiles, [k / depth][16 rows][64
+// bytes].
 #pragma once
 
 #if defined(__x86_64__)
@@ -74,9 +75,22 @@ struct Bf16Rows {
   ATTEND_AVX512_INLINE static Acc zero() { return _mm512_setzero_ps(); }
 };
 
+// While it lives, denormal numbers are read and written as zeros.
+class NoDenormals {
+ public:
+  NoDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
+  ~NoDenormals() { _mm_setcsr(before_); }
+  NoDenormals(const NoDenormals&) = delete;
+  NoDenormals& operator=(const NoDenormals&) = delete;
+
+ private:
+  unsigned before_;
+};
+
 // One row by Panels panels. Tiles start from what is there (add), as AMX's do.
 template <class Rows, int Panels>
 ATTEND_AVX512 void multiply_amx_row(const TileProduct& t) {
+  const NoDenormals as_tiles;
   typename Rows::Acc total[Panels][2];
   typename Rows::Sums sums[Panels][2];
 #pragma GCC unroll 4
@@ -117,6 +131,7 @@ ATTEND_AVX512 void multiply_amx_row(const TileProduct& t) {
 // 32 k, each summed apart and then added, as the tiles add them.
 template <int Panels>
 ATTEND_AVX512 void multiply_split_row(const TileProduct& t) {
+  const NoDenormals as_tiles;
   using Rows = Bf16Rows;
   __m512 total[Panels][2];
   Rows::Sums low[Panels][2], high[Panels][2];

@@ -68,8 +68,11 @@ class Blocked {
     b_in_place_ = kernel.in_place > 0 && same && job.b_panels == nullptr && job.b.row_step == 1 && job.n >= kernel.nr &&
                   (job.m <= 2 * kernel.mr || job.n * job.k <= 8192);
     one_pass_ = job.k <= kMaxDepth;
-    kc_ = b_in_place_ && job.m <= 8 ? kStreamed : kernel.kc;
+    kc_ = b_in_place_ && job.m <= 8 && !job.rows_alike ? kStreamed : kernel.kc;
     direct_ = plain() && (kernel.add_in_c || (one_pass_ && job.k <= kc_));
+    // What is there already is added first by a kernel that writes to C, and last to a tile that waits elsewhere, as
+    // the tiles of few rows and of edges do.
+    if (job.rows_alike && job.out.accumulate) direct_ = false;
     share_b_ = job.b_panels == nullptr && !b_in_place_ && job.m > kernel.mc;
     streams_ = job.b_panels != nullptr && one_pass_ ? kernel.streams(job.m) : 0;
   }
@@ -370,7 +373,7 @@ class Blocked {
     product.k = kernel_.padded(depth);
     product.a = a.data, product.a_row = a.row, product.a_k = a.unit;
     product.b = b.data, product.b_k = b.unit, product.b_ahead = b.ahead;
-    product.b_streams = b.ahead == kernel_.ahead && job_.b_panels == nullptr;
+    product.b_streams = b.ahead == kernel_.ahead && job_.b_panels == nullptr && !job_.rows_alike;
     product.fetch = fetch.data, product.fetch_step = fetch.step, product.fetch_also = fetch.also;
     product.rows = static_cast<int>(std::min(width_, job_.m - i * width_));
     product.cols = static_cast<int>(std::min<std::int64_t>(kernel_.nr, n_ - j * kernel_.nr));

@@ -28,6 +28,7 @@ struct Job {
   GemmOutput out = {};                  // bias is f32 here
   Dequantise dequantise = {};
   Quantised quantised = {};  // rows null: a is there already
+  bool rows_alike = false;   // Gemm::rows_alike; so are all products of packed weights
 };
 
 // A null pool runs everything on this thread, for use inside a task.

@@ -45,12 +45,13 @@ void check_product(const Gemm& g) {
   check(fits(g.c_stride, g.n, g.m), "gemm: c is {} x {}, but its stride is {}", g.m, g.n, g.c_stride);
 }
 
-// Splitting pays where the packing of both sides (m + n) is shared by enough work (m n): from 96 x 96 on.
+// Splitting pays where the packing of both sides (m + n) is shared by enough work (m n): from 96 x 96 on. Rows that are
+// to be alike are taken for many.
 const Kernel& choose(const Gemm& g) {
   const KernelSet& set = kernels();
   if (g.a.dtype == DType::bf16) return set.bf16 != nullptr ? *set.bf16 : *set.f32;
-  const bool split = g.precision == Precision::split && set.split != nullptr && g.m * g.n >= 48 * (g.m + g.n);
-  return split ? *set.split : *set.f32;
+  const bool pays = g.rows_alike ? g.n >= 48 : g.m * g.n >= 48 * (g.m + g.n);
+  return g.precision == Precision::split && set.split != nullptr && pays ? *set.split : *set.f32;
 }
 
 }  // namespace
@@ -66,9 +67,10 @@ void gemm(const Gemm& g, ThreadPool& pool) {
                   .b = side(g.b, g.b.transposed),
                   .b_panels = nullptr,
                   .out = g.output(),
-                  .dequantise = {}};
+                  .dequantise = {},
+                  .rows_alike = g.rows_alike};
   job.out.bias = detail::bias_in_f32(g.bias, g.bias_dtype, g.n);
-  const bool dot = kernel.dot != nullptr && g.m <= kernel.dot_rows && job.a.k_step == 1 && job.b.k_step == 1 &&
+  const bool dot = !g.rows_alike && kernel.dot != nullptr && g.m <= kernel.dot_rows && job.a.k_step == 1 && job.b.k_step == 1 &&
                    g.a.dtype == kernel.element && kernel.planes == 1;
   const auto one = [&](std::int64_t index, ThreadPool* threads) {
     detail::Job each = job;

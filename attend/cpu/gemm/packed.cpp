@@ -172,7 +172,8 @@ void gemm_packed(const PackedGemm& g, ThreadPool& pool, Recording* recording) {
           .b = {},
           .b_panels = Access::panels(w),
           .out = g.out,
-          .dequantise = {}};
+          .dequantise = {},
+          .rows_alike = true};
   job.out.bias = detail::bias_in_f32(g.out.bias, g.out.bias_dtype, w.n(), recording);
   if (w.dtype() == DType::i8) {
     job.quantised = room_for_rows(kernel, job.a, g.m, w.k(), recording);

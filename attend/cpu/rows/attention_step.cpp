@@ -1,5 +1,6 @@
-// Attention of one query to a cache by heads: decoding. Keys and values of a head are two streams without gaps, each
-// read once, so that the time is that of reading them; in bf16 there are half as many bytes.
+// Attention of one query: decoding. In a cache by heads the keys and values of a head are two streams without gaps, each
+// read once, so that the time is that of reading them; in bf16 there are half as many bytes. Sums are taken in the order
+// of the keys, whatever lies between them, so a prompt that is read query by query gives the same bits.
 #include "attend/cpu/rows/attention_tile.h"
 #include "attend/cpu/rows/table.h"
 
@@ -26,12 +27,14 @@ ATTEND_INLINE void read(const Bf16Bits* from, Vec (&to)[kRead]) {
 }
 #endif
 
-// scores[s] = q · keys[s] for s < count, rounded up to kSideBySide; D = width is a multiple of kRead vectors.
+// scores[s] = q · keys[s] for s < count, rounded up to kSideBySide; keys lie `stride` apart, and D = width is a multiple
+// of kRead vectors.
 template <class K>
-static void step_scores(const float* q, const K* keys, std::int64_t width, std::int64_t count, float* scores) {
+static void step_scores(const float* q, const K* keys, std::int64_t stride, std::int64_t width, std::int64_t count,
+                        float* scores) {
   for (std::int64_t s = 0; s < count; s += kSideBySide) {
     const K* key[kSideBySide];
-    for (int j = 0; j < kSideBySide; ++j) key[j] = keys + smaller(s + j, count - 1) * width;
+    for (int j = 0; j < kSideBySide; ++j) key[j] = keys + smaller(s + j, count - 1) * stride;
     Vec sum[kSideBySide] = {};
     for (std::int64_t i = 0; i < width; i += kRead * kLanes)
       for (int j = 0; j < kSideBySide; ++j) {
@@ -47,13 +50,13 @@ static void step_scores(const float* q, const K* keys, std::int64_t width, std::
   }
 }
 
-// y[..] += sum over s of weights[s] · values[s][..], of kVectors vectors; rows of values are `width` apart.
+// y[..] += sum over s of weights[s] · values[s][..], of kVectors vectors; rows of values are `stride` apart.
 template <int kVectors, class K>
-ATTEND_INLINE void step_values(const float* weights, const K* values, std::int64_t width, std::int64_t count,
+ATTEND_INLINE void step_values(const float* weights, const K* values, std::int64_t stride, std::int64_t count,
                                float* y) {
   Vec sum[kVectors];
   for (int v = 0; v < kVectors; ++v) sum[v] = load(y + v * kLanes);
-  for (std::int64_t s = 0; s < count; ++s, values += width) {
+  for (std::int64_t s = 0; s < count; ++s, values += stride) {
     const Vec weight = splat(weights[s]);
     for (int v = 0; v < kVectors; v += kRead) {
       Vec x[kRead];
@@ -66,12 +69,12 @@ ATTEND_INLINE void step_values(const float* weights, const K* values, std::int64
 
 // As many columns at a time as registers hold, then half as many.
 template <int kVectors, class K>
-static void step_columns(const float* weights, const K* values, std::int64_t width, std::int64_t count, float* y,
-                         std::int64_t from) {
+static void step_columns(const float* weights, const K* values, std::int64_t stride, std::int64_t width,
+                         std::int64_t count, float* y, std::int64_t from) {
   for (; from + kVectors * kLanes <= width; from += kVectors * kLanes)
-    step_values<kVectors>(weights, values + from, width, count, y + from);
+    step_values<kVectors>(weights, values + from, stride, count, y + from);
   if constexpr (kVectors > kRead)
-    if (from < width) step_columns<kVectors / 2>(weights, values, width, count, y, from);
+    if (from < width) step_columns<kVectors / 2>(weights, values, stride, width, count, y, from);
 }
 
 template <class E, class K>
@@ -83,11 +86,12 @@ static void attention_step_of(const AttentionHead& head) {
   float max = -kInfinity, sum = 0;
   for (std::int64_t first = 0; first < head.keys; first += kStepKeys) {
     const std::int64_t count = smaller(head.keys - first, kStepKeys);
-    step_scores(q, static_cast<const K*>(head.k) + first * width, width, count, scores);
+    step_scores(q, static_cast<const K*>(head.k) + first * head.k_stride, head.k_stride, width, count, scores);
     const float factor = weigh(scores, count, count, max, sum);
     if (factor != 1.0f)
       for (std::int64_t i = 0; i < width; i += kLanes) store(y + i, load(y + i) * factor);
-    step_columns<kStepVectors>(scores, static_cast<const K*>(head.v) + first * width, width, count, y, 0);
+    step_columns<kStepVectors>(scores, static_cast<const K*>(head.v) + first * head.v_stride, head.v_stride, width,
+                               count, y, 0);
   }
   const float inverse = sum > 0 ? 1.0f / sum : sum == 0 ? 0.0f : kNan;
   for (std::int64_t i = 0; i < width; i += kLanes) store(static_cast<E*>(head.y) + i, load(y + i) * inverse);

@@ -223,8 +223,8 @@ struct RowKernels {
 
   // [dtype of q and y][dtype of k and v]: a cache may be coarser than what reads it, and never finer.
   ByType<void(const AttentionHead& head, std::int64_t begin, std::int64_t end)> attention[2];
-  // One query on keys and values that lie without gaps: decoding from a cache by heads. No window, bias or dropout; D
-  // is a multiple of attention_step_lanes.
+  // The first query of a head, which sees all of its keys: decoding. No window, bias or dropout; D is a multiple of
+  // attention_step_lanes.
   ByType<void(const AttentionHead& head)> attention_step[2];
   std::int64_t attention_step_lanes;
   ByType<void(const AttentionHead& head)> attention_backward;
