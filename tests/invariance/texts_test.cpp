@@ -25,7 +25,7 @@ std::vector<std::string> lines() {
   std::string longer;
   for (int i = 0; i < 5; ++i) longer += "the house of the old man who was here before ";
   result.push_back(longer);
-  for (int i = 0; i < 9; ++i) result.push_back("line number " + std::to_string(i * 37) + " of many");
+  for (int i = 0; i < 3; ++i) result.push_back("line number " + std::to_string(i * 37) + " of many");
   return result;
 }
 
@@ -60,7 +60,7 @@ TEST_P(Texts, Translations) {
     for (const std::int64_t beams : {1, 4}) {
       SCOPED_TRACE(std::string(folder) + ", beams " + std::to_string(beams));
       const auto model = tasks::load_translator(folder, *backend_, format());
-      expect_batches_do_not_show(8, [&](std::size_t first, std::size_t count) {
+      expect_batches_do_not_show(6, [&](std::size_t first, std::size_t count) {
         std::vector<Answer> answers;
         for (const tasks::TranslatedLine& line :
              model->translator.translate(some_lines(first, count), {.beams = beams, .n_best = beams})) {
@@ -76,7 +76,7 @@ TEST_P(Texts, Translations) {
 TEST_P(Texts, GeneratedTexts) {
   const tasks::Generator model("models/shakespeare", *backend_, format());
   for (const std::int64_t top_k : {1, 0}) {
-    const tasks::GenerateOptions options{.max_tokens = 24, .top_k = top_k};
+    const tasks::GenerateOptions options{.max_tokens = 16, .top_k = top_k};
     const std::vector<std::string> prompts = lines();
     std::vector<std::string> together(prompts.size());
     model.generate_many(prompts, options,
