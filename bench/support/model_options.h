@@ -25,7 +25,8 @@ struct ModelOptions {
     app.add_option("--threads", threads, "CPU threads, 0 for all cores");
   }
   std::unique_ptr<Backend> open() const {
-    return open_backend(device, {.threads = threads, .fast_products = dtype == "bf16x3"});
+    return open_backend(device,
+                        {.threads = threads, .fast_products = dtype == "bf16x3", .exact_prompts = exact_prompts});
   }
   nn::ModelFormat format() const {
     return {dtype == "bf16" ? DType::bf16 : DType::f32, nn::weight_form_named(weights)};
