@@ -128,6 +128,7 @@ int main(int argc, char** argv) {
   app.add_flag("--search", options.search, "time a search as a whole");
   app.add_option("--temperature", options.temperature, "of its draws; 0: greedy");
   app.add_option("--top-p", options.top_p, "of its draws");
+  app.add_flag("--exact-prompts", options.exact_prompts, "CPU: read the prompt as if it were generated");
   app.add_option("--logits", options.logits, "where the logits after the first prompt go, a safetensors file");
   return bench_main(app, argc, argv, [&] {
     if (options.write.empty()) return run(options);

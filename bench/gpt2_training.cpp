@@ -45,7 +45,8 @@ Tensor place(Backend& backend, const Options& options, const std::vector<std::in
 
 void run(const Options& options) {
   const auto backend =
-      open_backend(options.device, {.threads = options.threads, .fast_products = options.dtype == "bf16x3"});
+      open_backend(options.device,
+                   {.threads = options.threads, .fast_products = options.dtype == "bf16x3", .batch_invariant = false});
   const std::filesystem::path folder = options.model;
   models::GPT2Config config = options.model.empty()
                                   ? models::GPT2Config{.max_length = std::max<std::int64_t>(1024, options.length)}

@@ -46,7 +46,8 @@ nn::Sequences sentences(Backend& backend, const Options& options, std::uint32_t 
 
 void run(const Options& options) {
   const auto backend =
-      open_backend(options.device, {.threads = options.threads, .fast_products = options.dtype == "bf16x3"});
+      open_backend(options.device,
+                   {.threads = options.threads, .fast_products = options.dtype == "bf16x3", .batch_invariant = false});
   const DType dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32;
   models::TransformerConfig config = models::transformer_preset(options.preset);
   config.vocabulary = (options.vocabulary + 7) / 8 * 8;

@@ -22,7 +22,7 @@ using namespace attend;
 struct Options {
   std::int64_t batch = 1, size = 224;
   int threads = 0, reps = 20;
-  bool train = false;
+  bool train = false, batch_dependent = false;
   std::string model = "vit-b16", dtype = "bf16", device = "cuda", weights = "plain", recompute = "none";
 };
 
@@ -66,7 +66,8 @@ void copy_weights(const nn::Parameters& from, nn::Parameters& to) {
 }
 
 void run(const Options& options) {
-  const auto backend = open_backend(options.device, {.threads = options.threads});
+  const auto backend = open_backend(
+      options.device, {.threads = options.threads, .batch_invariant = !options.train && !options.batch_dependent});
   const DType dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32;
   const auto model = catalogue::make_picture_model(config_of(options.model), options.model);
   std::unique_ptr<nn::Parameters> parameters;
@@ -120,6 +121,7 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", options.dtype, "bf16 or f32");
   app.add_option("--weights", options.weights, "plain, or packed for the CPU: f32, bf16 or int8");
   app.add_option("--threads", options.threads, "CPU threads, 0 for all cores");
+  app.add_flag("--batch-dependent", options.batch_dependent, "CPU: kernels may be chosen by the batch");
   app.add_option("--reps", options.reps, "timed steps");
   return bench_main(app, argc, argv, [&] { run(options); });
 }

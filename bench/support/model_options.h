@@ -15,6 +15,7 @@ namespace attend {
 struct ModelOptions {
   std::string write, model, device = "cpu", dtype = "f32", weights = "stored";
   int threads = 2;
+  bool exact_prompts = false;
 
   void add_to(CLI::App& app) {
     app.add_option("--write", write, "make this folder with random weights instead");
