@@ -16,23 +16,43 @@ namespace attend::tasks {
 
 namespace {
 
-Json read_if_there(const std::filesystem::path& path) { return path_exists(path) ? read_json(path) : Json::object(); }
+Json read_object(const std::filesystem::path& path) {
+  Json json = read_json(path);
+  check(json.is_object(), "{}: not a JSON object", path.string());
+  return json;
+}
+Json read_if_there(const std::filesystem::path& path) { return path_exists(path) ? read_object(path) : Json::object(); }
 
-// config.json; or what case.json says of a model whose library writes no such file, by the name of its kind.
-constexpr std::string_view kWithoutConfig[][3] = {
-    {"timm MultiScaleVit (MViTv2)", "mvit", "MViTForImageClassification"}};
+// Models whose library writes no config.json, by what "kind" in case.json begins with. Their "config" there has neither
+// a type nor an architecture.
+struct UntypedKind {
+  std::string_view begins, type, architecture;
+};
+constexpr UntypedKind kUntyped[] = {{"timm MultiScaleVit", "mvit", "MViTForImageClassification"}};
 
+// config.json, or the "config" of case.json.
 Json config_of(const std::filesystem::path& folder) {
-  if (path_exists(folder / "config.json")) return read_json(folder / "config.json");
-  const Json notes = read_if_there(folder / "case.json");
-  if (notes.is_object() && notes.contains("kind") && notes["config"].is_object())
-    for (const auto& [kind, type, architecture] : kWithoutConfig)
-      if (notes["kind"] == kind) {
-        Json config = notes["config"];
-        config["model_type"] = type, config["architectures"] = Json::array({architecture});
-        return config;
-      }
-  fail("verify: {} is not a model's folder: it has no config.json", folder.string());
+  if (path_exists(folder / "config.json")) return read_object(folder / "config.json");
+  const std::filesystem::path notes_file = folder / "case.json";
+  check(path_exists(notes_file),
+        "verify: {} is not a model's folder: it has neither config.json nor a case.json with a config",
+        folder.string());
+  const Json notes = read_object(notes_file);
+  check(notes["config"].is_object(), "verify: {} has no 'config', and there is no config.json beside it",
+        notes_file.string());
+  Json config = notes["config"];
+  const std::string kind = notes["kind"].is_string() ? notes["kind"].text() : "";
+  if (config.contains("model_type")) {
+    if (!config.contains("architectures") && !kind.empty()) config["architectures"] = Json::array({kind});
+    return config;
+  }
+  for (const UntypedKind& known : kUntyped)
+    if (kind.starts_with(known.begins)) {
+      config["model_type"] = known.type, config["architectures"] = Json::array({known.architecture});
+      return config;
+    }
+  fail("verify: the config of {} has no 'model_type', and its kind is {}; without a type is known '{}'",
+       notes_file.string(), kind.empty() ? "not named" : shown(kind), kUntyped[0].begins);
 }
 
 constexpr std::int64_t kMostBeams = 128;  // every text is kept so often

@@ -1,12 +1,10 @@
 // GPT-2 on the inputs of a folder under verification: outputs, gradients, searches, and a few steps of training.
-#include <algorithm>
-#include <string_view>
-
-#include "attend/base/error.h"
 #include "attend/models/gpt2.h"
+#include "attend/base/error.h"
 #include "attend/nn/causal_decoder.h"
 #include "attend/train/optimizer.h"
 #include "attend/verify/case.h"
+#include "attend/verify/recipe.h"
 
 namespace attend::tasks {
 
@@ -81,22 +79,12 @@ void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Sear
   verified.put_searched(search, rows);
 }
 
-// The one recipe that is known, as case.json has it.
-constexpr std::string_view kRecipe =
-    "AdamW lr 1e-3 betas .9 .95 eps 1e-8 weight_decay 0.1 on every parameter, clip global grad norm 1.0, "
-    "lr = 1e-3*min(1,step/4), step from 1";
-
 // input_ids are [steps, texts, tokens]: the loss before each step, and the table of tokens after the last.
 void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Parameters& parameters) {
-  const auto recipe = verified.notes.find("optimizer");
-  check(recipe != verified.notes.end() && *recipe == kRecipe,
-        "verify: 'losses' needs 'optimizer' in case.json to be '{}'", kRecipe);
-  train::Optimizer optimizer(parameters, {.beta1 = 0.9f,
-                                          .beta2 = 0.95f,
-                                          .eps = 1e-8f,
-                                          .weight_decay = 0.1f,
-                                          .decayed = train::OptimizerOptions::everything,
-                                          .clip_norm = 1});
+  const Json& words = verified.notes["optimizer"];
+  check(words.is_string(), "verify: 'losses' needs 'optimizer' in {}", (verified.folder / "case.json").string());
+  const TrainingRecipe recipe = training_recipe(words.text());
+  train::Optimizer optimizer(parameters, recipe.optimizer);
   const Tensor all = verified.ids("input_ids", model.body().config().vocabulary);
   check(all.rank() == 3, "verify: input_ids of training are {}, not [steps, texts, tokens]", all.shape());
   Pass pass(verified.backend, {.recording = true});
@@ -110,7 +98,7 @@ void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Para
     losses.push_back(download(loss).at(0));
     pass.backward(loss);
     parameters.finish_gradients();
-    optimizer.set_rate(1e-3f * std::min(1.0f, static_cast<float>(step) / 4), step);
+    optimizer.set_rate(recipe.rate_at(step), step);
     optimizer.update();
   }
   verified.produced["losses"] = {{all.dim(0)}, losses};

@@ -133,8 +133,7 @@ std::size_t VerifyReport::count(VerifiedTensor::Verdict verdict) const {
 
 VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const VerifyOptions& options) {
   check(options.tolerance >= 0, "verify: a tolerance of {}", options.tolerance);
-  check(path_exists(folder / "config.json") || path_exists(folder / "case.json"),
-        "verify: {} is not a model's folder: it has no config.json", folder.string());
+  check(path_exists(folder), "verify: there is no folder '{}'", folder.string());
   check(path_exists(folder / "expected.safetensors"),
         "verify: {} holds no expected.safetensors, the inputs and outputs to compare with", folder.string());
   VerifyCase verified(folder, backend, {options.dtype, options.weights});

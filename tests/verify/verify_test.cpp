@@ -12,6 +12,7 @@
 #include "attend/base/files.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/cli/program.h"
+#include "tests/base/fixtures.h"
 #include "tests/tensor/tensors.h"
 
 namespace attend::test {
@@ -21,10 +22,18 @@ namespace fs = std::filesystem;
 
 const fs::path kData = "tests/fixtures/data";
 
-class VerifiedFolder : public testing::TestWithParam<const char*> {};
+// Every folder with a config, be it in case.json.
+std::vector<FixtureCase> verified_cases() {
+  return fixture_folders("models", [](const FixtureCase& each) {
+    return fs::exists(each.folder / "config.json") || each.notes.contains("config");
+  });
+}
+
+class VerifiedFolder : public testing::TestWithParam<FixtureCase> {};
 
 TEST_P(VerifiedFolder, Passes) {
-  const tasks::VerifyReport report = tasks::verify(kData / GetParam(), cpu());
+  if (GetParam().folder.empty()) GTEST_SKIP() << kNoFixture;
+  const tasks::VerifyReport report = tasks::verify(GetParam().folder, cpu());
   EXPECT_GE(report.tensors.size(), 1u);
   for (const tasks::VerifiedTensor& tensor : report.tensors)
     EXPECT_EQ(tensor.verdict, tasks::VerifiedTensor::same)
@@ -32,12 +41,37 @@ TEST_P(VerifiedFolder, Passes) {
   EXPECT_TRUE(report.passed());
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, VerifiedFolder,
-                         testing::Values("gpt2", "gpt2_training", "bert_base", "bert_masked_lm", "bert_classify",
-                                         "bert_tag", "bert_qa", "bert_pretraining", "roberta_masked_lm",
-                                         "roberta_classify", "distilbert_classify", "marian", "vit", "deit", "swin",
-                                         "mvit", "resnet", "detr", "vit_gpt2_captioner"),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Fixtures, VerifiedFolder, testing::ValuesIn(verified_cases()),
+                         [](const auto& test) { return test_name(test.param.name); });
+
+TEST(VerifiedFolders, EveryKindIsThere) {
+  if (fixtures_given()) GTEST_SKIP() << "ATTEND_FIXTURES may hold a few of them";
+  const std::vector<FixtureCase> cases = verified_cases();
+  for (const char* name : {"gpt2",
+                           "gpt2_training",
+                           "bert_base",
+                           "bert_masked_lm",
+                           "bert_classify",
+                           "bert_tag",
+                           "bert_qa",
+                           "bert_pretraining",
+                           "roberta_masked_lm",
+                           "roberta_classify",
+                           "distilbert_classify",
+                           "longformer_masked_lm",
+                           "longformer_classify",
+                           "longformer_qa",
+                           "longformer_marked",
+                           "marian",
+                           "vit",
+                           "deit",
+                           "swin",
+                           "mvit",
+                           "resnet",
+                           "detr",
+                           "vit_gpt2_captioner"})
+    EXPECT_EQ(std::ranges::count(cases, name, &FixtureCase::name), 1) << name;
+}
 
 class Verify : public testing::Test {
  protected:
