@@ -1,6 +1,7 @@
 // BERT, RoBERTa and DistilBERT with every head, on the inputs of a folder under verification.
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "attend/base/error.h"
 #include "attend/models/bert_heads.h"
@@ -22,6 +23,24 @@ struct BareBert {
   }
 };
 
+// The tokens that the file marks, which see all others and are seen by them; none where it marks none.
+std::shared_ptr<const ops::GlobalPositions> marked_tokens(const VerifyCase& verified, const models::BertConfig& config,
+                                                          const Tensor& ids) {
+  if (!verified.wants("global_attention_mask")) return {};
+  check(config.family == models::BertFamily::longformer, "{}: global_attention_mask is for a Longformer",
+        verified.expected.source());
+  const StoredTensor& stored = verified.expected["global_attention_mask"];
+  check(stored.shape == ids.shape() && !is_float(stored.type), "{}: global_attention_mask is {}, but input_ids are {}",
+        verified.expected.source(), stored.shape, ids.shape());
+  const std::vector<std::int64_t> mask = verified.expected.ints("global_attention_mask");
+  const auto length = static_cast<std::size_t>(ids.dim(1));
+  std::vector<std::vector<std::int32_t>> sets(static_cast<std::size_t>(ids.dim(0)));
+  for (std::size_t i = 0; i < mask.size(); ++i)
+    if (mask[i]) sets[i / length].push_back(static_cast<std::int32_t>(i % length));
+  return std::make_shared<const ops::GlobalPositions>(
+      verified.backend, ops::global_lists(ops::AttentionLayout::padded(ids.dim(0), ids.dim(1)), sets));
+}
+
 models::BertInput input_of(const VerifyCase& verified, const models::BertConfig& config) {
   models::BertInput input{verified.texts(config.vocabulary)};
   if (verified.wants("token_type_ids") && !config.distilled()) {
@@ -30,6 +49,7 @@ models::BertInput input_of(const VerifyCase& verified, const models::BertConfig&
           verified.expected.source(), input.types.shape(), input.texts.ids.shape());
   }
   const Tensor& ids = input.texts.ids;
+  input.globals = marked_tokens(verified, config, ids);
   if (!config.counts_positions()) return input;
   const auto pad = static_cast<std::int32_t>(config.pad);
   check(ids.dim(1) + pad < config.max_length, "{}: texts of {} tokens, but the model has places for {}",

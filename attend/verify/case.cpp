@@ -55,6 +55,13 @@ Json config_of(const std::filesystem::path& folder) {
        notes_file.string(), kind.empty() ? "not named" : shown(kind), kUntyped[0].begins);
 }
 
+Safetensors open_expected(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "expected.safetensors";
+  check(path_exists(file), "verify: {} holds no expected.safetensors, the inputs and outputs to compare with",
+        folder.string());
+  return Safetensors::open(file.string());
+}
+
 constexpr std::int64_t kMostBeams = 128;  // every text is kept so often
 
 // "greedy" -> one beam; "beam4" and "beam4_lp06" -> four. False for names of other things.
@@ -107,7 +114,7 @@ VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::Mo
       config(config_of(folder)),
       generation(read_if_there(folder / "generation_config.json")),
       notes(read_if_there(folder / "case.json")),
-      expected(Safetensors::open((folder / "expected.safetensors").string())) {
+      expected(open_expected(folder)) {
   TensorFiles::open(folder).bound(parameters);
 }
 

@@ -1,5 +1,5 @@
-// attend verify on models of transformers 5.17: all that their files name is the same here; a value that was changed, a
-// name that nobody produces and models that are not known are told apart.
+// attend verify on models of transformers 5.17 and timm: all that their files name is the same here; a value that was
+// changed, a name that nobody produces and models that are not known are told apart.
 #include "attend/verify/verify.h"
 
 #include <gtest/gtest.h>
@@ -10,8 +10,10 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/cli/program.h"
+#include "attend/verify/recipe.h"
 #include "tests/base/fixtures.h"
 #include "tests/tensor/tensors.h"
 
@@ -47,30 +49,11 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, VerifiedFolder, testing::ValuesIn(verified_ca
 TEST(VerifiedFolders, EveryKindIsThere) {
   if (fixtures_given()) GTEST_SKIP() << "ATTEND_FIXTURES may hold a few of them";
   const std::vector<FixtureCase> cases = verified_cases();
-  for (const char* name : {"gpt2",
-                           "gpt2_training",
-                           "bert_base",
-                           "bert_masked_lm",
-                           "bert_classify",
-                           "bert_tag",
-                           "bert_qa",
-                           "bert_pretraining",
-                           "roberta_masked_lm",
-                           "roberta_classify",
-                           "distilbert_classify",
-                           "longformer_masked_lm",
-                           "longformer_classify",
-                           "longformer_qa",
-                           "longformer_marked",
-                           "marian",
-                           "vit",
-                           "deit",
-                           "swin",
-                           "mvit",
-                           "resnet",
-                           "detr",
-                           "vit_gpt2_captioner"})
-    EXPECT_EQ(std::ranges::count(cases, name, &FixtureCase::name), 1) << name;
+  std::istringstream names(
+      "gpt2 gpt2_training bert_base bert_masked_lm bert_classify bert_tag bert_qa bert_pretraining roberta_masked_lm "
+      "roberta_classify distilbert_classify longformer_masked_lm longformer_classify longformer_qa longformer_marked "
+      "marian vit deit swin mvit resnet detr vit_gpt2_captioner");
+  for (std::string name; names >> name;) EXPECT_EQ(std::ranges::count(cases, name, &FixtureCase::name), 1) << name;
 }
 
 class Verify : public testing::Test {
@@ -153,6 +136,64 @@ TEST_F(Verify, UnknownModelsAndMissingFilesAreNamed) {
   fs::remove(folder_ / "expected.safetensors");
   EXPECT_EQ(run(), 1);
   EXPECT_NE(err_.str().find("no expected.safetensors"), std::string::npos) << err_.str();
+}
+
+// timm writes no config.json; any other config may stand in case.json as well.
+TEST_F(Verify, AConfigInCaseJson) {
+  copy("mvit", "case.json", [](std::string&) {});
+  EXPECT_EQ(run(), 0) << err_.str();
+  EXPECT_NE(out_.str().find("MViTForImageClassification: 1 of 1 within"), std::string::npos) << out_.str();
+  copy("bert_tag", "case.json", [](std::string& notes) {
+    Json changed = parse_json(notes, "case.json");
+    changed["config"] = read_json(kData / "bert_tag/config.json");
+    changed["config"].erase("architectures");  // the kind is one
+    notes = changed.dump();
+  });
+  fs::remove(folder_ / "config.json");
+  EXPECT_EQ(run(), 0) << err_.str();
+  EXPECT_NE(out_.str().find("BertForTokenClassification: "), std::string::npos) << out_.str();
+}
+
+TEST_F(Verify, AFolderWithoutAConfigIsRefused) {
+  const auto expect_error = [&](const std::string& part) {
+    EXPECT_EQ(run(), 1);
+    EXPECT_NE(err_.str().find(part), std::string::npos) << err_.str();
+    EXPECT_EQ(err_.str().find('\n'), err_.str().size() - 1) << err_.str();
+  };
+  copy("mvit", "case.json", [](std::string& notes) { notes = R"({"kind": "timm MultiScaleVit"})"; });
+  expect_error("case.json has no 'config', and there is no config.json beside it");
+  write_file(folder_ / "case.json", R"({"kind": "timm ConvNeXt", "config": {"depths": [1]}})");
+  expect_error("has no 'model_type', and its kind is \"timm ConvNeXt\"; without a type is known 'timm MultiScaleVit'");
+  write_file(folder_ / "case.json", R"({"kind": 3, "config": {"depths": [1]}})");
+  expect_error("its kind is not named");
+  for (const char* notes : {"[]", "null", "3"}) {
+    write_file(folder_ / "case.json", notes);
+    expect_error("case.json: not a JSON object");
+  }
+  write_file(folder_ / "case.json", "");
+  expect_error("case.json: ");
+  fs::remove(folder_ / "case.json");
+  expect_error("it has neither config.json nor a case.json with a config");
+}
+
+// Rates and steps are those that case.json names; a recipe in other words is refused.
+TEST_F(Verify, ATrainingRecipeIsReadFromCaseJson) {
+  const std::string recipe = read_json(kData / "gpt2_training/case.json")["optimizer"].text();
+  const tasks::TrainingRecipe read = tasks::training_recipe(recipe);
+  EXPECT_EQ(read.optimizer.beta1, 0.9f);
+  EXPECT_EQ(read.optimizer.beta2, 0.95f);
+  EXPECT_EQ(read.optimizer.weight_decay, 0.1f);
+  EXPECT_EQ(read.optimizer.clip_norm, 1);
+  EXPECT_EQ(read.rate_at(1), 2.5e-4f);
+  EXPECT_EQ(read.rate_at(9), 1e-3f);
+  EXPECT_THROW(tasks::training_recipe("SGD " + recipe), Error);
+  EXPECT_THROW(tasks::training_recipe(recipe + ", nesterov"), Error);
+  EXPECT_THROW(tasks::training_recipe(""), Error);
+  const std::string rate = "1e-3*min(1,step/4)", other = "2e-3*min(1,step/3)";
+  copy("gpt2_training", "case.json", [&](std::string& notes) { notes.replace(notes.find(rate), rate.size(), other); });
+  EXPECT_EQ(run(), 1);
+  EXPECT_NE(out_.str().find("losses"), std::string::npos) << out_.str();
+  EXPECT_NE(err_.str().find("2 of 2 tensors beyond"), std::string::npos) << err_.str();
 }
 
 }  // namespace
