@@ -77,7 +77,7 @@ void run(VerifyCase& verified, const models::BertConfig& config, Head head, Loss
       verified.put_attention(collector, models::Bert::attention_label(layer), "attention." + std::to_string(layer));
     head(model, states, read.texts);
   }
-  if (!verified.wants("loss") && !verified.wants_gradients()) return;
+  if (!verified.wants_losses()) return;
   Pass pass(verified.backend, {.recording = true});
   parameters.start_gradients();
   const Tensor value = loss(model, input.in(pass), pass);
@@ -128,6 +128,8 @@ void run_answers(VerifyCase& verified, const models::BertConfig& config) {
         const std::int64_t length = input.texts.ids.dim(1);
         std::vector<std::int32_t> both = download_ints(verified.labels("start_positions", length));
         const std::vector<std::int32_t> ends = download_ints(verified.labels("end_positions", length));
+        check(both.size() == ends.size(), "{}: {} start_positions, but {} end_positions", verified.expected.source(),
+              both.size(), ends.size());
         both.insert(both.end(), ends.begin(), ends.end());
         const Shape shape{2, static_cast<std::int64_t>(ends.size())};
         return model.loss(input, pass.input(verified.ints(shape, both))).mean;
@@ -157,11 +159,16 @@ void run_labels(VerifyCase& verified, const models::BertConfig& config) {
           verified.put("logits", model.logits(states));
       },
       [&](const Model& model, const models::BertInput& input, Pass& pass) -> Tensor {
-        const Tensor labels = pass.input(verified.labels("labels", classes_of<Model>(config)));
-        if constexpr (std::is_same_v<Model, models::SequenceClassifier>)
+        const bool numbers = std::is_same_v<Model, models::SequenceClassifier> && config.regression;
+        const Tensor labels =
+            pass.input(numbers ? verified.input("labels") : verified.labels("labels", classes_of<Model>(config)));
+        if constexpr (std::is_same_v<Model, models::SequenceClassifier>) {
+          check(labels.size() == input.texts.ids.dim(0), "{}: labels are {}, but there are {} texts",
+                verified.expected.source(), labels.shape(), input.texts.ids.dim(0));
           return model.loss(input, labels);
-        else
+        } else {
           return model.loss(input, labels).mean;
+        }
       });
 }
 

@@ -134,6 +134,12 @@ bool VerifyCase::wants_gradients() const {
          });
 }
 
+bool VerifyCase::wants_losses() const {
+  return wants_gradients() || (parameters.trained && std::ranges::any_of(expected.tensors(), [](const auto& tensor) {
+                                 return tensor.name == "loss" || tensor.name.starts_with("loss_dict.");
+                               }));
+}
+
 Tensor VerifyCase::input(const std::string& name) const {
   const StoredTensor& stored = expected[name];
   Tensor tensor = make_tensor(backend, stored.shape, is_float(stored.type) ? DType::f32 : DType::i32);
@@ -164,7 +170,8 @@ Tensor VerifyCase::ids(const std::string& name, std::int64_t rows) const {
 
 Tensor VerifyCase::labels(const std::string& name, std::int64_t classes) const {
   const Tensor tensor = input(name);
-  if (tensor.dtype() == DType::i32) check_ids(*this, name, tensor, classes, ops::CrossEntropyOptions{}.ignore);
+  check(tensor.dtype() == DType::i32, "{}: '{}' holds floats, not ids", expected.source(), name);
+  check_ids(*this, name, tensor, classes, ops::CrossEntropyOptions{}.ignore);
   return tensor;
 }
 
@@ -242,6 +249,7 @@ std::vector<VerifyCase::Search> VerifyCase::searches(std::int64_t vocabulary) co
     const auto penalty = generation.find("length_penalty");
     if (penalty != generation.end() && penalty->is_number()) options.alpha = penalty->get<float>();
     if (is_float(tensor.type) || tensor.shape.rank() != 2 || !parse_search(tensor.name, options)) continue;
+    check(tensor.shape.size() > 0, "{}: '{}' is empty", expected.source(), tensor.name);
     const std::optional<std::int32_t> end = token("eos_token_id", vocabulary);
     check(end.has_value(), "{}: '{}' needs eos_token_id in config.json", expected.source(), tensor.name);
     options.end = *end;

@@ -58,11 +58,11 @@ void put_loss(VerifyCase& verified, const GPT2LanguageModel& model, nn::Paramete
 // What generate() writes behind each prompt, the prompt before it.
 void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Search search) {
   const Tensor prompts = verified.ids(verified.wants("prompt") ? "prompt" : "input_ids", body.config().vocabulary);
-  check(prompts.rank() == 2, "verify: the prompts are {}, not [texts, tokens]", prompts.shape());
+  check(prompts.rank() == 2, "the prompts are {}, not [texts, tokens]", prompts.shape());
   const std::int64_t count = prompts.dim(0), length = prompts.dim(1);
   check(length < search.longest && search.longest <= body.config().max_length,
-        "verify: '{}' has {} tokens, its prompt {}, and the model reads no more than {}", search.name, search.longest,
-        length, body.config().max_length);
+        "'{}' has {} tokens, its prompt {}, and the model reads no more than {}", search.name, search.longest, length,
+        body.config().max_length);
   search.options.max_lengths.assign(static_cast<std::size_t>(count), search.longest - length);
   Pass pass(verified.backend);
   nn::CausalDecoder decoder(body, pass, prompts, search.options.beams);
@@ -82,11 +82,12 @@ void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Sear
 // input_ids are [steps, texts, tokens]: the loss before each step, and the table of tokens after the last.
 void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Parameters& parameters) {
   const Json& words = verified.notes["optimizer"];
-  check(words.is_string(), "verify: 'losses' needs 'optimizer' in {}", (verified.folder / "case.json").string());
-  const TrainingRecipe recipe = training_recipe(words.text());
+  const std::string what = (verified.folder / "case.json").string();
+  check(words.is_string(), "verify: 'losses' needs 'optimizer' in {}", what);
+  const TrainingRecipe recipe = training_recipe(words.text(), what);
   train::Optimizer optimizer(parameters, recipe.optimizer);
   const Tensor all = verified.ids("input_ids", model.body().config().vocabulary);
-  check(all.rank() == 3, "verify: input_ids of training are {}, not [steps, texts, tokens]", all.shape());
+  check(all.rank() == 3, "input_ids of training are {}, not [steps, texts, tokens]", all.shape());
   Pass pass(verified.backend, {.recording = true});
   std::vector<float> losses;
   for (std::int64_t step = 1; step <= all.dim(0); ++step) {
@@ -118,7 +119,7 @@ void run_language_model(VerifyCase& verified, const models::GPT2Config& config) 
     const Tensor states = put_states(verified, model.body(), pass, collector);
     verified.put("logits", model.body().logits(states));
   }
-  if (verified.wants("loss") || verified.wants_gradients()) put_loss(verified, model, parameters);
+  if (verified.wants_losses()) put_loss(verified, model, parameters);
   for (const VerifyCase::Search& search : verified.searches(config.vocabulary))
     put_search(verified, model.body(), search);
 }
@@ -153,7 +154,7 @@ void run_classifier(VerifyCase& verified, const models::GPT2Config& config) {
     put_states(verified, model.body(), pass, collector);
     verified.put("logits", model.logits(texts.in(pass), pass.input(rows)));
   }
-  if (!verified.wants("labels") || (!verified.wants("loss") && !verified.wants_gradients())) return;
+  if (!verified.wants("labels") || !verified.wants_losses()) return;
   Pass pass(verified.backend, {.recording = true});
   parameters.start_gradients();
   const Tensor labels = verified.labels("labels", static_cast<std::int64_t>(config.labels.size()));

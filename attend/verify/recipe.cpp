@@ -9,7 +9,7 @@
 
 namespace attend::tasks {
 
-std::vector<double> numbers_of(std::string_view text, std::string_view pattern) {
+std::vector<double> numbers_of(std::string_view text, std::string_view pattern, std::string_view what) {
   std::vector<double> numbers;
   std::size_t at = 0;
   bool same = true;
@@ -25,7 +25,7 @@ std::vector<double> numbers_of(std::string_view text, std::string_view pattern) 
     }
     if (!same) break;
   }
-  check(same && at == text.size(), "{} is not as '{}', with a number for each #", shown(text), pattern);
+  check(same && at == text.size(), "{}: {} is not as '{}', with a number for each #", what, shown(text), pattern);
   return numbers;
 }
 
@@ -33,13 +33,14 @@ float TrainingRecipe::rate_at(std::int64_t step) const {
   return rate * std::min(1.0f, static_cast<float>(step) / rise);
 }
 
-TrainingRecipe training_recipe(std::string_view text) {
+TrainingRecipe training_recipe(std::string_view text, std::string_view what) {
   const std::vector<double> numbers =
       numbers_of(text,
                  "AdamW lr # betas # # eps # weight_decay # on every parameter, clip global grad norm #, "
-                 "lr = #*min(1,step/#), step from 1");
+                 "lr = #*min(1,step/#), step from 1",
+                 what);
   const auto number = [&](std::size_t i) { return static_cast<float>(numbers[i]); };
-  check(number(7) > 0, "a rate cannot rise for {} steps", number(7));
+  check(number(7) > 0, "{}: a rate cannot rise for {} steps", what, number(7));
   return {.optimizer = {.beta1 = number(1),
                         .beta2 = number(2),
                         .eps = number(3),

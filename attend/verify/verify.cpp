@@ -48,6 +48,17 @@ void run_case(VerifyCase& verified, const catalogue::ModelConfig& model) {
   fail("verify: {} is attend's own {}; there is no other library to hold it against", model.path, model.entry->type);
 }
 
+// An op that refuses its input names shapes; the file that they are from is named here.
+void run_named(VerifyCase& verified, const catalogue::ModelConfig& model) {
+  try {
+    run_case(verified, model);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.find(verified.folder.string()) != std::string::npos) throw;
+    fail("{}: {}", verified.expected.source(), message);
+  }
+}
+
 double largest_of(std::span<const float> values) {
   double largest = 0;
   for (float value : values) largest = std::max(largest, std::abs(static_cast<double>(value)));
@@ -108,13 +119,13 @@ VerifiedTensor compare(const VerifyCase& verified, const StoredTensor& tensor, d
     return row;
   }
   if (!is_float(tensor.type)) {
-    check(got.ints.size() == static_cast<std::size_t>(tensor.shape.size()), "verify: '{}' holds integers in {}",
-          tensor.name, verified.expected.source());
+    check(got.ints.size() == static_cast<std::size_t>(tensor.shape.size()),
+          "{}: '{}' holds integers; a model computes floats", verified.expected.source(), tensor.name);
     compare_ints(verified.expected.ints(tensor.name), got.ints, exact ? 0 : options.tolerance, row);
     return row;
   }
-  check(got.floats.size() == static_cast<std::size_t>(tensor.shape.size()), "verify: '{}' holds floats in {}",
-        tensor.name, verified.expected.source());
+  check(got.floats.size() == static_cast<std::size_t>(tensor.shape.size()),
+        "{}: '{}' holds floats; a search finds integers", verified.expected.source(), tensor.name);
   const std::vector<float> want = verified.expected.floats(tensor.name);
   double scale = largest_of(want);
   if (tensor.name.starts_with("grad.") && scale <= kRounding * gradient) {
@@ -138,7 +149,7 @@ VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const
   VerifyCase verified(folder, backend, {options.dtype, options.weights});
   const catalogue::ModelConfig model = catalogue::describe(verified.config, verified.config_name());
   VerifyReport report{.architecture = model.architecture, .tensors = {}};
-  run_case(verified, model);
+  run_named(verified, model);
 
   const double gradient = largest_gradient(verified.expected);
   for (const StoredTensor& tensor : verified.expected.tensors())
