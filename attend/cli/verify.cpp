@@ -30,9 +30,10 @@ constexpr const char* kVerifyExamples = R"(Examples:
   attend verify my-model
   attend verify my-model --device cuda --tolerance 1e-3
   attend verify my-model --dtype bf16                       with a tolerance of its own, 0.2
-The folder holds config.json, model.safetensors and expected.safetensors: inputs (input_ids, attention_mask,
-token_type_ids, labels, start_positions, end_positions, next_sentence_label, prompt) and what they should lead to
-(logits, loss, hidden.N, attention.N, grad.PARAMETER, greedy, beam4, ...), as another library computed it.
+The folder holds config.json (or case.json with a "config"), model.safetensors and expected.safetensors: inputs
+(input_ids, attention_mask, token_type_ids, labels, start_positions, end_positions, next_sentence_label, prompt) and
+what they should lead to (logits, loss, hidden.N, attention.N, grad.PARAMETER, greedy, beam4, ...), as another library
+computed it.
 Exit code 1: something is beyond the tolerance, or is named and was not produced.)";
 
 constexpr const char* kVerdicts[] = {"ok", "BEYOND", "NOT PRODUCED"};
@@ -81,7 +82,7 @@ void add_verify_command(Flags& program, const Streams& streams) {
        .help = "Whether a model computes here what it computed elsewhere.",
        .examples = kVerifyExamples},
       [](Flags& flags, VerifyCommand& options) {
-        add_model_flag(flags, "folder", options.folder, "a model with expected.safetensors beside it").required();
+        add_model_file_flag(flags, "folder", options.folder, "a model with expected.safetensors beside it").required();
         flags
             .add("--tolerance", options.tolerance,
                  "of each tensor's largest value; tokens of a search exactly, but where numbers or weights are bf16 or "

@@ -1,6 +1,7 @@
 // BERT, RoBERTa and DistilBERT with every head, on the inputs of a folder under verification.
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "attend/base/error.h"
 #include "attend/models/bert_heads.h"
@@ -22,6 +23,24 @@ struct BareBert {
   }
 };
 
+// The tokens that the file marks, which see all others and are seen by them; none where it marks none.
+std::shared_ptr<const ops::GlobalPositions> marked_tokens(const VerifyCase& verified, const models::BertConfig& config,
+                                                          const Tensor& ids) {
+  if (!verified.wants("global_attention_mask")) return {};
+  check(config.family == models::BertFamily::longformer, "{}: global_attention_mask is for a Longformer",
+        verified.expected.source());
+  const StoredTensor& stored = verified.expected["global_attention_mask"];
+  check(stored.shape == ids.shape() && !is_float(stored.type), "{}: global_attention_mask is {}, but input_ids are {}",
+        verified.expected.source(), stored.shape, ids.shape());
+  const std::vector<std::int64_t> mask = verified.expected.ints("global_attention_mask");
+  const auto length = static_cast<std::size_t>(ids.dim(1));
+  std::vector<std::vector<std::int32_t>> sets(static_cast<std::size_t>(ids.dim(0)));
+  for (std::size_t i = 0; i < mask.size(); ++i)
+    if (mask[i]) sets[i / length].push_back(static_cast<std::int32_t>(i % length));
+  return std::make_shared<const ops::GlobalPositions>(
+      verified.backend, ops::global_lists(ops::AttentionLayout::padded(ids.dim(0), ids.dim(1)), sets));
+}
+
 models::BertInput input_of(const VerifyCase& verified, const models::BertConfig& config) {
   models::BertInput input{verified.texts(config.vocabulary)};
   if (verified.wants("token_type_ids") && !config.distilled()) {
@@ -30,6 +49,7 @@ models::BertInput input_of(const VerifyCase& verified, const models::BertConfig&
           verified.expected.source(), input.types.shape(), input.texts.ids.shape());
   }
   const Tensor& ids = input.texts.ids;
+  input.globals = marked_tokens(verified, config, ids);
   if (!config.counts_positions()) return input;
   const auto pad = static_cast<std::int32_t>(config.pad);
   check(ids.dim(1) + pad < config.max_length, "{}: texts of {} tokens, but the model has places for {}",
@@ -57,7 +77,7 @@ void run(VerifyCase& verified, const models::BertConfig& config, Head head, Loss
       verified.put_attention(collector, models::Bert::attention_label(layer), "attention." + std::to_string(layer));
     head(model, states, read.texts);
   }
-  if (!verified.wants("loss") && !verified.wants_gradients()) return;
+  if (!verified.wants_losses()) return;
   Pass pass(verified.backend, {.recording = true});
   parameters.start_gradients();
   const Tensor value = loss(model, input.in(pass), pass);
@@ -108,6 +128,8 @@ void run_answers(VerifyCase& verified, const models::BertConfig& config) {
         const std::int64_t length = input.texts.ids.dim(1);
         std::vector<std::int32_t> both = download_ints(verified.labels("start_positions", length));
         const std::vector<std::int32_t> ends = download_ints(verified.labels("end_positions", length));
+        check(both.size() == ends.size(), "{}: {} start_positions, but {} end_positions", verified.expected.source(),
+              both.size(), ends.size());
         both.insert(both.end(), ends.begin(), ends.end());
         const Shape shape{2, static_cast<std::int64_t>(ends.size())};
         return model.loss(input, pass.input(verified.ints(shape, both))).mean;
@@ -137,11 +159,16 @@ void run_labels(VerifyCase& verified, const models::BertConfig& config) {
           verified.put("logits", model.logits(states));
       },
       [&](const Model& model, const models::BertInput& input, Pass& pass) -> Tensor {
-        const Tensor labels = pass.input(verified.labels("labels", classes_of<Model>(config)));
-        if constexpr (std::is_same_v<Model, models::SequenceClassifier>)
+        const bool numbers = std::is_same_v<Model, models::SequenceClassifier> && config.regression;
+        const Tensor labels =
+            pass.input(numbers ? verified.input("labels") : verified.labels("labels", classes_of<Model>(config)));
+        if constexpr (std::is_same_v<Model, models::SequenceClassifier>) {
+          check(labels.size() == input.texts.ids.dim(0), "{}: labels are {}, but there are {} texts",
+                verified.expected.source(), labels.shape(), input.texts.ids.dim(0));
           return model.loss(input, labels);
-        else
+        } else {
           return model.loss(input, labels).mean;
+        }
       });
 }
 

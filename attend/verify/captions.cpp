@@ -36,7 +36,7 @@ void run_caption_case(VerifyCase& verified, const catalogue::ModelConfig& descri
     const Tensor states = model->decoder().decode(model->regions(pass.input(pixels)), batch.captions.in(pass));
     verified.put("logits", model->decoder().logits(states));
   }
-  if (verified.wants("labels") && (verified.wants("loss") || verified.wants_gradients())) {
+  if (verified.wants("labels") && verified.wants_losses()) {
     const models::CaptionBatch batch = batch_of(verified, *model, pixels);
     Pass pass(verified.backend, {.recording = true});
     pass.begin({});

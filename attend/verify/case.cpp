@@ -16,23 +16,50 @@ namespace attend::tasks {
 
 namespace {
 
-Json read_if_there(const std::filesystem::path& path) { return path_exists(path) ? read_json(path) : Json::object(); }
+Json read_object(const std::filesystem::path& path) {
+  Json json = read_json(path);
+  check(json.is_object(), "{}: not a JSON object", path.string());
+  return json;
+}
+Json read_if_there(const std::filesystem::path& path) { return path_exists(path) ? read_object(path) : Json::object(); }
 
-// config.json; or what case.json says of a model whose library writes no such file, by the name of its kind.
-constexpr std::string_view kWithoutConfig[][3] = {
-    {"timm MultiScaleVit (MViTv2)", "mvit", "MViTForImageClassification"}};
+// Models whose library writes no config.json, by what "kind" in case.json begins with. Their "config" there has neither
+// a type nor an architecture.
+struct UntypedKind {
+  std::string_view begins, type, architecture;
+};
+constexpr UntypedKind kUntyped[] = {{"timm MultiScaleVit", "mvit", "MViTForImageClassification"}};
 
+// config.json, or the "config" of case.json.
 Json config_of(const std::filesystem::path& folder) {
-  if (path_exists(folder / "config.json")) return read_json(folder / "config.json");
-  const Json notes = read_if_there(folder / "case.json");
-  if (notes.is_object() && notes.contains("kind") && notes["config"].is_object())
-    for (const auto& [kind, type, architecture] : kWithoutConfig)
-      if (notes["kind"] == kind) {
-        Json config = notes["config"];
-        config["model_type"] = type, config["architectures"] = Json::array({architecture});
-        return config;
-      }
-  fail("verify: {} is not a model's folder: it has no config.json", folder.string());
+  if (path_exists(folder / "config.json")) return read_object(folder / "config.json");
+  const std::filesystem::path notes_file = folder / "case.json";
+  check(path_exists(notes_file),
+        "verify: {} is not a model's folder: it has neither config.json nor a case.json with a config",
+        folder.string());
+  const Json notes = read_object(notes_file);
+  check(notes["config"].is_object(), "verify: {} has no 'config', and there is no config.json beside it",
+        notes_file.string());
+  Json config = notes["config"];
+  const std::string kind = notes["kind"].is_string() ? notes["kind"].text() : "";
+  if (config.contains("model_type")) {
+    if (!config.contains("architectures") && !kind.empty()) config["architectures"] = Json::array({kind});
+    return config;
+  }
+  for (const UntypedKind& known : kUntyped)
+    if (kind.starts_with(known.begins)) {
+      config["model_type"] = known.type, config["architectures"] = Json::array({known.architecture});
+      return config;
+    }
+  fail("verify: the config of {} has no 'model_type', and its kind is {}; without a type is known '{}'",
+       notes_file.string(), kind.empty() ? "not named" : shown(kind), kUntyped[0].begins);
+}
+
+Safetensors open_expected(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "expected.safetensors";
+  check(path_exists(file), "verify: {} holds no expected.safetensors, the inputs and outputs to compare with",
+        folder.string());
+  return Safetensors::open(file.string());
 }
 
 constexpr std::int64_t kMostBeams = 128;  // every text is kept so often
@@ -87,7 +114,7 @@ VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::Mo
       config(config_of(folder)),
       generation(read_if_there(folder / "generation_config.json")),
       notes(read_if_there(folder / "case.json")),
-      expected(Safetensors::open((folder / "expected.safetensors").string())) {
+      expected(open_expected(folder)) {
   TensorFiles::open(folder).bound(parameters);
 }
 
@@ -105,6 +132,12 @@ bool VerifyCase::wants_gradients() const {
   return parameters.trained && std::ranges::any_of(expected.tensors(), [](const StoredTensor& tensor) {
            return tensor.name.starts_with("grad.");
          });
+}
+
+bool VerifyCase::wants_losses() const {
+  return wants_gradients() || (parameters.trained && std::ranges::any_of(expected.tensors(), [](const auto& tensor) {
+                                 return tensor.name == "loss" || tensor.name.starts_with("loss_dict.");
+                               }));
 }
 
 Tensor VerifyCase::input(const std::string& name) const {
@@ -137,7 +170,8 @@ Tensor VerifyCase::ids(const std::string& name, std::int64_t rows) const {
 
 Tensor VerifyCase::labels(const std::string& name, std::int64_t classes) const {
   const Tensor tensor = input(name);
-  if (tensor.dtype() == DType::i32) check_ids(*this, name, tensor, classes, ops::CrossEntropyOptions{}.ignore);
+  check(tensor.dtype() == DType::i32, "{}: '{}' holds floats, not ids", expected.source(), name);
+  check_ids(*this, name, tensor, classes, ops::CrossEntropyOptions{}.ignore);
   return tensor;
 }
 
@@ -215,6 +249,7 @@ std::vector<VerifyCase::Search> VerifyCase::searches(std::int64_t vocabulary) co
     const auto penalty = generation.find("length_penalty");
     if (penalty != generation.end() && penalty->is_number()) options.alpha = penalty->get<float>();
     if (is_float(tensor.type) || tensor.shape.rank() != 2 || !parse_search(tensor.name, options)) continue;
+    check(tensor.shape.size() > 0, "{}: '{}' is empty", expected.source(), tensor.name);
     const std::optional<std::int32_t> end = token("eos_token_id", vocabulary);
     check(end.has_value(), "{}: '{}' needs eos_token_id in config.json", expected.source(), tensor.name);
     options.end = *end;

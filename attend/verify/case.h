@@ -37,13 +37,14 @@ class VerifyCase {
   // What only a model that can be trained answers, where this one cannot.
   bool left_out(std::string_view name) const;
   bool wants_gradients() const;
+  bool wants_losses() const;        // or gradients, which take one
   std::string config_name() const;  // of the file that config is from
 
   // An input on the device: f32 from any float type, i32 from any integer type.
   Tensor input(const std::string& name) const;
   // The same of rows of a table with `rows` of them: throws Error naming the first id that is none.
   Tensor ids(const std::string& name, std::int64_t rows) const;
-  // And of what should be answered, where -100 counts for nothing. Floats (of a regression) are as they are.
+  // And of what should be answered, where -100 counts for nothing.
   Tensor labels(const std::string& name, std::int64_t classes) const;
   // input_ids, with the lengths that attention_mask tells, if there is one. It must be ones and then zeros.
   nn::Sequences texts(std::int64_t vocabulary) const;

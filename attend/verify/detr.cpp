@@ -103,7 +103,7 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
         found->second.floats = models::Detr::by_grid(found->second.floats, places);
     }
   }
-  if (!verified.wants("loss") && !verified.wants_gradients()) return;
+  if (!verified.wants_losses()) return;
   const std::vector<models::DetrObjects> objects = objects_of(verified, pixels.dim(0));
   Pass pass(verified.backend, {.recording = true});
   pass.begin({});

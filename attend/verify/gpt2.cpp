@@ -1,12 +1,10 @@
 // GPT-2 on the inputs of a folder under verification: outputs, gradients, searches, and a few steps of training.
-#include <algorithm>
-#include <string_view>
-
-#include "attend/base/error.h"
 #include "attend/models/gpt2.h"
+#include "attend/base/error.h"
 #include "attend/nn/causal_decoder.h"
 #include "attend/train/optimizer.h"
 #include "attend/verify/case.h"
+#include "attend/verify/recipe.h"
 
 namespace attend::tasks {
 
@@ -60,11 +58,11 @@ void put_loss(VerifyCase& verified, const GPT2LanguageModel& model, nn::Paramete
 // What generate() writes behind each prompt, the prompt before it.
 void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Search search) {
   const Tensor prompts = verified.ids(verified.wants("prompt") ? "prompt" : "input_ids", body.config().vocabulary);
-  check(prompts.rank() == 2, "verify: the prompts are {}, not [texts, tokens]", prompts.shape());
+  check(prompts.rank() == 2, "the prompts are {}, not [texts, tokens]", prompts.shape());
   const std::int64_t count = prompts.dim(0), length = prompts.dim(1);
   check(length < search.longest && search.longest <= body.config().max_length,
-        "verify: '{}' has {} tokens, its prompt {}, and the model reads no more than {}", search.name, search.longest,
-        length, body.config().max_length);
+        "'{}' has {} tokens, its prompt {}, and the model reads no more than {}", search.name, search.longest, length,
+        body.config().max_length);
   search.options.max_lengths.assign(static_cast<std::size_t>(count), search.longest - length);
   Pass pass(verified.backend);
   nn::CausalDecoder decoder(body, pass, prompts, search.options.beams);
@@ -81,24 +79,15 @@ void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Sear
   verified.put_searched(search, rows);
 }
 
-// The one recipe that is known, as case.json has it.
-constexpr std::string_view kRecipe =
-    "AdamW lr 1e-3 betas .9 .95 eps 1e-8 weight_decay 0.1 on every parameter, clip global grad norm 1.0, "
-    "lr = 1e-3*min(1,step/4), step from 1";
-
 // input_ids are [steps, texts, tokens]: the loss before each step, and the table of tokens after the last.
 void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Parameters& parameters) {
-  const auto recipe = verified.notes.find("optimizer");
-  check(recipe != verified.notes.end() && *recipe == kRecipe,
-        "verify: 'losses' needs 'optimizer' in case.json to be '{}'", kRecipe);
-  train::Optimizer optimizer(parameters, {.beta1 = 0.9f,
-                                          .beta2 = 0.95f,
-                                          .eps = 1e-8f,
-                                          .weight_decay = 0.1f,
-                                          .decayed = train::OptimizerOptions::everything,
-                                          .clip_norm = 1});
+  const Json& words = verified.notes["optimizer"];
+  const std::string what = (verified.folder / "case.json").string();
+  check(words.is_string(), "verify: 'losses' needs 'optimizer' in {}", what);
+  const TrainingRecipe recipe = training_recipe(words.text(), what);
+  train::Optimizer optimizer(parameters, recipe.optimizer);
   const Tensor all = verified.ids("input_ids", model.body().config().vocabulary);
-  check(all.rank() == 3, "verify: input_ids of training are {}, not [steps, texts, tokens]", all.shape());
+  check(all.rank() == 3, "input_ids of training are {}, not [steps, texts, tokens]", all.shape());
   Pass pass(verified.backend, {.recording = true});
   std::vector<float> losses;
   for (std::int64_t step = 1; step <= all.dim(0); ++step) {
@@ -110,7 +99,7 @@ void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Para
     losses.push_back(download(loss).at(0));
     pass.backward(loss);
     parameters.finish_gradients();
-    optimizer.set_rate(1e-3f * std::min(1.0f, static_cast<float>(step) / 4), step);
+    optimizer.set_rate(recipe.rate_at(step), step);
     optimizer.update();
   }
   verified.produced["losses"] = {{all.dim(0)}, losses};
@@ -130,7 +119,7 @@ void run_language_model(VerifyCase& verified, const models::GPT2Config& config) 
     const Tensor states = put_states(verified, model.body(), pass, collector);
     verified.put("logits", model.body().logits(states));
   }
-  if (verified.wants("loss") || verified.wants_gradients()) put_loss(verified, model, parameters);
+  if (verified.wants_losses()) put_loss(verified, model, parameters);
   for (const VerifyCase::Search& search : verified.searches(config.vocabulary))
     put_search(verified, model.body(), search);
 }
@@ -165,7 +154,7 @@ void run_classifier(VerifyCase& verified, const models::GPT2Config& config) {
     put_states(verified, model.body(), pass, collector);
     verified.put("logits", model.logits(texts.in(pass), pass.input(rows)));
   }
-  if (!verified.wants("labels") || (!verified.wants("loss") && !verified.wants_gradients())) return;
+  if (!verified.wants("labels") || !verified.wants_losses()) return;
   Pass pass(verified.backend, {.recording = true});
   parameters.start_gradients();
   const Tensor labels = verified.labels("labels", static_cast<std::int64_t>(config.labels.size()));

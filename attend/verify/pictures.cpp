@@ -29,7 +29,7 @@ void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& descri
     for (std::size_t i = 0; i < places.size(); ++i)
       verified.put_attention(collector, places[i].label, "attention." + std::to_string(i));
   }
-  if (!verified.wants("loss") && !verified.wants_gradients()) return;
+  if (!verified.wants_losses()) return;
   Pass pass(verified.backend, {.recording = true});
   pass.begin({});
   parameters.start_gradients();

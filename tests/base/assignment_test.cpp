@@ -7,11 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/random.h"
+#include "tests/base/fixtures.h"
 
 namespace attend {
 namespace {
@@ -44,9 +46,10 @@ void expect_one_to_one(const std::vector<AssignedPair>& pairs, int rows, int col
 }
 
 TEST(Assignment, AgreesWithDetrsMatcher) {
-  const Json cases = read_json("tests/fixtures/data/vision/detr_matcher.cases.json");
-  EXPECT_EQ(cases.size(), 12u);
-  for (const Json& item : cases) {
+  const std::optional<Json> cases = test::fixture_json("vision", "detr_matcher.cases.json");
+  if (!cases) GTEST_SKIP() << test::kNoFixture;
+  EXPECT_TRUE(test::fixtures_given() || cases->size() == 12) << cases->size();
+  for (const Json& item : *cases) {
     const int rows = item.at("queries").get<int>(), columns = static_cast<int>(item.at("target_labels").size());
     std::vector<double> cost;
     for (const Json& row : item.at("cost"))

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/image/encode.h"
+#include "tests/base/fixtures.h"
 #include "tests/cli/run_attend.h"
 
 namespace attend {
@@ -47,7 +49,9 @@ class PictureCommands : public testing::Test {
 };
 
 TEST_F(PictureCommands, CocoScoresAreThoseOfTheFixture) {
-  for (const Json& item : read_json("tests/fixtures/data/vision/coco_ap.cases.json")) {
+  const std::optional<Json> cases = test::fixture_json("vision", "coco_ap.cases.json");
+  if (!cases) GTEST_SKIP() << test::kNoFixture;
+  for (const Json& item : *cases) {
     SCOPED_TRACE(item.at("note").text());
     const Outcome result = score("coco", file("truth.json", item.at("ground_truth").dump()),
                                  file("results.json", item.at("detections").dump()));
@@ -63,7 +67,9 @@ TEST_F(PictureCommands, CocoScoresAreThoseOfTheFixture) {
 }
 
 TEST_F(PictureCommands, CaptionScoresAreThoseOfTheFixture) {
-  for (const Json& item : read_json("tests/fixtures/data/vision/caption_metrics.cases.json")) {
+  const std::optional<Json> cases = test::fixture_json("vision", "caption_metrics.cases.json");
+  if (!cases) GTEST_SKIP() << test::kNoFixture;
+  for (const Json& item : *cases) {
     SCOPED_TRACE(item.at("note").text());
     Json images = Json::array(), annotations = Json::array(), results = Json::array();
     for (std::size_t i = 0; i < item.at("hypotheses").size(); ++i) {

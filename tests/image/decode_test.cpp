@@ -38,8 +38,9 @@ void expect_decoded(const std::string& folder, const Safetensors& expected, int 
 }
 
 TEST(Decode, FixturesAreAsPillowReadsThem) {
-  if (!fs::exists(test::kPictures)) GTEST_SKIP() << test::kPictures << " is not there";
-  expect_decoded(test::kPictures, Safetensors::open(test::kPictures + "expected.safetensors"), 1);
+  const std::string expected = test::kPictures + "expected.safetensors";
+  if (!fs::exists(expected)) GTEST_SKIP() << expected << " is not there";
+  expect_decoded(test::kPictures, Safetensors::open(expected), 1);
 }
 
 // Grey, palettes, alpha, 1 to 16 bits, interlaced, CMYK, YCCK, progressive, WebP, and all eight ways up.

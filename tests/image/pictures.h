@@ -11,11 +11,14 @@
 
 #include "attend/checkpoint/safetensors.h"
 #include "attend/image/image.h"
+#include "tests/base/fixtures.h"
 
 namespace attend::test {
 
-inline const std::string kPictures = "../shared/fixtures/images/";  // transformers 5.17 and Pillow 12
-inline const std::string kCases = "tests/image/data/";              // tools/make_image_cases.py
+// transformers 5.17 and Pillow 12; not in the tree
+inline const std::string kPictures =
+    (fixtures_given() ? fixtures("images") : std::filesystem::path("../shared/fixtures/images")).string() + "/";
+inline const std::string kCases = "tests/image/data/";  // tools/make_image_cases.py
 
 // u8 [height, width, 3].
 inline image::Image image_of(const Safetensors& file, const std::string& name) {

@@ -30,27 +30,25 @@ std::vector<std::string> words_of(const std::string& name) {
   return words;
 }
 
+// "tench.png|bicubic_w50h90": the size is that of the picture.
 TEST(Resize, FixturesAreEqual) {
-  if (!std::filesystem::exists(test::kPictures)) GTEST_SKIP() << test::kPictures << " is not there";
-  const Safetensors expected = Safetensors::open(test::kPictures + "expected.safetensors");
-  struct Case {
-    const char* name;
-    int width, height;
-    Filter filter;
-  };
+  const std::string path = test::kPictures + "expected.safetensors";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  const Safetensors expected = Safetensors::open(path);
   int cases = 0;
-  for (const Case& item :
-       {Case{"bilinear64", 64, 64, Filter::bilinear}, Case{"bicubic64", 64, 64, Filter::bicubic},
-        Case{"bilinear_w50h90", 50, 90, Filter::bilinear}, Case{"bicubic_w50h90", 50, 90, Filter::bicubic}})
-    for (const StoredTensor& stored : expected.tensors()) {
-      if (!stored.name.ends_with("|decoded")) continue;
-      const std::string want = stored.name.substr(0, stored.name.find('|') + 1) + item.name;
-      const Image resized =
-          image::resize(test::image_of(expected, stored.name), item.width, item.height, {.filter = item.filter});
-      EXPECT_TRUE(resized == test::image_of(expected, want)) << want;
-      ++cases;
-    }
-  EXPECT_EQ(cases, 48);
+  for (const StoredTensor& stored : expected.tensors()) {
+    const auto words = words_of(stored.name);
+    ASSERT_EQ(words.size(), 2u) << stored.name;
+    if (words[1] == "decoded") continue;
+    const bool cubic = words[1].starts_with("bicubic");
+    ASSERT_TRUE(cubic || words[1].starts_with("bilinear")) << stored.name;
+    const Image want = test::image_of(expected, stored.name);
+    const Image resized = image::resize(test::image_of(expected, words[0] + "|decoded"), want.width, want.height,
+                                        {.filter = cubic ? Filter::bicubic : Filter::bilinear});
+    EXPECT_TRUE(resized == want) << stored.name;
+    ++cases;
+  }
+  EXPECT_TRUE(cases == 48 || (test::fixtures_given() && cases > 0)) << cases;
 }
 
 TEST(Resize, EveryFilterIsEqual) {

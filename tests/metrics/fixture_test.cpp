@@ -1,6 +1,9 @@
 // Every score that sacreBLEU 2.6 gave to the fixture's corpora, to 1e-6.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,6 +11,7 @@
 #include "attend/metrics/bleu.h"
 #include "attend/metrics/chrf.h"
 #include "attend/metrics/ter.h"
+#include "tests/base/fixtures.h"
 
 namespace attend::metrics {
 namespace {
@@ -30,43 +34,58 @@ struct Corpus {
 // Calls run(corpus, scores) for each case of the file.
 template <class Run>
 void for_each_case(Run run) {
-  const Json file = read_json("tests/fixtures/data/sacrebleu.cases.json");
-  ASSERT_EQ(file.at("version"), kSacreBleuVersion);
+  const std::optional<Json> file = test::fixture_json("text", "sacrebleu.cases.json");
+  if (!file) GTEST_SKIP() << test::kNoFixture;
+  ASSERT_EQ(file->at("version"), kSacreBleuVersion);
   int number = 0;
-  for (const Json& item : file.at("cases")) {
+  for (const Json& item : file->at("cases")) {
     SCOPED_TRACE(testing::Message() << "case " << number++);
     run(Corpus{item.at("hypotheses").get<std::vector<std::string>>(),
                item.at("references").get<std::vector<std::vector<std::string>>>()},
         item.at("scores"));
   }
-  EXPECT_EQ(number, 8);
+  EXPECT_TRUE(number == 8 || (test::fixtures_given() && number > 0)) << number;
+}
+
+// "bleu 13a lowercase=False refs=1"
+struct BleuKey {
+  std::string tokenizer;
+  bool lowercase = false;
+  std::size_t references = 1;
+};
+std::optional<BleuKey> bleu_key(const std::string& key) {
+  static const std::regex kForm("bleu ([a-z0-9]+) lowercase=(True|False) refs=([0-9]+)");
+  std::smatch parts;
+  if (!std::regex_match(key, parts, kForm)) return std::nullopt;
+  return BleuKey{parts[1], parts[2] == "True", std::stoul(parts[3])};
 }
 
 TEST(SacreBleu, BleuOfEveryTokenizerAgrees) {
+  std::set<std::string> tokenizers;
   int compared = 0;
   for_each_case([&](const Corpus& corpus, const Json& scores) {
-    for (const char* tokenizer : {"13a", "intl", "char", "none"}) {
-      for (const bool lowercase : {false, true}) {
-        for (const std::size_t references : {1, 2}) {
-          const std::string key = std::string("bleu ") + tokenizer + " lowercase=" + (lowercase ? "True" : "False") +
-                                  " refs=" + std::to_string(references);
-          SCOPED_TRACE(key);
-          Bleu bleu({.tokenizer = tokenizer_named(tokenizer), .lowercase = lowercase});
-          corpus.add_to(bleu, references);
-          const BleuScore score = bleu.score();
-          const Json& expected = scores.at(key);
-          EXPECT_NEAR(score.score, expected.at("score").get<double>(), kTolerance);
-          ++compared;
-          if (!expected.contains("bp")) continue;
-          EXPECT_NEAR(score.brevity_penalty, expected.at("bp").get<double>(), kTolerance);
-          EXPECT_EQ(score.hypothesis_length, expected.at("sys_len").get<std::int64_t>());
-          EXPECT_EQ(score.reference_length, expected.at("ref_len").get<std::int64_t>());
-          for (int i = 0; i < 4; ++i)
-            EXPECT_NEAR(score.precisions[i], expected.at("precisions")[i].get<double>(), kTolerance);
-        }
-      }
+    for (const auto& [name, expected] : scores.items()) {
+      const std::optional<BleuKey> key = bleu_key(name);
+      EXPECT_TRUE(key || !name.starts_with("bleu")) << name;
+      if (!key) continue;
+      SCOPED_TRACE(name);
+      ASSERT_LE(key->references, corpus.references.size());
+      Bleu bleu({.tokenizer = tokenizer_named(key->tokenizer), .lowercase = key->lowercase});
+      corpus.add_to(bleu, key->references);
+      const BleuScore score = bleu.score();
+      EXPECT_NEAR(score.score, expected.at("score").get<double>(), kTolerance);
+      tokenizers.insert(key->tokenizer);
+      ++compared;
+      if (!expected.contains("bp")) continue;
+      EXPECT_NEAR(score.brevity_penalty, expected.at("bp").get<double>(), kTolerance);
+      EXPECT_EQ(score.hypothesis_length, expected.at("sys_len").get<std::int64_t>());
+      EXPECT_EQ(score.reference_length, expected.at("ref_len").get<std::int64_t>());
+      for (int i = 0; i < 4; ++i)
+        EXPECT_NEAR(score.precisions[i], expected.at("precisions")[i].get<double>(), kTolerance);
     }
   });
+  if (test::fixtures_given()) return;
+  EXPECT_EQ(tokenizers, (std::set<std::string>{"13a", "char", "intl", "none"}));
   EXPECT_EQ(compared, 8 * 16);
 }
 

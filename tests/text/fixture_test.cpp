@@ -3,6 +3,7 @@
 // that is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <ostream>
@@ -12,6 +13,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/text/tokenizer.h"
+#include "tests/base/fixtures.h"
 
 namespace attend {
 
@@ -74,33 +76,48 @@ void expect_cases(const Tokenizer& tokenizer, const fs::path& path) {
   testing::Test::RecordProperty("cases", passed);
 }
 
-struct Reference {
-  const char *tokenizer, *cases;
-};
+// X.cases.json, and what is beside it: X.tokenizer.json, or SentencePiece's X.model.
+std::vector<test::FixtureCase> tokenizer_cases() {
+  std::vector<test::FixtureCase> cases;
+  const fs::path folder = test::fixtures("text");
+  if (!fs::is_directory(folder)) return test::or_skipped(cases);
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string file = entry.path().filename().string();
+    for (const std::string ending : {".tokenizer.json", ".model"})
+      if (file.ends_with(ending) && fs::exists(folder / (file.substr(0, file.size() - ending.size()) + ".cases.json")))
+        cases.push_back({file.substr(0, file.size() - ending.size()), folder, {{"tokenizer", file}}});
+  }
+  std::ranges::sort(cases, {}, &test::FixtureCase::name);
+  return test::or_skipped(cases);
+}
 
-class TokenizerFixture : public testing::TestWithParam<Reference> {
+class TokenizerFixture : public testing::TestWithParam<test::FixtureCase> {
  protected:
-  static void expect_in(const std::string& folder) {
-    const std::string cases = folder + GetParam().cases + ".cases.json";
+  void SetUp() override {
+    if (GetParam().folder.empty()) GTEST_SKIP() << test::kNoFixture;
+  }
+  static void expect_in(const fs::path& folder) {
+    const fs::path cases = folder / (GetParam().name + ".cases.json");
     if (!fs::exists(cases)) GTEST_SKIP() << cases << " is not there";
-    expect_cases(Tokenizer::load(folder + GetParam().tokenizer), cases);
+    expect_cases(Tokenizer::load(folder / GetParam().notes["tokenizer"].text()), cases);
   }
 };
 
-TEST_P(TokenizerFixture, AgreesOnEveryText) { expect_in("tests/fixtures/data/text/"); }
+TEST_P(TokenizerFixture, AgreesOnEveryText) { expect_in(GetParam().folder); }
 
 // The same with the long texts, which are too large for the tree.
-TEST_P(TokenizerFixture, AgreesOnLongTexts) { expect_in("../shared/fixtures/text/"); }
+TEST_P(TokenizerFixture, AgreesOnLongTexts) { expect_in("../shared/fixtures/text"); }
 
-INSTANTIATE_TEST_SUITE_P(Small, TokenizerFixture,
-                         testing::Values(Reference{"bytelevel_bpe_roberta.tokenizer.json", "bytelevel_bpe_roberta"},
-                                         Reference{"classic_bpe.tokenizer.json", "classic_bpe"},
-                                         Reference{"llama_style_bpe.tokenizer.json", "llama_style_bpe"},
-                                         Reference{"unigram_metaspace.tokenizer.json", "unigram_metaspace"},
-                                         Reference{"wordpiece_cased.tokenizer.json", "wordpiece_cased"},
-                                         Reference{"spm_unigram.model", "spm_unigram"},
-                                         Reference{"spm_bpe.model", "spm_bpe"}),
-                         [](const auto& info) { return std::string(info.param.cases); });
+TEST(TokenizerFiles, EveryKindIsThere) {
+  if (test::fixtures_given()) GTEST_SKIP() << "ATTEND_FIXTURES may hold a few of them";
+  const std::vector<test::FixtureCase> cases = tokenizer_cases();
+  for (const char* name : {"bytelevel_bpe_roberta", "classic_bpe", "llama_style_bpe", "unigram_metaspace",
+                           "wordpiece_cased", "spm_unigram", "spm_bpe"})
+    EXPECT_EQ(std::ranges::count(cases, name, &test::FixtureCase::name), 1) << name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Small, TokenizerFixture, testing::ValuesIn(tokenizer_cases()),
+                         [](const auto& info) { return test::test_name(info.param.name); });
 
 // The tokenizers of real models, unpacked for as long as the test runs.
 class RealTokenizer : public testing::Test {
