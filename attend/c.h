@@ -117,9 +117,9 @@ enum {
 typedef struct attend_options {
   size_t size; /* sizeof(attend_options) */
   int64_t beams, n_best, top_k, max_tokens, batch;
-  double temperature; /* 0: always the likeliest token */
+  double temperature; /* given as 0: always the likeliest token */
   double top_p;
-  double threshold; /* of detected objects; 0: all of them */
+  double threshold; /* of detected objects; given as 0: all of them */
   uint64_t seed;
   const char* pooling; /* of embed: mean, cls or max */
   int normalize;       /* of embed: vectors of length 1 */
