@@ -10,10 +10,16 @@
      attend_close(&model);
 
    Text is UTF-8 and ends with 0. A model may be called by several threads: they take turns. It may be closed while
-   another thread is in a call, which then ends as it would have; a callback may close its model, and not call it. A
+   another thread is in a call, which then ends as it would have; a callback may close its model, and not call it.
+
+   Handles (models, results, the owner of a tensor) are numbers, not addresses, and no number is given out twice. A
    model that is NULL, or a copy of a handle that was closed, is an error where one is needed, never a crash. Results
-   belong to the caller, may be read by any number of threads at once, and are freed once, which sets them to NULL; a
-   copy of results that were freed has no lines, and may be freed again. */
+   belong to the caller, may be read by any number of threads at once, and are freed once, which sets them to NULL. A
+   copy of results that were freed has no lines; freeing it again does nothing, whatever was made since.
+
+   Structs that begin with `size` can grow: set it to the sizeof of the struct your program was compiled with. Members
+   are only added at the end. The library reads and writes no more than `size` bytes; what it does not know, it sets to
+   0. attend_tensor has no `size` and stays as it is. */
 #pragma once
 
 #include <stddef.h>
@@ -56,6 +62,7 @@ const char* attend_task(const attend_model* model);
 typedef struct attend_results attend_results;
 
 typedef struct attend_item {
+  size_t size;        /* sizeof(attend_item), set by the caller: attend_item item = {.size = sizeof item}; */
   const char* text;   /* a translation, a word, an answer, a token; "" where there is none */
   const char* label;  /* of a text, a word or a box; "" where there is none */
   double score;       /* a probability; of translations a log-probability */
@@ -65,34 +72,58 @@ typedef struct attend_item {
 
 size_t attend_results_lines(const attend_results* results);
 size_t attend_results_count(const attend_results* results, size_t line);
-/* Texts live as long as the results. */
+/* Fills item, whose size must be set. Texts live as long as the results. */
 attend_status attend_results_item(const attend_results* results, size_t line, size_t index, attend_item* item);
 /* The text or, where there is none, the label of an item; "" when there is no such item. */
 const char* attend_results_text(const attend_results* results, size_t line, size_t index);
 void attend_results_free(attend_results** results);
 
-/* ---- Tensors: row by row, without gaps. */
+/* ---- Tensors: row by row, without gaps. Begin with attend_tensor tensor = {0}. A function that returns ATTEND_OK has
+   set data to something other than NULL, also where the tensor is empty because one of its extents is 0. */
 typedef enum attend_dtype { ATTEND_F32 = 0, ATTEND_I32 = 1, ATTEND_U8 = 2 } attend_dtype;
+
+typedef struct attend_memory attend_memory;
 
 typedef struct attend_tensor {
   void* data;
   int64_t shape[4];
   int rank;
   attend_dtype dtype;
+  attend_memory* owner; /* the library's own: set where data was NULL and a function took the memory; else NULL */
 } attend_tensor;
 
 /* For a tensor that a function filled: where data was NULL, the function took the memory. Null pointers are fine, and
-   memory of the caller's own is left alone. */
+   memory of the caller's own is left alone. Sets all to 0. A copy of a tensor that was freed is refused by calls, and
+   freeing it again does nothing. */
 void attend_tensor_free(attend_tensor* tensor);
 
-/* ---- Calls. options may be NULL; what is 0 in them is as the program's own default. */
+/* ---- Calls. options may be NULL. A member that is 0 or NULL stands for the default of the program, unless its bit in
+   `given` is set: then 0 is meant.
+
+     attend_options options = {.size = sizeof options, .seed = 0, .given = ATTEND_GIVEN_SEED};
+ */
+enum {
+  ATTEND_GIVEN_BEAMS = 1 << 0,
+  ATTEND_GIVEN_N_BEST = 1 << 1,
+  ATTEND_GIVEN_TOP_K = 1 << 2,
+  ATTEND_GIVEN_MAX_TOKENS = 1 << 3,
+  ATTEND_GIVEN_BATCH = 1 << 4,
+  ATTEND_GIVEN_TEMPERATURE = 1 << 5,
+  ATTEND_GIVEN_TOP_P = 1 << 6,
+  ATTEND_GIVEN_THRESHOLD = 1 << 7,
+  ATTEND_GIVEN_SEED = 1 << 8,
+};
+
 typedef struct attend_options {
   size_t size; /* sizeof(attend_options) */
   int64_t beams, n_best, top_k, max_tokens, batch;
-  double temperature, top_p, threshold;
+  double temperature; /* given as 0: always the likeliest token */
+  double top_p;
+  double threshold; /* of detected objects; given as 0: all of them */
   uint64_t seed;
   const char* pooling; /* of embed: mean, cls or max */
   int normalize;       /* of embed: vectors of length 1 */
+  uint64_t given;      /* bits ATTEND_GIVEN_..: members that count although they are 0 */
 } attend_options;
 
 attend_status attend_translate(attend_model* model, const char* const* lines, size_t count,

@@ -83,14 +83,14 @@ std::function<bool()> ended_by_signals() {
 
 // Runs f without Python's lock, when it is the model's turn.
 template <class Function>
-auto computed(attend_model& model, Function&& function) {
+auto computed(capi::LoadedModel& model, Function&& function) {
   const Unlocked others;
   const std::lock_guard lock(model.turn);
   return function();
 }
 
 template <class Part>
-Part& part_of(const char* task, const attend_model& model, const std::unique_ptr<Part>& part) {
+Part& part_of(const char* task, const capi::LoadedModel& model, const std::unique_ptr<Part>& part) {
   check(part != nullptr, "{}: this model does {}", task, catalogue::name_of(model.task));
   return *part;
 }
@@ -114,7 +114,7 @@ py::list labels_of(const std::vector<tasks::Classified>& results) {
   return lines;
 }
 
-std::unique_ptr<attend_model> open(const std::string& name, const std::string& task, const std::string& device,
+std::unique_ptr<capi::LoadedModel> open(const std::string& name, const std::string& task, const std::string& device,
                                    const std::string& weights, int threads) {
   const Unlocked others;
   return capi::open_model(name, {.size = sizeof(attend_open_options),
@@ -124,7 +124,7 @@ std::unique_ptr<attend_model> open(const std::string& name, const std::string& t
                                  .threads = threads});
 }
 
-py::list translate(attend_model& model, const Lines& lines, std::int64_t beams, std::int64_t n_best,
+py::list translate(capi::LoadedModel& model, const Lines& lines, std::int64_t beams, std::int64_t n_best,
                    std::int64_t batch) {
   const auto translated = computed(model, [&] {
     return part_of("translate", model, model.translator)
@@ -140,7 +140,7 @@ py::list translate(attend_model& model, const Lines& lines, std::int64_t beams, 
 }
 
 // translation, tokens of the source, tokens of the target, weights [target, source], SVG
-py::tuple attention(attend_model& model, const std::string& line) {
+py::tuple attention(capi::LoadedModel& model, const std::string& line) {
   const tasks::TranslatedLine translated = computed(model, [&] {
     return part_of("attention", model, model.translator).translator.translate(Lines{line}, {.attention = true})[0];
   });
@@ -153,13 +153,13 @@ py::tuple attention(attend_model& model, const std::string& line) {
       svg);
 }
 
-py::list classify(attend_model& model, const Lines& lines, std::int64_t top_k, std::int64_t batch) {
+py::list classify(capi::LoadedModel& model, const Lines& lines, std::int64_t top_k, std::int64_t batch) {
   return labels_of(computed(model, [&] {
     return part_of("classify", model, model.classifier).classify(lines, {.top_k = top_k, .batching = {.batch = batch}});
   }));
 }
 
-py::list tag(attend_model& model, const Lines& lines) {
+py::list tag(capi::LoadedModel& model, const Lines& lines) {
   const auto tagged = computed(model, [&] { return part_of("tag", model, model.tagger).tag(lines); });
   py::list all;
   for (const tasks::TaggedLine& line : tagged) {
@@ -171,7 +171,7 @@ py::list tag(attend_model& model, const Lines& lines) {
   return all;
 }
 
-py::list answer(attend_model& model, const std::string& question, const std::string& context, std::int64_t top_k) {
+py::list answer(capi::LoadedModel& model, const std::string& question, const std::string& context, std::int64_t top_k) {
   const auto found = computed(
       model, [&] { return part_of("answer", model, model.answerer).answer(question, context, {.top_k = top_k}); });
   py::list all;
@@ -180,7 +180,7 @@ py::list answer(attend_model& model, const std::string& question, const std::str
   return all;
 }
 
-py::list fill(attend_model& model, const Lines& lines, std::int64_t top_k) {
+py::list fill(capi::LoadedModel& model, const Lines& lines, std::int64_t top_k) {
   const auto filled =
       computed(model, [&] { return part_of("fill", model, model.filler).fill(lines, {.top_k = top_k}); });
   py::list all;
@@ -196,7 +196,7 @@ py::list fill(attend_model& model, const Lines& lines, std::int64_t top_k) {
   return all;
 }
 
-py::array_t<float> embed(attend_model& model, const Lines& lines, const std::string& pooling, bool normalize,
+py::array_t<float> embed(capi::LoadedModel& model, const Lines& lines, const std::string& pooling, bool normalize,
                          std::int64_t batch) {
   check(pooling == "mean" || pooling == "cls" || pooling == "max",
         "embed: 'pooling' is '{}', but must be mean, cls or max", pooling);
@@ -229,7 +229,7 @@ image::Image image_of(const py::array& picture) {
 }
 
 // label, score, (x, y, width, height) of all that is found in each picture
-py::list detect(attend_model& model, const std::vector<py::array>& pictures, float threshold) {
+py::list detect(capi::LoadedModel& model, const std::vector<py::array>& pictures, float threshold) {
   const tasks::Detector& detector = part_of("detect", model, model.detector);
   std::vector<image::Image> read;
   for (const py::array& picture : pictures) read.push_back(image_of(picture));
@@ -253,7 +253,7 @@ py::list detect(attend_model& model, const std::vector<py::array>& pictures, flo
   return all;
 }
 
-py::list classify_pictures(attend_model& model, const std::vector<py::array>& pictures, std::int64_t top_k) {
+py::list classify_pictures(capi::LoadedModel& model, const std::vector<py::array>& pictures, std::int64_t top_k) {
   const tasks::PictureEncoder& encoder = part_of("classify_pictures", model, model.pictures);
   std::vector<image::Image> read;
   for (const py::array& picture : pictures) read.push_back(image_of(picture));
@@ -265,7 +265,7 @@ py::list classify_pictures(attend_model& model, const std::vector<py::array>& pi
 }
 
 // float32 [pictures, width]
-py::array_t<float> embed_pictures(attend_model& model, const std::vector<py::array>& pictures, bool normalize) {
+py::array_t<float> embed_pictures(capi::LoadedModel& model, const std::vector<py::array>& pictures, bool normalize) {
   const tasks::PictureEncoder& encoder = part_of("embed", model, model.pictures);
   std::vector<image::Image> read;
   for (const py::array& picture : pictures) read.push_back(image_of(picture));
@@ -286,7 +286,7 @@ py::array_t<float> embed_pictures(attend_model& model, const std::vector<py::arr
 }
 
 // text and score of each picture
-py::list describe(attend_model& model, const std::vector<py::array>& pictures, std::int64_t beams) {
+py::list describe(capi::LoadedModel& model, const std::vector<py::array>& pictures, std::int64_t beams) {
   const tasks::LoadedDescriber& describer = part_of("describe", model, model.describer);
   std::vector<image::Image> read;
   for (const py::array& picture : pictures) read.push_back(image_of(picture));
@@ -301,7 +301,7 @@ py::list describe(attend_model& model, const std::vector<py::array>& pictures, s
 }
 
 // uint8 [count, height, width, 3]
-py::array_t<std::uint8_t> draw(attend_model& model, const std::string& of_class, std::size_t count,
+py::array_t<std::uint8_t> draw(capi::LoadedModel& model, const std::string& of_class, std::size_t count,
                                std::uint64_t seed) {
   const tasks::Drawer& drawer = part_of("draw", model, model.drawer);
   const std::vector<image::Image> drawn = computed(model, [&] { return capi::drawings(drawer, of_class, count, seed); });
@@ -312,7 +312,7 @@ py::array_t<std::uint8_t> draw(attend_model& model, const std::string& of_class,
 }
 
 // heard is called, with Python's lock, for each piece; true ends the text.
-std::string generate(attend_model& model, const std::string& prompt, const std::function<bool(std::string)>& heard,
+std::string generate(capi::LoadedModel& model, const std::string& prompt, const std::function<bool(std::string)>& heard,
                      std::int64_t max_tokens, float temperature, std::int64_t top_k, float top_p, std::uint64_t seed) {
   bool stop = false;
   tasks::GenerateOptions options{
@@ -328,13 +328,13 @@ std::string generate(attend_model& model, const std::string& prompt, const std::
                   [&] { return part_of("generate", model, model.generator).generate(prompt, options).at(0).text; });
 }
 
-py::array_t<std::int32_t> tokenize(const attend_model& model, const std::string& text) {
+py::array_t<std::int32_t> tokenize(const capi::LoadedModel& model, const std::string& text) {
   std::vector<TokenId> ids = capi::tokenizer_of(model).encode_ids(text);
   const auto count = static_cast<py::ssize_t>(ids.size());
   return array_of(std::move(ids), {count});
 }
 
-Lines tokens_of(const attend_model& model, const std::vector<TokenId>& ids) {
+Lines tokens_of(const capi::LoadedModel& model, const std::vector<TokenId>& ids) {
   Lines tokens;
   for (const TokenId id : ids) tokens.emplace_back(capi::tokenizer_of(model).id_to_token(id).value_or(""));
   return tokens;
@@ -419,9 +419,9 @@ PYBIND11_MODULE(_attend, module) {
   module.def("open", &attend::python::open);
   module.def("train", &attend::python::train);
   module.def("shipped_models", &tasks::shipped_models);
-  py::class_<attend_model>(module, "Model")
-      .def_property_readonly("task", [](const attend_model& model) { return catalogue::name_of(model.task); })
-      .def_property_readonly("looks", [](const attend_model& model) { return model.pictures != nullptr; })
+  py::class_<capi::LoadedModel>(module, "Model")
+      .def_property_readonly("task", [](const capi::LoadedModel& model) { return catalogue::name_of(model.task); })
+      .def_property_readonly("looks", [](const capi::LoadedModel& model) { return model.pictures != nullptr; })
       .def("translate", &translate)
       .def("attention", &attention)
       .def("classify", &classify)
@@ -437,7 +437,7 @@ PYBIND11_MODULE(_attend, module) {
       .def("generate", &generate)
       .def("tokenize", &tokenize)
       .def("tokens", &tokens_of)
-      .def("detokenize", [](const attend_model& model, const std::vector<TokenId>& ids) {
+      .def("detokenize", [](const capi::LoadedModel& model, const std::vector<TokenId>& ids) {
         return capi::tokenizer_of(model).decode(ids);
       });
 }

@@ -136,6 +136,10 @@ function pictures() {
   const thumbs = [], large = h("div"), words = h("div"), title = h("h3");
   const pick = changes => { remember(changes); build(); };
   const drawLarge = () => {
+    if (!here()) {
+      title.textContent = "no attention";
+      return large.replaceChildren(h("p", { class: "note", id: "no-attention" }, "This model has no attention: its decoder gets one vector for the whole input, and there are no weights to draw."));
+    }
     const place = here(), head = Math.min(state.head, place.heads - 1);
     title.textContent = titleOf(place) + (places().length > 1 ? `, layer ${place.layer + 1}, ` + (head < 0 ? "all heads averaged" : `head ${head + 1}`) : "");
     const words = labels(one(), place), key = JSON.stringify([words, document.documentElement.dataset.theme]), weights = matrix(unpack(place), head);
@@ -148,7 +152,7 @@ function pictures() {
     steps.update();
     for (const { canvas, index, head } of thumbs) paint(canvas, matrix(unpack(places()[index]), head));
     drawLarge();
-    const example = one(), goesOn = !example.attention.some(a => a.kind === "cross" || a.stack === "encoder");
+    const example = one(), goesOn = example.attention.length > 0 && !example.attention.some(a => a.kind === "cross" || a.stack === "encoder");
     words.replaceChildren(h("h3", {}, goesOn ? "begins with" : "reads"), h("p", {}, whole(example.source)),
       h("h3", {}, `says at step ${now.step}`), h("p", {}, h("mark", { id: "sample" }, example.text || "—")),
       ...(whole(example.target) ? [h("h3", {}, goesOn ? "goes on in the text with" : "should say"), h("p", {}, whole(example.target))] : []));
@@ -181,6 +185,7 @@ export async function runView() {
   clearInterval(live);
   const head = h("p", { class: "note", id: "status" }, status()), drawn = () => others.length ? comparison() : charts(), curves = h("div", {}, drawn()), below = h("div");
   let snapshots = run.look.length ? pictures() : null;
+  const seen = !run.look.length || run.look[0].examples.some(example => example.attention?.length || example.seen);
   const empty = () => h("p", { class: "note" }, "This run has no pictures of its attention. `attend train … --look` takes them.");
   below.replaceChildren(snapshots ? snapshots.box : empty());
   live = setInterval(async () => {
@@ -191,6 +196,6 @@ export async function runView() {
     if (!snapshots && run.look.length) below.replaceChildren((snapshots = pictures()).box);
     else if (snapshots) snapshots.show();
   }, 1000);
-  return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, model.kind === "drawing" ? "From noise to drawings" : "From noise to attention"),
+  return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, model.kind === "drawing" ? "From noise to drawings" : seen ? "From noise to attention" : "From noise to words"),
     h("p", { class: "note" }, "The same inputs at every stop of the slider, with the weights the model had then."), below);
 }

@@ -16,7 +16,8 @@ constexpr std::size_t kPiece = 1 << 14;
 
 }  // namespace
 
-LineReader::LineReader(std::istream& in, LineOptions options) : in_(in), options_(std::move(options)), piece_(kPiece) {}
+LineReader::LineReader(std::istream& in, LineOptions options)
+    : in_(in), options_(std::move(options)), check_(options_.name), piece_(kPiece) {}
 
 // In pieces: getline() of a stream into memory of a fixed size stops when that is full, with failbit alone.
 bool LineReader::next(std::string& line) {
@@ -26,7 +27,9 @@ bool LineReader::next(std::string& line) {
     const auto got = static_cast<std::size_t>(in_.gcount());
     const bool full = in_.fail() && !in_.eof() && !in_.bad() && got + 1 == piece_.size();
     const bool ended = !in_.fail() && !in_.eof();  // by a line feed, which is counted
-    line.append(piece_.data(), got - (ended ? 1 : 0));
+    const std::string_view piece(piece_.data(), got - (ended ? 1 : 0));
+    if (!check_.done()) check_.add(piece);
+    line.append(piece);
     if (line.size() > options_.longest)
       fail("{}, line {}: longer than {} bytes; --max-line raises the limit", options_.name, number_ + 1,
            options_.longest);
@@ -52,12 +55,14 @@ std::string read_text(std::istream& in, std::string_view name, std::size_t most)
     check(text.size() <= most, "{}: more than {} bytes", name, most);
   }
   check(!in.bad(), "cannot read {}", name);
+  check_is_text(text, std::string(name));
   text.erase(0, text.size() - without_mark(text).size());
   return text;
 }
 
 std::string read_text(const std::filesystem::path& path) {
   std::string text = read_file(path);
+  check_is_text(text, path.string());
   text.erase(0, text.size() - without_mark(text).size());
   return text;
 }

@@ -1,6 +1,6 @@
 // The calls of attend/c.h that compute.
 #include <algorithm>
-#include <cstdlib>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@ namespace attend::capi {
 namespace {
 
 using Lines = std::vector<std::string>;
-using Item = attend_results::Item;
+using Item = Results::Item;
 
 // Of an array that a caller says it has: so many never were.
 void check_count(const char* who, size_t count, const char* things) {
@@ -35,53 +35,83 @@ Lines lines_of(const char* who, const char* const* lines, size_t count) {
   return texts;
 }
 
-std::int64_t or_else(std::int64_t given, std::int64_t usual) { return given ? given : usual; }
-float or_else(double given, float usual) { return given != 0 ? static_cast<float>(given) : usual; }
+// A member of the options where it was given, and else what is usual.
+template <class Member, class Usual>
+Usual or_else(const attend_options& options, Member attend_options::*member, std::uint64_t bit, Usual usual) {
+  const Member given = options.*member;
+  return given != 0 || (options.given & bit) != 0 ? static_cast<Usual>(given) : usual;
+}
+
+std::int64_t beams_or(const attend_options& options, std::int64_t usual) {
+  return or_else(options, &attend_options::beams, ATTEND_GIVEN_BEAMS, usual);
+}
+std::int64_t n_best_of(const attend_options& options) {
+  return or_else(options, &attend_options::n_best, ATTEND_GIVEN_N_BEST, std::int64_t{1});
+}
+std::int64_t top_k_or(const attend_options& options, std::int64_t usual) {
+  return or_else(options, &attend_options::top_k, ATTEND_GIVEN_TOP_K, usual);
+}
+std::int64_t batch_of(const attend_options& options) {
+  return or_else(options, &attend_options::batch, ATTEND_GIVEN_BATCH, std::int64_t{32});
+}
+std::uint64_t seed_of(const attend_options& options) {
+  return or_else(options, &attend_options::seed, ATTEND_GIVEN_SEED, std::uint64_t{1});
+}
 
 // Takes the model's turn and fills results, which stay null when something is wrong.
-using Fill = std::function<void(attend_model& model, const attend_options& options, attend_results& results)>;
+using Fill = std::function<void(LoadedModel& model, const attend_options& options, Results& results)>;
 attend_status call(const char* who, attend_model* model, const attend_options* options, attend_results** results,
                    const Fill& fill) {
   if (results) *results = nullptr;
   return guarded([&] {
     check_argument(results, "{}: the place for the results is null", who);
     const attend_options given = options_of(who, options);
-    auto made = std::make_unique<attend_results>();
+    auto made = std::make_shared<Results>();
     Turn turn(who, model);
     fill(turn.model(), given, *made);
-    lend(made.get());
-    *results = made.release();
+    *results = keep<attend_results>(std::move(made));
   });
 }
 
 template <class Part>
-Part& part_of(const char* who, const attend_model& model, const std::unique_ptr<Part>& part) {
+Part& part_of(const char* who, const LoadedModel& model, const std::unique_ptr<Part>& part) {
   check(part != nullptr, "{}: this model does {}", who, catalogue::name_of(model.task));
   return *part;
 }
 
-// Into the caller's memory, which must fit, or into new memory.
+// Whether a tensor's data may be touched: the caller's own, or memory of ours that was not freed.
+void check_alive(const char* who, const attend_tensor& tensor) {
+  check_argument(!tensor.owner || held(tensor.owner), "{}: the memory of this tensor was freed", who);
+}
+
+// Into the caller's memory, which must fit, or into new memory. What is empty has an address too, so that data other
+// than NULL says on every machine that the call went well.
 void hand_over(const char* who, attend_tensor* to, attend_dtype dtype, std::initializer_list<std::int64_t> shape,
                const void* values) {
   std::size_t bytes = dtype == ATTEND_U8 ? 1 : 4;
   for (const std::int64_t extent : shape) bytes *= static_cast<std::size_t>(extent);
   if (to->data) {
+    check_alive(who, *to);
     check_argument(to->dtype == dtype && to->rank == static_cast<int>(shape.size()) &&
                        std::equal(shape.begin(), shape.end(), to->shape),
                    "{}: the tensor given is of another type or shape than the result, of {} dimensions, the first {}",
                    who, shape.size(), *shape.begin());
   } else {
-    std::unique_ptr<void, decltype(&std::free)> memory(std::malloc(std::max<std::size_t>(bytes, 1)), std::free);
-    if (!memory) throw std::bad_alloc();
-    lend(memory.get());
-    to->data = memory.release();
-    to->dtype = dtype, to->rank = static_cast<int>(shape.size());
+    auto memory = std::make_shared<Memory>();
+    memory->bytes = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(bytes, 1));
+    void* data = memory->bytes.get();
+    *to = {.data = data,
+           .shape = {},
+           .rank = static_cast<int>(shape.size()),
+           .dtype = dtype,
+           .owner = keep<attend_memory>(std::move(memory))};
     std::copy(shape.begin(), shape.end(), to->shape);
   }
   if (bytes) std::memcpy(to->data, values, bytes);
 }
 
 image::Image image_of(const attend_tensor& picture) {
+  check_alive("attend_see", picture);
   check_argument(picture.data && picture.dtype == ATTEND_U8 && picture.rank == 3 && picture.shape[2] == 3,
                  "attend_see: a picture is u8 [height, width, 3], and this one is not");
   const std::int64_t height = picture.shape[0], width = picture.shape[1];
@@ -100,8 +130,7 @@ std::vector<Item> labels_of(const tasks::Classified& classified) {
   return items;
 }
 
-void see(attend_model& model, std::span<const attend_tensor> pictures, const attend_options& options,
-         attend_results& results) {
+void see(LoadedModel& model, std::span<const attend_tensor> pictures, const attend_options& options, Results& results) {
   std::vector<image::Image> prepared;
   std::vector<image::PixelSize> sizes;
   check(model.task != catalogue::Task::embed_pictures, "attend_see: this model does embed; open it without a task");
@@ -115,7 +144,7 @@ void see(attend_model& model, std::span<const attend_tensor> pictures, const att
                                          : model.pictures->prepare(copy));
   }
   if (model.describer) {
-    for (const tasks::Description& each : model.describer->describe(prepared, {.beams = or_else(options.beams, 4)}))
+    for (const tasks::Description& each : model.describer->describe(prepared, {.beams = beams_or(options, 4)}))
       results.lines.push_back({{.text = each.text, .score = each.score}});
     return;
   }
@@ -124,7 +153,8 @@ void see(attend_model& model, std::span<const attend_tensor> pictures, const att
       results.lines.push_back(labels_of(each));
     return;
   }
-  for (const auto& found : model.detector->detect(prepared, sizes, or_else(options.threshold, 0.7f))) {
+  const float threshold = or_else(options, &attend_options::threshold, ATTEND_GIVEN_THRESHOLD, 0.7f);
+  for (const auto& found : model.detector->detect(prepared, sizes, threshold)) {
     std::vector<Item>& items = results.lines.emplace_back();
     for (const tasks::Detected& each : found)
       items.push_back({.label = model.detector->labels().at(static_cast<std::size_t>(each.label)),
@@ -141,13 +171,13 @@ tasks::Pooling pooling_named(const char* name) {
 }
 
 tasks::GenerateOptions generate_options(const attend_options& options) {
-  return {.max_tokens = or_else(options.max_tokens, 100),
-          .temperature = or_else(options.temperature, 1),
+  return {.max_tokens = or_else(options, &attend_options::max_tokens, ATTEND_GIVEN_MAX_TOKENS, std::int64_t{100}),
+          .temperature = or_else(options, &attend_options::temperature, ATTEND_GIVEN_TEMPERATURE, 1.0f),
           .top_k = options.top_k,
-          .top_p = or_else(options.top_p, 1),
+          .top_p = or_else(options, &attend_options::top_p, ATTEND_GIVEN_TOP_P, 1.0f),
           .beams = options.beams,
-          .samples = or_else(options.n_best, 1),
-          .seed = options.seed ? options.seed : 1};
+          .samples = n_best_of(options),
+          .seed = seed_of(options)};
 }
 
 }  // namespace
@@ -162,12 +192,11 @@ extern "C" {
 attend_status attend_translate(attend_model* model, const char* const* lines, size_t count,
                                const attend_options* options, attend_results** results) {
   return call("attend_translate", model, options, results,
-              [&](attend_model& on, const attend_options& given, attend_results& made) {
+              [&](LoadedModel& on, const attend_options& given, Results& made) {
                 const auto& translator = part_of("attend_translate", on, on.translator).translator;
-                for (const auto& line : translator.translate(lines_of("attend_translate", lines, count),
-                                                             {.beams = or_else(given.beams, 4),
-                                                             .n_best = or_else(given.n_best, 1),
-                                                             .batch = or_else(given.batch, 32)})) {
+                for (const auto& line : translator.translate(
+                         lines_of("attend_translate", lines, count),
+                         {.beams = beams_or(given, 4), .n_best = n_best_of(given), .batch = batch_of(given)})) {
                   std::vector<Item>& items = made.lines.emplace_back();
                   for (const tasks::Translation& each : line.translations)
                     items.push_back({.text = each.text, .score = each.score});
@@ -178,66 +207,62 @@ attend_status attend_translate(attend_model* model, const char* const* lines, si
 attend_status attend_classify(attend_model* model, const char* const* lines, size_t count,
                               const attend_options* options, attend_results** results) {
   return call("attend_classify", model, options, results,
-              [&](attend_model& on, const attend_options& given, attend_results& made) {
+              [&](LoadedModel& on, const attend_options& given, Results& made) {
                 const tasks::Classifier& classifier = part_of("attend_classify", on, on.classifier);
                 for (const tasks::Classified& each :
                      classifier.classify(lines_of("attend_classify", lines, count),
-                                         {.top_k = given.top_k, .batching = {.batch = or_else(given.batch, 32)}}))
+                                         {.top_k = given.top_k, .batching = {.batch = batch_of(given)}}))
                   made.lines.push_back(labels_of(each));
               });
 }
 
 attend_status attend_tag(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
                          attend_results** results) {
-  return call("attend_tag", model, options, results,
-              [&](attend_model& on, const attend_options& given, attend_results& made) {
-                for (const tasks::TaggedLine& line :
-                     part_of("attend_tag", on, on.tagger)
-                         .tag(lines_of("attend_tag", lines, count), {.batch = or_else(given.batch, 32)})) {
-                  std::vector<Item>& items = made.lines.emplace_back();
-                  for (const tasks::TaggedWord& word : line)
-                    items.push_back({.text = word.word,
-                                     .label = word.label,
-                                     .score = word.probability,
-                                     .begin = static_cast<std::int64_t>(word.span.begin),
-                                     .end = static_cast<std::int64_t>(word.span.end)});
-                }
-              });
+  return call("attend_tag", model, options, results, [&](LoadedModel& on, const attend_options& given, Results& made) {
+    for (const tasks::TaggedLine& line :
+         part_of("attend_tag", on, on.tagger).tag(lines_of("attend_tag", lines, count), {.batch = batch_of(given)})) {
+      std::vector<Item>& items = made.lines.emplace_back();
+      for (const tasks::TaggedWord& word : line)
+        items.push_back({.text = word.word,
+                         .label = word.label,
+                         .score = word.probability,
+                         .begin = static_cast<std::int64_t>(word.span.begin),
+                         .end = static_cast<std::int64_t>(word.span.end)});
+    }
+  });
 }
 
 attend_status attend_fill(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
                           attend_results** results) {
-  return call("attend_fill", model, options, results,
-              [&](attend_model& on, const attend_options& given, attend_results& made) {
-                for (const tasks::FilledLine& line :
-                     part_of("attend_fill", on, on.filler)
-                         .fill(lines_of("attend_fill", lines, count),
-                               {.top_k = or_else(given.top_k, 5), .batching = {.batch = or_else(given.batch, 32)}})) {
-                  std::vector<Item>& items = made.lines.emplace_back();
-                  for (std::size_t mask = 0; mask < line.size(); ++mask)
-                    for (const tasks::FilledToken& token : line[mask])
-                      items.push_back({.text = token.token,
-                                       .score = token.probability,
-                                       .begin = static_cast<std::int64_t>(mask),
-                                       .end = static_cast<std::int64_t>(mask)});
-                }
-              });
+  return call("attend_fill", model, options, results, [&](LoadedModel& on, const attend_options& given, Results& made) {
+    for (const tasks::FilledLine& line :
+         part_of("attend_fill", on, on.filler)
+             .fill(lines_of("attend_fill", lines, count),
+                   {.top_k = top_k_or(given, 5), .batching = {.batch = batch_of(given)}})) {
+      std::vector<Item>& items = made.lines.emplace_back();
+      for (std::size_t mask = 0; mask < line.size(); ++mask)
+        for (const tasks::FilledToken& token : line[mask])
+          items.push_back({.text = token.token,
+                           .score = token.probability,
+                           .begin = static_cast<std::int64_t>(mask),
+                           .end = static_cast<std::int64_t>(mask)});
+    }
+  });
 }
 
 attend_status attend_answer(attend_model* model, const char* question, const char* context,
                             const attend_options* options, attend_results** results) {
-  return call(
-      "attend_answer", model, options, results,
-      [&](attend_model& on, const attend_options& given, attend_results& made) {
-        check_argument(question && context, "attend_answer: {} is null", question ? "context" : "question");
-        std::vector<Item>& items = made.lines.emplace_back();
-        for (const tasks::Answer& answer :
-             part_of("attend_answer", on, on.answerer).answer(question, context, {.top_k = or_else(given.top_k, 1)}))
-          items.push_back({.text = answer.text,
-                           .score = answer.score,
-                           .begin = static_cast<std::int64_t>(answer.span.begin),
-                           .end = static_cast<std::int64_t>(answer.span.end)});
-      });
+  return call("attend_answer", model, options, results,
+              [&](LoadedModel& on, const attend_options& given, Results& made) {
+                check_argument(question && context, "attend_answer: {} is null", question ? "context" : "question");
+                std::vector<Item>& items = made.lines.emplace_back();
+                for (const tasks::Answer& answer :
+                     part_of("attend_answer", on, on.answerer).answer(question, context, {.top_k = top_k_or(given, 1)}))
+                  items.push_back({.text = answer.text,
+                                   .score = answer.score,
+                                   .begin = static_cast<std::int64_t>(answer.span.begin),
+                                   .end = static_cast<std::int64_t>(answer.span.end)});
+              });
 }
 
 attend_status attend_embed(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
@@ -251,7 +276,7 @@ attend_status attend_embed(attend_model* model, const char* const* lines, size_t
     for (const std::vector<float>& row :
          embedder.embed(lines_of("attend_embed", lines, count), {.pooling = pooling_named(given.pooling),
                                                                 .normalize = given.normalize != 0,
-                                                                .batching = {.batch = or_else(given.batch, 32)}}))
+                                                                .batching = {.batch = batch_of(given)}}))
       flat.insert(flat.end(), row.begin(), row.end());
     hand_over("attend_embed", vectors, ATTEND_F32, {static_cast<std::int64_t>(count), embedder.width()}, flat.data());
   });
@@ -259,12 +284,11 @@ attend_status attend_embed(attend_model* model, const char* const* lines, size_t
 
 attend_status attend_see(attend_model* model, const attend_tensor* pictures, size_t count,
                          const attend_options* options, attend_results** results) {
-  return call("attend_see", model, options, results,
-              [&](attend_model& on, const attend_options& given, attend_results& made) {
-                check_argument(pictures || count == 0, "attend_see: pictures is null");
-                check_count("attend_see", count, "pictures");
-                see(on, {pictures, count}, given, made);
-              });
+  return call("attend_see", model, options, results, [&](LoadedModel& on, const attend_options& given, Results& made) {
+    check_argument(pictures || count == 0, "attend_see: pictures is null");
+    check_count("attend_see", count, "pictures");
+    see(on, {pictures, count}, given, made);
+  });
 }
 
 attend_status attend_draw(attend_model* model, const char* of_class, size_t count, const attend_options* options,
@@ -277,7 +301,7 @@ attend_status attend_draw(attend_model* model, const char* of_class, size_t coun
     const tasks::Drawer& drawer = part_of("attend_draw", turn.model(), turn.model().drawer);
     std::vector<std::uint8_t> flat;
     std::int64_t height = 0, width = 0;
-    for (const image::Image& each : drawings(drawer, of_class ? of_class : "", count, given.seed ? given.seed : 1)) {
+    for (const image::Image& each : drawings(drawer, of_class ? of_class : "", count, seed_of(given))) {
       flat.insert(flat.end(), each.pixels.begin(), each.pixels.end());
       height = each.height, width = each.width;
     }
@@ -290,7 +314,7 @@ attend_status attend_generate(attend_model* model, const char* prompt, const att
   attend_results* unwanted = nullptr;
   const attend_status status = call(
       "attend_generate", model, options, results ? results : &unwanted,
-      [&](attend_model& on, const attend_options& given, attend_results& made) {
+      [&](LoadedModel& on, const attend_options& given, Results& made) {
         check_argument(prompt, "attend_generate: prompt is null");
         const tasks::Generator& generator = part_of("attend_generate", on, on.generator);
         tasks::GenerateOptions how = generate_options(given);
@@ -318,36 +342,35 @@ attend_status attend_tokenize(attend_model* model, const char* text, attend_tens
 }
 
 attend_status attend_detokenize(attend_model* model, const attend_tensor* ids, attend_results** text) {
-  return call(
-      "attend_detokenize", model, nullptr, text, [&](attend_model& on, const attend_options&, attend_results& made) {
-        check_argument(ids && ids->data && ids->dtype == ATTEND_I32 && ids->rank == 1 && ids->shape[0] >= 0,
-                       "attend_detokenize: ids are i32 [tokens], and these are not");
-        check_count("attend_detokenize", static_cast<size_t>(ids->shape[0]), "tokens");
-        const auto* first = static_cast<const TokenId*>(ids->data);
-        made.lines.push_back({{.text = tokenizer_of(on).decode({first, static_cast<std::size_t>(ids->shape[0])})}});
-      });
+  return call("attend_detokenize", model, nullptr, text, [&](LoadedModel& on, const attend_options&, Results& made) {
+    check_argument(ids && ids->data && ids->dtype == ATTEND_I32 && ids->rank == 1 && ids->shape[0] >= 0,
+                   "attend_detokenize: ids are i32 [tokens], and these are not");
+    check_alive("attend_detokenize", *ids);
+    check_count("attend_detokenize", static_cast<size_t>(ids->shape[0]), "tokens");
+    const auto* first = static_cast<const TokenId*>(ids->data);
+    made.lines.push_back({{.text = tokenizer_of(on).decode({first, static_cast<std::size_t>(ids->shape[0])})}});
+  });
 }
 
 attend_status attend_attention(attend_model* model, const char* line, attend_tensor* weights,
                                attend_results** results) {
-  return call(
-      "attend_attention", model, nullptr, results, [&](attend_model& on, const attend_options&, attend_results& made) {
-        check_argument(line && weights, "attend_attention: {} is null", line ? "the place for the weights" : "line");
-        const Lines lines = {line};
-        const auto translated =
-            part_of("attend_attention", on, on.translator).translator.translate(lines, {.attention = true});
-        made.lines.resize(3);
-        view::AttentionMap map;
-        if (!translated[0].translations.empty()) {
-          map = translated[0].translations[0].attention;
-          made.lines[0].push_back({.text = translated[0].text()});
-        }
-        for (const std::string& token : map.source) made.lines[1].push_back({.text = token});
-        for (const std::string& token : map.target) made.lines[2].push_back({.text = token});
-        hand_over("attend_attention", weights, ATTEND_F32,
-                  {static_cast<std::int64_t>(map.target.size()), static_cast<std::int64_t>(map.source.size())},
-                  map.weights.data());
-      });
+  return call("attend_attention", model, nullptr, results, [&](LoadedModel& on, const attend_options&, Results& made) {
+    check_argument(line && weights, "attend_attention: {} is null", line ? "the place for the weights" : "line");
+    const Lines lines = {line};
+    const auto translated =
+        part_of("attend_attention", on, on.translator).translator.translate(lines, {.attention = true});
+    made.lines.resize(3);
+    view::AttentionMap map;
+    if (!translated[0].translations.empty()) {
+      map = translated[0].translations[0].attention;
+      made.lines[0].push_back({.text = translated[0].text()});
+    }
+    for (const std::string& token : map.source) made.lines[1].push_back({.text = token});
+    for (const std::string& token : map.target) made.lines[2].push_back({.text = token});
+    hand_over("attend_attention", weights, ATTEND_F32,
+              {static_cast<std::int64_t>(map.target.size()), static_cast<std::int64_t>(map.source.size())},
+              map.weights.data());
+  });
 }
 
 }  // extern "C"

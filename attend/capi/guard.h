@@ -34,18 +34,31 @@ attend_status guarded(Function&& function) noexcept {
   }
 }
 
-// The caller's struct of options, which may be an earlier version's: shorter by whole members.
+// The `size` of a caller's struct, which may be an earlier version's, shorter by whole members, or a later one's.
+template <class Struct>
+std::size_t checked_size(const char* who, const char* what, const Struct& given) {
+  constexpr std::size_t kMost = 4096;  // of any version to come; more was never set
+  const std::size_t size = given.size;
+  check_argument(size >= sizeof size && size <= kMost && (size >= sizeof given || size % alignof(Struct) == 0),
+                 "{}: 'size' of the {} is {}, but must be the sizeof of their struct, {}", who, what, size,
+                 sizeof given);
+  return size;
+}
+
+// The caller's options; members that its version has not are 0.
 template <class Options>
 Options options_of(const char* who, const Options* options) {
-  constexpr std::size_t kMost = 4096;  // of any version to come; more was never set
   Options given = {};
-  if (!options) return given;
-  const std::size_t size = options->size;
-  check_argument(size >= sizeof size && size <= kMost && (size >= sizeof given || size % alignof(Options) == 0),
-                 "{}: 'size' of the options is {}, but must be the sizeof of their struct, {}", who, size,
-                 sizeof given);
-  std::memcpy(&given, options, std::min(size, sizeof given));
+  if (options) std::memcpy(&given, options, std::min(checked_size(who, "options", *options), sizeof given));
   return given;
+}
+
+// Fills a struct of the caller's, as far as it goes; members that this version has not are 0.
+template <class Struct>
+void write_out(const char* who, Struct* to, Struct from) {
+  from.size = checked_size(who, "item", *to);
+  std::memset(static_cast<void*>(to), 0, from.size);
+  std::memcpy(static_cast<void*>(to), &from, std::min(from.size, sizeof from));
 }
 
 }  // namespace attend::capi

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <unordered_map>
 
 #include "attend/base/error.h"
 #include "attend/capi/guard.h"
@@ -24,42 +23,18 @@ Task task_named(std::string_view name, Task own) {
   fail("model: there is no task '{}'", name);
 }
 
-struct Handles {
-  std::mutex mutex;
-  std::unordered_map<const attend_model*, std::shared_ptr<attend_model>> open;
-};
+}  // namespace
 
-// Never destroyed: threads may still call when the program ends.
-Handles& handles() {
-  static auto* all = new Handles;
+HandleTable& handles() {
+  static auto* all = new HandleTable;
   return *all;
 }
 
-}  // namespace
-
-attend_model* keep_open(std::unique_ptr<attend_model> model) {
-  attend_model* handle = model.get();
-  std::shared_ptr<attend_model> shared = std::move(model);
-  const std::lock_guard lock(handles().mutex);
-  handles().open.emplace(handle, std::move(shared));
-  return handle;
-}
-
-void close(attend_model* handle) {
-  std::shared_ptr<attend_model> last;  // destroyed without the lock
-  const std::lock_guard lock(handles().mutex);
-  const auto found = handles().open.find(handle);
-  if (found == handles().open.end()) return;
-  last = std::move(found->second);
-  handles().open.erase(found);
-}
-
-std::shared_ptr<attend_model> opened(const char* who, const attend_model* handle) {
+std::shared_ptr<LoadedModel> opened(const char* who, const attend_model* handle) {
   check_argument(handle, "{}: the model is null (not opened, or closed)", who);
-  const std::lock_guard lock(handles().mutex);
-  const auto found = handles().open.find(handle);
-  check_argument(found != handles().open.end(), "{}: the model is not open (closed, or never opened)", who);
-  return found->second;
+  auto model = held(handle);
+  check_argument(model != nullptr, "{}: the model is not open (closed, or never opened)", who);
+  return model;
 }
 
 Turn::Turn(const char* who, const attend_model* handle) : model_(opened(who, handle)) {
@@ -74,9 +49,9 @@ Turn::~Turn() {
   model_->turn.unlock();
 }
 
-std::unique_ptr<attend_model> open_model(const std::string& path_or_name, const attend_open_options& options) {
+std::unique_ptr<LoadedModel> open_model(const std::string& path_or_name, const attend_open_options& options) {
   const std::filesystem::path folder = tasks::find_model(path_or_name);
-  auto model = std::make_unique<attend_model>();
+  auto model = std::make_unique<LoadedModel>();
   model->task = catalogue::read_config(folder).task;
   if (options.task && *options.task) model->task = task_named(options.task, model->task);
   model->backend = open_backend(options.device ? options.device : "cpu", {.threads = options.threads});
@@ -140,7 +115,7 @@ std::vector<image::Image> drawings(const tasks::Drawer& drawer, const std::strin
   return drawn;
 }
 
-const Tokenizer& tokenizer_of(const attend_model& model) {
+const Tokenizer& tokenizer_of(const LoadedModel& model) {
   if (model.translator) return model.translator->tokenizer;
   if (model.generator) return model.generator->tokenizer();
   if (model.classifier) return model.classifier->reader().tokenizer();

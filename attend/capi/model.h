@@ -1,16 +1,19 @@
-// What the handles of attend/c.h are.
+// What the handles of attend/c.h stand for.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "attend/backends.h"
 #include "attend/c.h"
+#include "attend/capi/handle_table.h"
 #include "attend/catalogue/catalogue.h"
 #include "attend/tasks/answerer.h"
 #include "attend/tasks/classifier.h"
@@ -24,26 +27,28 @@
 #include "attend/tasks/tagger.h"
 #include "attend/tasks/translator.h"
 
-struct attend_model {
+namespace attend::capi {
+
+struct LoadedModel {
   std::mutex turn;                        // held by every call: a backend computes one thing at a time
   std::atomic<std::thread::id> caller{};  // who holds it
-  std::unique_ptr<attend::Backend> backend;
-  attend::catalogue::Task task = {};
+  std::unique_ptr<Backend> backend;
+  catalogue::Task task = {};
   // The one that the task is.
-  std::unique_ptr<attend::tasks::LoadedTranslator> translator;
-  std::unique_ptr<attend::tasks::Generator> generator;
-  std::unique_ptr<attend::tasks::Classifier> classifier;
-  std::unique_ptr<attend::tasks::Tagger> tagger;
-  std::unique_ptr<attend::tasks::Answerer> answerer;
-  std::unique_ptr<attend::tasks::Filler> filler;
-  std::unique_ptr<attend::tasks::Embedder> embedder;
-  std::unique_ptr<attend::tasks::PictureEncoder> pictures;
-  std::unique_ptr<attend::tasks::Detector> detector;
-  std::unique_ptr<attend::tasks::LoadedDescriber> describer;
-  std::unique_ptr<attend::tasks::Drawer> drawer;
+  std::unique_ptr<tasks::LoadedTranslator> translator;
+  std::unique_ptr<tasks::Generator> generator;
+  std::unique_ptr<tasks::Classifier> classifier;
+  std::unique_ptr<tasks::Tagger> tagger;
+  std::unique_ptr<tasks::Answerer> answerer;
+  std::unique_ptr<tasks::Filler> filler;
+  std::unique_ptr<tasks::Embedder> embedder;
+  std::unique_ptr<tasks::PictureEncoder> pictures;
+  std::unique_ptr<tasks::Detector> detector;
+  std::unique_ptr<tasks::LoadedDescriber> describer;
+  std::unique_ptr<tasks::Drawer> drawer;
 };
 
-struct attend_results {
+struct Results {
   struct Item {
     std::string text = {}, label = {};
     double score = 0;
@@ -53,16 +58,57 @@ struct attend_results {
   std::vector<std::vector<Item>> lines;
 };
 
-namespace attend::capi {
+// The data of a tensor that a function took the memory for.
+struct Memory {
+  std::unique_ptr<std::byte[]> bytes;
+};
+
+// All handles that are alive. Never destroyed: threads may still call when the program ends.
+HandleTable& handles();
+
+// What a handle of this type of attend/c.h stands for.
+template <class Handle>
+struct Held;
+template <>
+struct Held<attend_model> {
+  using Type = LoadedModel;
+  static constexpr auto kKind = HandleTable::Kind::model;
+};
+template <>
+struct Held<attend_results> {
+  using Type = Results;
+  static constexpr auto kKind = HandleTable::Kind::results;
+};
+template <>
+struct Held<attend_memory> {
+  using Type = Memory;
+  static constexpr auto kKind = HandleTable::Kind::memory;
+};
+
+// A new handle; what it stands for lives until it is released and no call has it any more.
+template <class Handle>
+Handle* keep(std::shared_ptr<typename Held<Handle>::Type> object) {
+  return reinterpret_cast<Handle*>(handles().add(Held<Handle>::kKind, std::move(object)));
+}
+
+// Null where the handle is NULL, was released, or never was one.
+template <class Handle>
+std::shared_ptr<typename Held<Handle>::Type> held(const Handle* handle) {
+  return std::static_pointer_cast<typename Held<Handle>::Type>(
+      handles().find(Held<Handle>::kKind, reinterpret_cast<std::uintptr_t>(handle)));
+}
+
+template <class Handle>
+void release(const Handle* handle) {
+  handles().take(Held<Handle>::kKind, reinterpret_cast<std::uintptr_t>(handle));
+}
 
 // Reads the folder for what it does, or for options.task.
-std::unique_ptr<attend_model> open_model(const std::string& path_or_name, const attend_open_options& options);
+std::unique_ptr<LoadedModel> open_model(const std::string& path_or_name, const attend_open_options& options);
 
-// The handles that are open. A call keeps its model until it is over, so that one that is closed meanwhile, by another
-// thread or by a callback, is gone only then; a handle that was closed is an error.
-attend_model* keep_open(std::unique_ptr<attend_model> model);
-void close(attend_model* handle);
-std::shared_ptr<attend_model> opened(const char* who, const attend_model* handle);
+// The model of a handle, which a call keeps until it is over: one that is closed meanwhile, by another thread or by a
+// callback, is gone only then. Throws ArgumentError for a handle that is not open.
+std::shared_ptr<LoadedModel> opened(const char* who, const attend_model* handle);
 
 // A call's turn on a model: waits for other threads. Throws ArgumentError for a handle that is not open, and where the
 // thread has the turn already (a callback that calls its own model).
@@ -72,22 +118,18 @@ class Turn {
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
-  attend_model& model() { return *model_; }
+  LoadedModel& model() { return *model_; }
 
  private:
-  std::shared_ptr<attend_model> model_;
+  std::shared_ptr<LoadedModel> model_;
 };
-
-// Results, or the data of a tensor, that a caller gets: what is not among them (freed, or a stranger's) is neither read
-// as results nor freed.
-void lend(void* memory);
 
 // Drawings of one class, or where it has no name of all in turn. Throws Error when there is no such class, and for more
 // than a thousand at once.
-std::vector<attend::image::Image> drawings(const attend::tasks::Drawer& drawer, const std::string& of_class,
-                                           std::size_t count, std::uint64_t seed);
+std::vector<image::Image> drawings(const tasks::Drawer& drawer, const std::string& of_class, std::size_t count,
+                                   std::uint64_t seed);
 
 // Of a model that reads or writes text. Throws Error for others.
-const Tokenizer& tokenizer_of(const attend_model& model);
+const Tokenizer& tokenizer_of(const LoadedModel& model);
 
 }  // namespace attend::capi

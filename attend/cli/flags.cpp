@@ -156,14 +156,49 @@ Words without_help_command(const Words& words) {
   return rest;
 }
 
-// CLI11 prints "--x,--no-x{false}".
+// All of --help is laid out here: what CLI11 prints changes with its versions ("INT=3" in one, "INT [3]" in another).
 class HelpFormatter : public CLI::Formatter {
  public:
-  HelpFormatter() { column_width(34); }
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = app->get_description() + "\n" + make_usage(app, std::move(name)) + make_positionals(app) +
+                       make_groups(app, mode) + make_subcommands(app, mode);
+    if (const std::string footer = app->get_footer(); !footer.empty()) text += "\n" + footer + "\n";
+    return text;
+  }
+  std::string make_option(const CLI::Option* option, bool positional) const override {
+    return columns(make_option_name(option, positional) + make_option_opts(option), option->get_description());
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return columns(command->get_name(), command->get_description());
+  }
+  // CLI11 has "--x,--no-x{false}".
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, positional);
     if (const std::size_t at = name.find("{false}"); at != std::string::npos) name.erase(at, 7);
     return name;
+  }
+  // " INT=3 ... REQUIRED Needs: --sample"
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text;
+    if (option->get_type_size() != 0) {
+      if (!option->get_type_name().empty()) text += " " + option->get_type_name();
+      if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+      if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+      if (option->get_required()) text += " REQUIRED";
+    }
+    if (!option->get_needs().empty()) text += " Needs:";
+    for (const CLI::Option* other : option->get_needs()) text += " " + other->get_name();
+    return text;
+  }
+
+ private:
+  static std::string columns(const std::string& name, const std::string& help) {
+    constexpr std::size_t kWidth = 34;
+    std::string text = "  " + name;
+    if (!help.empty() && text.size() >= kWidth) text += "\n" + std::string(kWidth, ' ');
+    if (!help.empty() && text.size() < kWidth) text.resize(kWidth, ' ');
+    for (const char letter : help) text += letter == '\n' ? "\n" + std::string(kWidth, ' ') : std::string(1, letter);
+    return text + "\n";
   }
 };
 

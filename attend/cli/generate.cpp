@@ -157,7 +157,8 @@ void add_generate_command(Flags& program, const Streams& streams) {
         add_max_line_flag(flags, options.max_line);
         flags.add("--max-tokens", generate.max_tokens, "how many to write at most");
         flags.add("--greedy", options.greedy, "always the likeliest token");
-        flags.add("--temperature", generate.temperature, "below 1: safer, above 1: wilder");
+        flags.add("--temperature", generate.temperature,
+                  "below 1: safer, above 1: wilder, 0: always the likeliest token");
         flags.add("--top-k", generate.top_k, "draw from the k likeliest tokens; 0: from all");
         flags.add("--top-p", generate.top_p, "draw from the likeliest with this probability together");
         flags.add("--min-p", generate.min_p, "leave out tokens below this share of the likeliest one's");

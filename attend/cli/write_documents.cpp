@@ -18,7 +18,7 @@ namespace attend {
 
 namespace {
 
-constexpr std::size_t kTextColumn = 34;  // where CLI11's help explains an entry
+constexpr std::size_t kTextColumn = 34;  // where --help explains an entry (flags.cpp)
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))

@@ -23,7 +23,7 @@ namespace attend::data {
 static_assert(std::endian::native == std::endian::little);
 
 inline constexpr std::uint64_t kMagic = 0x3173726961507461;  // "atPairs1"
-inline constexpr std::uint64_t kFormat = 2;                  // rises whenever old caches must not be read
+inline constexpr std::uint64_t kFormat = 3;                  // rises whenever old caches must not be read
 inline constexpr std::uint64_t kGroupPairs = 4096;
 
 struct GroupEntry {

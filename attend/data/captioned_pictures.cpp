@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
+#include "attend/base/lines.h"
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
 
@@ -98,7 +98,7 @@ Listed read_coco(const std::string& path) {
 
 Listed read_tokens(const std::string& path) {
   Listed listed;
-  for_each_line(read_file(path), [&](std::string_view line, std::int64_t number) {
+  for_each_line(read_text(path), [&](std::string_view line, std::int64_t number) {
     std::size_t end = line.find('\t');
     if (end == line.npos) end = line.find(',');
     check(end != line.npos && end > 0, "{}: line {} is no picture and a caption, divided by a tab", path, number);
@@ -145,7 +145,7 @@ fs::path find_pictures(const fs::path& path, const Listed& listed) {
 
 std::vector<std::string> names_in(const fs::path& path) {
   std::vector<std::string> names;
-  for_each_line(read_file(path), [&](std::string_view line, std::int64_t) {
+  for_each_line(read_text(path), [&](std::string_view line, std::int64_t) {
     while (!line.empty() && line.back() == ' ') line.remove_suffix(1);
     if (!line.empty()) names.emplace_back(line);
   });

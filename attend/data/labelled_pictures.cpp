@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
+#include "attend/base/lines.h"
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/data/permutation.h"
@@ -83,7 +83,7 @@ std::vector<std::string> names_beside(const fs::path& folder) {
   for (const char* file : {"labels.txt", "batches.meta.txt", "fine_label_names.txt"}) {
     const fs::path path = folder / file;
     if (!path_exists(path)) continue;
-    const std::string text = read_file(path);
+    const std::string text = read_text(path);
     std::vector<std::string> names;
     std::set<std::string> seen;
     for (std::string_view rest = without_mark(text); !rest.empty();) {
@@ -198,7 +198,7 @@ void LabelledPictures::list_classes(const fs::path& folder, bool may_lack) {
 void LabelledPictures::read_table(const fs::path& path) {
   root_ = path.parent_path();
   const bool csv = lower(path.extension().string()) == ".csv";
-  Table table = parse_table(read_file(path), path.string(),
+  Table table = parse_table(read_text(path), path.string(),
                             {.format = csv ? TableFormat::csv : TableFormat::tsv, .header = false});
   check(table.columns.size() >= 2, "{}: expected a path and a label a line, divided by a {}", path.string(),
         csv ? "comma" : "tab");

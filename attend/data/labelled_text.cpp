@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
+#include "attend/base/lines.h"
 #include "attend/base/unicode/unicode.h"
 
 namespace attend::data {
@@ -250,7 +250,7 @@ LabelledFile parse_labelled(std::string_view text, const std::string& path, cons
 }
 
 LabelledFile read_labelled(const std::string& path, const LabelledOptions& options) {
-  return parse_labelled(read_file(path), path, options);
+  return parse_labelled(read_text(std::filesystem::path(path)), path, options);
 }
 
 }  // namespace attend::data

@@ -23,12 +23,6 @@ constexpr std::int64_t kLinesAtOnce = 256;                 // what a thread take
 
 std::string_view as_text(const void* data, std::size_t bytes) { return {static_cast<const char*>(data), bytes}; }
 
-bool is_blank(std::string_view line) {
-  for (std::size_t at = 0; at < line.size();)
-    if (!has_property(next_character(line, at), Property::white_space)) return false;
-  return true;
-}
-
 // The bytes a text has, as far as its file tells: gzip files end with the size of their last member.
 std::uint64_t text_bytes(const std::filesystem::path& path) {
   const MappedFile file(path);
@@ -94,7 +88,8 @@ class Encoder {
     Report& report = piece.report;
     ++report.lines;
     if (find_invalid_utf8(source) || find_invalid_utf8(target)) return void(++report.invalid_utf8);
-    if (is_blank(source) || is_blank(target)) return void(++report.empty);
+    source = without_outer_space(source), target = without_outer_space(target);
+    if (source.empty() || target.empty()) return void(++report.empty);
     const std::vector<TokenId> from = source_.encode_ids(source, {.add_special_tokens = false});
     if (from.size() > longest_) return void(++report.too_long);
     const std::vector<TokenId> to = target_.encode_ids(target, {.add_special_tokens = false});

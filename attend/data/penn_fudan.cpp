@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
+#include "attend/base/lines.h"
 #include "attend/base/paths.h"
 
 namespace attend::data {
@@ -57,7 +57,7 @@ metrics::Box box_of(std::string_view line, const PennFudanPicture& picture, cons
 }
 
 PennFudanPicture read_annotation(const fs::path& folder, const fs::path& path) {
-  const std::string text = read_file(path);
+  const std::string text = read_text(path);
   PennFudanPicture picture{.file = picture_of(folder, path), .boxes = {}};
   int number = 0, promised = -1;
   for (std::size_t at = 0; at < text.size();) {

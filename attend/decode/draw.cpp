@@ -8,6 +8,11 @@
 
 namespace attend::decode {
 
+SampleOptions greedy_at_zero(SampleOptions options) {
+  if (options.temperature == 0) options.temperature = 1, options.top_k = 1;
+  return options;
+}
+
 void check_draws(const SampleOptions& options) {
   check(options.temperature > 0 && std::isfinite(options.temperature),
         "sample: the temperature must be above 0, not {}", options.temperature);

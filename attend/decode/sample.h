@@ -34,6 +34,9 @@ struct SampleOptions {
   std::function<bool(std::size_t sentence, std::size_t sample, std::span<const std::int32_t> written)> stop = {};
 };
 
+// What users mean by a temperature of 0: the likeliest token, always. sample() itself wants one above 0.
+SampleOptions greedy_at_zero(SampleOptions options);
+
 // For each sentence its samples, best score first (the log-probability at temperature 1, normalised as in beam search).
 // model must have `samples` rows for each sentence. The draw for a token is a pure function of the seed, the sentence's
 // number, which sample it is and the position: it does not depend on what else is in the batch.

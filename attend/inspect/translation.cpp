@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/unicode/unicode.h"
 #include "attend/inspect/candidates.h"
 #include "attend/inspect/kept_tokens.h"
 #include "attend/inspect/layer_probe.h"
@@ -61,7 +62,8 @@ TranslationInspector::TranslationInspector(std::unique_ptr<LoadedTranslator> loa
 
 std::vector<std::int32_t> TranslationInspector::encode(const std::string& text) const {
   check_text(text);
-  std::vector<std::int32_t> ids = loaded_->tokenizer.encode_ids(text, {.add_special_tokens = false});
+  std::vector<std::int32_t> ids =
+      loaded_->tokenizer.encode_ids(without_outer_space(text), {.add_special_tokens = false});
   check(!ids.empty(), "there is no text");
   check(static_cast<std::int64_t>(ids.size()) <= card_.max_tokens, "the text has {} tokens, the model reads only {}",
         ids.size(), card_.max_tokens);

@@ -105,14 +105,13 @@ std::shared_ptr<GenerationQueue::Job> GenerationQueue::prepare(const GenerationR
   const std::vector<std::int32_t> prompt = generator_->read_prompt(request.prompt);
   const auto job = std::make_shared<Job>();
   job->request = request, job->listener = std::move(listener);
-  const bool greedy = request.temperature == 0;
-  job->draw = {.temperature = greedy ? 1 : request.temperature,
-               .top_k = greedy ? 1 : request.top_k,
-               .top_p = request.top_p,
-               .min_p = request.min_p,
-               .repetition_penalty = request.repetition_penalty,
-               .end = static_cast<std::int32_t>(config.end),
-               .suppressed = suppressed_};
+  job->draw = decode::greedy_at_zero({.temperature = request.temperature,
+                                      .top_k = request.top_k,
+                                      .top_p = request.top_p,
+                                      .min_p = request.min_p,
+                                      .repetition_penalty = request.repetition_penalty,
+                                      .end = static_cast<std::int32_t>(config.end),
+                                      .suppressed = suppressed_});
   decode::check_draws(job->draw);
   job->drawer = std::make_unique<decode::Drawer>(job->draw, vocabulary_, allowed_);
   job->samples.resize(static_cast<std::size_t>(request.samples));

@@ -88,16 +88,16 @@ std::vector<std::vector<Hypothesis>> Describer::search(const Tensor& pixels, con
                                         .max_lengths = std::move(max_lengths)});
   std::vector<std::uint32_t> numbers;
   for (std::int64_t i = 0; i < count; ++i) numbers.push_back(options.first + static_cast<std::uint32_t>(i));
-  return decode::sample(*model, {.temperature = options.temperature,
-                                 .top_k = options.top_k,
-                                 .top_p = options.top_p,
-                                 .seed = options.seed,
-                                 .alpha = options.alpha,
-                                 .start = tokens_.start,
-                                 .end = tokens_.end,
-                                 .suppressed = tokens_.never,
-                                 .max_lengths = std::move(max_lengths),
-                                 .numbers = std::move(numbers)});
+  return decode::sample(*model, decode::greedy_at_zero({.temperature = options.temperature,
+                                                        .top_k = options.top_k,
+                                                        .top_p = options.top_p,
+                                                        .seed = options.seed,
+                                                        .alpha = options.alpha,
+                                                        .start = tokens_.start,
+                                                        .end = tokens_.end,
+                                                        .suppressed = tokens_.never,
+                                                        .max_lengths = std::move(max_lengths),
+                                                        .numbers = std::move(numbers)}));
 }
 
 // By one pass over the finished captions.

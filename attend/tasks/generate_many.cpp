@@ -78,13 +78,13 @@ void Generator::generate_many(std::span<const std::string> prompts, const Genera
       results.tell([&](const decode::Hypothesis& result) { return finished(result, options.stops); });
   };
   decode::sample_texts(batch, texts,
-                       {.draw = {.temperature = options.temperature,
-                                 .top_k = options.top_k,
-                                 .top_p = options.top_p,
-                                 .min_p = options.min_p,
-                                 .repetition_penalty = options.repetition_penalty,
-                                 .end = static_cast<std::int32_t>(model_.body().config().end),
-                                 .suppressed = meaningless()},
+                       {.draw = decode::greedy_at_zero({.temperature = options.temperature,
+                                                        .top_k = options.top_k,
+                                                        .top_p = options.top_p,
+                                                        .min_p = options.min_p,
+                                                        .repetition_penalty = options.repetition_penalty,
+                                                        .end = static_cast<std::int32_t>(model_.body().config().end),
+                                                        .suppressed = meaningless()}),
                         .stop = ends,
                         .done = done,
                         .stepped =

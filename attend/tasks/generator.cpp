@@ -105,19 +105,19 @@ std::vector<Generated> Generator::generate(std::string_view prompt, const Genera
         if (const std::string piece = growing.take(); !piece.empty()) options.on_text(piece);
       return stopped || (options.interrupted && options.interrupted());
     };
-    results = decode::sample(decoder, {.temperature = options.temperature,
-                                       .top_k = options.top_k,
-                                       .top_p = options.top_p,
-                                       .min_p = options.min_p,
-                                       .repetition_penalty = options.repetition_penalty,
-                                       .prompt = ids,
-                                       .seed = options.seed,
-                                       .samples = options.samples,
-                                       .start = ids.back(),
-                                       .end = end,
-                                       .suppressed = suppressed,
-                                       .max_lengths = {longest},
-                                       .stop = stop})
+    results = decode::sample(decoder, decode::greedy_at_zero({.temperature = options.temperature,
+                                                              .top_k = options.top_k,
+                                                              .top_p = options.top_p,
+                                                              .min_p = options.min_p,
+                                                              .repetition_penalty = options.repetition_penalty,
+                                                              .prompt = ids,
+                                                              .seed = options.seed,
+                                                              .samples = options.samples,
+                                                              .start = ids.back(),
+                                                              .end = end,
+                                                              .suppressed = suppressed,
+                                                              .max_lengths = {longest},
+                                                              .stop = stop}))
                   .front();
   }
   std::vector<Generated> generated;

@@ -23,7 +23,7 @@ namespace attend::tasks {
 
 struct GenerateOptions {
   std::int64_t max_tokens = 100;
-  float temperature = 1;
+  float temperature = 1;   // 0: greedy
   std::int64_t top_k = 0;  // 0: all; 1: greedy
   float top_p = 1, min_p = 0, repetition_penalty = 1;
   std::int64_t beams = 0;  // above 0: beam search instead of drawing

@@ -31,12 +31,6 @@ std::int32_t special(const Tokenizer& tokenizer, const char* token) {
   return *id;
 }
 
-bool blank(std::string_view line) {
-  for (std::size_t at = 0; at < line.size();)
-    if (!has_property(next_character(line, at), Property::white_space)) return false;
-  return true;
-}
-
 // Rows of ids side by side, filled up with pad, and their lengths.
 nn::Sequences padded(Backend& backend, const std::vector<std::vector<std::int32_t>>& rows, std::int32_t pad) {
   std::size_t longest = 0;
@@ -117,7 +111,8 @@ std::vector<Translator::Source> Translator::read(std::span<const std::string> li
       line = mended;
       warn(fmt::format("line {} is not UTF-8; the wrong bytes were replaced", number));
     }
-    if (blank(line)) continue;
+    line = without_outer_space(line);
+    if (line.empty()) continue;
     std::vector<std::int32_t> ids = tokenizer_.encode_ids(line, {.add_special_tokens = false});
     if (ids.size() > most) {
       warn(fmt::format("line {} has {} tokens and was cut to the {} the model can read", number, ids.size(), most));
@@ -143,16 +138,16 @@ std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> 
   const std::int64_t group = options.sample ? options.n_best : options.beams;
   const auto model = model_.start(pass, padded(backend_, rows, pad_), group);
   if (options.sample)
-    return decode::sample(*model, {.temperature = options.temperature,
-                                   .top_k = options.top_k,
-                                   .seed = options.seed,
-                                   .samples = options.n_best,
-                                   .alpha = options.alpha,
-                                   .start = start_,
-                                   .end = end_,
-                                   .suppressed = suppressed_,
-                                   .max_lengths = std::move(max_lengths),
-                                   .numbers = std::move(numbers)});
+    return decode::sample(*model, decode::greedy_at_zero({.temperature = options.temperature,
+                                                          .top_k = options.top_k,
+                                                          .seed = options.seed,
+                                                          .samples = options.n_best,
+                                                          .alpha = options.alpha,
+                                                          .start = start_,
+                                                          .end = end_,
+                                                          .suppressed = suppressed_,
+                                                          .max_lengths = std::move(max_lengths),
+                                                          .numbers = std::move(numbers)}));
   return decode::beam_search(*model, beam_options(options, std::move(max_lengths)));
 }
 

@@ -35,8 +35,8 @@ struct TranslateOptions {
   float alpha = 0.6f;       // of the length penalty (Wu et al. 2016)
   std::int64_t n_best = 1;  // different texts, at most; fewer where the beams hold no more
   bool sample = false;      // draws instead of searching; n_best is then how many are drawn
-  float temperature = 1;
-  std::int64_t top_k = 0;  // 0: all
+  float temperature = 1;    // 0: greedy
+  std::int64_t top_k = 0;   // 0: all
   std::uint64_t seed = 1;
   bool attention = false;   // keep what each translation looked at
   std::int64_t batch = 32;  // sentences computed together

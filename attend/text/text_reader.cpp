@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attend/base/text_check.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/gzip.h"
 
@@ -15,7 +16,7 @@ struct TextReader::Gzip {
 };
 
 TextReader::TextReader(const std::filesystem::path& path, std::size_t block_bytes)
-    : block_bytes_(std::max<std::size_t>(block_bytes, 1)), file_(path) {
+    : block_bytes_(std::max<std::size_t>(block_bytes, 1)), name_(path.string()), file_(path) {
   if (is_gzip(file_.text())) gzip_ = std::make_unique<Gzip>(path, file_.text());
 }
 
@@ -26,6 +27,7 @@ std::string_view TextReader::next_block() {
   const std::string_view block = gzip_ ? next_decompressed() : next_mapped();
   if (!first_) return block;
   first_ = false;
+  check_is_text(block, name_);
   const std::string_view text = without_mark(block);
   return text.empty() && !block.empty() ? next_block() : text;  // a mark alone is not the end
 }

@@ -12,7 +12,8 @@ namespace attend {
 
 class TextReader {
  public:
-  // A file that begins as gzip files do is decompressed; another one is mapped.
+  // A file that begins as gzip files do is decompressed; another one is mapped. next_block() throws Error for one that
+  // is no text (base/text_check.h).
   explicit TextReader(const std::filesystem::path& path, std::size_t block_bytes = std::size_t{32} << 20);
   ~TextReader();
   TextReader(TextReader&&) noexcept;
@@ -27,6 +28,7 @@ class TextReader {
   std::string_view next_decompressed();
 
   std::size_t block_bytes_;
+  std::string name_;
   MappedFile file_;
   std::size_t at_ = 0;
   bool first_ = true;           // the next block is

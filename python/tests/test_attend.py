@@ -92,6 +92,21 @@ def test_text_grows_piece_by_piece():
         list(model.generate("ROMEO:", max_tokens=-1))
 
 
+def test_zeros_are_meant():
+    model = attend.load("models/shakespeare")
+
+    def text(**options):
+        return "".join(model.generate("ROMEO:", max_tokens=16, **options))
+
+    assert text(temperature=0) == text(top_k=1) != text(seed=1)
+    assert text(seed=0) != text(seed=1)
+
+
+def test_space_around_a_line_changes_nothing():
+    model = attend.load("models/reverse-transformer")
+    assert model.translate(["tree lamp stone boat", "tree lamp stone boat ", "\ttree lamp stone boat"]) == ["boat stone lamp tree"] * 3
+
+
 def test_boxes_of_pictures():
     model = attend.load("models/detr-scenes")
     picture = np.zeros((64, 64, 3), np.uint8)

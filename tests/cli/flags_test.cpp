@@ -128,6 +128,57 @@ TEST(Flags, ErrorsSayWhatIsTaken) {
   EXPECT_NE(error_of({"--nonsense"}), "");
 }
 
+// Letter by letter, since releases of CLI11 differ in it.
+TEST(Flags, HelpIsLaidOutHere) {
+  CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("test 1"); });
+  Flags program = line.flags();
+  Variables v;
+  Flags flags = program.command({.name = "run", .help = "Runs."}, [] {});
+  flags.add("files", v.list, "by their place").required();
+  flags.add("--small", v.small, "fits an int").between(-3, 5);
+  const Flag flag = flags.add("--flag", v.flag, "on or off");
+  flags.add("--a-name-that-is-long", v.text, "of any kind").needs(flag);
+  flags.add("--width", v.width, "may be missing").required();
+  program.command({.name = "walk", .help = "Walks.", .examples = "Examples: none"}, [] {});
+  std::ostringstream run, walk, all;
+  line.run({"run", "--help"}, run);
+  line.run({"walk", "--help"}, walk);
+  line.run({"--help"}, all);
+  EXPECT_EQ(run.str(), R"(Runs.
+Usage: test run [OPTIONS] files...
+
+Positionals:
+  files TEXT ... REQUIRED         by their place
+
+Options:
+  -h,--help                       Print this help message and exit
+  --small INT=1                   fits an int
+  --flag                          on or off
+  --a-name-that-is-long TEXT=a b Needs: --flag
+                                  of any kind
+  --width INT REQUIRED            may be missing
+)");
+  EXPECT_EQ(walk.str(), R"(Walks.
+Usage: test walk [OPTIONS]
+
+Options:
+  -h,--help                       Print this help message and exit
+
+Examples: none
+)");
+  EXPECT_EQ(all.str(), R"(Tests.
+Usage: test [OPTIONS] [SUBCOMMAND]
+
+Options:
+  -h,--help                       Print this help message and exit
+  --version                       Display program version information and exit
+
+Subcommands:
+  run                             Runs.
+  walk                            Walks.
+)");
+}
+
 TEST(Flags, HelpShowsDefaults) {
   const std::string help = parse({"run", "--help"}).out;
   for (const char* part : {"--ratio FLOAT=0.1 ", "--exact FLOAT=1e-09 ", "--task TEXT=sort ", "--norm,--no-norm ",

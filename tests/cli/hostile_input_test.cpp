@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "attend/base/files.h"
 #include "tests/cli/run_attend.h"
@@ -56,6 +57,46 @@ TEST(HostileInput, ByteOrderMarksAreNotText) {
     EXPECT_EQ(with.out, without.out);
     EXPECT_FALSE(with.out.empty());
   }
+}
+
+// Every command that reads text, from a file and from standard input.
+TEST(HostileInput, APictureIsNotText) {
+  const ModelFolder translator;
+  const Classifier classifier;
+  const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x20", 20);
+  const std::string folder = testing::TempDir() + "attend_a_picture_is_not_text", file = folder + "/a.png";
+  std::filesystem::create_directories(folder);
+  write_file(file, png);
+  const std::string about = "this is a PNG image, not text", qa = "tests/fixtures/data/bert_qa",
+                    model = translator.path().string();
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"tokenize", "--tokenizer", kTokenizer},
+                                             {"translate", "--model", model},
+                                             {"classify", "--model", classifier.path()},
+                                             {"embed", "--model", classifier.path()},
+                                             {"generate", "--model", "shakespeare"},
+                                             {"generate", "--model", "shakespeare", "--prompts", "-"},
+                                             {"generate", "--model", "shakespeare", "--prompts", file},
+                                             {"perplexity", "--model", "shakespeare"},
+                                             {"answer", "--model", qa, "--question", "who?"},
+                                             {"answer", "--model", qa, "--question", "who?", "--context", file},
+                                             {"translate", "--model", model, file},
+                                             {"classify", "--model", classifier.path(), file},
+                                             {"score", "--hypotheses", file, "--references", file},
+                                             {"evaluate", "--model", "bert-sst2", file},
+                                             {"train-tokenizer", file, "--out", folder + "/t.json"}})
+    expect_error(run_attend(words, png), about);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"train", "--task", "language-model", "--text", file, "--valid-text", file},
+           {"train", "--source", file, "--target", file, "--valid-source", file, "--valid-target", file},
+           {"train", "--task", "classify", "--from", "bert", "--train", file, "--valid", file}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--out", folder + "/run", "--steps", "1"});
+    const Outcome outcome = run_attend(all);
+    EXPECT_EQ(outcome.code, 1) << outcome.out;
+    EXPECT_NE(outcome.err.find(about), std::string::npos) << words[2] << outcome.err;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(HostileInput, LabelsAndMessagesHaveNoEscapeCodes) {

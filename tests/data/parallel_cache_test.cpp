@@ -103,6 +103,17 @@ TEST_F(ParallelCache, CountsWhatItLeavesOut) {
   EXPECT_EQ(to_text({.lines = 1234567, .pairs = 1234567}), "1,234,567 lines: 1,234,567 pairs");
 }
 
+// As a translator reads lines: what it learns from must look the same.
+TEST_F(ParallelCache, SpaceAroundALineIsLeftOut) {
+  const ParallelCorpus corpus = build("ab \n c d\n\te\xc2\xa0\t\n", "x\t\n  y \nz\n");
+  ASSERT_EQ(corpus.pairs(), 3);
+  EXPECT_EQ(corpus.source(0).to_vector(), letter_ids("ab"));
+  EXPECT_EQ(corpus.source(1).to_vector(), letter_ids("c d"));
+  EXPECT_EQ(corpus.source(2).to_vector(), letter_ids("e"));
+  EXPECT_EQ(corpus.target(0).to_vector(), letter_ids("x"));
+  EXPECT_EQ(corpus.target(1).to_vector(), letter_ids("y"));
+}
+
 TEST_F(ParallelCache, TakesLineEndsOfAnySystemAndByteOrderMarks) {
   const ParallelCorpus corpus = build(
       "\xEF\xBB\xBF"

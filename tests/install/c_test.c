@@ -30,7 +30,7 @@ static void test_translation(void) {
   expect(attend_translate(model, lines, 3, NULL, &results) == ATTEND_OK, "translate");
   expect(attend_results_lines(results) == 3 && attend_results_count(results, 1) == 0, "a result for each line");
   printf("translate\t%s\t%s\n", attend_results_text(results, 0, 0), attend_results_text(results, 2, 0));
-  attend_item item;
+  attend_item item = {.size = sizeof item};
   expect(attend_results_item(results, 1, 0, &item) == ATTEND_ARGUMENT, "an item that is not there");
   attend_results_free(&results);
   attend_results_free(&results);
@@ -65,7 +65,7 @@ static void test_encoders(void) {
   const char* lines[] = {"a wonderful film", "a terrible film"};
   attend_results* results = NULL;
   expect(attend_classify(model, lines, 2, NULL, &results) == ATTEND_OK, "classify");
-  attend_item item;
+  attend_item item = {.size = sizeof item};
   expect(attend_results_item(results, 0, 0, &item) == ATTEND_OK && item.score > 0.5, "the likeliest comes first");
   printf("classify\t%s\t%s\n", attend_results_text(results, 0, 0), attend_results_text(results, 1, 0));
   attend_results_free(&results);
@@ -106,6 +106,13 @@ static void test_generation(void) {
   size_t calls = 0;
   expect(attend_generate(model, "ROMEO:", &options, stop_at_once, &calls, NULL) == ATTEND_OK && calls == 1, "stopped");
   attend_results_free(&results);
+
+  attend_options zero = {.size = sizeof zero, .max_tokens = 12, .given = ATTEND_GIVEN_TEMPERATURE};
+  expect(attend_generate(model, "ROMEO:", &options, NULL, NULL, &results) == ATTEND_OK, "the likeliest text");
+  attend_results* cold = NULL;
+  expect(attend_generate(model, "ROMEO:", &zero, NULL, NULL, &cold) == ATTEND_OK, "a temperature of 0");
+  expect(!strcmp(attend_results_text(results, 0, 0), attend_results_text(cold, 0, 0)), "which is the likeliest");
+  attend_results_free(&results), attend_results_free(&cold);
   attend_close(&model);
 }
 

@@ -120,6 +120,10 @@ TEST_F(Look, TranslatesAsTheTranslatorDoes) {
   }
 }
 
+TEST_F(Look, SpaceAroundATextChangesNothing) {
+  EXPECT_EQ(api_.inspect({{"text", " I am a student. "}}), api_.inspect({{"text", "I am a student."}}));
+}
+
 // The attention shown is the attention used: softmax(q·k/√d) of the walk is what the probe saw, and its product with
 // the values is what the fused kernel wrote.
 TEST_F(Look, TheWalkAgreesWithTheFusedKernels) {

@@ -148,6 +148,22 @@ TEST_F(Generation, PerplexityCountsEveryTokenOnce) {
   EXPECT_NEAR(found.nats, nats / static_cast<double>(ids.size() - 1), 1e-4);
 }
 
+// A prompt is read to its last byte, as Hugging Face's tokenizers read it: a text goes on behind its space.
+TEST_F(Generation, SpaceBelongsToAPrompt) {
+  const std::vector<std::int32_t> bare = generator_.read_prompt("the cat"), spaced = generator_.read_prompt("the cat ");
+  EXPECT_EQ(spaced.size(), bare.size() + 1);
+  EXPECT_EQ(generator_.tokenizer().decode(spaced), "the cat ");
+}
+
+TEST_F(Generation, ATemperatureOfZeroIsGreedy) {
+  const auto text = [&](const tasks::GenerateOptions& options) {
+    return generator_.generate("the cat", options).at(0).text;
+  };
+  const std::string greedy = text({.max_tokens = 12, .top_k = 1});
+  EXPECT_EQ(text({.max_tokens = 12, .temperature = 0}), greedy);
+  EXPECT_EQ(text({.max_tokens = 12, .temperature = 0, .seed = 9}), greedy);
+}
+
 TEST_F(Generation, Mistakes) {
   std::string long_prompt;
   for (int i = 0; i < 30; ++i) long_prompt += "cat dog ";

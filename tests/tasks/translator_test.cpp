@@ -38,6 +38,21 @@ void expect_same(const std::vector<TranslatedLine>& found, const std::vector<Tra
   }
 }
 
+// A space that an editor left at the end of a line, or one in front of it, is no part of the sentence.
+TEST(Translator, SpaceAroundALineChangesNothing) {
+  const auto backend = open_backend("cpu", {.threads = 1});
+  const auto loaded = load_translator("models/reverse-transformer", *backend);
+  const std::vector<std::string> lines = {"tree lamp stone boat",   "tree lamp stone boat ",
+                                          " tree lamp stone boat",  "\ttree lamp stone boat \t ",
+                                          "tree lamp stone boat\r", "tree lamp stone boat\u00a0\u3000"};
+  const auto translated = loaded->translator.translate(lines, {.beams = 2});
+  EXPECT_EQ(translated[0].text(), "boat stone lamp tree");
+  for (const TranslatedLine& line : translated) {
+    EXPECT_EQ(line.text(), translated[0].text());
+    EXPECT_NEAR(line.translations.at(0).score, translated[0].translations.at(0).score, 1e-4);
+  }
+}
+
 TEST(Translator, BatchesAndThreadsChangeNothing) {
   const ModelFolder folder;
   for (const TranslateOptions& base : {TranslateOptions{.beams = 3, .n_best = 2}, TranslateOptions{.beams = 1},

@@ -251,6 +251,21 @@ def test_run(browser, attend, folder):
         check(lines == 2, "and in one chart")
 
 
+def test_run_without_attention(browser, attend, folder):
+    subprocess.run(training(attend, folder, 10, "--model", "rnn-plain"), check=True, capture_output=True)
+    with look(attend, "--run", folder / "run") as address:
+        browser.size(1280, 900)
+        browser.open(address)
+        check(text_of(browser, "at") == "step 10", "a run without attention has its slider")
+        check(browser.js("document.querySelectorAll('.charts svg').length") >= 4, "and its curves")
+        check("has no attention" in text_of(browser, "no-attention"), "and says that there is no attention")
+        words = browser.js("[...document.querySelectorAll('#view h3')].map(title => title.textContent).join()")
+        check("reads" in words and "should say" in words, "beside what it read and wrote")
+        for view in ("generate", "ablate"):
+            browser.open(f"{address}#view={view}&text=one+two")
+            check(browser.js("document.querySelector('#view .card') !== null && document.getElementById('error').hidden"), f"{view} works")
+
+
 def check_sizes(browser, address, views, words=""):
     for width in (390, 1280):
         for dark in (False, True):
@@ -312,6 +327,7 @@ def main():
                                      make_bert(folder / "answerer", head="QuestionAnswering"))
             test_live(browser, attend, folder)
             test_run(browser, attend, folder)
+            test_run_without_attention(browser, attend, folder)
         check(not browser.problems, f"no script failed {browser.problems}")
     return 0
 

@@ -96,6 +96,18 @@ void append_utf8(std::string& out, char32_t c) {
   }
 }
 
+std::string_view without_outer_space(std::string_view text) {
+  const auto is_space = [&](std::size_t at) { return has_property(next_character(text, at), Property::white_space); };
+  while (!text.empty() && is_space(0)) text.remove_prefix(utf8_length(text[0]));
+  while (!text.empty()) {
+    std::size_t last = text.size() - 1;
+    while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    if (!is_space(last)) break;
+    text.remove_suffix(text.size() - last);
+  }
+  return text;
+}
+
 std::size_t count_characters(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));

@@ -32,6 +32,11 @@ constexpr std::string_view without_mark(std::string_view text) {
   return text;
 }
 
+// Well-formed text without the white space around it. Of a line that a translator reads, or learns from, that is no
+// part of the sentence: an editor's space at the end of a line must not change what comes out. Prompts of a language
+// model keep theirs, since it goes on behind them.
+std::string_view without_outer_space(std::string_view text);
+
 // How many bytes a character takes, from its first one.
 constexpr std::size_t utf8_length(char first) {
   const auto byte = static_cast<unsigned char>(first);

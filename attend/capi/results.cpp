@@ -1,13 +1,9 @@
 // Opening, closing, reading results: all of attend/c.h but the calls that compute.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <new>
-#include <shared_mutex>
 #include <string_view>
-#include <unordered_set>
 
 #include "attend/base/unicode/unicode.h"
 #include "attend/capi/guard.h"
@@ -37,34 +33,7 @@ void keep_message(const std::exception& error) noexcept {
   }
 }
 
-// Memory that callers have: results, and the data of tensors.
-struct Lent {
-  std::shared_mutex mutex;
-  std::unordered_set<const void*> memory;
-};
-
-// Never destroyed: threads may still call when the program ends.
-Lent& lent() {
-  static auto* all = new Lent;
-  return *all;
-}
-
-bool is_lent(const void* memory) {
-  const std::shared_lock lock(lent().mutex);
-  return lent().memory.contains(memory);
-}
-
-bool take_back(const void* memory) {
-  const std::lock_guard lock(lent().mutex);
-  return lent().memory.erase(memory) > 0;
-}
-
 }  // namespace
-
-void lend(void* memory) {
-  const std::lock_guard lock(lent().mutex);
-  lent().memory.insert(memory);
-}
 
 attend_status failed() noexcept {
   try {
@@ -87,8 +56,9 @@ attend_status failed() noexcept {
 
 using attend::capi::check_argument;
 using attend::capi::guarded;
-using attend::capi::is_lent;
-using attend::capi::take_back;
+using attend::capi::held;
+using attend::capi::release;
+using attend::capi::Results;
 
 extern "C" {
 
@@ -101,13 +71,13 @@ attend_status attend_open(const char* path_or_name, const attend_open_options* o
     *model = nullptr;
     check_argument(path_or_name, "attend_open: the name of the folder is null");
     const attend_open_options given = attend::capi::options_of("attend_open", options);
-    *model = attend::capi::keep_open(attend::capi::open_model(path_or_name, given));
+    *model = attend::capi::keep<attend_model>(attend::capi::open_model(path_or_name, given));
   });
 }
 
 void attend_close(attend_model** model) {
   if (!model) return;
-  attend::capi::close(*model);
+  release(*model);
   *model = nullptr;
 }
 
@@ -117,46 +87,54 @@ const char* attend_task(const attend_model* model) {
   return name;  // names are literals, and end with 0
 }
 
-size_t attend_results_lines(const attend_results* results) { return is_lent(results) ? results->lines.size() : 0; }
+size_t attend_results_lines(const attend_results* results) {
+  const auto found = held(results);
+  return found ? found->lines.size() : 0;
+}
 
 size_t attend_results_count(const attend_results* results, size_t line) {
-  return line < attend_results_lines(results) ? results->lines[line].size() : 0;
+  const auto found = held(results);
+  return found && line < found->lines.size() ? found->lines[line].size() : 0;
 }
 
 attend_status attend_results_item(const attend_results* results, size_t line, size_t index, attend_item* item) {
   return guarded([&] {
     check_argument(results && item, "attend_results_item: {} is null", results ? "the place for the item" : "results");
-    check_argument(is_lent(results), "attend_results_item: these results were freed, or are none");
-    check_argument(line < results->lines.size(), "attend_results_item: line {} was asked for, but there are {}", line,
-                   results->lines.size());
-    check_argument(index < results->lines[line].size(),
+    const auto found = held(results);
+    check_argument(found != nullptr, "attend_results_item: these results were freed, or are none");
+    check_argument(line < found->lines.size(), "attend_results_item: line {} was asked for, but there are {}", line,
+                   found->lines.size());
+    check_argument(index < found->lines[line].size(),
                    "attend_results_item: item {} of line {} was asked for, but there are {}", index, line,
-                   results->lines[line].size());
-    const attend_results::Item& found = results->lines[line][index];
-    *item = {.text = found.text.c_str(),
-             .label = found.label.c_str(),
-             .score = found.score,
-             .begin = found.begin,
-             .end = found.end,
-             .box = {found.box[0], found.box[1], found.box[2], found.box[3]}};
+                   found->lines[line].size());
+    const Results::Item& from = found->lines[line][index];
+    attend::capi::write_out("attend_results_item", item,
+                            {.size = 0,
+                             .text = from.text.c_str(),
+                             .label = from.label.c_str(),
+                             .score = from.score,
+                             .begin = from.begin,
+                             .end = from.end,
+                             .box = {from.box[0], from.box[1], from.box[2], from.box[3]}});
   });
 }
 
 const char* attend_results_text(const attend_results* results, size_t line, size_t index) {
-  if (index >= attend_results_count(results, line)) return "";
-  const attend_results::Item& item = results->lines[line][index];
+  const auto found = held(results);
+  if (!found || line >= found->lines.size() || index >= found->lines[line].size()) return "";
+  const Results::Item& item = found->lines[line][index];  // which the handle keeps
   return item.text.empty() ? item.label.c_str() : item.text.c_str();
 }
 
 void attend_results_free(attend_results** results) {
   if (!results) return;
-  if (take_back(*results)) delete *results;
+  release(*results);
   *results = nullptr;
 }
 
 void attend_tensor_free(attend_tensor* tensor) {
   if (!tensor) return;
-  if (take_back(tensor->data)) std::free(tensor->data);
+  release(tensor->owner);
   *tensor = {};
 }
 
