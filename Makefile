@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 format clean help
+.PHONY: build setup demo test install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -99,17 +99,16 @@ gpu-test:
 gpu-sanitize: gpu-test
 	@JOBS=$(JOBS) tools/gpu-sanitize build-gpu
 
-test-arm64:
-	@tools/setup arm64
-	@cmake -S . -B build-arm64 -G Ninja -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake
-	@cmake --build build-arm64 -j $(JOBS)
-	@ctest --test-dir build-arm64 --output-on-failure -j $(JOBS)
+# The other architecture, cross-built and run by an emulator: what depends on kernels. TESTS=.. is a pattern of ctest's names.
+TESTS ?= .
+test-arm64 test-amd64: test-%:
+	@JOBS=$(JOBS) tools/test-cross $* '$(TESTS)'
 
 format:
 	@tools/check-format --fix
 
 clean:
-	@rm -rf build build-address build-thread build-fuzz build-clang build-gpu build-arm64 build-install
+	@rm -rf build build-address build-thread build-fuzz build-clang build-gpu build-arm64 build-amd64 build-install
 
 help:
 	@echo "make             builds build/attend"
@@ -127,7 +126,8 @@ help:
 	@echo "make bench       builds and runs the benchmarks"
 	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"
-	@echo "make test-arm64  cross-builds for arm64 and runs the suite under qemu"
+	@echo "make test-arm64  from x86-64: cross-builds for arm64 and runs the tests of what depends on kernels under qemu; TESTS=ops for some"
+	@echo "make test-amd64  from arm64: the same for x86-64"
 	@echo "make format      formats the sources in place"
 	@echo "make clean       removes the build folders"
 	@echo "CMAKE_FLAGS=-DATTEND_CUDA=OFF and the like go to cmake; JOBS=N limits the build."

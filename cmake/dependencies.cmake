@@ -18,8 +18,11 @@ if(ATTEND_PROGRAM)
 endif()
 attend_header_library(attend_fmt fmt/core.h libfmt-dev)
 if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # The library beside it is the host's, or spells one of its templates as g++ does and clang (the fuzzers') does not.
-  target_compile_definitions(attend_fmt INTERFACE FMT_HEADER_ONLY=1)
+  # The library beside it is the host's, or spells one of its templates as g++ does and clang (the fuzzers') does not: ours.
+  add_library(attend_fmt_compiled STATIC cmake/fmt.cpp)
+  set_target_properties(attend_fmt_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(attend_fmt_compiled PRIVATE attend_flags attend_library_flags)
+  target_link_libraries(attend_fmt INTERFACE attend_fmt_compiled)
 else()
   find_package(fmt REQUIRED)
   target_link_libraries(attend_fmt INTERFACE fmt::fmt)

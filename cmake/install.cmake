@@ -14,6 +14,9 @@ foreach(folder ${library_folders})
     list(APPEND library_objects attend_${folder})
   endif()
 endforeach()
+if(TARGET attend_fmt_compiled)
+  list(APPEND library_objects attend_fmt_compiled)
+endif()
 list(TRANSFORM library_objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
 
 # What stands behind the headers: fmt, threads; and what only the code of the library calls.
