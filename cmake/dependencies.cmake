@@ -17,8 +17,8 @@ if(ATTEND_PROGRAM)
   attend_header_library(attend_cli11 CLI/CLI.hpp libcli11-dev)
 endif()
 attend_header_library(attend_fmt fmt/core.h libfmt-dev)
-if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # The library beside it is the host's, or spells one of its templates as g++ does and clang (the fuzzers') does not.
+if(CMAKE_CROSSCOMPILING)
+  # The library beside it is the host's.
   target_compile_definitions(attend_fmt INTERFACE FMT_HEADER_ONLY=1)
 else()
   find_package(fmt REQUIRED)
