@@ -1,5 +1,6 @@
 # One gtest binary per folder of tests/ (tests/ops -> build/tests/ops_test), run in the source folder: as one ctest entry,
 # since a process that opens a GPU pays for it once, or where that is long as several that share the tests out.
+# Suites called Long* run in entries of their own (long.ops, label "long"), which `make test` leaves to `make test-long`.
 # The label "threaded" marks what also runs under TSan; the target threaded_tests builds just that.
 if(CMAKE_CROSSCOMPILING)
   # The installed library is the host's; Debian's libgtest-dev ships the source beside it.
@@ -17,7 +18,14 @@ else()
   target_link_libraries(attend_gtest INTERFACE GTest::gtest_main)
 endif()
 
-set(threaded_folders base cpu data)  # these link only their own folder and what is below it, to keep the TSan build short
+set(threaded_folders base cpu data serve world capi)
+set(low_folders base cpu data)  # these link only their own folder and what is below it
+# Which suites: all that are not long. Under TSan those with several threads; worlds of several processes are not built there.
+if(ATTEND_SANITIZE STREQUAL "thread")
+  set(only_serve "Echo.*:Http.*:Serve.*:ServeAlone.*:ServeHostile.*:LookServer.*:Shelves.*")
+  set(only_world "Couriers.*:Sums.*:Buckets.*:OneBatch.*:SharedBatchNorm.*:Weights.*:Agreement.*")
+endif()
+set(long "Long*:*/Long*")
 add_custom_target(threaded_tests)
 add_custom_target(tests)
 file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*)
@@ -36,35 +44,44 @@ if(CMAKE_CROSSCOMPILING)
   set(limit 5400)  # under an emulator
 endif()
 
-# attend_test(train): the entries train.1, train.2, .. of train_test, or one called train.
-function(attend_test folder)
+# attend_entries(train train "-Long*" LABELS ..): the entries train.1, train.2, .. of train_test, or one called train, of the tests
+# that the filter lets through.
+function(attend_entries folder entry filter)
+  cmake_parse_arguments(arg "" "" "LABELS" ${ARGN})
   set(shards 1)
   if(DEFINED shards_${folder})
     set(shards ${shards_${folder}})
   endif()
   foreach(shard RANGE 1 ${shards})
-    set(name ${folder})
+    set(name ${entry})
     if(shards GREATER 1)
-      set(name ${folder}.${shard})
+      set(name ${entry}.${shard})
     endif()
     math(EXPR index "${shard} - 1")
     # Entries run side by side, so each has a place of its own for its files.
     set(scratch ${PROJECT_BINARY_DIR}/tests/scratch/${name})
     file(MAKE_DIRECTORY ${scratch})
-    set(environment GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index} TMPDIR=${scratch} TEST_TMPDIR=${scratch})
+    set(environment GTEST_FILTER=${filter} GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index} TMPDIR=${scratch}
+        TEST_TMPDIR=${scratch})
     if(CMAKE_CROSSCOMPILING_EMULATOR)  # for tests that start the program
       list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
       list(APPEND environment "ATTEND_EMULATOR=${emulator}")
     endif()
     add_test(NAME ${name} COMMAND ${folder}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment}" LABELS "${arg_LABELS}")
     if(shards GREATER 1)  # the longest begin first, so that none is left to run alone
       set_tests_properties(${name} PROPERTIES COST ${shards})
     endif()
-    if(folder IN_LIST threaded_folders)
-      set_tests_properties(${name} PROPERTIES LABELS threaded)
-    endif()
   endforeach()
+endfunction()
+
+function(attend_test folder)
+  set(labels)
+  if(folder IN_LIST threaded_folders)
+    set(labels threaded)
+  endif()
+  attend_entries(${folder} ${folder} "${only_${folder}}-${long}" LABELS ${labels})
+  attend_entries(${folder} long.${folder} "${long}" LABELS long)
 endfunction()
 
 foreach(folder ${folders})
@@ -81,15 +98,15 @@ foreach(folder ${folders})
   endif()
   attend_configure(${target})
   target_link_libraries(${target} PRIVATE attend_test_flags)
-  # Tests compile three times as fast without optimisation, and only these compute references of their own. Linked, not set:
-  # behind attend_flags, so that it wins under sanitizers, too.
-  if(folder MATCHES "^(ops|cpu|text|models|data)$")
+  # Tests compile three times as fast without optimisation (under sanitizers seven times), and only these compute references
+  # of their own. Linked, not set: behind attend_flags, so that it wins under sanitizers, too.
+  if(folder MATCHES "^(ops|cpu|text|models|data)$" AND NOT ATTEND_SANITIZE)
     target_compile_options(${target} PRIVATE -O1)
   else()
     target_link_libraries(${target} PRIVATE attend_unoptimised)
   endif()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  if(folder IN_LIST threaded_folders)
+  if(folder IN_LIST low_folders)
     target_link_libraries(${target} PRIVATE attend_${folder} attend_gtest)
   else()
     target_link_libraries(${target} PRIVATE ${tests_link} attend_gtest)
