@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
+.PHONY: build setup demo test test-long install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -29,8 +29,14 @@ demo:
 	@build/attend demo --task detect
 	@build/attend demo --task describe
 
+# make test CUDA=1 compiles CUDA also where none of it changed.
 test: setup
-	@JOBS=$(JOBS) tools/test
+	@JOBS=$(JOBS) CUDA=$(CUDA) tools/test
+
+# What `make test` has no time for, too: nightly, before a release, on request.
+test-long: setup
+	@JOBS=$(JOBS) tools/test long
+	@$(MAKE) --no-print-directory clang
 
 # For other programs: the program, the libraries and headers, the shipped models, manual pages, completions. Of the objects
 # of `make`; CMAKE_FLAGS=-DATTEND_CUDA=PLUGIN also makes libattend_cuda.so, which both open where there is a GPU.
@@ -67,7 +73,7 @@ deb-test: deb
 tarball: build-install
 	@tools/make-tarball build-install
 
-# Once a week: what `make test` has no time for.
+# Another compiler, each file alone.
 clang:
 	@cmake -S . -B build-clang -G Ninja -DCMAKE_CXX_COMPILER=$(shell command -v clang++-19 || echo clang++) \
 	  -DATTEND_WERROR=ON -DATTEND_UNITY=OFF -DATTEND_CUDA=OFF $(CMAKE_FLAGS)
@@ -108,12 +114,13 @@ format:
 	@tools/check-format --fix
 
 clean:
-	@rm -rf build build-address build-thread build-fuzz build-clang build-gpu build-arm64 build-amd64 build-install
+	@rm -rf build build-address build-thread build-coverage build-clang build-gpu build-arm64 build-amd64 build-install
 
 help:
 	@echo "make             builds build/attend"
 	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in pictures, and draws where the models looked"
-	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers"
+	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers; CUDA=1 compiles CUDA's, too"
+	@echo "make test-long   the same with what takes longer: every fault, full trainings under ASan, CUDA, lint, a minute a fuzzer"
 	@echo "make install     into PREFIX (/usr/local) under DESTDIR: program, libraries, headers, models, manual pages"
 	@echo "make uninstall   takes that away again, with the same PREFIX and DESTDIR"
 	@echo "make wheel       the Python module, build-install/attend-*.whl"

@@ -34,20 +34,24 @@ if(ATTEND_PACKED_RELOCATIONS)
   target_link_options(attend_flags INTERFACE -Wl,-z,pack-relative-relocs)
 endif()
 
-if(ATTEND_SANITIZE STREQUAL "address")  # ASan sees what the three would, and they are a quarter of the time to compile
-  set(sanitize -fsanitize=address,undefined -fno-sanitize=null,object-size,pointer-overflow -fno-sanitize-recover=all)
+if(ATTEND_SANITIZE STREQUAL "address")  # with clang also libFuzzer's programs, cmake/fuzz.cmake
+  # ASan sees what the three would, and they are a quarter of the time to compile; ATTEND_COVERAGE asks them of readers.
+  set(costly -fno-sanitize=null,object-size,pointer-overflow)
+  set(sanitize -fsanitize=address,undefined $<$<NOT:$<BOOL:${ATTEND_COVERAGE}>>:${costly}> -fno-sanitize-recover=all)
 elseif(ATTEND_SANITIZE STREQUAL "thread")
   set(sanitize -fsanitize=thread)
-elseif(ATTEND_SANITIZE STREQUAL "fuzzer")  # clang's
-  set(sanitize -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all)
 elseif(NOT ATTEND_SANITIZE STREQUAL "")
-  message(FATAL_ERROR "ATTEND_SANITIZE is '${ATTEND_SANITIZE}': it takes address, thread, fuzzer or nothing")
+  message(FATAL_ERROR "ATTEND_SANITIZE is '${ATTEND_SANITIZE}': it takes address, thread or nothing")
 endif()
 if(sanitize)
   # After the Release flags, so -O1 wins: a third of the compile time of -O2, and readable stacks. -Wno-error: with
   # sanitizers GCC 12 warns about initialisation and bounds in code that is fine; the plain build has the last word.
   target_compile_options(attend_flags INTERFACE ${sanitize} -O1 -g1 -fno-omit-frame-pointer -Wno-error)
   target_link_options(attend_flags INTERFACE ${sanitize})
+  check_linker_flag(CXX -fuse-ld=lld ATTEND_LLD)  # a quarter of the time: 40 programs of 130 MB
+  if(ATTEND_LLD)
+    target_link_options(attend_flags INTERFACE -fuse-ld=lld)
+  endif()
   set(ATTEND_CUDA OFF)
 endif()
 # One set of objects for programs and for libattend.so. That costs nothing that could be measured: names are not up to
@@ -65,12 +69,18 @@ if(NOT ATTEND_SANITIZE)
 endif()
 add_library(attend_unoptimised INTERFACE)
 target_compile_options(attend_unoptimised INTERFACE -O0)
-add_library(attend_cold INTERFACE)  # where no time is spent, optimising for ASan costs more than it gains
+add_library(attend_cold INTERFACE)  # where no time is spent, optimising for sanitizers costs more than it gains
 add_library(attend_test_flags INTERFACE)  # UBSan watches the library; in the tests it would only double their compile time
 add_library(attend_kernel_checks INTERFACE)  # in kernels the check of every load's alignment doubles the time to compile
-if(ATTEND_SANITIZE STREQUAL "address")
-  target_compile_options(attend_kernel_checks INTERFACE -fno-sanitize=alignment)
+if(ATTEND_SANITIZE)
   target_link_libraries(attend_cold INTERFACE attend_unoptimised)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    # clang 14 does not heed .arch in a function's assembly.
+    target_compile_options(attend_kernel_checks INTERFACE -march=armv8-a+bf16+i8mm)
+  endif()
+endif()
+if(ATTEND_SANITIZE STREQUAL "address")
+  target_compile_options(attend_kernel_checks INTERFACE -fno-sanitize=alignment $<$<BOOL:${ATTEND_COVERAGE}>:${costly}>)
   target_compile_options(attend_test_flags INTERFACE -fno-sanitize=undefined)
   target_compile_definitions(attend_test_flags INTERFACE ATTEND_ASAN)
 endif()

@@ -1,44 +1,23 @@
-# ninja fuzz: every door through which strangers' bytes come in, as a libFuzzer program build/fuzz/NAME, in a build by
-# clang with ATTEND_SANITIZE=fuzzer (tools/fuzz makes it). attend_door(NAME LINKS .. READERS ..): READERS are the sources
-# that read what comes through; tools/fuzz --coverage counts the lines of these and of no others.
-if(NOT ATTEND_SANITIZE STREQUAL "fuzzer")
+# ninja fuzz: every door through which strangers' bytes come in, as a libFuzzer program build-address/fuzz/NAME: of the objects that
+# the tests under ASan + UBSan are linked from, where clang compiled them. attend_door(NAME LINKS .. READERS ..): READERS are the
+# sources that read what comes through; tools/fuzz --coverage, in a build with ATTEND_COVERAGE=ON, counts the lines of these and of
+# no others.
+if(NOT (ATTEND_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang"))
   return()
 endif()
 
-# Lines are counted where readers are.
-set(fuzz_counted -fprofile-instr-generate -fcoverage-mapping)
-foreach(folder base text checkpoint models data train)
-  target_compile_options(attend_${folder} PRIVATE ${fuzz_counted})
-endforeach()
-# What kernels do with numbers is no news to a fuzzer, and is half of the build. ASan still watches where they read.
-add_library(fuzz_kernels INTERFACE)
-target_compile_options(fuzz_kernels INTERFACE -fno-sanitize=undefined,fuzzer-no-link)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")  # clang 14 does not heed .arch in a function's assembly
-  target_compile_options(fuzz_kernels INTERFACE -march=armv8-a+bf16+i8mm)
+# libFuzzer is told which branches are taken where readers are, in functions of ours and of the HTTP parser: those of the
+# standard library would cost as much again to compile and say nothing about a format.
+set(fuzz_traced ${PROJECT_BINARY_DIR}/fuzz/traced.txt)
+file(CONFIGURE OUTPUT ${fuzz_traced} CONTENT "src:*\nfun:_ZN6attend*\nfun:_ZNK6attend*\nfun:_ZN5boost5beast4http*\nfun:_ZNK5boost5beast4http*\n")
+set(fuzz_reading -fsanitize=fuzzer-no-link -fsanitize-coverage-allowlist=${fuzz_traced})
+if(ATTEND_COVERAGE)
+  list(APPEND fuzz_reading -fprofile-instr-generate -fcoverage-mapping)
+  target_link_options(attend_flags INTERFACE -fprofile-instr-generate)
 endif()
-get_property(fuzz_targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
-list(FILTER fuzz_targets INCLUDE REGEX "^attend_(cpu|rows_.*)$")
-foreach(target ${fuzz_targets})
-  target_link_libraries(${target} PRIVATE fuzz_kernels)  # behind attend_flags, so that these win
+foreach(folder base text checkpoint models data train catalogue training verify serve)
+  target_compile_options(attend_${folder} PRIVATE ${fuzz_reading})
 endforeach()
-
-# Of the upper folders only the readers: all of them would double the build.
-file(GLOB fuzz_upper_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/catalogue/*.cpp
-                                               ${PROJECT_SOURCE_DIR}/attend/verify/*.cpp)
-list(APPEND fuzz_upper_sources
-    attend/serve/run_reader.cpp
-    attend/tasks/model_folder.cpp
-    attend/training/group_settings.cpp
-    attend/training/head_recipe.cpp
-    attend/training/language_recipe.cpp
-    attend/training/masked_recipe.cpp
-    attend/training/run_settings.cpp
-    attend/training/start_folder.cpp
-    attend/training/translation_recipe.cpp)
-add_library(fuzz_upper STATIC EXCLUDE_FROM_ALL ${fuzz_upper_sources})
-attend_configure(fuzz_upper)
-target_compile_options(fuzz_upper PRIVATE ${fuzz_counted})
-target_link_libraries(fuzz_upper PUBLIC attend_models attend_decode attend_view attend_train attend_text)
 
 # What all doors share: the entry points of libFuzzer, and mutators that keep an input readable.
 file(GLOB fuzz_shared CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/shared/*.cpp)
@@ -52,7 +31,7 @@ function(attend_door name)
   add_executable(fuzz_${name} EXCLUDE_FROM_ALL fuzz/${name}.cpp)
   attend_configure(fuzz_${name})
   set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz OUTPUT_NAME ${name})
-  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer ${fuzz_counted})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(fuzz_${name} PRIVATE fuzz_shared ${arg_LINKS})
   list(JOIN arg_READERS "\n" readers)
   file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/fuzz/${name}.readers CONTENT "${readers}\n")
@@ -67,7 +46,7 @@ attend_door(weights LINKS attend_checkpoint attend_backends
             READERS attend/checkpoint/hugging_face.cpp:run_options|bound|open|shards|holding|names|file_parts|load_hugging_face|spellings|may_be_new
                     attend/checkpoint/model_file.cpp attend/checkpoint/pickle.cpp
                     attend/checkpoint/quantised.cpp:is_scale|dequantise)
-attend_door(config LINKS fuzz_upper attend_backends
+attend_door(config LINKS attend_catalogue attend_backends
             READERS attend/models/config_checks.cpp attend/models/hugging_face_config.cpp attend/models/hugging_face_config.h
                     attend/models/bert.cpp:check_config|family_named|has_labels|bert_config|bert_json
                     attend/models/gpt2.cpp:check_config|gpt2_config|gpt2_json 
@@ -94,29 +73,20 @@ attend_door(parallel_text LINKS attend_data
             READERS attend/data/parallel_cache_build.cpp attend/text/text_reader.cpp)
 attend_door(pair_cache LINKS attend_data READERS attend/data/parallel_cache.cpp)
 attend_door(token_cache LINKS attend_data READERS attend/data/token_stream.cpp)
-attend_door(recipe LINKS fuzz_upper
+attend_door(recipe LINKS attend_training attend_backends
             READERS attend/base/fields.cpp attend/base/fields.h attend/training/head_recipe.cpp
                     attend/training/language_recipe.cpp attend/training/masked_recipe.cpp attend/training/translation_recipe.cpp)
 attend_door(run_state LINKS attend_train attend_backends READERS attend/train/run_state.cpp)
-attend_door(run_log LINKS fuzz_upper READERS attend/serve/run_reader.cpp)
-attend_door(verify LINKS fuzz_upper attend_backends
+attend_door(run_log LINKS attend_serve READERS attend/serve/run_reader.cpp)
+attend_door(verify LINKS attend_verify attend_backends
             READERS attend/verify/bert.cpp attend/verify/case.cpp attend/verify/gpt2.cpp
                     attend/verify/marian.cpp attend/verify/verify.cpp)
 
-# Of attend serve the doors, and its HTTP server where there is Boost.
-file(GLOB fuzz_serve_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/serve/doors/*.cpp)
-list(FILTER fuzz_serve_sources EXCLUDE REGEX "look_door")
-list(APPEND fuzz_serve_sources attend/serve/door.cpp attend/serve/http.cpp attend/serve/http_message.cpp attend/serve/openapi.cpp
-     attend/serve/request.cpp attend/serve/workers.cpp)
-add_library(fuzz_serve STATIC EXCLUDE_FROM_ALL ${fuzz_serve_sources})
-attend_configure(fuzz_serve)
-target_compile_options(fuzz_serve PRIVATE ${fuzz_counted})
-target_link_libraries(fuzz_serve PUBLIC attend_serving attend_boost)
-attend_door(serve_request LINKS fuzz_serve attend_backends
+attend_door(serve_request LINKS attend_serve
             READERS attend/serve/door.cpp attend/serve/request.cpp:field|whole|real|flag|word|ids attend/serve/doors/completions.cpp
                     attend/serve/doors/hugging_face.cpp attend/serve/doors/libre.cpp attend/serve/doors/libre_text.cpp
                     attend/serve/doors/openai.cpp attend/serve/doors/pictures.cpp attend/serve/doors/tei.cpp
                     attend/serve/doors/texts.cpp)
-if(attend_boost_dir)
-  attend_door(http LINKS fuzz_serve READERS attend/serve/http.cpp attend/serve/http/session.h attend/serve/http/exchange.h)
+if(attend_boost_dir)  # the HTTP server is there
+  attend_door(http LINKS attend_serve READERS attend/serve/http.cpp attend/serve/http/session.h attend/serve/http/exchange.h)
 endif()

@@ -1,5 +1,6 @@
 # One gtest binary per folder of tests/ (tests/ops -> build/tests/ops_test), run in the source folder: as one ctest entry,
 # since a process that opens a GPU pays for it once, or where that is long as several that share the tests out.
+# Suites called Long* run in entries of their own (long.ops, label "long"), which `make test` leaves to `make test-long`.
 # The label "threaded" marks what also runs under TSan; the target threaded_tests builds just that. "kernels" marks what
 # depends on the processor and so runs under an emulator as well (tools/test-cross); kernel_tests builds that.
 if(CMAKE_CROSSCOMPILING)
@@ -18,7 +19,21 @@ else()
   target_link_libraries(attend_gtest INTERFACE GTest::gtest_main)
 endif()
 
-set(threaded_folders base cpu data)  # these link only their own folder and what is below it, to keep the TSan build short
+set(threaded_folders base cpu data serve world capi)
+set(low_folders base cpu data)  # these link only their own folder and what is below it
+# Which suites: all that are not long. Under TSan those with several threads; worlds of several processes are not built there.
+if(ATTEND_SANITIZE STREQUAL "thread")
+  set(only_serve "Echo.*:Http.*:Serve.*:ServeAlone.*:ServeHostile.*:LookServer.*:Shelves.*")
+  set(only_world "Couriers.*:Sums.*:Buckets.*:OneBatch.*:SharedBatchNorm.*:Weights.*:Agreement.*")
+endif()
+set(long "Long*:*/Long*")
+# Under ASan one killed run of a model and one of two models that take turns; the others are resumed inside of a process by
+# TrainLook, TrainDetection and TrainCaptions.
+if(ATTEND_SANITIZE STREQUAL "address")
+  foreach(model transformer rnnattention maskedlm classify classifyimages detect)
+    string(APPEND long_training ":*/Resume.*/${model}")
+  endforeach()
+endif()
 add_custom_target(threaded_tests)
 # Left out: what no instruction shows in (metrics, view), and what needs libraries that a cross build goes without (image).
 set(kernel_folders base tensor cpu ops nn decode models text data checkpoint catalogue tasks capi fixtures)
@@ -41,57 +56,70 @@ if(CMAKE_CROSSCOMPILING)
 endif()
 
 # tests/invariance runs once on each kernel set, by ATTEND_CPU; one that the machine lacks is the next best that it has.
+# The plain one is slow, and sanitizers see the same code in other tests.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
-  set(kernel_sets generic avx2 avx512 avx512_bf16 amx)
+  set(kernel_sets avx2 avx512 avx512_bf16 amx)
 else()
-  set(kernel_sets generic neon neon_bf16 neon_i8mm)
+  set(kernel_sets neon neon_bf16 neon_i8mm)
 endif()
 
-# attend_entry(train.2 train_test VARIABLE=VALUE..): one entry.
+# attend_entry(train.2 train_test LABELS .. ENVIRONMENT VARIABLE=VALUE..): one entry.
 function(attend_entry name target)
+  cmake_parse_arguments(arg "" "" "LABELS;ENVIRONMENT" ${ARGN})
   # Entries run side by side, so each has a place of its own for its files.
   set(scratch ${PROJECT_BINARY_DIR}/tests/scratch/${name})
   file(MAKE_DIRECTORY ${scratch})
-  set(environment ${ARGN} TMPDIR=${scratch} TEST_TMPDIR=${scratch})
+  set(environment ${arg_ENVIRONMENT} TMPDIR=${scratch} TEST_TMPDIR=${scratch})
   if(CMAKE_CROSSCOMPILING_EMULATOR)  # for tests that start the program
     list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
     list(APPEND environment "ATTEND_EMULATOR=${emulator}")
   endif()
   add_test(NAME ${name} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} ENVIRONMENT "${environment}" LABELS "${arg_LABELS}")
 endfunction()
 
-# attend_test(train): the entries train.1, train.2, .. of train_test, or one called train.
-function(attend_test folder)
-  if(folder STREQUAL "invariance")
-    foreach(set ${kernel_sets})
-      attend_entry(${folder}.${set} ${folder}_test ATTEND_CPU=${set})
-    endforeach()
-    return()
-  endif()
+# attend_entries(train train "-Long*" LABELS ..): the entries train.1, train.2, .. of train_test, or one called train, of the tests
+# that the filter lets through.
+function(attend_entries folder entry filter)
+  cmake_parse_arguments(arg "" "" "LABELS" ${ARGN})
   set(shards 1)
   if(DEFINED shards_${folder})
     set(shards ${shards_${folder}})
   endif()
   foreach(shard RANGE 1 ${shards})
-    set(name ${folder})
+    set(name ${entry})
     if(shards GREATER 1)
-      set(name ${folder}.${shard})
+      set(name ${entry}.${shard})
     endif()
     math(EXPR index "${shard} - 1")
-    attend_entry(${name} ${folder}_test GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index})
+    attend_entry(${name} ${folder}_test LABELS ${arg_LABELS}
+                 ENVIRONMENT GTEST_FILTER=${filter} GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index})
     if(shards GREATER 1)  # the longest begin first, so that none is left to run alone
       set_tests_properties(${name} PROPERTIES COST ${shards})
     endif()
-    set(labels)
-    if(folder IN_LIST threaded_folders)
-      list(APPEND labels threaded)
-    endif()
-    if(folder IN_LIST kernel_folders)
-      list(APPEND labels kernels)
-    endif()
-    set_tests_properties(${name} PROPERTIES LABELS "${labels}")
   endforeach()
+endfunction()
+
+function(attend_test folder)
+  set(labels)
+  if(folder IN_LIST threaded_folders)
+    list(APPEND labels threaded)
+  endif()
+  if(folder IN_LIST kernel_folders)
+    list(APPEND labels kernels)
+  endif()
+  if(folder STREQUAL "invariance")
+    foreach(set ${kernel_sets} generic)
+      if(set STREQUAL "generic" OR ATTEND_SANITIZE)
+        attend_entry(long.${folder}.${set} ${folder}_test LABELS long ENVIRONMENT ATTEND_CPU=${set})
+      else()
+        attend_entry(${folder}.${set} ${folder}_test ENVIRONMENT ATTEND_CPU=${set})
+      endif()
+    endforeach()
+    return()
+  endif()
+  attend_entries(${folder} ${folder} "${only_${folder}}-${long}${long_${folder}}" LABELS ${labels})
+  attend_entries(${folder} long.${folder} "${long}${long_${folder}}" LABELS long)
 endfunction()
 
 foreach(folder ${folders})
@@ -108,15 +136,15 @@ foreach(folder ${folders})
   endif()
   attend_configure(${target})
   target_link_libraries(${target} PRIVATE attend_test_flags)
-  # Tests compile three times as fast without optimisation, and only these compute references of their own. Linked, not set:
-  # behind attend_flags, so that it wins under sanitizers, too.
-  if(folder MATCHES "^(ops|cpu|text|models|data|invariance)$")
+  # Tests compile three times as fast without optimisation (under sanitizers seven times), and only these compute references
+  # of their own. Linked, not set: behind attend_flags, so that it wins under sanitizers, too.
+  if(folder MATCHES "^(ops|cpu|text|models|data)$" AND NOT ATTEND_SANITIZE)
     target_compile_options(${target} PRIVATE -O1)
   else()
     target_link_libraries(${target} PRIVATE attend_unoptimised)
   endif()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  if(folder IN_LIST threaded_folders)
+  if(folder IN_LIST low_folders)
     target_link_libraries(${target} PRIVATE attend_${folder} attend_gtest)
   else()
     target_link_libraries(${target} PRIVATE ${tests_link} attend_gtest)

@@ -11,5 +11,5 @@ except ImportError as missing:
     sys.exit(77)
 environment = os.environ | {"PYTHONPATH": sys.argv[1], "ATTEND_PROGRAM": sys.argv[2]}
 here = os.path.dirname(os.path.abspath(__file__))
-sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", here], env=environment,
+sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", here], env=environment,
                         check=False).returncode)

@@ -36,27 +36,27 @@ class Echo : public ::testing::Test {
     server_ = std::make_unique<HttpServer>(
         options, HttpServer::Dispatcher([this](HttpRequest request, std::shared_ptr<Exchange> exchange) {
           if (request.path == "/slow") {
-            std::thread([this, exchange] {
+            start([this, exchange] {
               std::this_thread::sleep_for(200ms);
               exchange->answer({.body = exchange->gone() ? "gone" : "slow"});
               ++slow_;
-            }).detach();
+            });
           } else if (request.path == "/stream") {
             exchange->begin({.type = "text/event-stream"});
-            std::thread([this, exchange] {
+            start([this, exchange] {
               for (int i = 0; i < 1000 && exchange->write("data: x\n\n"); ++i)
                 if (i > 20) std::this_thread::sleep_for(1ms);
               exchange->finish();
               ++streams_;
-            }).detach();
+            });
           } else if (request.path == "/flood") {
             exchange->begin({.type = "text/plain"});
-            std::thread([this, exchange] {
+            start([this, exchange] {
               const std::string piece(10000, 'x');
               int written = 0;
               while (written < 10000 && exchange->write(piece)) ++written;
               flooded_ = written;
-            }).detach();
+            });
           } else if (request.path != "/dropped") {
             exchange->answer({.body = request.method + " " + request.path + " " + request.query + " " + request.body});
           }
@@ -69,6 +69,13 @@ class Echo : public ::testing::Test {
   ~Echo() override {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
+    for (std::thread& thread : finding_) thread.join();
+  }
+  // Finds an answer beside the thread of the server, and ends before what it uses does. Only the server's thread starts
+  // any.
+  template <class Body>
+  void start(Body body) {
+    finding_.emplace_back(std::move(body));
   }
   int port() const { return server_->port(); }
 
@@ -78,6 +85,7 @@ class Echo : public ::testing::Test {
   std::vector<HttpRecord> records_;
   std::unique_ptr<HttpServer> server_;
   std::thread thread_;
+  std::vector<std::thread> finding_;
 };
 
 TEST_F(Echo, KeepsAConnectionForManyRequests) {

@@ -68,19 +68,21 @@ class Faults : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(outcome.code == 0 || outcome.err.find("attend: ") != std::string::npos);
     return broken.calls;
   }
-  // The whole walk takes long: a language model's is done as built for release, of the others, and under ASan, a part.
+  // Of the calls every n-th, so that about so many are tried, and fewer under ASan.
   static std::int64_t stride(std::int64_t calls, std::int64_t tries) {
     return std::max<std::int64_t>(1, calls * kSlower / std::min(tries, calls));
   }
+  void expect_the_same_bits(std::int64_t tries);
+  void expect_whole_or_replaced(std::int64_t tries);
 
   fs::path folder_;
 };
 
-TEST_P(Faults, WhateverFailsTheRunGoesOnToTheSameBits) {
+void Faults::expect_the_same_bits(std::int64_t tries) {
   const std::int64_t calls = run(training("whole", {}), {}, 0);
   const std::string whole = read_file(folder_ / "whole/model.safetensors");
   for (const bool for_good : {false, true}) {
-    const std::int64_t step = stride(calls, std::string(GetParam()) == "language-model" && !for_good ? 1000 : 20);
+    const std::int64_t step = stride(calls, tries);
     for (std::int64_t at = 1; at <= calls; at += step) {
       fs::remove_all(folder_ / "parts");
       run(training("parts", {}), {.at = at, .for_good = for_good}, -1);
@@ -93,14 +95,14 @@ TEST_P(Faults, WhateverFailsTheRunGoesOnToTheSameBits) {
 }
 
 // The old run is there as it was, or the new one has a state and goes on.
-TEST_P(Faults, WhateverFailsAnOverwrittenRunIsWholeOrReplaced) {
+void Faults::expect_whole_or_replaced(std::int64_t tries) {
   ASSERT_EQ(run_attend(training("whole", {"--seed", "2"})).code, 0);
   const std::string whole = read_file(folder_ / "whole/model.safetensors");
   ASSERT_EQ(run_attend(training("old", {})).code, 0);
   fs::copy(folder_ / "old", folder_ / "parts", fs::copy_options::recursive);
   const std::int64_t calls = run(training("parts", {"--seed", "2", "--overwrite"}), {}, 0);
   const auto old = bytes_in(folder_ / "old");
-  const std::int64_t step = stride(calls, std::string(GetParam()) == "language-model" ? 100 : 12);
+  const std::int64_t step = stride(calls, tries);
   for (const bool for_good : {false, true}) {
     for (std::int64_t at = 1; at <= calls; at += step) {
       fs::remove_all(folder_ / "parts");
@@ -118,12 +120,27 @@ TEST_P(Faults, WhateverFailsAnOverwrittenRunIsWholeOrReplaced) {
   }
 }
 
+TEST_P(Faults, WhateverFailsTheRunGoesOnToTheSameBits) {
+  expect_the_same_bits(GetParam() == std::string("language-model") ? 60 : 20);
+}
+TEST_P(Faults, WhateverFailsAnOverwrittenRunIsWholeOrReplaced) {
+  expect_whole_or_replaced(GetParam() == std::string("language-model") ? 30 : 12);
+}
+
+// Every call; under ASan every sixth.
+class LongFaults : public Faults {};
+TEST_P(LongFaults, WhateverFailsTheRunGoesOnToTheSameBits) { expect_the_same_bits(INT64_MAX); }
+TEST_P(LongFaults, WhateverFailsAnOverwrittenRunIsWholeOrReplaced) { expect_whole_or_replaced(INT64_MAX); }
+
+std::string task_name(const testing::TestParamInfo<const char*>& info) {
+  std::string name = info.param;
+  std::erase(name, '-');
+  return name;
+}
 INSTANTIATE_TEST_SUITE_P(Tasks, Faults, testing::Values("language-model", "masked-lm", "classify", "translation"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         task_name);
+INSTANTIATE_TEST_SUITE_P(Tasks, LongFaults, testing::Values("language-model", "masked-lm", "classify", "translation"),
+                         task_name);
 
 }  // namespace
 }  // namespace attend::test

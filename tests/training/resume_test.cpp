@@ -76,7 +76,7 @@ void wait_until_step(const fs::path& log, std::int64_t step, pid_t child) {
 }
 
 // Where every step takes longer, so many are as good as all.
-constexpr int kShorter = kSlower > 1 ? 4 : 1;
+const int kShorter = kLearns ? 1 : 4;
 
 class Resume : public testing::TestWithParam<const char*> {
  protected:
