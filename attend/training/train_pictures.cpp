@@ -5,7 +5,6 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 #include "attend/base/joined.h"
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
@@ -67,7 +66,7 @@ class PictureTrainee : public Trainee {
             .width = given_.width,
             .parts = {{model_->parameters()}},
             .settings = recipe,
-            .recipe = write_fields(recipe),
+            .recipe = to_json(recipe),
             .more = fmt::format(", {} steps", recipe.steps),
             .tokens = patches() * recipe.batch};
   }
@@ -134,7 +133,7 @@ Training picture_training(const Json& settings, std::string_view what) {
   const PictureRecipe recipe = resolve_picture_recipe(settings, what);
   check(!recipe.train.empty() && !recipe.out.empty(), "training: 'train' and 'out' are needed");
   return {.settings = recipe,
-          .recipe = write_fields(recipe),
+          .recipe = to_json(recipe),
           .files = files_or_folders({{"train", recipe.train}, {"valid", recipe.valid}, {"test", recipe.test}}),
           .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<PictureTrainee>(recipe, run); }};
