@@ -59,6 +59,7 @@ class Run {
     Progress progress(*options_.messages, {.label = "training",
                                            .total = total,
                                            .start = by_clock() ? std::llround(seconds_before_) : state_.step,
+                                           .by_time = by_clock(),
                                            .terminal = options_.terminal});
     progress_ = &progress;
     started_ = logged_at_ = steady_clock::now();

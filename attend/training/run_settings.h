@@ -82,6 +82,8 @@ void check_settings(const RunSettings& settings, std::string_view what);
 // Settings of a task as given were read over its own defaults: a warm-up that was not asked for is cut to a tenth of
 // the steps, where they are known, and a learning rate of 0 is refused where the task has one that is not.
 void settle_settings(RunSettings& settings, const RunSettings& defaults, const Json& given, std::string_view what);
+// How long it trains, behind what is trained: ", 120 steps", or ", for 3 min 00 s".
+std::string length_text(const RunSettings& settings);
 // A sentence on a warm-up that leaves little of the run, or nothing; "" when there is nothing to say.
 std::string warmup_warning(const RunSettings& settings);
 // The same of a learning rate that is too large for Adam.

@@ -84,7 +84,7 @@ class CaptionTrainee : public Trainee {
             .parts = {{model_->parameters()}},
             .settings = recipe,
             .recipe = saved,
-            .more = fmt::format(", {} steps", recipe.steps)};
+            .more = length_text(recipe)};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {

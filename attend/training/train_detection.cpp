@@ -96,7 +96,7 @@ class DetectTrainee : public Trainee {
             .parts = {{model_->parameters()}},
             .settings = settings,
             .recipe = to_json(recipe),
-            .more = fmt::format(", {} steps", recipe.steps)};
+            .more = length_text(recipe)};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {

@@ -105,7 +105,7 @@ class HeadTrainee : public Trainee {
             .parts = {{head_->parameters()}},
             .settings = recipe,
             .recipe = to_json(recipe),
-            .more = fmt::format(", {} steps", recipe.steps),
+            .more = length_text(recipe),
             .tokens = tokens_of_a_text() * recipe.batch};
   }
 

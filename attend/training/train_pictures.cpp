@@ -67,7 +67,7 @@ class PictureTrainee : public Trainee {
             .parts = {{model_->parameters()}},
             .settings = recipe,
             .recipe = to_json(recipe),
-            .more = fmt::format(", {} steps", recipe.steps),
+            .more = length_text(recipe),
             .tokens = patches() * recipe.batch};
   }
 
