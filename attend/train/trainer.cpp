@@ -43,6 +43,7 @@ class Run {
       task.seek(state_.position);
       check_goes_on();
     }
+    steps_.check_data();
     steps_.join();
     folder_.begin();
     if (!together_.leads()) return;
