@@ -114,7 +114,7 @@ WorkOfRun work_left(const TraineeFacts& facts, const train::RunFolder& folder, s
 
 }  // namespace
 
-train::TrainingResult run_training(const Training& training, Backend& backend, const TrainOptions& options) {
+TrainingOutcome run_training(const Training& training, Backend& backend, const TrainOptions& options) {
   const RunSettings& settings = training.settings;
   World& world = *options.world;
   check_agreement(world, agreed(training, options));
@@ -156,8 +156,8 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
     if (!line.empty()) options.messages << line << "\n";
 
   const std::unique_ptr<train::Task> task = trainee->task();
-  train::TrainingResult result =
-      train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options));
+  TrainingOutcome result{
+      train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options)), facts.sample};
   if (!result.interrupted && world.leads()) trainee->finish(*task);
   return result;
 }

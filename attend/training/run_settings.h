@@ -41,7 +41,9 @@ struct RunSettings {
   void visit_run(Visitor&& v) {
     v("out", out, "folder of the model and the run");
     v("data", data, "what the files are and where they come from, for who does not have them; only files have it");
-    v("then", then, "lines to print in the end: what to do with the model; only files have them");
+    v("then", then,
+      "lines to print in the end: what to do with the model, {out}; {recipes} is the folder of the recipe; only files "
+      "have them");
     v("compare", compare, "folders of runs whose results on their tests are printed in the end; only files have them");
     v("accumulate", accumulate, "batches a step");
     v("steps", steps, "of the optimiser");

@@ -84,7 +84,8 @@ class CaptionTrainee : public Trainee {
             .parts = {{model_->parameters()}},
             .settings = recipe,
             .recipe = saved,
-            .more = length_text(recipe)};
+            .more = length_text(recipe),
+            .sample = sample()};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
@@ -140,6 +141,10 @@ class CaptionTrainee : public Trainee {
   }
 
  private:
+  std::string sample() const {
+    const std::vector<std::int64_t> items = valid_items();
+    return items.empty() ? "" : (validation_ ? *validation_ : training_).list.name(items.front());
+  }
   std::vector<std::int64_t> valid_items() const {
     return validation_ ? numbers_below(validation_->list.size()) : split_.valid;
   }

@@ -96,7 +96,8 @@ class DetectTrainee : public Trainee {
             .parts = {{model_->parameters()}},
             .settings = settings,
             .recipe = to_json(recipe),
-            .more = length_text(recipe)};
+            .more = length_text(recipe),
+            .sample = sample()};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
@@ -166,6 +167,10 @@ class DetectTrainee : public Trainee {
           model_->config().queries);
   }
 
+  std::string sample() const {
+    const std::vector<std::int64_t> items = valid_items();
+    return items.empty() ? "" : (validation_ ? *validation_ : training_).set.name(items.front());
+  }
   std::vector<std::int64_t> valid_items() const { return validation_ ? validation_->all() : split_.valid; }
 
   const DetectRecipe given_;

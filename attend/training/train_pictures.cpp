@@ -68,6 +68,7 @@ class PictureTrainee : public Trainee {
             .settings = recipe,
             .recipe = to_json(recipe),
             .more = length_text(recipe),
+            .sample = sample(),
             .tokens = patches() * recipe.batch};
   }
 
@@ -113,6 +114,13 @@ class PictureTrainee : public Trainee {
     const auto side = config.value("patch_size", std::int64_t{0});
     if ((type != "vit" && type != "deit") || side <= 0) return 0;
     return model_->size().h / side * (model_->size().w / side);
+  }
+
+  // Nothing where pictures are records of a file.
+  std::string sample() const {
+    const data::LabelledPictures& list = validation_ ? validation_->list : training_.list;
+    const std::vector<std::int64_t> items = valid_items();
+    return list.decoded() || items.empty() ? "" : list.name(items.front());
   }
 
   std::vector<std::int64_t> valid_items() const { return validation_ ? all_of(validation_->list) : split_.valid; }
