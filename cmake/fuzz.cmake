@@ -74,8 +74,11 @@ attend_door(parallel_text LINKS attend_data
 attend_door(pair_cache LINKS attend_data READERS attend/data/parallel_cache.cpp)
 attend_door(token_cache LINKS attend_data READERS attend/data/token_stream.cpp)
 attend_door(recipe LINKS attend_training attend_backends
-            READERS attend/base/fields.cpp attend/base/fields.h attend/training/head_recipe.cpp
-                    attend/training/language_recipe.cpp attend/training/masked_recipe.cpp attend/training/translation_recipe.cpp)
+            READERS attend/base/fields.cpp attend/base/fields.h attend/training/caption_recipe.cpp
+                    attend/training/detect_recipe.cpp:resolve_detect_recipe|for_pictures|new_detr|changed_detr|check_detect_keys
+                    attend/training/draw_recipe.cpp attend/training/head_recipe.cpp attend/training/language_recipe.cpp
+                    attend/training/masked_recipe.cpp attend/training/picture_recipe.cpp:resolve_picture_recipe|unused_of_vit
+                    attend/training/recipe_json.cpp attend/training/translation_recipe.cpp)
 attend_door(run_state LINKS attend_train attend_backends READERS attend/train/run_state.cpp)
 attend_door(run_log LINKS attend_serve READERS attend/serve/run_reader.cpp)
 attend_door(verify LINKS attend_verify attend_backends

@@ -332,6 +332,20 @@ def seeds_of_runs():
                "masked": {"task": "masked-lm", "text": ["a", "b"], "model": "roberta"},
                "classify": {"task": "classify", "label_names": ["a", "b"], "steps": 5}, "regression": {"task": "classify", "regression": True},
                "tag": {"task": "tag", "regression": True}, "answer": {"task": "answer", "max_length": 7}, "model": {"model": "x"},
+               "language_from": {"task": "language-model", "text": "a", "from": "x"}, "translation_from": {"from": "x", "dropout": 0.2},
+               "pictures": {"task": "classify-images", "train": "a", "patch_size": 8, "width": 64, "mixup": 0.4},
+               "pictures_resnet": {"task": "classify-images", "model": "resnet", "self_attention": 1, "config": {"depths": [1, 1]}},
+               "pictures_swin": {"task": "classify-images", "model": "swin", "drop_path": 0.1, "epochs": 2},
+               "pictures_mvit": {"task": "classify-images", "model": "mvit", "from": "x"},
+               "pictures_width": {"task": "classify-images", "model": "resnet", "width": 8},
+               "describe": {"task": "describe", "train": "a", "decoder": "show-tell", "decoder_config": {"hidden": 8}, "score_pictures": 0, "select": "loss"},
+               "describe_resnet": {"task": "describe", "model": "resnet", "encoder": "x", "encoder_rate": 0},
+               "describe_rate": {"task": "describe", "encoder_rate": 0}, "describe_mixup": {"task": "describe", "mixup": 1},
+               "detect": {"task": "detect", "train": "a", "width": 64, "heads": 4, "config": {"backbone_config": {"depths": [1, 1, 1]}}},
+               "detect_from": {"task": "detect", "from": "x", "norms": "frozen"}, "detect_width": {"task": "detect", "from": "x", "width": 64},
+               "detect_backbone": {"task": "detect", "backbone": "x", "backbone_rate": 0}, "detect_both": {"task": "detect", "from": "x", "backbone": "y"},
+               "draw": {"task": "draw", "train": "a", "image_size": 16, "attention_stage": 1, "config": {"generator_widths": [8, 8, 8]}},
+               "draw_mean": {"task": "draw", "mean": "0.4"}, "draw_erasing": {"task": "draw", "erasing": 0.5},
                "key": {"lerning_rate": 1}, "kind": {"steps": "x"}, "preset": {"preset": 1}, "list": []}
     for name, recipe in recipes.items():
         save("recipe", name, json.dumps(recipe))

@@ -9,7 +9,7 @@ import { drawingFilm } from "look/drawing_film";
 import { detectSnapshot } from "look/detect_view";
 import { captionSnapshot } from "look/caption_view";
 
-const run = { log: [], look: [], steps: 0 };
+const run = { log: [], look: [], steps: 0, minutes: 0 };
 const others = [];  // runs it is compared with: { name, log, steps }
 const colours = ["var(--accent)", "var(--second)", "#2f9e44", "#9c36b5", "#e8590c", "#1098ad"];
 
@@ -20,7 +20,7 @@ async function update() {
     news = await ask("/api/run", { log: 0, look: 0 });
   }
   run.log.push(...news.log), run.look.push(...news.look);
-  run.steps = news.steps || 0;
+  run.steps = news.steps || 0, run.minutes = news.minutes || 0;
   let more = 0;
   (news.others || []).forEach(({ name, log, logs, steps }, i) => {
     others[i] ||= { name, log: [] };
@@ -79,8 +79,9 @@ function comparison() {
 function status() {
   const newest = run.log[run.log.length - 1], step = reached();
   if (!newest) return "The run has just begun.";
-  const seconds = Math.round(Math.max(0, ...run.log.map(line => line.seconds || 0))), time = seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
-  return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time}.`;
+  const seconds = Math.max(0, ...run.log.map(line => line.seconds || 0)), time = s => s < 120 ? `${Math.round(s)} s` : `${Math.round(s / 60)} min`;
+  if (run.minutes) return `Step ${step}, after ${time(Math.min(seconds, 60 * run.minutes))} of ${time(60 * run.minutes)}.`;
+  return `Step ${step}${run.steps ? ` of ${run.steps}` : ""}, after ${time(seconds)}.`;
 }
 
 // A slider over the snapshots that can play them: show() draws the one at state.at.

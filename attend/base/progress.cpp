@@ -61,7 +61,9 @@ std::string rate_text(double per_second) {
 }
 
 Progress::Progress(std::ostream& out, Options options)
-    : out_(out), options_(std::move(options)), start_(options_.clock()) {}
+    : out_(out), options_(std::move(options)), start_(options_.clock()) {
+  done_ = options_.by_time ? std::min(options_.start, options_.total) : options_.start;
+}
 
 Progress::~Progress() {
   if (line_open_) out_ << '\n' << std::flush;
@@ -78,7 +80,7 @@ bool Progress::wants_text() const {
 }
 
 void Progress::update(std::int64_t done, std::string_view text) {
-  done_ = done;
+  done_ = options_.by_time ? std::min(done, options_.total) : done;
   if (wants_text()) draw(text, false);
 }
 
@@ -99,9 +101,15 @@ std::string Progress::line(std::string_view text, bool finished) const {
   const double seconds = elapsed();
   const double fraction =
       options_.total > 0 ? std::clamp(static_cast<double>(done_) / static_cast<double>(options_.total), 0.0, 1.0) : 1;
-  const std::string place = fmt::format("{:3.0f} %  {}/{}", std::floor(fraction * 100), done_, options_.total);
+  const auto seconds_text = [](std::int64_t count) { return duration_text(static_cast<double>(count)); };
+  const std::string place =
+      fmt::format("{:3.0f} %  {}", std::floor(fraction * 100),
+                  options_.by_time ? fmt::format("{} of {}", seconds_text(done_), seconds_text(options_.total))
+                                   : fmt::format("{}/{}", done_, options_.total));
   std::string rate, end;
-  if (done_ > options_.start && seconds > 0) {
+  if (options_.by_time) {
+    if (!finished) end = fmt::format("  {} left", seconds_text(options_.total - done_));
+  } else if (done_ > options_.start && seconds > 0) {
     const double per_second = static_cast<double>(done_ - options_.start) / seconds;
     rate = "  " + rate_text(per_second);
     if (!finished)

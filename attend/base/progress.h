@@ -1,5 +1,7 @@
 // A progress bar for a loop of known length. In a terminal it redraws one line:
 //   training  ███████▌          37 %  148/400  61.2/s  loss 0.431  4 s left
+// or, of a loop that ends by the clock,
+//   training  ███████▌          37 %  1 min 07 s of 3 min 00 s  loss 0.431  1 min 53 s left
 // Elsewhere (a file, CI) it prints such a line without the bar every few seconds, and one at the end.
 #pragma once
 
@@ -30,6 +32,7 @@ class Progress {
     std::string label;
     std::int64_t total = 0;
     std::int64_t start = 0;  // done before this run of the loop: not part of its rate
+    bool by_time = false;    // total and what is done are seconds: there is no rate, and the last step may end late
     Terminal terminal = {};
     double redraw_seconds = 0.1;  // in a terminal
     double line_seconds = 10;     // elsewhere

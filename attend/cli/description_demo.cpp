@@ -30,8 +30,8 @@ void run_description_demo(const DescriptionDemoOptions& options, const Streams& 
       static_cast<double>(describer->parameters.count()) / 1e6, said.text);
   const view::CaptionPicture words = words_seen(prepared, said);
   if (!options.png.empty()) write_file(options.png, view::to_png(view::caption_figure(words)));
-  streams.out << view::draw(words, streams.out_terminal) << "\nYour own photos: attend describe --model " << kCaptioner
-              << " photo.jpg --show-attention. In a browser: attend look --model " << kCaptioner << '\n';
+  streams.out << view::draw(words, streams.out_terminal) << "\nIn a browser:\n  attend look --model " << kCaptioner
+              << "\nYour own photos:\n  attend describe --help\n";
 }
 
 }  // namespace attend

@@ -46,8 +46,8 @@ void run_detection_demo(const DetectionDemoOptions& options, const Streams& stre
   const tasks::DetectionInspection seen = tasks::inspect_detection(detector, prepared);
   streams.out << "Where the query of each box looked, the heads of the last layer together:\n"
               << view::draw(tasks::detection_tiles(seen, kThreshold).queries, streams.out_terminal)
-              << "\nYour own pictures: attend detect --model " << kModel
-              << " scene.png --show. In a browser: attend look --model " << kModel << '\n';
+              << "\nIn a browser:\n  attend look --model " << kModel
+              << "\nYour own pictures:\n  attend detect --help\n";
 }
 
 }  // namespace attend

@@ -38,7 +38,7 @@ constexpr const char* kDrawExamples = R"(Examples:
   attend draw --model sagan-cifar10 --class dog --count 3 --show             in the terminal
   attend draw --model sagan-cifar10 --out all.png --count 100                one class after another
   attend draw --model sagan-cifar10 --class dog --walk 7 --out walk.png      from the drawing of one seed to another's
-  attend draw --model sagan-cifar10 --class dog --walk-class cat --out w.png from a dog to a cat
+  attend draw --model sagan-cifar10 --class dog --walk-class cat --out w.png  from a dog to a cat
   attend draw --model sagan-cifar10 --class dog --out d.png --show-attention where.png
 The same model, seed and class draw the same picture.)";
 

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <ostream>
+#include <sstream>
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
@@ -202,6 +203,20 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// What an example does becomes a comment behind it, so that the whole line can be pasted: "  attend demo     # shows
+// ..".
+std::string with_comments(const std::string& examples) {
+  std::string text;
+  std::istringstream lines(examples);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t gap = line.starts_with("  ") ? line.find("  ", line.find_first_not_of(' ')) : std::string::npos;
+    const bool command = line.starts_with("  attend ") || line.find(" | attend ") != std::string::npos;
+    if (command && gap != std::string::npos) line.insert(line.find_first_not_of(' ', gap), "# ");
+    text += (text.empty() ? "" : "\n") + line;
+  }
+  return text;
+}
+
 }  // namespace
 
 Flag& Flag::required() {
@@ -302,14 +317,14 @@ bool Flags::has(const std::string& name) const { return app_->get_option_no_thro
 
 Flags Flags::command(const CommandName& name, std::function<void()> run) {
   CLI::App* command = app_->add_subcommand(name.name, name.help);
-  if (!name.examples.empty()) command->footer(name.examples);
+  if (!name.examples.empty()) command->footer(with_comments(name.examples));
   command->callback(std::move(run));
   return Flags(*command);
 }
 
 CommandLine::CommandLine(const CommandName& name, std::function<std::string()> version)
     : app_(std::make_unique<CLI::App>(name.help, name.name)) {
-  app_->footer(name.examples);
+  app_->footer(with_comments(name.examples));
   app_->set_version_flag("--version", std::move(version));
   app_->require_subcommand(0, 1);
   app_->formatter(std::make_shared<HelpFormatter>());

@@ -42,7 +42,7 @@ constexpr const char* kLookExamples = R"(Examples:
   attend look --model gpt2                                   GPT-2, BERT, RoBERTa, Longformer, Marian: Hugging Face folders
   attend look --run runs/en-de                               a training run: its curves, and how attention took shape
   attend look --run runs/a --run runs/b                      two runs or more: their curves in one chart
-  attend look --text "I am a student." --export student.html one file for a slide or an e-mail
+  attend look --text "I am a student." --export page.html     one file for a slide or an e-mail
   attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
   attend look --model vit-base                               a model that looks at pictures; drop yours on the page
   attend look --model vit-base --picture cat.jpg --png heads.png

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <ostream>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "attend/base/joined.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
+#include "attend/cli/shell_word.h"
 #include "attend/data/text_folder.h"
 
 namespace attend {
@@ -103,25 +105,28 @@ void make_scenes(const MakeDataOptions& options, const Streams& streams) {
   streams.out << fmt::format("{}: {} pictures ({:.1f} MB), {} objects, {} captions\n", options.out,
                              with_commas(made.pictures), static_cast<double>(made.bytes) / 1e6,
                              with_commas(made.objects), with_commas(made.captions));
-  streams.out << fmt::format(
-      "To learn from them: attend train --task detect --train {0}/instances_train.json --valid "
-      "{0}/instances_valid.json --out detr\n",
-      options.out);
+  streams.out << "To learn from them:\n  "
+              << with_word(
+                     "attend train --task detect --train {out}/instances_train.json --valid "
+                     "{out}/instances_valid.json --out detr\n",
+                     "{out}", options.out);
 }
 
-// recipes/minutes and recipes/ know these folders; of another the flags say where it is.
+// recipes/minutes knows these folders; of another, and where there are no recipes, the flags say where it is.
 std::string how_to_learn(const std::string& what, const std::string& out) {
-  if (what == "dates" && out == ".data/dates") return "attend train recipes/minutes/dates-rnn-attention.json";
-  if (what == "grammar" && out == ".data/grammar") return "attend train recipes/minutes/grammar-gpt.json";
-  if (what == "recall")
-    return fmt::format(
-        "attend train --task language-model --text {0}/lines.txt --valid-text {0}/lines.valid.txt "
-        "--lines --prompt-end = --vocabulary-size 0 --out {1}-gpt",
-        out, what);
-  return fmt::format(
-      "attend train --source {0}/train.src --target {0}/train.tgt --valid-source {0}/valid.src "
-      "--valid-target {0}/valid.tgt --preset tiny --out {1}-model",
-      out, what);
+  const std::string recipe = what == "dates" && out == ".data/dates"       ? "recipes/minutes/dates-rnn-attention.json"
+                             : what == "grammar" && out == ".data/grammar" ? "recipes/minutes/grammar-gpt.json"
+                                                                           : "";
+  std::error_code ignored;
+  if (!recipe.empty() && std::filesystem::exists(recipe, ignored)) return "attend train " + recipe;
+  const bool recall = what == "recall";
+  const std::string command =
+      recall ? "attend train --task language-model --text {out}/lines.txt --valid-text {out}/lines.valid.txt --lines "
+               "--prompt-end = --vocabulary-size 0 --out recall-gpt"
+             : "attend train --source {out}/train.src --target {out}/train.tgt --valid-source {out}/valid.src "
+               "--valid-target {out}/valid.tgt --preset tiny --out " +
+                   what + "-model";
+  return with_word(command, "{out}", out);
 }
 
 void make_texts(const MakeDataOptions& options, data::TextKind kind, const Streams& streams) {
@@ -141,7 +146,7 @@ void make_texts(const MakeDataOptions& options, data::TextKind kind, const Strea
   streams.out << fmt::format("{}: {} pairs to learn from, {} to validate and {} to test with ({:.1f} MB)\n",
                              options.out, with_commas(options.count), with_commas(options.unseen),
                              with_commas(options.unseen), static_cast<double>(bytes) / 1e6);
-  streams.out << fmt::format("To learn from them: {}\n", how_to_learn(options.what, options.out));
+  streams.out << fmt::format("To learn from them:\n  {}\n", how_to_learn(options.what, options.out));
 }
 
 }  // namespace

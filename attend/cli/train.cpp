@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -21,6 +22,7 @@
 #include "attend/cli/command.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/devices.h"
+#include "attend/cli/shell_word.h"
 #include "attend/cli/train_tasks.h"
 #include "attend/inspect/run_painter.h"
 #include "attend/serve/api.h"
@@ -92,8 +94,43 @@ Json settings_of(const TrainOptions& options, bool leads, std::string& what) {
     settings = read_json(saved);
   }
   check(settings.is_object(), "{}: a recipe is a JSON object", what);
+  const std::filesystem::path recipes = std::filesystem::path(what).parent_path();
+  if (const auto then = settings.find("then"); then != settings.end() && then->is_array())
+    for (Json& line : *then)  // as the run keeps it, which knows nothing of the file
+      if (line.is_string())
+        line = with_word(line.get<std::string>(), "{recipes}", recipes.empty() ? "." : recipes.string());
   for (const auto& item : options.given.items()) settings[item.key()] = item.value();
   return settings;
+}
+
+// The training of the settings. What a recipe says of its data, and of what its model learns from it, is true of no
+// others: where flags name another model or other files, it is left out.
+tasks::Training training_of(const TrainedTask& task, Json settings, const TrainOptions& options,
+                            const std::string& what) {
+  tasks::Training training = task.training(settings, what);
+  const auto given = [&](const train::DataFile& file) { return options.given.contains(file.key); };
+  const bool reused = options.given.contains("model") || std::ranges::any_of(training.files, given);
+  if (options.recipe.empty() || !reused) return training;
+  for (const char* key : {"data", "then", "compare"}) settings.erase(key);
+  return task.training(settings, what);
+}
+
+// In the end: what to do with the model. Commands are on lines of their own (shell_word.h).
+void say_what_next(const TrainedTask& task, const tasks::Training& training, const tasks::TrainingOutcome& result,
+                   std::ostream& out) {
+  const tasks::RunSettings& run = training.settings;
+  out << fmt::format("To use it:\n  {}\n", use_command(task, training, result.sample));
+  if (result.activation_bytes > 0)
+    out << fmt::format("Activations and gradients of a step took {:.1f} MB.\n",
+                       static_cast<double>(result.activation_bytes) / 1e6);
+  out << tasks::compared_runs(run);
+  for (const std::string& line : run.then) out << with_word(line, "{out}", run.out) << '\n';
+  std::string chart = "attend look --run " + shell_word(run.out);
+  const std::string alone = chart;
+  for (const std::string& other : run.compare)
+    if (std::error_code ignored; std::filesystem::exists(std::filesystem::path(other) / "log.jsonl", ignored))
+      chart += " --run " + shell_word(other);
+  if (run.then.empty() || chart != alone) out << fmt::format("How it went:\n  {}\n", chart);
 }
 
 // The page of attend look about the run in a folder, for as long as this lives.
@@ -152,7 +189,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
     painter.emplace(out->get<std::string>());
     streams.err << fmt::format("attend look: http://127.0.0.1:{}/  while it trains\n", live->port());
   }
-  const tasks::Training training = task.training(settings, what);
+  const tasks::Training training = training_of(task, settings, options, what);
   const tasks::RunSettings& run = training.settings;
   std::string device = run.device;
   int threads = static_cast<int>(run.threads);
@@ -160,37 +197,32 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   if (!options.resume && world.leads()) train::check_data(training.files, run.data);  // who has no data needs no device
   const auto backend =
       open_backend(device, {.threads = threads, .fast_products = run.dtype == "bf16x3", .batch_invariant = false});
-  const train::TrainingResult result = tasks::run_training(training, *backend,
-                                                           {.resume = options.resume,
-                                                            .overwrite = options.overwrite,
-                                                            .allow_changes = options.allow_changes,
-                                                            .painter = painter ? &*painter : nullptr,
-                                                            .messages = messages,
-                                                            .terminal = streams.err_terminal,
-                                                            .memory = memory_of(*backend),
-                                                            .world = &world,
-                                                            .together = options.together});
+  const tasks::TrainingOutcome result = tasks::run_training(training, *backend,
+                                                            {.resume = options.resume,
+                                                             .overwrite = options.overwrite,
+                                                             .allow_changes = options.allow_changes,
+                                                             .painter = painter ? &*painter : nullptr,
+                                                             .messages = messages,
+                                                             .terminal = streams.err_terminal,
+                                                             .memory = memory_of(*backend),
+                                                             .world = &world,
+                                                             .together = options.together});
   if (!world.leads()) {
     if (result.interrupted) throw Interrupted{result.interrupted};
     return;
   }
   if (result.interrupted) {
-    streams.out << fmt::format("Stopped at step {}. To go on: attend train --resume --out {}\n", result.steps, run.out)
+    streams.out << fmt::format("Stopped at step {}. To go on:\n  attend train --resume --out {}\n", result.steps,
+                               shell_word(run.out))
                 << std::flush;
     throw Interrupted{result.interrupted};
   }
   streams.out << fmt::format(
-      "{} after {} steps and {}{}: {}. To use it: attend {} --model {}\n",
-      result.stopped_early ? "Stopped early" : "Done", result.steps, duration_text(result.seconds),
+      "{} after {} step{} and {}{}: {}.\n", result.stopped_early ? "Stopped early" : "Done", with_commas(result.steps),
+      result.steps == 1 ? "" : "s", duration_text(result.seconds),
       result.best.text.empty() ? "" : fmt::format(" ({})", result.best.text),
-      result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model",
-      task.use, run.out);
-  if (result.activation_bytes > 0)
-    streams.out << fmt::format("Activations and gradients of a step took {:.1f} MB.\n",
-                               static_cast<double>(result.activation_bytes) / 1e6);
-  streams.out << tasks::compared_runs(run);
-  for (const std::string& line : run.then) streams.out << line << '\n';
-  if (run.then.empty()) streams.out << fmt::format("How it went: attend look --run {}\n", run.out);
+      result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model");
+  say_what_next(task, training, result, streams.out);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 #include "attend/cli/field_flags.h"
+#include "attend/cli/shell_word.h"
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/training/caption_recipe.h"
@@ -152,35 +153,47 @@ std::string flags_text(const std::vector<std::string_view>& fields) {
 std::span<const TrainedTask> trained_tasks() {
   static const std::vector<TrainedTask> kTasks = {
       {"translation",
-       "translate",
+       "translate --model {model}",
        "to translate, from sentences and their translations",
        {"source", "target", "valid_source", "valid_target", "out"},
        tasks::translation_training},
       {"language-model",
-       "generate",
+       "generate --model {model}",
        "to go on with a text (GPT-2)",
        {"text", "valid_text", "out"},
        tasks::language_training},
       {"masked-lm",
-       "fill",
+       "fill --model {model}",
        "to guess hidden words of a text (BERT)",
        {"text", "valid_text", "out"},
        tasks::masked_training},
       {"classify",
-       "classify",
+       "classify --model {model}",
        "a label of each text, or pair of texts",
        {"from", "train", "valid", "out"},
        tasks::head_training},
-      {"tag", "tag", "a label of each word", {"from", "train", "valid", "out"}, tasks::head_training},
+      {"tag", "tag --model {model}", "a label of each word", {"from", "train", "valid", "out"}, tasks::head_training},
       {"answer",
-       "answer",
+       "answer --model {model} --question 'What is new?' --context-text 'The model is new.'",
        "where the answer to a question is",
        {"from", "train", "valid", "out"},
        tasks::head_training},
-      {"classify-images", "classify", "a label of each picture", {"train", "out"}, tasks::picture_training},
-      {"describe", "describe", "sentences about pictures", {"train", "out"}, tasks::caption_training},
-      {"detect", "detect", "boxes around what is in pictures", {"train", "out"}, tasks::detect_training},
-      {"draw", "draw", "to draw such pictures (SAGAN)", {"train", "out"}, tasks::draw_training}};
+      {"classify-images",
+       "classify --model {model} {picture}",
+       "a label of each picture",
+       {"train", "out"},
+       tasks::picture_training},
+      {"describe",
+       "describe --model {model} {picture}",
+       "sentences about pictures",
+       {"train", "out"},
+       tasks::caption_training},
+      {"detect",
+       "detect --model {model} {picture} --show",
+       "boxes around what is in pictures",
+       {"train", "out"},
+       tasks::detect_training},
+      {"draw", "draw --model {model} --show", "to draw such pictures (SAGAN)", {"train", "out"}, tasks::draw_training}};
   return kTasks;
 }
 
@@ -212,6 +225,16 @@ std::string task_in(std::span<const std::string> words) {
     return task->is_string() ? task->get<std::string>() : "";
   }
   return "";
+}
+
+std::string use_command(const TrainedTask& task, const tasks::Training& training, const std::string& picture) {
+  std::string command = "attend " + std::string(task.use), read = picture;
+  if (picture.empty() && command.find("{picture}") != std::string::npos) {
+    command = "attend evaluate --model {model} {picture}";
+    for (const train::DataFile& file : training.files)
+      if (file.key == "valid" || (file.key == "train" && read.empty())) read = file.path;
+  }
+  return with_word(with_word(command, "{picture}", read), "{model}", training.settings.out);
 }
 
 std::string flag_of(std::string_view field) {

@@ -13,8 +13,9 @@
 namespace attend {
 
 struct TrainedTask {
-  std::string_view name, use;  // use: the command for the model it makes
-  std::string_view learns;     // what from what, for people
+  std::string_view name;
+  std::string_view use;     // the command for the model it makes: {model}, {picture}: one that it was validated with
+  std::string_view learns;  // what from what, for people
   std::vector<std::string_view> needs;
   tasks::Training (*training)(const Json& settings, std::string_view what);
 };
@@ -23,6 +24,9 @@ struct TrainedTask {
 std::span<const TrainedTask> trained_tasks();
 // Throws Error naming those there are; what opens the message.
 const TrainedTask& trained_task(const Json& settings, std::string_view what);
+
+// attend and the words of task.use, for a shell. picture "": there is none; then its data is judged.
+std::string use_command(const TrainedTask& task, const tasks::Training& training, const std::string& picture);
 
 // "--label-smoothing" of "label_smoothing".
 std::string flag_of(std::string_view field);

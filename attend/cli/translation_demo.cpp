@@ -60,7 +60,7 @@ void run_translation_demo(const TranslationDemoOptions& options, const Streams& 
   for (std::size_t i = 0; i < lines.size(); ++i) show_translation(lines[i], kSentences[i], streams);
   streams.out << "\nThe car is feminine, the book masculine: \"it\" became \"elle\" and \"il\".\n";
   show_pronoun(loaded->translator, kSentences.back(), streams);
-  streams.out << "\nYour own sentences: attend translate --show-attention\n";
+  streams.out << "\nYour own sentences:\n  attend translate --show-attention\n";
 }
 
 }  // namespace attend

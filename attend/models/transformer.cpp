@@ -28,7 +28,7 @@ Activation activation_named(const std::string& name, std::string_view what = kTr
 
 nn::AttentionConfig attention(const TransformerConfig& config, const char* stack, int index, const char* kind) {
   const bool decoder = std::string_view(stack) == "decoder";
-  return {config.width, decoder && config.decoder_heads ? config.decoder_heads : config.heads, config.attention_dropout,
+  return {config.width, decoder ? config.heads_of_decoder() : config.heads, config.attention_dropout,
           fmt::format("{}.layers.{}.{}", stack, index, kind),
           config.window.of_layer(index, decoder ? Looks::back : Looks::both_ways)};
 }
@@ -36,7 +36,7 @@ nn::AttentionConfig attention(const TransformerConfig& config, const char* stack
 nn::FeedForwardConfig feed_forward(const TransformerConfig& config, const char* stack, int index) {
   const bool decoder = std::string_view(stack) == "decoder";
   return {.width = config.width,
-          .hidden = decoder && config.decoder_hidden ? config.decoder_hidden : config.hidden,
+          .hidden = decoder ? config.hidden_of_decoder() : config.hidden,
           .activation = activation_named(config.activation),
           .label = fmt::format("{}.layers.{}.feed_forward", stack, index)};
 }
@@ -44,7 +44,7 @@ nn::FeedForwardConfig feed_forward(const TransformerConfig& config, const char* 
 }  // namespace
 
 void check_config(const TransformerConfig& config, std::string_view what) {
-  const std::int64_t decoder_hidden = config.decoder_hidden ? config.decoder_hidden : config.hidden;
+  const std::int64_t decoder_hidden = config.hidden_of_decoder();
   check_limited(what, "vocabulary", config.vocabulary, 0, limits::kLargestVocabulary);
   check_limited(what, "width (d_model)", config.width, 8, limits::kWidestModel);
   check_limited(what, "hidden (ffn_dim)", config.hidden, 1, limits::kWidestFeedForward);
@@ -53,7 +53,7 @@ void check_config(const TransformerConfig& config, std::string_view what) {
   check_limited(what, "decoder_layers", config.decoder_layers, 1, limits::kMostLayers);
   check_limited(what, "max_length", config.max_length, 1, limits::kMostPositions);
   check_heads(what, config.width, config.heads);
-  if (config.decoder_heads != 0) check_heads(what, config.width, config.decoder_heads);
+  check_heads(what, config.width, config.heads_of_decoder());
   check_rate(what, "dropout", config.dropout);
   check_rate(what, "attention_dropout", config.attention_dropout);
   const ModelSize encoder{.rows = config.vocabulary * (config.shared_embeddings ? 1 : 3) + config.max_length,
@@ -161,7 +161,7 @@ nn::CausalModel::Sizes Transformer::decoder_sizes() const {
           .max_length = config_.max_length,
           .layers = config_.decoder_layers,
           .width = config_.width,
-          .heads = config_.heads,
+          .heads = config_.heads_of_decoder(),
           .rounded = embedding_.rounded(),
           .windows = config_.window.of_layers(config_.decoder_layers, Looks::back)};
 }

@@ -38,6 +38,9 @@ struct TransformerConfig {
   std::string start_token = "<s>";
   WindowSettings window = {};  // of self-attention in both stacks
 
+  std::int64_t heads_of_decoder() const { return decoder_heads != 0 ? decoder_heads : heads; }
+  std::int64_t hidden_of_decoder() const { return decoder_hidden != 0 ? decoder_hidden : hidden; }
+
   template <class Visitor>
   void visit(Visitor&& v) {
     v("vocabulary", vocabulary, "how many tokens there are");

@@ -1,5 +1,7 @@
 #include "attend/serve/run_reader.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <system_error>
 #include <utility>
@@ -7,6 +9,17 @@
 #include "attend/base/json.h"
 
 namespace attend::serve {
+
+namespace {
+
+// 0 where there is none.
+double number_in(const Json& json, const char* key) {
+  if (!json.is_object()) return 0;
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+}  // namespace
 
 RunReader::RunReader(std::filesystem::path folder) : folder_(std::move(folder)) {
   log_.path = folder_ / "log.jsonl", look_.path = folder_ / "look.jsonl";
@@ -39,12 +52,29 @@ Json RunReader::lines(const From& from) {
   };
   add("log", log_, from.log);
   add("look", look_, from.look);
-  std::error_code missing;
-  if (std::filesystem::exists(folder_ / "recipe.json", missing)) {
-    const Json recipe = read_json(folder_ / "recipe.json");
-    if (recipe.is_object() && recipe.contains("steps")) answer["steps"] = recipe["steps"];
-  }
+  add_length(answer);
   return answer;
+}
+
+void RunReader::add_length(Json& answer) const {
+  std::error_code missing;
+  if (!std::filesystem::exists(folder_ / "recipe.json", missing)) return;
+  const Json recipe = read_json(folder_ / "recipe.json");
+  if (!recipe.is_object()) return;
+  const double minutes = number_in(recipe, "minutes");
+  if (minutes <= 0) {
+    if (recipe.contains("steps")) answer["steps"] = recipe["steps"];
+    return;
+  }
+  answer["minutes"] = minutes;
+  for (auto line = log_.all.rbegin(); line != log_.all.rend(); ++line) {
+    const Json last = Json::parse(*line);
+    const double step = number_in(last, "step"), seconds = number_in(last, "seconds"), all = 60 * minutes;
+    if (step <= 0 || seconds <= 0) continue;
+    constexpr double kMost = 1e15;
+    answer["steps"] = std::llround(std::min(kMost, std::max(step, step * all / seconds)));
+    return;
+  }
 }
 
 }  // namespace attend::serve

@@ -17,7 +17,8 @@ class RunReader {
  public:
   explicit RunReader(std::filesystem::path folder);
 
-  // {"log": [..], "look": [..], "logs": n, "looks": n, "steps": all there will be}: the lines from these on.
+  // {"log": [..], "look": [..], "logs": n, "looks": n, "steps": all there will be}: the lines from these on. Of a run
+  // that ends by the clock, "minutes" are its time, and "steps" what it comes to at the pace so far.
   struct From {
     std::size_t log = 0, look = 0;
   };
@@ -33,6 +34,8 @@ class RunReader {
     std::vector<std::string> all;
     void update();
   };
+
+  void add_length(Json& answer) const;
 
   std::filesystem::path folder_;
   std::mutex mutex_;

@@ -19,10 +19,10 @@ namespace {
 
 // docs/reliability.md lists them, too.
 constexpr std::string_view kMayChange[] = {
-    "steps",      "epochs",      "schedule",         "learning_rate", "warmup",         "clip_norm", "log_every",
-    "save_every", "patience",    "device",           "threads",       "validate_every", "recompute", "out",
-    "test",       "layer_decay", "parameter_groups", "workers",       "cache_bytes",    "data",      "freeze",
-    "then",       "compare",     "test_source",      "test_target"};
+    "steps",     "minutes",    "epochs",      "schedule",         "learning_rate", "warmup",         "clip_norm",
+    "log_every", "save_every", "patience",    "device",           "threads",       "validate_every", "recompute",
+    "out",       "test",       "layer_decay", "parameter_groups", "workers",       "cache_bytes",    "data",
+    "freeze",    "then",       "compare",     "test_source",      "test_target"};
 
 Json to_json(const DataFile& file) {
   const FileMark mark = whole_mark_of(file.path);

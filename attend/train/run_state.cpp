@@ -47,9 +47,9 @@ void produce_state(const FileWriter& write, const RunState& state, std::span<con
   writer.produce(write);
 }
 
-RunState load_state(const std::filesystem::path& from, std::span<const Learning> all) {
-  const std::string path = from.string();
-  const Safetensors file = Safetensors::open(path);
+namespace {
+
+RunState counters_in(const Safetensors& file, const std::string& path) {
   const auto found = file.metadata().find("attend_run");
   check(found != file.metadata().end(), "{}: not the state of a training run", path);
   RunState state;
@@ -67,6 +67,19 @@ RunState load_state(const std::filesystem::path& from, std::span<const Learning>
   } catch (const Error&) {
     fail("{}: the counters of the run are damaged", path);
   }
+  return state;
+}
+
+}  // namespace
+
+RunState read_counters(const std::filesystem::path& file) {
+  return counters_in(Safetensors::open(file.string()), file.string());
+}
+
+RunState load_state(const std::filesystem::path& from, std::span<const Learning> all) {
+  const std::string path = from.string();
+  const Safetensors file = Safetensors::open(path);
+  RunState state = counters_in(file, path);
   for_each_buffer(all, [&](const std::string& name, const Tensor& flat) {
     check(file[name].shape == flat.shape(), "{}: '{}' is {}, but this model has {}: the run was another model's", path,
           name, file[name].shape, flat.shape());

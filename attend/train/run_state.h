@@ -38,6 +38,8 @@ struct Learning {
 
 // The file's bytes.
 void produce_state(const FileWriter& write, const RunState& state, std::span<const Learning> all);
+// What the file says of the run, without the weights. Throws Error when it is damaged.
+RunState read_counters(const std::filesystem::path& file);
 // Throws Error when the file is damaged or belongs to another model.
 RunState load_state(const std::filesystem::path& file, std::span<const Learning> all);
 

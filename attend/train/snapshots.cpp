@@ -23,10 +23,12 @@ Snapshots::Snapshots(Task& task, const TrainerOptions& options, std::int64_t ste
     : task_(task),
       painter_(*options.painter),
       log_(*options.folder, "look.jsonl", step),
-      every_(std::max<std::int64_t>(1, options.steps / kPictures)) {}
+      every_(std::max<std::int64_t>(1, options.steps / kPictures)),
+      every_seconds_(60 * options.minutes / kPictures) {}
 
 bool Snapshots::wants(std::int64_t step, double elapsed) const {
-  return (round_number(step) || step % every_ == 0) && spent_ < kGrace + kShare * elapsed;
+  const bool evenly = every_seconds_ > 0 ? elapsed >= due_ : step % every_ == 0;
+  return (round_number(step) || evenly) && spent_ < kGrace + kShare * elapsed;
 }
 
 double Snapshots::add(std::int64_t step, double elapsed) {
@@ -35,6 +37,7 @@ double Snapshots::add(std::int64_t step, double elapsed) {
   if (!examples.empty()) log_.add({{"step", step}, {"seconds", elapsed}, {"examples", painter_.paint(examples)}});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   spent_ += seconds;
+  due_ = elapsed + every_seconds_;
   return seconds;
 }
 

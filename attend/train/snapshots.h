@@ -24,8 +24,10 @@ class Snapshots {
   Task& task_;
   Painter& painter_;
   RunLog log_;
-  std::int64_t every_;  // steps, once the beginning is over
-  double spent_ = 0;    // seconds
+  std::int64_t every_;    // steps, once the beginning is over
+  double every_seconds_;  // the same of a run by the clock; 0 of others
+  double due_ = 0;
+  double spent_ = 0;  // seconds
 };
 
 }  // namespace attend::train

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tensor/storage.h"
 #include "attend/train/run_recovery.h"
@@ -42,6 +43,13 @@ void Steps::load(const std::filesystem::path& file, RunState& state) {
   const std::vector<double>& kept = state.since_log.losses;
   std::copy_n(kept.begin(), std::min(kept.size(), sums.size()), sums.begin());
   if (together_.leads()) upload(loss_sums_, sums);
+}
+
+void Steps::check_data() {
+  const Json place = task_.position();
+  task_.begin_turn(0);
+  task_.next_batch();
+  task_.seek(place);
 }
 
 void Steps::join() {

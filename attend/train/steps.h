@@ -24,6 +24,9 @@ class Steps {
 
   // What a resumed run goes on from.
   void load(const std::filesystem::path& file, RunState& state);
+  // Data that nothing can be learned from is refused here, before the run's folder changes: the first batch is made,
+  // and the task goes back to where it was.
+  void check_data();
   // All have read what is there, and begin with the same weights, before one changes the folder.
   void join();
 

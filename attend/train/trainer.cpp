@@ -43,6 +43,7 @@ class Run {
       task.seek(state_.position);
       check_goes_on();
     }
+    steps_.check_data();
     steps_.join();
     folder_.begin();
     if (!together_.leads()) return;
@@ -59,6 +60,7 @@ class Run {
     Progress progress(*options_.messages, {.label = "training",
                                            .total = total,
                                            .start = by_clock() ? std::llround(seconds_before_) : state_.step,
+                                           .by_time = by_clock(),
                                            .terminal = options_.terminal});
     progress_ = &progress;
     started_ = logged_at_ = steady_clock::now();
@@ -214,7 +216,8 @@ class Run {
     Validation now = judged();
     Json line = {{"step", state_.step}, {"validation", now.json}, {"seconds", elapsed()}};
     add_to_log(line);
-    const bool better = now.score > state_.best_score;
+    const bool better =
+        now.score > state_.best_score || (now.score == state_.best_score && now.loss < state_.best_loss);
     progress_->print(fmt::format("step {:>6}  {}{}", state_.step, now.text, better ? "  (best so far)" : ""));
     if (better) {
       state_.best_score = now.score, state_.best_loss = now.loss, state_.best_step = state_.step;
@@ -265,8 +268,8 @@ class Run {
     folder_.state_saved();
   }
 
-  // The average of the last checkpoints, as in section 6.1 of the paper, unless the best one has both the lower loss
-  // and the higher score.
+  // The average of the last checkpoints, as in section 6.1 of the paper, unless the best one has the lower loss and at
+  // least the same score.
   void choose_weights() {
     steps_.make_whole();
     if (together_.several()) together_.world().barrier_after_work();  // the files are there
@@ -277,7 +280,7 @@ class Run {
       const Validation averaged = judged();
       add_to_log({{"step", state_.step}, {"averaged", state_.checkpoints}, {"validation", averaged.json}});
       progress_->print(fmt::format("average of {} checkpoints: {}", state_.checkpoints.size(), averaged.text));
-      if (averaged.score >= state_.best_score || averaged.loss <= state_.best_loss) {
+      if (averaged.score > state_.best_score || averaged.loss <= state_.best_loss) {
         result_.averaged = true;
         result_.best = averaged;
         return save_model();

@@ -37,7 +37,8 @@ namespace attend::train {
 
 struct Validation {
   double loss = 0;   // nats a token
-  double score = 0;  // higher is better: BLEU, accuracy, or -loss; decides which weights are best
+  double score = 0;  // higher is better: BLEU, accuracy, or -loss; decides which weights are best. Of two with the same
+                     // score those with the lower loss are
   std::string text;  // for a person: "loss 1.23, BLEU 40.1"
   Json json;         // for the log
 };

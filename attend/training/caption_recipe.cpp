@@ -1,21 +1,17 @@
 #include "attend/training/caption_recipe.h"
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 #include "attend/training/epochs.h"
 
 namespace attend::tasks {
 
 CaptionRecipe resolve_caption_recipe(const Json& settings, std::string_view what) {
   CaptionRecipe recipe;
-  read_fields(recipe, settings, what);
+  read_recipe(recipe, settings, what);
   check_one_of(what, "task", recipe.task, {"describe"});
   check_one_of(what, "select", recipe.select, {"cider", "bleu", "loss"});
   check_one_of(what, "decoder", recipe.decoder, {"show-tell", "show-attend-tell", "transformer"});
   check_one_of(what, "model", recipe.model, {"vit", "vit_conv", "swin", "mvit", "resnet"});
-  if (recipe.model != "vit" && recipe.model != "vit_conv")
-    for (const char* key : {"patch_size", "width", "layers", "heads", "hidden", "dropout"})
-      check(!settings.contains(key), "{}: '{}' is for vit; give a {} its shape in 'config'", what, key, recipe.model);
   for (const char* key : {"vocabulary", "max_length"})
     check(!recipe.decoder_config.contains(key), "{}: '{}' of 'decoder_config' is decided by {}", what, key,
           std::string_view(key) == "vocabulary" ? "the tokenizer" : "'max_length' of the recipe");

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attend/base/json.h"
 #include "attend/data/picture_augmentation.h"
 #include "attend/training/picture_recipe.h"
+#include "attend/training/recipe_json.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {
@@ -78,6 +80,8 @@ struct CaptionRecipe : RunSettings {
     pictures.visit(v);
     visit_run(v);
   }
+
+  std::vector<UnusedSettings> unused() const { return unused_of_vit(model); }
 };
 
 // Zeros stand for what the data decides (with_epochs()). Throws Error naming a setting that makes no sense.

@@ -53,14 +53,11 @@ float DetectRecipe::rate_of_backbone() const {
 
 DetectRecipe resolve_detect_recipe(const Json& settings, std::string_view what) {
   DetectRecipe recipe;
-  read_fields(recipe, settings, what);
+  read_recipe(recipe, settings, what);
   check_one_of(what, "task", recipe.task, {"detect"});
   check_one_of(what, "select", recipe.select, {"score", "loss"});
   check_one_of(what, "norms", recipe.norms, {"auto", "live", "frozen"});
   check(recipe.from.empty() || recipe.backbone.empty(), "{}: 'from' and 'backbone' exclude each other", what);
-  if (!recipe.from.empty())
-    for (const char* key : {"width", "heads", "hidden", "encoder_layers", "decoder_layers", "queries"})
-      check(!settings.contains(key), "{}: '{}' is decided by the model in 'from'", what, key);
   check(recipe.batch >= 1, "{}: 'batch' must be at least 1, not {}", what, recipe.batch);
   check(recipe.steps >= 0 && recipe.warmup >= -1, "{}: 'steps' cannot be {}, nor 'warmup' {}", what, recipe.steps,
         recipe.warmup);

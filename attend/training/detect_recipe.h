@@ -10,6 +10,7 @@
 #include "attend/base/json.h"
 #include "attend/data/detection_augmentation.h"
 #include "attend/models/detr.h"
+#include "attend/training/recipe_json.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {
@@ -68,6 +69,11 @@ struct DetectRecipe : RunSettings {
     visit_run(v);
   }
 
+  std::vector<UnusedSettings> unused() const {
+    if (from.empty()) return {};
+    return {{.keys = {"width", "heads", "hidden", "encoder_layers", "decoder_layers", "queries", "dropout"},
+             .why = "is decided by the model in 'from'; 'config' changes it"}};
+  }
   bool pretrained() const { return !from.empty() || !backbone.empty(); }
   float rate_of_backbone() const;  // times the run's
 };

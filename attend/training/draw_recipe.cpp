@@ -22,7 +22,7 @@ void check_draw_keys(const Json& config) {
 
 DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
   DrawRecipe recipe;
-  read_fields(recipe, settings, what);
+  read_recipe(recipe, settings, what);
   check_one_of(what, "task", recipe.task, {"draw"});
   check(recipe.batch >= 2, "{}: 'batch' must be at least 2, not {}", what, recipe.batch);
   check(recipe.discriminator_turns >= 1, "{}: 'discriminator_turns' must be at least 1, not {}", what,

@@ -11,6 +11,7 @@
 #include "attend/base/json.h"
 #include "attend/data/picture_augmentation.h"
 #include "attend/models/sagan.h"
+#include "attend/training/recipe_json.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {

@@ -140,12 +140,13 @@ std::vector<double> DrawTask::validation_losses(World& world) const {
   return sums;
 }
 
-// Neither loss says how good the drawings are, so without a judge the latest weights are the best.
+// Neither loss says how good the drawings are, so without a judge the latest weights are the best, and none is told
+// from another of the same step by its loss.
 train::Validation DrawTask::validate(World& world) {
   if (parts_.averaged) settle();
   const std::vector<double> losses = validation_losses(world);
   const double judging = losses[0], drawing = losses[1];
-  train::Validation result{.loss = judging,
+  train::Validation result{.loss = 0,
                            .score = static_cast<double>(drawn_),
                            .text = fmt::format("losses {:.3f} (discriminator), {:.3f} (generator)", judging, drawing),
                            .json = {{"discriminator_loss", judging}, {"generator_loss", drawing}}};

@@ -4,13 +4,12 @@
 #include <cmath>
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 
 namespace attend::tasks {
 
 HeadRecipe resolve_head_recipe(const Json& settings, std::string_view what) {
   HeadRecipe recipe;
-  read_fields(recipe, settings, what);
+  read_recipe(recipe, settings, what);
   check_one_of(what, "task", recipe.task, {"classify", "tag", "answer"});
   check_one_of(what, "select", recipe.select, {"score", "loss"});
   check_one_of(what, "format", recipe.format, {"auto", "csv", "tsv", "jsonl", "conll", "squad"});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/training/recipe_json.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {

@@ -1,22 +1,13 @@
 #include "attend/training/language_recipe.h"
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
-#include "attend/training/start_folder.h"
 
 namespace attend::tasks {
 
-namespace {
-
-constexpr const char* kFolderKeys[] = {"width", "layers", "heads", "vocabulary_size"};
-
-}  // namespace
-
 LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view what) {
   LanguageRecipe recipe;
-  read_fields(recipe, settings, what);
+  read_recipe(recipe, settings, what);
   if (!recipe.from.empty()) {
-    check_start_keys(settings, kFolderKeys, what);
     constexpr float kTuningRate = 1e-4f;
     if (!settings.contains("dropout")) recipe.dropout = kAsFolderSays;
     if (!settings.contains("learning_rate")) recipe.learning_rate = kTuningRate;
@@ -38,14 +29,6 @@ LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view wh
   check(left || (recipe.dropout >= 0 && recipe.dropout < 1), "{}: 'dropout' must be in [0, 1), not {}", what,
         recipe.dropout);
   return recipe;
-}
-
-Json to_json(const LanguageRecipe& recipe) {
-  Json json = write_fields(recipe);
-  recipe.window.leave_out_of(json);
-  if (!recipe.from.empty())
-    for (const char* key : kFolderKeys) json.erase(key);
-  return json;
 }
 
 models::GPT2Config started_config(const LanguageRecipe& recipe, models::GPT2Config config) {

@@ -9,6 +9,7 @@
 
 #include "attend/base/json.h"
 #include "attend/models/gpt2.h"
+#include "attend/training/recipe_json.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {
@@ -51,14 +52,17 @@ struct LanguageRecipe : RunSettings {
     window.visit(v);
     visit_run(v);
   }
+
+  std::vector<UnusedSettings> unused() const {
+    if (from.empty()) return {};
+    return {decided_by_folder({"width", "layers", "heads", "vocabulary_size"})};
+  }
 };
 
 LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view what);
 
 // A 'dropout' that was not given of a run that goes on from a folder.
 inline constexpr float kAsFolderSays = -1;
-// As recipe.json holds it: without what a folder decides.
-Json to_json(const LanguageRecipe& recipe);
 // The model of a folder as the recipe goes on with it.
 models::GPT2Config started_config(const LanguageRecipe& recipe, models::GPT2Config config);
 

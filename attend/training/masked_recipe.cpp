@@ -1,13 +1,12 @@
 #include "attend/training/masked_recipe.h"
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 
 namespace attend::tasks {
 
 MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what) {
   MaskedRecipe recipe;
-  read_fields(recipe, settings, what);
+  read_recipe(recipe, settings, what);
   settle_settings(recipe, MaskedRecipe(), settings, what);
   check_settings(recipe, what);
   check_one_of(what, "task", recipe.task, {"masked-lm"});
@@ -26,12 +25,6 @@ MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what) 
   if (recipe.from.empty()) recipe.window.check(what, recipe.layers, models::Looks::both_ways);
   check(recipe.masked > 0 && recipe.masked < 1, "{}: 'masked' must be in (0, 1), not {}", what, recipe.masked);
   return recipe;
-}
-
-Json to_json(const MaskedRecipe& recipe) {
-  Json json = write_fields(recipe);
-  recipe.window.leave_out_of(json);
-  return json;
 }
 
 }  // namespace attend::tasks

@@ -8,6 +8,7 @@
 
 #include "attend/base/json.h"
 #include "attend/models/attention_windows.h"
+#include "attend/training/recipe_json.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {
@@ -55,8 +56,5 @@ struct MaskedRecipe : RunSettings {
 };
 
 MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what);
-
-// As recipe.json holds it.
-Json to_json(const MaskedRecipe& recipe);
 
 }  // namespace attend::tasks

@@ -15,18 +15,18 @@ constexpr int kBilinear = 2;  // as Pillow counts its filters
 
 }  // namespace
 
+std::vector<UnusedSettings> unused_of_vit(const std::string& model) {
+  if (is_vit(model)) return {};
+  return {{.keys = {"patch_size", "width", "layers", "heads", "hidden", "dropout"},
+           .why = fmt::format("is for vit; give a {} its shape in 'config'", model)}};
+}
+
 PictureRecipe resolve_picture_recipe(const Json& settings, std::string_view what) {
   PictureRecipe recipe;
-  read_fields(recipe, settings, what);
+  read_recipe(recipe, settings, what);
   check_one_of(what, "task", recipe.task, {"classify-images"});
   check_one_of(what, "select", recipe.select, {"score", "loss"});
   check_one_of(what, "model", recipe.model, {"vit", "vit_conv", "swin", "mvit", "resnet"});
-  // A run's own recipe.json has all of them, as they were not asked for.
-  const Json given = write_fields(recipe), usual = write_fields(PictureRecipe());
-  if (!is_vit(recipe.model))
-    for (const char* key : {"patch_size", "width", "layers", "heads", "hidden", "dropout"})
-      check(given.at(key) == usual.at(key), "{}: '{}' is for vit; give a {} its shape in 'config'", what, key,
-            recipe.model);
   check(recipe.model == "resnet" || recipe.self_attention == 0,
         "{}: 'self_attention' is for resnet; a {} has attention of its own", what, recipe.model);
   check(recipe.batch >= 1, "{}: 'batch' must be at least 1, not {}", what, recipe.batch);

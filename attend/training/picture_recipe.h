@@ -9,9 +9,13 @@
 
 #include "attend/base/json.h"
 #include "attend/data/picture_augmentation.h"
+#include "attend/training/recipe_json.h"
 #include "attend/training/run_settings.h"
 
 namespace attend::tasks {
+
+// The settings of a ViT that other models for pictures have in 'config'.
+std::vector<UnusedSettings> unused_of_vit(const std::string& model);
 
 struct PictureRecipe : RunSettings {
   std::string task = "classify-images";
@@ -62,6 +66,8 @@ struct PictureRecipe : RunSettings {
     pictures.visit(v);
     visit_run(v);
   }
+
+  std::vector<UnusedSettings> unused() const { return unused_of_vit(model); }
 };
 
 // Zeros stand for what the data decides (with_epochs()).

@@ -2,10 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
+#include "attend/train/run_recovery.h"
+#include "attend/train/run_state.h"
 #include "attend/training/memory_estimate.h"
 #include "attend/training/start_folder.h"
 #include "attend/training/time_estimate.h"
@@ -91,9 +94,27 @@ std::string frozen_text(const TraineeFacts& facts, const std::vector<nn::Paramet
   return frozen ? fmt::format(", {} of them frozen", count_text(frozen)) : "";
 }
 
+// Of a resumed run only what it has not done yet; nothing where that is all.
+WorkOfRun work_left(const TraineeFacts& facts, const train::RunFolder& folder, std::int64_t weights) {
+  const RunSettings& settings = facts.settings;
+  WorkOfRun work{.steps = settings.steps,
+                 .minutes = static_cast<double>(settings.minutes),
+                 .goes_on = folder.resumed(),
+                 .weights = weights,
+                 .tokens = facts.tokens * settings.accumulate};
+  if (!folder.resumed()) return work;
+  const train::RunState done = train::read_counters(folder.path() / train::kState);
+  if (work.minutes <= 0) {
+    work.steps = std::max<std::int64_t>(0, work.steps - done.step);
+  } else if (work.minutes -= done.seconds / 60; work.minutes <= 0) {
+    work.steps = 0;
+  }
+  return work;
+}
+
 }  // namespace
 
-train::TrainingResult run_training(const Training& training, Backend& backend, const TrainOptions& options) {
+TrainingOutcome run_training(const Training& training, Backend& backend, const TrainOptions& options) {
   const RunSettings& settings = training.settings;
   World& world = *options.world;
   check_agreement(world, agreed(training, options));
@@ -126,8 +147,7 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
                                   frozen_text(facts, parts), name_of(computed.dtype), backend.name(),
                                   world.size() > 1 ? fmt::format(", {} processes", world.size()) : "", facts.more);
 
-  const WorkOfRun work{
-      .steps = facts.settings.steps * facts.settings.accumulate, .weights = count, .tokens = facts.tokens};
+  const WorkOfRun work = work_left(facts, folder, count);
   for (const std::string& line :
        {memory_text(facts.sizes, count, computed.dtype, recompute_named(facts.settings.recompute),
                     static_cast<double>(options.memory)),
@@ -136,8 +156,8 @@ train::TrainingResult run_training(const Training& training, Backend& backend, c
     if (!line.empty()) options.messages << line << "\n";
 
   const std::unique_ptr<train::Task> task = trainee->task();
-  train::TrainingResult result =
-      train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options));
+  TrainingOutcome result{
+      train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options)), facts.sample};
   if (!result.interrupted && world.leads()) trainee->finish(*task);
   return result;
 }

@@ -59,6 +59,7 @@ struct TraineeFacts {
   RunSettings settings;
   Json recipe;              // all of them, for recipe.json
   std::string more = {};    // behind the line that says what is trained
+  std::string sample = {};  // a file to try the model on, where it reads pictures
   std::int64_t tokens = 0;  // that go through the model in a batch, or patches, to estimate the time; 0: unknown
   StepSizes sizes = {};     // to estimate the memory
 };
@@ -83,8 +84,12 @@ struct Training {
   std::function<std::unique_ptr<Trainee>(const RunContext& run)> prepare;
 };
 
+struct TrainingOutcome : train::TrainingResult {
+  std::string sample = {};  // as in TraineeFacts
+};
+
 // Throws Error, with everything in the folder as it was, when something is wrong before the first step.
-train::TrainingResult run_training(const Training& training, Backend& backend, const TrainOptions& options);
+TrainingOutcome run_training(const Training& training, Backend& backend, const TrainOptions& options);
 
 // What the finished model was judged to be on pictures or texts of their own: said, and written as test.json.
 void report_test(const RunContext& run, const std::string& path, const train::Validation& verdict);

@@ -56,6 +56,11 @@ void settle_settings(RunSettings& settings, const RunSettings& defaults, const J
         defaults.learning_rate);
 }
 
+std::string length_text(const RunSettings& settings) {
+  if (settings.minutes > 0) return fmt::format(", for {}", duration_text(60 * static_cast<double>(settings.minutes)));
+  return fmt::format(", {} steps", with_commas(settings.steps));
+}
+
 std::string warmup_warning(const RunSettings& settings) {
   if (settings.warmup <= settings.steps / 2) return "";
   return fmt::format(

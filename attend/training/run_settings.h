@@ -41,7 +41,9 @@ struct RunSettings {
   void visit_run(Visitor&& v) {
     v("out", out, "folder of the model and the run");
     v("data", data, "what the files are and where they come from, for who does not have them; only files have it");
-    v("then", then, "lines to print in the end: what to do with the model; only files have them");
+    v("then", then,
+      "lines to print in the end: what to do with the model, {out}; {recipes} is the folder of the recipe; only files "
+      "have them");
     v("compare", compare, "folders of runs whose results on their tests are printed in the end; only files have them");
     v("accumulate", accumulate, "batches a step");
     v("steps", steps, "of the optimiser");
@@ -82,6 +84,8 @@ void check_settings(const RunSettings& settings, std::string_view what);
 // Settings of a task as given were read over its own defaults: a warm-up that was not asked for is cut to a tenth of
 // the steps, where they are known, and a learning rate of 0 is refused where the task has one that is not.
 void settle_settings(RunSettings& settings, const RunSettings& defaults, const Json& given, std::string_view what);
+// How long it trains, behind what is trained: ", 120 steps", or ", for 3 min 00 s".
+std::string length_text(const RunSettings& settings);
 // A sentence on a warm-up that leaves little of the run, or nothing; "" when there is nothing to say.
 std::string warmup_warning(const RunSettings& settings);
 // The same of a learning rate that is too large for Adam.

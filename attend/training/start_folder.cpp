@@ -42,11 +42,6 @@ fs::path tokenizer_file(const fs::path& folder) {
   fail("{}: has no tokenizer: neither tokenizer.json, vocab.json nor vocab.txt", folder.string());
 }
 
-void check_start_keys(const Json& settings, std::span<const char* const> keys, std::string_view what) {
-  for (const char* key : keys)
-    check(!settings.contains(key), "{}: '{}' is what the folder says that 'from' names; leave it out", what, key);
-}
-
 fs::path start_folder(const std::string& from, const fs::path& out) {
   fs::path folder = find_model(from);
   std::error_code ignored;

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "attend/models/bert.h"
@@ -20,9 +18,6 @@ std::filesystem::path tokenizer_file(const std::filesystem::path& folder);
 
 // The folder a run goes on from, by its path or the name of a shipped model. Throws Error when it is the run's own.
 std::filesystem::path start_folder(const std::string& from, const std::filesystem::path& out);
-
-// Throws Error when settings of a run that goes on from a folder have one of these, which the folder decides.
-void check_start_keys(const Json& settings, std::span<const char* const> keys, std::string_view what);
 
 // The tokenizer.json of a setting that names it or its folder, as text. Throws Error naming it when it is none.
 std::string given_tokenizer(const std::filesystem::path& given);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "attend/base/progress.h"
 #include "attend/ops/linear.h"
@@ -42,14 +43,21 @@ double estimated_seconds(const WorkOfRun& work, Backend& backend, DType dtype) {
 
 std::string time_text(const WorkOfRun& work, double seconds) {
   if (seconds <= 0) return "";
+  if (work.minutes > 0) {
+    const double limit = 60 * work.minutes, steps = static_cast<double>(work.steps) * limit / seconds;
+    return fmt::format("it {} for {}, roughly {} steps here", work.goes_on ? "goes on" : "trains", duration_text(limit),
+                       with_commas(std::max<std::int64_t>(1, std::llround(steps))));
+  }
   constexpr double kLong = 3600;
+  const char* more = work.goes_on ? "more " : "";
   if (seconds < kLong)
-    return fmt::format("{} steps will take {} here", with_commas(work.steps),
+    return fmt::format("{} {}steps will take {} here", with_commas(work.steps), more,
                        seconds < 1 ? "less than a second" : "roughly " + duration_text(seconds));
   return fmt::format(
-      "warning: {} steps will take roughly {} here; fewer --steps, a smaller model or --device cuda take less. Ctrl-C "
+      "warning: {} {}steps will take roughly {} here; fewer --steps, a smaller model or --device cuda take less. "
+      "Ctrl-C "
       "saves the run, --resume goes on with it",
-      with_commas(work.steps), duration_text(seconds));
+      with_commas(work.steps), more, duration_text(seconds));
 }
 
 }  // namespace attend::tasks

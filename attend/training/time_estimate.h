@@ -11,6 +11,8 @@ namespace attend::tasks {
 
 struct WorkOfRun {
   std::int64_t steps = 0;
+  double minutes = 0;    // above 0: it ends then, after however many steps
+  bool goes_on = false;  // a run that was stopped: steps and minutes are what is left of it
   std::int64_t weights = 0;
   std::int64_t tokens = 0;  // that go through them in a step, or patches; 0: nobody knows
 };
@@ -20,7 +22,8 @@ struct WorkOfRun {
 // devices than a CPU, which wait for nothing while they count.
 double estimated_seconds(const WorkOfRun& work, Backend& backend, DType dtype);
 
-// "1,000 steps will take roughly 3 min here"; of a long run a warning with what to change. Empty without an estimate.
+// "1,000 steps will take roughly 3 min here"; of a long run a warning with what to change. Of a run by the clock how
+// many steps fit into its time. seconds: of all steps; empty without an estimate.
 std::string time_text(const WorkOfRun& work, double seconds);
 
 }  // namespace attend::tasks

@@ -6,7 +6,6 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 #include "attend/base/joined.h"
 #include "attend/catalogue/captioners.h"
 #include "attend/data/captioned_pictures.h"
@@ -71,7 +70,7 @@ class CaptionTrainee : public Trainee {
 
   TraineeFacts facts() override {
     CaptionRecipe recipe = with_epochs(given_, static_cast<std::int64_t>(split_.train.size()));
-    const Json saved = write_fields(recipe);
+    const Json saved = to_json(recipe);
     if (recipe.encoder_rate != 1) {
       GroupSettings group{.match = "encoder.*"};
       if (recipe.encoder_rate == 0)
@@ -85,7 +84,8 @@ class CaptionTrainee : public Trainee {
             .parts = {{model_->parameters()}},
             .settings = recipe,
             .recipe = saved,
-            .more = fmt::format(", {} steps", recipe.steps)};
+            .more = length_text(recipe),
+            .sample = sample()};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
@@ -141,6 +141,10 @@ class CaptionTrainee : public Trainee {
   }
 
  private:
+  std::string sample() const {
+    const std::vector<std::int64_t> items = valid_items();
+    return items.empty() ? "" : (validation_ ? *validation_ : training_).list.name(items.front());
+  }
   std::vector<std::int64_t> valid_items() const {
     return validation_ ? numbers_below(validation_->list.size()) : split_.valid;
   }
@@ -208,7 +212,7 @@ Training caption_training(const Json& settings, std::string_view what) {
                                   {"test_names", recipe.test_names}})
     if (!path.empty()) files.push_back({key, path});
   return {.settings = recipe,
-          .recipe = write_fields(recipe),
+          .recipe = to_json(recipe),
           .files = std::move(files),
           .from = recipe.encoder,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<CaptionTrainee>(recipe, run); }};

@@ -7,7 +7,6 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/data/detection_batches.h"
@@ -96,8 +95,9 @@ class DetectTrainee : public Trainee {
             .width = model_->config().width,
             .parts = {{model_->parameters()}},
             .settings = settings,
-            .recipe = write_fields(recipe),
-            .more = fmt::format(", {} steps", recipe.steps)};
+            .recipe = to_json(recipe),
+            .more = length_text(recipe),
+            .sample = sample()};
   }
 
   void start(const std::vector<nn::Parameters*>& weights) override {
@@ -167,6 +167,10 @@ class DetectTrainee : public Trainee {
           model_->config().queries);
   }
 
+  std::string sample() const {
+    const std::vector<std::int64_t> items = valid_items();
+    return items.empty() ? "" : (validation_ ? *validation_ : training_).set.name(items.front());
+  }
   std::vector<std::int64_t> valid_items() const { return validation_ ? validation_->all() : split_.valid; }
 
   const DetectRecipe given_;
@@ -185,7 +189,7 @@ Training detect_training(const Json& settings, std::string_view what) {
   const DetectRecipe recipe = resolve_detect_recipe(settings, what);
   check(!recipe.train.empty() && !recipe.out.empty(), "training: 'train' and 'out' are needed");
   return {.settings = recipe,
-          .recipe = write_fields(recipe),
+          .recipe = to_json(recipe),
           .files = files_or_folders({{"train", recipe.train}, {"valid", recipe.valid}, {"test", recipe.test}}),
           .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<DetectTrainee>(recipe, run); }};

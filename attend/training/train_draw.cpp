@@ -6,7 +6,6 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 #include "attend/data/labelled_pictures.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/training/draw_recipe.h"
@@ -53,7 +52,7 @@ class DrawTrainee : public Trainee {
                        .averaged = false},
                       {.parameters = model_->generator_parameters(), .name = models::Sagan::kGenerator}},
             .settings = given_,
-            .recipe = write_fields(given_)};
+            .recipe = to_json(given_)};
   }
 
   std::unique_ptr<train::Task> task() override {
@@ -95,7 +94,7 @@ Training draw_training(const Json& settings, std::string_view what) {
   const DrawRecipe recipe = resolve_draw_recipe(settings, what);
   check(!recipe.train.empty() && !recipe.out.empty(), "training: 'train' and 'out' are needed");
   return {.settings = recipe,
-          .recipe = write_fields(recipe),
+          .recipe = to_json(recipe),
           .files = files_or_folders({{"train", recipe.train}, {"valid", recipe.valid}}),
           .prepare = [recipe](const RunContext& run) { return std::make_unique<DrawTrainee>(recipe, run); }};
 }

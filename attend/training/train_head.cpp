@@ -7,7 +7,6 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 #include "attend/base/joined.h"
 #include "attend/base/json.h"
 #include "attend/base/progress.h"
@@ -105,8 +104,8 @@ class HeadTrainee : public Trainee {
             .width = head_->width(),
             .parts = {{head_->parameters()}},
             .settings = recipe,
-            .recipe = write_fields(recipe),
-            .more = fmt::format(", {} steps", recipe.steps),
+            .recipe = to_json(recipe),
+            .more = length_text(recipe),
             .tokens = tokens_of_a_text() * recipe.batch};
   }
 
@@ -171,7 +170,7 @@ Training head_training(const Json& settings, std::string_view what) {
   std::vector<train::DataFile> files = {{"train", recipe.train}, {"valid", recipe.valid}};
   if (!recipe.test.empty()) files.push_back({"test", recipe.test});
   return {.settings = recipe,
-          .recipe = write_fields(recipe),
+          .recipe = to_json(recipe),
           .files = std::move(files),
           .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<HeadTrainee>(recipe, run); }};

@@ -5,7 +5,6 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/fields.h"
 #include "attend/base/joined.h"
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
@@ -67,8 +66,9 @@ class PictureTrainee : public Trainee {
             .width = given_.width,
             .parts = {{model_->parameters()}},
             .settings = recipe,
-            .recipe = write_fields(recipe),
-            .more = fmt::format(", {} steps", recipe.steps),
+            .recipe = to_json(recipe),
+            .more = length_text(recipe),
+            .sample = sample(),
             .tokens = patches() * recipe.batch};
   }
 
@@ -116,6 +116,13 @@ class PictureTrainee : public Trainee {
     return model_->size().h / side * (model_->size().w / side);
   }
 
+  // Nothing where pictures are records of a file.
+  std::string sample() const {
+    const data::LabelledPictures& list = validation_ ? validation_->list : training_.list;
+    const std::vector<std::int64_t> items = valid_items();
+    return list.decoded() || items.empty() ? "" : list.name(items.front());
+  }
+
   std::vector<std::int64_t> valid_items() const { return validation_ ? all_of(validation_->list) : split_.valid; }
 
   const PictureRecipe given_;
@@ -134,7 +141,7 @@ Training picture_training(const Json& settings, std::string_view what) {
   const PictureRecipe recipe = resolve_picture_recipe(settings, what);
   check(!recipe.train.empty() && !recipe.out.empty(), "training: 'train' and 'out' are needed");
   return {.settings = recipe,
-          .recipe = write_fields(recipe),
+          .recipe = to_json(recipe),
           .files = files_or_folders({{"train", recipe.train}, {"valid", recipe.valid}, {"test", recipe.test}}),
           .from = recipe.from,
           .prepare = [recipe](const RunContext& run) { return std::make_unique<PictureTrainee>(recipe, run); }};

@@ -88,6 +88,15 @@ std::vector<std::string> first_lines(const std::string& path, std::int64_t count
   return lines;
 }
 
+// Read before the run begins: a file that does not fit is not to be found when the model is trained.
+ValidationText read_test(const TranslationRecipe& recipe) {
+  constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  ValidationText text{first_lines(recipe.test_source, kAll), first_lines(recipe.test_target, kAll)};
+  check(text.source.size() == text.target.size() && !text.source.empty(),
+        "training: the test has {} lines and {} translations", text.source.size(), text.target.size());
+  return text;
+}
+
 class TranslationTrainee : public Trainee {
  public:
   TranslationTrainee(const ResolvedRecipe& resolved, const RunContext& run)
@@ -101,6 +110,9 @@ class TranslationTrainee : public Trainee {
         validation_(prepare_pairs(recipe(), run, "valid", model_->max_length())),
         sample_{first_lines(recipe().valid_source, recipe().bleu_sentences),
                 first_lines(recipe().valid_target, recipe().bleu_sentences)} {
+    check(training_.pairs() > 0, "training: no sentence pairs are left to train on");
+    check(validation_.pairs() > 0, "training: no sentence pairs are left to validate on");
+    if (!recipe().test_source.empty()) test_ = read_test(recipe());
     stage_json(run.folder, "config.json", model_->config());
   }
 
@@ -132,11 +144,9 @@ class TranslationTrainee : public Trainee {
   }
 
   void finish(train::Task&) override {
-    if (recipe().test_source.empty()) return;
-    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
-    const ValidationText text{first_lines(recipe().test_source, kAll), first_lines(recipe().test_target, kAll)};
+    if (!test_) return;
     const Translator translator(*model_, tokenizer_, run_.backend, start_token());
-    report_test(run_, recipe().test_source, judge_translator(translator, text));
+    report_test(run_, recipe().test_source, judge_translator(translator, *test_));
   }
 
  private:
@@ -153,6 +163,7 @@ class TranslationTrainee : public Trainee {
   const std::unique_ptr<models::Seq2Seq> model_;
   const data::ParallelCorpus training_, validation_;
   const ValidationText sample_;
+  std::optional<ValidationText> test_;
 };
 
 }  // namespace

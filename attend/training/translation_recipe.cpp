@@ -6,7 +6,7 @@
 #include "attend/models/presets.h"
 #include "attend/models/rnn_seq2seq.h"
 #include "attend/tasks/translator.h"
-#include "attend/training/start_folder.h"
+#include "attend/training/recipe_json.h"
 
 namespace attend::tasks {
 
@@ -58,11 +58,13 @@ struct Started {
   }
 };
 
+std::vector<UnusedSettings> unused_of_started() {
+  return {decided_by_folder({"model", "preset", "vocabulary_size", "width", "heads", "hidden", "encoder_layers",
+                             "decoder_layers", "layers", "pre_norm", "max_length", "positions", "cell", "activation"})};
+}
+
 Json read_started(const Json& settings, std::string_view what, TranslationRecipe& recipe) {
-  static constexpr const char* kKeys[] = {
-      "model",          "preset", "vocabulary_size", "width",      "heads",     "hidden", "encoder_layers",
-      "decoder_layers", "layers", "pre_norm",        "max_length", "positions", "cell",   "activation"};
-  check_start_keys(settings, kKeys, what);
+  check_unused(unused_of_started(), settings, Json::object(), what);
   constexpr float kTuningRate = 2e-4f;
   Started started{recipe};
   read_fields(started, settings, what);
@@ -109,8 +111,7 @@ ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what) {
 
 Json to_json(const ResolvedRecipe& resolved) {
   Json json = write_fields(resolved.recipe);
-  if (!resolved.recipe.from.empty())
-    for (const char* key : {"model", "preset", "vocabulary_size"}) json.erase(key);
+  if (!resolved.recipe.from.empty()) leave_out(unused_of_started(), json);
   json.update(resolved.model);
   return json;
 }

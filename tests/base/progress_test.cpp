@@ -96,6 +96,32 @@ TEST_F(ProgressTest, PrintsLinesElsewhere) {
   EXPECT_EQ(take(), "training  100 %  400/400  10.0/s  loss 1  in 40 s\n");
 }
 
+TEST_F(ProgressTest, ByTheClockEndsAtItsTime) {
+  Progress::Options by_time = options({}, 180);
+  by_time.by_time = true;
+  Progress progress(out, by_time);
+  wait(45);
+  progress.update(45, "step 7  loss 2");
+  EXPECT_EQ(take(), "training   25 %  45 s of 3 min 00 s  step 7  loss 2  2 min 15 s left\n");
+  wait(136);  // the last step ends when it ends
+  progress.update(181);
+  take();
+  progress.finish("loss 1");
+  EXPECT_EQ(take(), "training  100 %  3 min 00 s of 3 min 00 s  loss 1  in 3 min 01 s\n");
+}
+
+// A run that is resumed and has nothing left to do.
+TEST_F(ProgressTest, WhatWasDoneBeforeIsDone) {
+  for (const bool by_time : {false, true}) {
+    Progress::Options over = options({}, 180);
+    over.start = by_time ? 184 : 180, over.by_time = by_time;
+    Progress progress(out, over);
+    progress.finish();
+    EXPECT_EQ(take(),
+              by_time ? "training  100 %  3 min 00 s of 3 min 00 s  in 0 s\n" : "training  100 %  180/180  in 0 s\n");
+  }
+}
+
 TEST_F(ProgressTest, ColoursOnlyWhenAsked) {
   Terminal terminal = kWideTerminal;
   terminal.color = true;

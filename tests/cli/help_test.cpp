@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,47 @@ TEST(Help, ABrokenFileIsNoCrash) {
   EXPECT_TRUE(has(error_of({"train", odd}), "unknown task 3"));
   EXPECT_TRUE(has(error_of({"score", "--hypotheses", "a", "no", broken}), "attend: "));
   std::filesystem::remove_all(folder);
+}
+
+// The lines of a help page that are commands, without the comment behind them.
+std::vector<std::string> examples_in(const std::string& help) {
+  std::vector<std::string> found;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  attend ") || line.find(" | attend ") != std::string::npos)
+      found.push_back(line.substr(2, line.find(" # ") - 2));
+  return found;
+}
+
+// Examples can be pasted: what is behind a command is a comment, and its flags are those of its command.
+TEST(Help, ExamplesAreCommands) {
+  std::vector<std::string> commands;
+  std::istringstream lines(out_of({"--help"}));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  ") && line.size() > 2 && line[2] >= 'a' && line[2] <= 'z' && !has(line, "attend "))
+      commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+  std::size_t examples = 0;
+  for (const std::string& command : commands) {
+    for (const std::string& example : examples_in(out_of({command, "--help"}))) {
+      ++examples;
+      const std::string shown = example.substr(0, example.find_last_not_of(' ') + 1);
+      EXPECT_EQ(shown.find("  "), std::string::npos) << example;
+      std::istringstream words(shown.substr(shown.rfind("attend ") + 7));
+      std::string name, task;
+      words >> name;
+      std::vector<std::string> flags;
+      for (std::string word, before; words >> word; before = word) {
+        if (before == "--task") task = word;
+        if (word.starts_with("--")) flags.push_back(word);
+      }
+      if (name == "train" && task.empty()) task = "translation";
+      std::vector<std::string> asked = {name, "--help"};
+      if (name == "train") asked.insert(asked.begin() + 1, {"--task", task});
+      const std::string help = name == "help" ? "" : out_of(asked);
+      for (const std::string& flag : flags) EXPECT_TRUE(has(help, flag)) << example;
+    }
+  }
+  EXPECT_GT(examples, 80u);
 }
 
 TEST(Help, FlagsThatWereMistyped) {

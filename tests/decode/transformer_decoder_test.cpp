@@ -18,7 +18,7 @@ using Ids = std::vector<std::int32_t>;
 
 constexpr std::int64_t kWords = 37;
 
-models::TransformerConfig config_of(bool pre_norm) {
+models::TransformerConfig config_of(bool pre_norm, std::int64_t decoder_heads = 0) {
   return {.vocabulary = kWords,
           .width = 32,
           .heads = 4,
@@ -27,7 +27,8 @@ models::TransformerConfig config_of(bool pre_norm) {
           .decoder_layers = 2,
           .max_length = 64,
           .dropout = 0.1f,
-          .pre_norm = pre_norm};
+          .pre_norm = pre_norm,
+          .decoder_heads = decoder_heads};
 }
 
 nn::Sequences padded(Backend& backend, const std::vector<Ids>& rows) {
@@ -57,8 +58,8 @@ std::vector<float> forced(const models::Transformer& model, Backend& backend, co
 class Decoding : public OnDevice {};
 
 TEST_P(Decoding, GivesTheLogitsOfTeacherForcing) {
-  for (bool pre_norm : {false, true}) {
-    models::Transformer model(config_of(pre_norm));
+  for (const models::TransformerConfig& config : {config_of(false), config_of(true), config_of(true, 2)}) {
+    models::Transformer model(config);
     nn::Parameters parameters(backend(), model, {.seed = 5});
     model.place(backend(), DType::f32);
     const std::vector<Ids> sources = {{4, 5, 6, 7, 8, 9, 2}, {10, 2}, {11, 12, 13, 14, 2}};

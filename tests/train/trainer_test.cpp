@@ -13,6 +13,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/os.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/reduce.h"
 #include "tests/tensor/tensors.h"
@@ -151,6 +152,7 @@ TEST_P(Trainer, ARunByTheClockWalksItsWholeSchedule) {
   const train::TrainingResult result = train(task, {learner}, kSteps, false, 0.2 / 60);
   EXPECT_EQ(result.steps, static_cast<std::int64_t>(asked.size()));
   EXPECT_GE(result.seconds, 0.2);
+  EXPECT_NE(messages_.str().find("100 %  0 s of 0 s"), std::string::npos) << messages_.str();
   EXPECT_TRUE(std::is_sorted(asked.begin(), asked.end()));
   EXPECT_LT(asked.front(), kSteps);
   EXPECT_GE(asked.front(), 1);
@@ -158,6 +160,57 @@ TEST_P(Trainer, ARunByTheClockWalksItsWholeSchedule) {
   // One that is over stays so.
   const std::int64_t before = result.steps;
   EXPECT_EQ(train(task, {learner}, kSteps, true, 0.2 / 60).steps, before);
+}
+
+// What validations find is given.
+struct Found {
+  double loss, score;
+};
+class Judged : public Pulled {
+ public:
+  Judged(Backend& backend, std::vector<Found> found) : Pulled(backend, false), found_(std::move(found)) {}
+  train::Validation validate(World&) override {
+    const Found& now = found_.at(next_++);
+    return {.loss = now.loss, .score = now.score, .text = "-", .json = {}};
+  }
+
+ private:
+  std::vector<Found> found_;
+  std::size_t next_ = 0;
+};
+
+// Of weights with the same score those with the lower loss are kept, and so with the average of checkpoints.
+TEST_P(Trainer, OnATieTheLowerLossWins) {
+  const auto run = [&](const std::vector<Found>& found, std::int64_t steps, std::int64_t average) {
+    Judged task(backend(), found);
+    nn::Parameters parameters(backend(), task.x, {});
+    train::RunFolder folder({.out = folder_, .overwrite = true});
+    return train::train(task, {sgd(parameters, kLearningRate)},
+                        {.folder = &folder,
+                         .steps = steps,
+                         .rate = {},
+                         .validate_every = 1,
+                         .save_every = 1,
+                         .average = average,
+                         .messages = &messages_});
+  };
+  run({{1, 0.5}, {0.8, 0.5}, {0.9, 0.5}, {0.1, 0.4}}, 4, 1);
+  EXPECT_EQ(Safetensors::open((folder_ / "model.safetensors").string()).metadata().at("step"), "2");
+  EXPECT_FALSE(run({{1, 0.5}, {0.8, 0.5}, {0.9, 0.5}}, 2, 2).averaged);  // the last is the average's
+  EXPECT_TRUE(run({{1, 0.5}, {0.8, 0.5}, {0.8, 0.5}}, 2, 2).averaged);
+  EXPECT_TRUE(run({{1, 0.5}, {0.8, 0.5}, {0.9, 0.6}}, 2, 2).averaged);
+}
+
+// A run whose data will not do is refused before its folder is touched.
+TEST_P(Trainer, WithoutAFirstBatchNothingIsWritten) {
+  class Empty : public Pulled {
+   public:
+    explicit Empty(Backend& backend) : Pulled(backend, false) {}
+    std::uint64_t next_batch() override { fail("there is nothing to learn from"); }
+  } task(backend());
+  nn::Parameters parameters(backend(), task.x, {});
+  EXPECT_THROW(train(task, {sgd(parameters, kLearningRate)}, 2), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder_));
 }
 
 TEST_P(Trainer, TheHostIsAskedInEveryStep) {

@@ -69,6 +69,23 @@ class TrainLook : public testing::TestWithParam<const char*> {
   fs::path folder_;
 };
 
+// A chart of a run by the clock ends where the run will, not at the steps of its schedule.
+TEST(RunReader, ByTheClockThereAreAsManyStepsAsThereIsTimeFor) {
+  const fs::path folder = scratch_folder("attend_run_reader");
+  write_file(folder / "recipe.json", R"({"steps": 10000, "minutes": 3})");
+  write_file(folder / "log.jsonl", "");
+  EXPECT_FALSE(serve::RunReader(folder).lines({}).contains("steps"));
+  write_file(folder / "log.jsonl", "{\"step\": 50, \"seconds\": 45}\n{\"step\": 50, \"averaged\": [50]}\n");
+  const Json early = serve::RunReader(folder).lines({});
+  EXPECT_EQ(early["steps"], 200);
+  EXPECT_EQ(early["minutes"], 3);
+  write_file(folder / "log.jsonl", "{\"step\": 210, \"seconds\": 181}\n");
+  EXPECT_EQ(serve::RunReader(folder).lines({})["steps"], 210);
+  write_file(folder / "recipe.json", R"({"steps": 10000, "minutes": 0})");
+  EXPECT_EQ(serve::RunReader(folder).lines({})["steps"], 10000);
+  fs::remove_all(folder);
+}
+
 TEST_P(TrainLook, ChangesNothingAndSurvivesAResume) {
   train("plain", {"--steps", "20"});
   train("watched", {"--steps", "10", "--look", "--port", "0"});

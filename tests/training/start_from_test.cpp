@@ -158,18 +158,9 @@ TEST_F(StartFrom, FrozenPartsStayAsTheyAre) {
             std::string::npos);
 }
 
-// The fixture has no tokenizer of its own; any with its special tokens at its places will do.
 TEST_F(StartFrom, MarianGoesOnAsOneOfOurs) {
   const fs::path marian = folder_ / "marian";
-  fs::create_directories(marian);
-  for (const char* name : {"config.json", "model.safetensors"})
-    write_file(marian / name, read_file(std::string("tests/fixtures/data/marian/") + name));
-  Json vocabulary = {{"</s>", 0}, {"<unk>", 1}, {"\u2581", 2}, {"<pad>", 112}};
-  for (int letter = 0; letter < 26; ++letter) vocabulary[std::string(1, static_cast<char>('a' + letter))] = 3 + letter;
-  for (int id = 29; id < 112; ++id) vocabulary["piece" + std::to_string(id)] = id;
-  write_file(marian / "vocab.json", vocabulary.dump());
-  for (const char* name : {"source.spm", "target.spm"})
-    write_file(marian / name, read_file("tests/fixtures/data/text/spm_unigram.model"));
+  write_toy_marian(marian);
   std::vector<std::string> more = kHardly;
   more.insert(more.end(), {"--from", marian.string(), "--bleu-sentences", "0", "--select", "loss"});
   run(translator("tuned"), more);

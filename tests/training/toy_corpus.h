@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/base/random.h"
 
 namespace attend::test {
@@ -37,6 +38,19 @@ inline void write_toy_corpus(const std::filesystem::path& folder, const ToyCorpu
   };
   write("train", options.pairs, 0);
   write("valid", 20, 1);
+}
+
+// A Marian of random weights. The fixture has no tokenizer of its own; any with its special tokens at its places will
+// do.
+inline void write_toy_marian(const std::filesystem::path& folder) {
+  for (const char* name : {"config.json", "model.safetensors"})
+    write_file(folder / name, read_file(std::string("tests/fixtures/data/marian/") + name));
+  Json vocabulary = {{"</s>", 0}, {"<unk>", 1}, {"\u2581", 2}, {"<pad>", 112}};
+  for (int letter = 0; letter < 26; ++letter) vocabulary[std::string(1, static_cast<char>('a' + letter))] = 3 + letter;
+  for (int id = 29; id < 112; ++id) vocabulary["piece" + std::to_string(id)] = id;
+  write_file(folder / "vocab.json", vocabulary.dump());
+  for (const char* name : {"source.spm", "target.spm"})
+    write_file(folder / name, read_file("tests/fixtures/data/text/spm_unigram.model"));
 }
 
 // The words of an `attend train` that learns to write the English side.

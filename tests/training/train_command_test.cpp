@@ -104,6 +104,22 @@ TEST_F(TrainCommand, ProductsOfPiecesFollowF32) {
   expect_error(toy({"--steps", "2", "--dtype", "bf16x3", "--device", "cuda", "--overwrite"}), "bf16x3 is for the CPU");
 }
 
+// The decoder's caches have its own heads, wherever it writes: in validation, beam search, pictures and on the page.
+TEST_F(TrainCommand, ADecoderMayHaveOtherHeads) {
+  const std::string model = (folder_ / "model").string();
+  const Outcome trained =
+      run_attend(toy({"--decoder-heads", "4", "--decoder-hidden", "48", "--steps", "2", "--look", "--port", "0"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"translate", "--model", model, "--beams", "3"},
+        {"translate", "--model", model, "--show-attention"},
+        {"look", "--model", model, "--text", "one two", "--export", (folder_ / "page.html").string(), "--svg",
+         (folder_ / "heads.svg").string()}}) {
+    const Outcome outcome = run_attend(command, "one two three\n");
+    EXPECT_EQ(outcome.code, 0) << command[0] << ": " << outcome.err;
+  }
+}
+
 TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
   const Outcome outcome =
       run_attend(toy({"--steps", "1000", "--validate-every", "5", "--patience", "2", "--select", "loss",
@@ -139,6 +155,8 @@ TEST_F(TrainCommand, ARunWithoutAModelCannotEndBeforeItGoesOn) {
 TEST(Estimates, OfLittleAreNotZero) {
   EXPECT_EQ(tasks::time_text({.steps = 40}, 0.3), "40 steps will take less than a second here");
   EXPECT_EQ(tasks::time_text({.steps = 1000}, 3), "1,000 steps will take roughly 3 s here");
+  EXPECT_EQ(tasks::time_text({.steps = 1000}, 7200).find("warning: 1,000 steps will take roughly 2 h 00 min"), 0u);
+  EXPECT_EQ(tasks::time_text({.steps = 1000, .minutes = 3}, 7200), "it trains for 3 min 00 s, roughly 25 steps here");
   const tasks::StepSizes sizes{.tokens = 4, .layers = 1, .width = 8, .hidden = 8, .heads = 1, .vocabulary = 8};
   EXPECT_EQ(tasks::memory_text(sizes, 100, DType::f32, Recompute::none, 0),
             "a step will take less than 1 MB of memory (less than 1 MB for weights and moments, less than 1 MB for its "
