@@ -5,6 +5,7 @@
 #include "attend/backends.h"
 #include "attend/base/files.h"
 #include "attend/cli/describe.h"
+#include "attend/cli/shell_word.h"
 #include "attend/data/painted_dog.h"
 #include "attend/tasks/describer.h"
 #include "attend/tasks/model_folder.h"
@@ -30,8 +31,10 @@ void run_description_demo(const DescriptionDemoOptions& options, const Streams& 
       static_cast<double>(describer->parameters.count()) / 1e6, said.text);
   const view::CaptionPicture words = words_seen(prepared, said);
   if (!options.png.empty()) write_file(options.png, view::to_png(view::caption_figure(words)));
-  streams.out << view::draw(words, streams.out_terminal) << "\nIn a browser:\n  attend look --model " << kCaptioner
-              << "\nYour own photos:\n  attend describe --help\n";
+  streams.out << view::draw(words, streams.out_terminal)
+              << called_as(streams.program, fmt::format("\nIn a browser:\n  attend look --model {}\nYour own photos:\n"
+                                                        "  attend describe --help\n",
+                                                        kCaptioner));
 }
 
 }  // namespace attend

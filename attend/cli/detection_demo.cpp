@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attend/backends.h"
+#include "attend/cli/shell_word.h"
 #include "attend/data/scenes.h"
 #include "attend/inspect/detection.h"
 #include "attend/tasks/detector.h"
@@ -46,8 +47,10 @@ void run_detection_demo(const DetectionDemoOptions& options, const Streams& stre
   const tasks::DetectionInspection seen = tasks::inspect_detection(detector, prepared);
   streams.out << "Where the query of each box looked, the heads of the last layer together:\n"
               << view::draw(tasks::detection_tiles(seen, kThreshold).queries, streams.out_terminal)
-              << "\nIn a browser:\n  attend look --model " << kModel
-              << "\nYour own pictures:\n  attend detect --help\n";
+              << called_as(streams.program,
+                           fmt::format("\nIn a browser:\n  attend look --model {}\nYour own pictures:\n"
+                                       "  attend detect --help\n",
+                                       kModel));
 }
 
 }  // namespace attend

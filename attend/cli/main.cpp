@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "attend/base/error.h"
 #include "attend/base/os.h"
@@ -22,12 +23,15 @@ int main(int count, char** words) {
     std::cerr << "attend: " << error.what() << '\n';
     return 1;
   }
+  // One that a shell found by its name is found again.
+  const std::string called = count > 0 ? words[0] : "attend";
   const attend::Streams streams{.in = std::cin,
                                 .out = std::cout,
                                 .err = std::cerr,
                                 .out_terminal = attend::terminal_of(STDOUT_FILENO),
                                 .err_terminal = attend::terminal_of(STDERR_FILENO),
-                                .world = world ? world.get() : &attend::alone()};
+                                .world = world ? world.get() : &attend::alone(),
+                                .program = called.find('/') == std::string::npos ? "attend" : called};
   const int code = attend::run_program({words + 1, words + count}, streams);
   if (faults) std::cerr << "attend: " << calls << " calls on files\n";
   const bool together = code == 0 || code > 128;  // also those that were interrupted end at the same step

@@ -105,11 +105,9 @@ void make_scenes(const MakeDataOptions& options, const Streams& streams) {
   streams.out << fmt::format("{}: {} pictures ({:.1f} MB), {} objects, {} captions\n", options.out,
                              with_commas(made.pictures), static_cast<double>(made.bytes) / 1e6,
                              with_commas(made.objects), with_commas(made.captions));
-  streams.out << "To learn from them:\n  "
-              << with_word(
-                     "attend train --task detect --train {out}/instances_train.json --valid "
-                     "{out}/instances_valid.json --out detr\n",
-                     "{out}", options.out);
+  const std::string command =
+      "  attend train --task detect --train {out}/instances_train.json --valid {out}/instances_valid.json --out detr\n";
+  streams.out << "To learn from them:\n" << called_as(streams.program, with_word(command, "{out}", options.out));
 }
 
 // recipes/minutes knows these folders; of another, and where there are no recipes, the flags say where it is.
@@ -146,7 +144,8 @@ void make_texts(const MakeDataOptions& options, data::TextKind kind, const Strea
   streams.out << fmt::format("{}: {} pairs to learn from, {} to validate and {} to test with ({:.1f} MB)\n",
                              options.out, with_commas(options.count), with_commas(options.unseen),
                              with_commas(options.unseen), static_cast<double>(bytes) / 1e6);
-  streams.out << fmt::format("To learn from them:\n  {}\n", how_to_learn(options.what, options.out));
+  streams.out << "To learn from them:\n"
+              << called_as(streams.program, "  " + how_to_learn(options.what, options.out) + "\n");
 }
 
 }  // namespace

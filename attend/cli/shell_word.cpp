@@ -18,4 +18,20 @@ std::string with_word(std::string command, std::string_view name, std::string_vi
   return command;
 }
 
+std::string called_as(std::string_view program, std::string_view lines) {
+  constexpr std::string_view kName = "attend", kAlone = "  attend ", kBehind = " | attend ";
+  std::string text;
+  while (!lines.empty()) {
+    std::string line(lines.substr(0, lines.find('\n') == lines.npos ? lines.npos : lines.find('\n') + 1));
+    lines.remove_prefix(line.size());
+    const std::size_t behind = line.find(kBehind);
+    if (line.starts_with(kAlone))
+      line.replace(2, kName.size(), shell_word(program));
+    else if (line.starts_with("  ") && behind != std::string::npos)
+      line.replace(behind + 3, kName.size(), shell_word(program));
+    text += line;
+  }
+  return text;
+}
+
 }  // namespace attend

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <string>
 
 #include "attend/base/terminal.h"
 #include "attend/world/world.h"
@@ -13,7 +14,8 @@ struct Streams {
   std::ostream& out;
   std::ostream& err;
   Terminal out_terminal = {}, err_terminal = {};
-  World* world = &alone();  // the processes that a launcher (mpirun) started together
+  World* world = &alone();         // the processes that a launcher (mpirun) started together
+  std::string program = "attend";  // as it was called: what commands that are printed begin with
 };
 
 }  // namespace attend

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -116,9 +117,9 @@ tasks::Training training_of(const TrainedTask& task, Json settings, const TrainO
 }
 
 // In the end: what to do with the model. Commands are on lines of their own (shell_word.h).
-void say_what_next(const TrainedTask& task, const tasks::Training& training, const tasks::TrainingOutcome& result,
-                   std::ostream& out) {
+std::string what_next(const TrainedTask& task, const tasks::Training& training, const tasks::TrainingOutcome& result) {
   const tasks::RunSettings& run = training.settings;
+  std::ostringstream out;
   out << fmt::format("To use it:\n  {}\n", use_command(task, training, result.sample));
   if (result.activation_bytes > 0)
     out << fmt::format("Activations and gradients of a step took {:.1f} MB.\n",
@@ -131,6 +132,7 @@ void say_what_next(const TrainedTask& task, const tasks::Training& training, con
     if (std::error_code ignored; std::filesystem::exists(std::filesystem::path(other) / "log.jsonl", ignored))
       chart += " --run " + shell_word(other);
   if (run.then.empty() || chart != alone) out << fmt::format("How it went:\n  {}\n", chart);
+  return out.str();
 }
 
 // The page of attend look about the run in a folder, for as long as this lives.
@@ -212,8 +214,8 @@ void run_train(const TrainOptions& options, const Streams& streams) {
     return;
   }
   if (result.interrupted) {
-    streams.out << fmt::format("Stopped at step {}. To go on:\n  attend train --resume --out {}\n", result.steps,
-                               shell_word(run.out))
+    streams.out << fmt::format("Stopped at step {}. To go on:\n", result.steps)
+                << called_as(streams.program, "  attend train --resume --out " + shell_word(run.out) + "\n")
                 << std::flush;
     throw Interrupted{result.interrupted};
   }
@@ -222,7 +224,7 @@ void run_train(const TrainOptions& options, const Streams& streams) {
       result.steps == 1 ? "" : "s", duration_text(result.seconds),
       result.best.text.empty() ? "" : fmt::format(" ({})", result.best.text),
       result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model");
-  say_what_next(task, training, result, streams.out);
+  streams.out << called_as(streams.program, what_next(task, training, result));
 }
 
 }  // namespace

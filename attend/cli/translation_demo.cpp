@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "attend/backends.h"
+#include "attend/cli/shell_word.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/tasks/translator.h"
 #include "attend/view/terminal_heat_map.h"
@@ -60,7 +61,7 @@ void run_translation_demo(const TranslationDemoOptions& options, const Streams& 
   for (std::size_t i = 0; i < lines.size(); ++i) show_translation(lines[i], kSentences[i], streams);
   streams.out << "\nThe car is feminine, the book masculine: \"it\" became \"elle\" and \"il\".\n";
   show_pronoun(loaded->translator, kSentences.back(), streams);
-  streams.out << "\nYour own sentences:\n  attend translate --show-attention\n";
+  streams.out << called_as(streams.program, "\nYour own sentences:\n  attend translate --show-attention\n");
 }
 
 }  // namespace attend

@@ -161,6 +161,15 @@ TEST_F(PrintedCommands, OfMadeDataRun) {
   }
 }
 
+// One that is on no PATH is called by its own.
+TEST_F(PrintedCommands, AreOfTheProgramThatWasCalled) {
+  const std::string program = shell_word((build_folder() / "attend").string());
+  const std::string made = run(program + " make-data reverse --out x --count 20 --unseen 4");
+  EXPECT_NE(made.find("\n  " + program + " train --source x/train.src"), std::string::npos) << made;
+  EXPECT_EQ(called_as("build/attend", "To see it:\n  attend look\n  echo 'a' | attend fill\nwhat to attend to"),
+            "To see it:\n  build/attend look\n  echo 'a' | build/attend fill\nwhat to attend to");
+}
+
 TEST_F(PrintedCommands, OfDemosRun) {
   for (const char* task : {"translate", "detect", "describe"}) run_all(run("attend demo --task " + std::string(task)));
 }
