@@ -66,10 +66,17 @@ void Manifest::write(const fs::path& folder) const {
   write_file(folder / kName, Json{{"kind", kKind}, {"files", files}, {"data", data}}.dump(1) + "\n");
 }
 
-void Manifest::announce(const std::string& name, const FileMark& mark) {
-  std::vector<FileMark>& marks = files_[name];
-  if (marks.size() > 1) marks.erase(marks.begin());
-  marks.push_back(mark);
+void Manifest::announce(const std::string& name, const FileMark& mark) { files_[name].push_back(mark); }
+
+void Manifest::settle_as_found(const fs::path& folder) {
+  for (auto& [name, marks] : files_) {
+    if (marks.size() < 2) continue;
+    const auto found = std::ranges::find_if(marks, [&, path = folder / name](const FileMark& mark) {
+      std::error_code error;
+      return fs::exists(path, error) && is_same_file(mark, path);
+    });
+    if (found != marks.end()) marks = {*found};
+  }
 }
 
 std::vector<std::string> Manifest::names() const {

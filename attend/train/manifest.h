@@ -2,7 +2,8 @@
 // removed there that is not in it, for model.safetensors and checkpoints/ are everybody's names.
 //
 // A file is announced before it is renamed into place, so run.json knows every file at every moment: two marks stand
-// for a name while it changes.
+// for a name while it changes, and more when processes were killed there. None goes before a newer one is known to be
+// that of the file.
 #pragma once
 
 #include <filesystem>
@@ -28,6 +29,8 @@ class Manifest {
   // `name` will be a file with this mark; what it was may still be there.
   void announce(const std::string& name, const FileMark& mark);
   void settle(const std::string& name, const FileMark& mark) { files_[name] = {mark}; }
+  // Of several marks the one that the file in the folder has: the others were announced by a process that was killed.
+  void settle_as_found(const std::filesystem::path& folder);
   void drop(const std::string& name) { files_.erase(name); }
   bool has(const std::string& name) const { return files_.contains(name); }
   std::vector<std::string> names() const;

@@ -83,6 +83,7 @@ void RunFolder::check_run(const RunRequest& request) {
         "'{}' holds a run already: --resume goes on with it, --overwrite starts anew", path_.string());
   manifest_ = Manifest::read(path_);
   check_ours();
+  manifest_.settle_as_found(path_);
   if (!resumed_ || request.allow_changes) return;
   std::vector<std::string> changes = settings_changed(read_json(path_ / "recipe.json"), request.settings, request.data);
   for (std::string& change : data_changed(manifest_.data, request.data)) changes.push_back(std::move(change));

@@ -22,16 +22,17 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-// Counts the calls, and ends with the one of this number: it fails, as all behind it do ("the disk is gone"), or only
-// it does.
+// Counts the calls, or those that rename alone, and ends with the one of this number: it fails, as all behind it do
+// ("the disk is gone"), or only it does.
 struct Broken {
   std::int64_t at = 0;
-  bool for_good = false;
+  bool for_good = false, renames = false;
   std::int64_t calls = 0;
 
-  int operator()(os::Call, const fs::path&) {
-    ++calls;
-    return calls == at || (for_good && calls > at && at > 0) ? ENOSPC : 0;
+  int operator()(os::Call call, const fs::path&) {
+    const bool counts = !renames || call == os::Call::rename;
+    if (counts) ++calls;
+    return (counts && calls == at) || (for_good && calls >= at && at > 0) ? ENOSPC : 0;
   }
 };
 
@@ -74,6 +75,7 @@ class Faults : public testing::TestWithParam<const char*> {
   }
   void expect_the_same_bits(std::int64_t tries);
   void expect_whole_or_replaced(std::int64_t tries);
+  void expect_pairs(std::int64_t tries);
 
   fs::path folder_;
 };
@@ -91,6 +93,29 @@ void Faults::expect_the_same_bits(std::int64_t tries) {
       ASSERT_EQ(again.code, 0) << "after call " << at << ": " << again.err;
       ASSERT_EQ(read_file(folder_ / "parts/model.safetensors"), whole) << "after call " << at;
     }
+  }
+}
+
+// A process is killed when it renames a file, and so is the one that goes on with its run. What a folder holds changes
+// in no other call, but for files that nobody reads.
+void Faults::expect_pairs(std::int64_t tries) {
+  const std::int64_t calls = run(training("whole", {}), {.renames = true}, 0);
+  const std::string whole = read_file(folder_ / "whole/model.safetensors");
+  const auto go_on = [&](std::int64_t at, int expected) {
+    const bool resumes = train::has_run(folder_ / "parts");
+    run(training("parts", {resumes ? "--resume" : "--overwrite"}), {.at = at, .for_good = true, .renames = true},
+        expected);
+  };
+  const std::int64_t pairs = calls * calls, step = stride(pairs, tries);
+  for (std::int64_t pair = 0; pair < pairs; pair += step) {
+    const std::int64_t first = 1 + pair / calls, second = 1 + (pair % calls + pair / calls) % calls;
+    SCOPED_TRACE("renames " + std::to_string(first) + " and then " + std::to_string(second));
+    fs::remove_all(folder_ / "parts");
+    run(training("parts", {}), {.at = first, .for_good = true, .renames = true}, -1);
+    go_on(second, -1);
+    go_on(0, 0);
+    ASSERT_FALSE(HasFailure());
+    ASSERT_EQ(read_file(folder_ / "parts/model.safetensors"), whole);
   }
 }
 
@@ -127,10 +152,13 @@ TEST_P(Faults, WhateverFailsAnOverwrittenRunIsWholeOrReplaced) {
   expect_whole_or_replaced(GetParam() == std::string("language-model") ? 30 : 12);
 }
 
+TEST_P(Faults, TwoKillsLoseNoMoreThanOne) { expect_pairs(40); }
+
 // Every call; under ASan every sixth.
 class LongFaults : public Faults {};
 TEST_P(LongFaults, WhateverFailsTheRunGoesOnToTheSameBits) { expect_the_same_bits(INT64_MAX); }
 TEST_P(LongFaults, WhateverFailsAnOverwrittenRunIsWholeOrReplaced) { expect_whole_or_replaced(INT64_MAX); }
+TEST_P(LongFaults, TwoKillsLoseNoMoreThanOne) { expect_pairs(INT64_MAX); }
 
 std::string task_name(const testing::TestParamInfo<const char*>& info) {
   std::string name = info.param;
