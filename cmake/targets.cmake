@@ -51,9 +51,8 @@ function(attend_folder folder)
   if(folder STREQUAL "cpu")
     target_link_libraries(attend_cpu PRIVATE attend_kernel_checks)
   endif()
-  if(folder MATCHES "^(cpu|cuda)$" AND NOT ATTEND_SANITIZE)
-    # Measured file by file: what is inlined where must not depend on the neighbours.
-    set_target_properties(attend_${folder} PROPERTIES UNITY_BUILD OFF)
+  if(folder STREQUAL "cuda")
+    set_target_properties(attend_cuda PROPERTIES UNITY_BUILD OFF)
   endif()
   if(folder STREQUAL "cuda" AND NOT ATTEND_CUDA STREQUAL "PLUGIN")  # libattend has none of it
     set_target_properties(attend_cuda PROPERTIES POSITION_INDEPENDENT_CODE OFF)
