@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 
 namespace attend::image {
 

@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
+#include "attend/tensor/backend.h"
 #include "attend/training/memory_estimate.h"
 #include "attend/training/start_folder.h"
 #include "attend/training/time_estimate.h"
