@@ -16,6 +16,22 @@ function(attend_configure_library target)
   endif()
 endfunction()
 
+# A first build without ccache (make demo) reads the headers of the standard library once per set of flags and not in every
+# unit, of whose time they are a third. The first target of a set has the precompiled header, the others use it.
+function(attend_precompile target flags)
+  if(CMAKE_CXX_COMPILER_LAUNCHER OR ATTEND_SANITIZE OR NOT ATTEND_UNITY OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  get_property(owner GLOBAL PROPERTY attend_precompiled_${flags})
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  else()
+    target_precompile_headers(${target} PRIVATE <fmt/core.h> <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <filesystem>
+                              <functional> <map> <memory> <optional> <span> <string> <string_view> <unordered_map> <utility> <vector>)
+    set_property(GLOBAL PROPERTY attend_precompiled_${flags} ${target})
+  endif()
+endfunction()
+
 function(attend_folder folder)
   cmake_parse_arguments(arg "" "" "LINKS" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/attend/${folder})
@@ -51,9 +67,8 @@ function(attend_folder folder)
   if(folder STREQUAL "cpu")
     target_link_libraries(attend_cpu PRIVATE attend_kernel_checks)
   endif()
-  if(folder MATCHES "^(cpu|cuda)$" AND NOT ATTEND_SANITIZE)
-    # Measured file by file: what is inlined where must not depend on the neighbours.
-    set_target_properties(attend_${folder} PROPERTIES UNITY_BUILD OFF)
+  if(folder STREQUAL "cuda")
+    set_target_properties(attend_cuda PROPERTIES UNITY_BUILD OFF)
   endif()
   if(folder STREQUAL "cuda" AND NOT ATTEND_CUDA STREQUAL "PLUGIN")  # libattend has none of it
     set_target_properties(attend_cuda PROPERTIES POSITION_INDEPENDENT_CODE OFF)
@@ -63,6 +78,11 @@ function(attend_folder folder)
   endif()
   if(NOT folder MATCHES "^(base|text|image|tensor|cpu|cuda|ops|nn|decode|metrics)$")  # loops of their own, or run for every step
     target_link_libraries(attend_${folder} PRIVATE attend_small)
+    attend_precompile(attend_${folder} small)
+  elseif(folder STREQUAL "cpu")
+    attend_precompile(attend_cpu kernels)
+  elseif(NOT folder STREQUAL "cuda")
+    attend_precompile(attend_${folder} usual)
   endif()
   if(folder STREQUAL "cli" AND ATTEND_SANITIZE STREQUAL "address")
     # UBSan and optimisation on CLI11's templates cost more than half a minute; ASan alone still watches them.

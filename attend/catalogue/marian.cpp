@@ -7,6 +7,7 @@
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::catalogue {
 

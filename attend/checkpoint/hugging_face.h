@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/nn/parameters.h"
 

@@ -10,6 +10,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
+#include "attend/tensor/backend.h"
 
 namespace attend {
 

@@ -1,6 +1,5 @@
 // A token of each row of logits, drawn.
 #include <algorithm>
-#include <limits>
 #include <span>
 
 #include "attend/cpu/cpu_backend.h"
@@ -12,17 +11,12 @@ namespace attend {
 
 namespace {
 
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
-inline float number(float x) { return x; }
-inline float number(Bf16 x) { return static_cast<float>(x); }
-
 // What may be drawn, in f32: the others, and what is no number, are infinitely unlikely.
 template <class T>
 void copy_allowed(const T* x, const std::uint8_t* suppressed, float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = number(x[i]) >= kLowest ? number(x[i]) : kLowest;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = cpu::or_lowest(x[i]);
   for (std::int64_t i = 0; suppressed && i < n; ++i)
-    if (suppressed[i]) y[i] = kLowest;
+    if (suppressed[i]) y[i] = cpu::kLowest;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// log Σ exp of a row, from those of its pieces.
+// log Σ exp of a row, from those of its pieces; and what is chosen from.
 #pragma once
 
 #include <cmath>
@@ -9,6 +9,14 @@
 #include "attend/cpu/rows/kernels.h"
 
 namespace attend::cpu {
+
+// What a choice among logits sees of one: NaN is no number to choose.
+inline constexpr float kLowest = -std::numeric_limits<float>::infinity();
+template <class T>
+float or_lowest(T logit) {
+  const float value = static_cast<float>(logit);
+  return value >= kLowest ? value : kLowest;
+}
 
 // Of n logits, by the kernel that has the cross entropy of rows.
 inline float log_sum(void (*kernel)(const CrossEntropyRows& args, std::int64_t begin, std::int64_t end), const void* x,
@@ -24,7 +32,7 @@ inline float log_sum(void (*kernel)(const CrossEntropyRows& args, std::int64_t b
 
 inline float merged_log_sums(std::span<const float> parts) {
   if (parts.size() == 1) return parts[0];
-  float most = -std::numeric_limits<float>::infinity();
+  float most = kLowest;
   for (const float part : parts) most = part > most || std::isnan(part) ? part : most;
   if (!std::isfinite(most)) return most;
   float sum = 0;

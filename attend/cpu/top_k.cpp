@@ -1,6 +1,5 @@
 // The largest few of each row: what a search looks at of the scores of a whole vocabulary.
 #include <algorithm>
-#include <limits>
 #include <span>
 
 #include "attend/cpu/cpu_backend.h"
@@ -10,11 +9,6 @@
 namespace attend {
 
 namespace {
-
-constexpr float kLowest = -std::numeric_limits<float>::infinity();
-
-inline float number(float x) { return x; }
-inline float number(Bf16 x) { return static_cast<float>(x); }
 
 struct Found {
   float value;
@@ -28,7 +22,7 @@ constexpr std::int64_t kBlock = 64;
 template <class T>
 bool any_reaches(const T* x, float bar) {
   int any = 0;
-  for (std::int64_t i = 0; i < kBlock; ++i) any |= number(x[i]) > bar;
+  for (std::int64_t i = 0; i < kBlock; ++i) any |= static_cast<float>(x[i]) > bar;
   return any != 0;
 }
 
@@ -55,7 +49,7 @@ void find_top_k(const T* x, std::int64_t begin, std::int64_t end, const std::uin
     if (top_k.full() && i % kBlock == 0)
       while (i + kBlock <= end && !any_reaches(x + i, top_k.found.back().value)) i += kBlock;
     if (i == end) break;
-    const float value = number(x[i]) >= kLowest ? number(x[i]) : kLowest;  // NaN is no number to choose
+    const float value = cpu::or_lowest(x[i]);
     if (top_k.wants(value) && !(suppressed && suppressed[i])) top_k.add({value, static_cast<std::int32_t>(i)});
   }
 }

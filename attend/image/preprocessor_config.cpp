@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 
 namespace attend::image {
 
@@ -106,7 +107,7 @@ SizeRule size_rule(const Members& members, const Json& value, bool square) {
 // The name of a class without what says that it is one: "ViTImageProcessorFast" -> "ViT".
 std::string family_named(std::string name) {
   for (const std::string_view ending : {"Fast", "Pil", "ImageProcessor", "FeatureExtractor"})
-    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+    if (name.ends_with(ending)) name.erase(name.size() - ending.size());
   return name;
 }
 

@@ -22,7 +22,7 @@
 #include <string>
 #include <string_view>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/image/crop.h"
 #include "attend/image/resize.h"
 

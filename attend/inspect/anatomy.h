@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/models/bert.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/picture_model.h"

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <vector>
 
-#include "attend/base/json.h"
 #include "attend/image/image.h"
 #include "attend/inspect/picture_attention.h"
 #include "attend/tasks/drawer.h"

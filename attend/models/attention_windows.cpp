@@ -1,6 +1,7 @@
 #include "attend/models/attention_windows.h"
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/tensor/attention_window.h"
 
 namespace attend::models {

@@ -12,6 +12,7 @@
 #include "attend/ops/activation.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::models {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/models/attention_windows.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/feed_forward.h"

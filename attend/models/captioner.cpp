@@ -4,6 +4,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/layout.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::models {
 

@@ -13,6 +13,7 @@
 #include "attend/ops/attention.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::models {
 

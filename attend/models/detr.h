@@ -15,12 +15,12 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/models/resnet.h"
 #include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/residual.h"
-#include "attend/tensor/backend.h"
+#include "attend/tensor/attention_mask.h"
 
 namespace attend::models {
 

@@ -9,6 +9,7 @@
 #include "attend/ops/layout.h"
 #include "attend/ops/reduce.h"
 #include "attend/ops/softmax.h"
+#include "attend/tensor/backend.h"
 #include "attend/tensor/boxes.h"
 
 namespace attend::models {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/models/picture_model.h"
+#include "attend/models/picture_classifier.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/self_attention_2d.h"
 

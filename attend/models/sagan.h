@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/models/picture_model.h"
 #include "attend/nn/conditional_norm.h"
 #include "attend/nn/convolution.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/sequences.h"

@@ -15,6 +15,7 @@
 #include "attend/ops/layout.h"
 #include "attend/ops/reduce.h"
 #include "attend/ops/windows.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::models {
 

@@ -14,6 +14,7 @@
 #include "attend/ops/drop_path.h"
 #include "attend/ops/embedding.h"
 #include "attend/ops/layout.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::models {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/models/picture_model.h"
+#include "attend/models/picture_classifier.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/feed_forward.h"

@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/embedding.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::nn {
 

@@ -14,7 +14,6 @@
 
 #include "attend/base/limits.h"
 #include "attend/nn/parameter.h"
-#include "attend/tensor/backend.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::nn {

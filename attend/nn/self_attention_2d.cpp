@@ -8,6 +8,7 @@
 #include "attend/ops/linear.h"
 #include "attend/ops/pooling.h"
 #include "attend/ops/softmax.h"
+#include "attend/tensor/backend.h"
 #include "attend/tensor/pass.h"
 
 namespace attend::nn {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attend/tensor/backend.h"
+#include "attend/tensor/attention_mask.h"
 #include "attend/tensor/pass.h"
 #include "attend/tensor/tensor.h"
 

@@ -5,6 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/softmax.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::nn {
 

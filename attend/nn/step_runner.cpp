@@ -7,10 +7,12 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/softmax.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::nn {
 
 StepRunner::StepRunner(const Pass& beside) : pass_(beside.backend(), {.probe = beside.probe()}), graph_(pass_) {}
+StepRunner::~StepRunner() = default;
 
 Tensor StepRunner::words(std::int64_t begin, const Shape& shape, DType dtype) const {
   return Tensor(words_.memory(), {shape, begin, shape.rank() ? shape[-1] : 1, dtype});

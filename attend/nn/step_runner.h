@@ -14,12 +14,17 @@
 #include "attend/tensor/pass.h"
 #include "attend/tensor/step_graph.h"
 
+namespace attend {
+class Mailbox;  // backend.h
+}
+
 namespace attend::nn {
 
 class StepRunner {
  public:
   // Steps run in a pass of their own beside this one, with its probe.
   explicit StepRunner(const Pass& beside);
+  ~StepRunner();
 
   // What a step reads, i32: [rows, 1], [rows, 1], and where the caches take it.
   struct Newest {

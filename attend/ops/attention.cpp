@@ -6,6 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/checks.h"
+#include "attend/tensor/backend.h"
 #include "attend/tensor/tape.h"
 
 namespace attend::ops {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "attend/tensor/backend.h"
+#include "attend/tensor/attention_mask.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::ops {
@@ -13,7 +13,7 @@ namespace attend::ops {
 struct AttentionOptions {
   std::int64_t heads = 1;
   float scale = 0;              // 0: 1 / sqrt(D)
-  AttentionMask mask = {};      // backend.h says who may look at whom
+  AttentionMask mask = {};      // attention_mask.h says who may look at whom
   float dropout = 0;            // of the weights
   std::string_view label = {};  // what the probe is told
   Tensor* weights = nullptr;    // where the weights go instead, if there is a probe

@@ -1,7 +1,6 @@
 // Sum, mean and maximum over one axis.
 #pragma once
 
-#include "attend/tensor/backend.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::ops {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/inspect/drawing.h"
 
 namespace attend::serve {

@@ -10,6 +10,7 @@
 
 #include "attend/base/error.h"
 #include "attend/tasks/growing_text.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::serving {
 

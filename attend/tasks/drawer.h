@@ -11,7 +11,6 @@
 #include "attend/image/image.h"
 #include "attend/models/sagan.h"
 #include "attend/nn/parameters.h"
-#include "attend/tensor/backend.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/nn/parameters.h"
 #include "attend/tasks/head_batch.h"
 

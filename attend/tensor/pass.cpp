@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/tensor/backend.h"
 
 namespace attend {
 

@@ -16,10 +16,11 @@
 #include <vector>
 
 #include "attend/tensor/arena.h"
-#include "attend/tensor/backend.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend {
+
+struct Dropout;  // backend.h
 
 // Sees the attention weights of every attention op of a pass: [B, H, T, S], f32.
 class Probe {

@@ -1,4 +1,5 @@
-// The extents of a tensor: up to six, held inline so that making one never allocates.
+// The extents of a tensor: up to six, held inline so that making one never allocates. Messages are made in shape.cpp:
+// most sources read shapes, and each would compile what it formats again.
 #pragma once
 
 #include <fmt/core.h>
@@ -17,29 +18,20 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;
-  Shape(std::initializer_list<std::int64_t> dims) {
-    for (std::int64_t dim : dims) append(dim);
-  }
+  Shape(std::initializer_list<std::int64_t> dims);
 
   int rank() const { return rank_; }
 
   // dim(-1) is the last one.
   std::int64_t operator[](int axis) const { return dims_[index(axis)]; }
-  void set(int axis, std::int64_t dim) {
-    check(dim >= 0, "shape: dimension {} cannot be {}", axis, dim);
-    dims_[index(axis)] = dim;
-  }
-  void append(std::int64_t dim) {
-    check(rank_ < kMaxRank, "shape: more than {} dimensions", kMaxRank);
-    check(dim >= 0, "shape: dimension {} cannot be {}", rank_, dim);
-    dims_[rank_++] = dim;
-  }
+  void set(int axis, std::int64_t dim);
+  void append(std::int64_t dim);
 
   // 0 <= axis < rank, with negative axes counted from the end.
   int index(int axis) const {
     const int i = axis < 0 ? axis + rank_ : axis;
-    if (i < 0 || i >= rank_) [[unlikely]]  // not check(): this is read everywhere, and to_string() allocates
-      fail("shape: axis {} of {}", axis, to_string());
+    if (i < 0 || i >= rank_) [[unlikely]]
+      refuse(axis);
     return i;
   }
 
@@ -63,40 +55,31 @@ class Shape {
   }
 
   // The same shape with another last dimension: hidden states to logits.
-  Shape with_last(std::int64_t dim) const {
-    Shape shape = *this;
-    shape.set(-1, dim);
-    return shape;
-  }
+  Shape with_last(std::int64_t dim) const;
 
   const std::int64_t* begin() const { return dims_; }
   const std::int64_t* end() const { return dims_ + rank_; }
 
-  std::string to_string() const {
-    std::string text = "[";
-    for (int i = 0; i < rank_; ++i) text += (i ? ", " : "") + std::to_string(dims_[i]);
-    return text + "]";
-  }
+  std::string to_string() const;
 
  private:
+  [[noreturn, gnu::cold]] void refuse(int axis) const;
+
   std::int64_t dims_[kMaxRank] = {};
   int rank_ = 0;
 };
 
 }  // namespace attend
 
+// As {}, without a width.
 template <>
-struct fmt::formatter<attend::Shape> : fmt::formatter<fmt::string_view> {
-  template <class Context>
-  auto format(const attend::Shape& shape, Context& context) const {
-    return fmt::format_to(context.out(), "{}", shape.to_string());
-  }
+struct fmt::formatter<attend::Shape> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  fmt::appender format(const attend::Shape& shape, fmt::format_context& context) const;
 };
 
 template <>
-struct fmt::formatter<attend::DType> : fmt::formatter<const char*> {
-  template <class Context>
-  auto format(attend::DType dtype, Context& context) const {
-    return fmt::format_to(context.out(), "{}", attend::name_of(dtype));
-  }
+struct fmt::formatter<attend::DType> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  fmt::appender format(attend::DType dtype, fmt::format_context& context) const;
 };

@@ -1,6 +1,13 @@
 #include "attend/tensor/step_graph.h"
 
+#include "attend/tensor/backend.h"
+
 namespace attend {
+
+StepGraph::StepGraph(Pass& pass) : pass_(pass) {}
+StepGraph::~StepGraph() = default;
+
+void StepGraph::clear() { steps_.clear(); }
 
 void StepGraph::run(std::uint64_t key, std::uint64_t seed, std::span<const Stage> stages) {
   Step& step = steps_[key];

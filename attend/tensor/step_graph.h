@@ -14,9 +14,14 @@
 
 namespace attend {
 
+class Graph;  // backend.h
+
 class StepGraph {
  public:
-  explicit StepGraph(Pass& pass) : pass_(pass) {}
+  explicit StepGraph(Pass& pass);
+  ~StepGraph();
+  StepGraph(const StepGraph&) = delete;
+  StepGraph& operator=(const StepGraph&) = delete;
 
   // body does one step between pass.begin() and its end. It must read its inputs from, and leave its results in,
   // tensors that live outside the pass, and do the same work for the same key every time.
@@ -34,7 +39,7 @@ class StepGraph {
   void run(std::uint64_t key, std::uint64_t seed, std::span<const Stage> stages);
 
   // None of the keys comes back.
-  void clear() { steps_.clear(); }
+  void clear();
 
   std::int64_t replays() const { return replays_; }
 

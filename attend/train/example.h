@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 #include "attend/image/image.h"
 #include "attend/tensor/pictures.h"
 #include "attend/tensor/shape.h"

@@ -12,6 +12,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/file_mark.h"
+#include "attend/base/json.h"
 
 namespace attend::train {
 

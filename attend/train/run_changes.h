@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 
 namespace attend::train {
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attend/tensor/backend.h"
 #include "attend/tensor/pass.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/train/gradient_buckets.h"

@@ -7,6 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/tasks/drawer.h"
+#include "attend/tensor/backend.h"
 #include "attend/train/shared_batches.h"
 #include "attend/training/training_examples.h"
 

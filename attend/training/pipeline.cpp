@@ -7,6 +7,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
+#include "attend/tensor/backend.h"
 #include "attend/train/run_recovery.h"
 #include "attend/train/run_state.h"
 #include "attend/training/memory_estimate.h"

@@ -25,7 +25,6 @@
 
 #include "attend/base/json.h"
 #include "attend/nn/parameters.h"
-#include "attend/tensor/backend.h"
 #include "attend/train/trainer.h"
 #include "attend/training/memory_estimate.h"
 #include "attend/training/run_settings.h"

@@ -8,6 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
+#include "attend/tensor/backend.h"
 #include "attend/train/schedule.h"
 
 namespace attend::tasks {

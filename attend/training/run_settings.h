@@ -11,7 +11,6 @@
 
 #include "attend/base/json.h"
 #include "attend/base/terminal.h"
-#include "attend/tensor/backend.h"
 #include "attend/train/trainer.h"
 #include "attend/training/group_settings.h"
 

@@ -8,6 +8,7 @@
 
 #include "attend/base/progress.h"
 #include "attend/ops/linear.h"
+#include "attend/tensor/backend.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::tasks {

@@ -5,7 +5,10 @@
 #include <string>
 
 #include "attend/base/dtype.h"
-#include "attend/tensor/backend.h"
+
+namespace attend {
+class Backend;
+}
 
 namespace attend::tasks {
 

@@ -1,6 +1,7 @@
 // Models that write about pictures, on the pixel_values and labels of a folder under verification.
 #include "attend/base/error.h"
 #include "attend/catalogue/captioners.h"
+#include "attend/tensor/backend.h"
 #include "attend/verify/case.h"
 
 namespace attend::tasks {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "attend/nn/parameters.h"
-#include "attend/tensor/backend.h"
 #include "attend/tensor/shape.h"
 
 namespace attend::tasks {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attend/base/json.h"
+#include "attend/base/json_fwd.h"
 
 namespace attend::view {
 

@@ -11,6 +11,7 @@
 #include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/nn/layers.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
+#include "attend/base/json.h"
 #include "attend/base/random.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"

@@ -10,6 +10,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
+#include "attend/base/json.h"
 #include "attend/image/decode.h"
 #include "attend/image/encode.h"
 #include "tests/checkpoint/message_of.h"

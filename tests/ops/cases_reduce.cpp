@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "attend/ops/reduce.h"
+#include "attend/tensor/backend.h"
 #include "tests/ops/cases.h"
 
 namespace attend::test {

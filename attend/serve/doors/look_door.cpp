@@ -11,6 +11,7 @@
 #include "attend/serve/api.h"
 #include "attend/serve/openapi.h"
 #include "attend/serve/picture_api.h"
+#include "attend/tensor/backend.h"
 
 namespace attend::serve {
 
