@@ -120,7 +120,7 @@ foreach(folder ${folders})
   endif()
   attend_test(${folder})
   add_dependencies(tests ${target})
-  if(folder STREQUAL "world")  # starts the program, which opens these
+  if(folder STREQUAL "world" AND NOT ATTEND_SANITIZE STREQUAL "thread")  # starts the program, which opens these
     foreach(needed attend attend_mpi attend_mpich attend_nccl)
       if(TARGET ${needed})
         add_dependencies(${target} ${needed})
