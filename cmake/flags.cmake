@@ -74,10 +74,10 @@ add_library(attend_test_flags INTERFACE)  # UBSan watches the library; in the te
 add_library(attend_kernel_checks INTERFACE)  # in kernels the check of every load's alignment doubles the time to compile
 if(ATTEND_SANITIZE)
   target_link_libraries(attend_cold INTERFACE attend_unoptimised)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
-    # clang 14 does not heed .arch in a function's assembly.
-    target_compile_options(attend_kernel_checks INTERFACE -march=armv8-a+bf16+i8mm)
-  endif()
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  # clang 14 does not heed .arch in a function's assembly.
+  target_compile_options(attend_kernel_checks INTERFACE -march=armv8-a+bf16+i8mm)
 endif()
 if(ATTEND_SANITIZE STREQUAL "address")
   target_compile_options(attend_kernel_checks INTERFACE -fno-sanitize=alignment $<$<BOOL:${ATTEND_COVERAGE}>:${costly}>)

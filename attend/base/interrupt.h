@@ -11,8 +11,8 @@ struct Interrupted {
   int signal;
 };
 
-// While one lives, SIGINT and SIGTERM set a flag instead of ending the process; then they do what they did before: in
-// Python, raise.
+// While one lives, in whichever thread, SIGINT and SIGTERM set a flag instead of ending the process; then they do what
+// they did before: in Python, raise.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -22,9 +22,6 @@ class InterruptGuard {
 
   bool requested() const { return signal() != 0; }
   int signal() const;  // the one that came; 0: none
-
- private:
-  struct sigaction before_[2];  // of SIGINT and SIGTERM
 };
 
 }  // namespace attend

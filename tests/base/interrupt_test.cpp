@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <memory>
 
 namespace attend::test {
 namespace {
@@ -20,6 +21,21 @@ TEST(InterruptGuard, GivesBackTheHandlersItFound) {
     EXPECT_EQ(guard.signal(), SIGINT);
     EXPECT_EQ(heard, 0);
   }
+  std::raise(SIGINT);
+  EXPECT_EQ(heard, 1);
+  std::signal(SIGINT, before);
+}
+
+// Trainings of two threads: whichever ends first, and a signal is for both.
+TEST(InterruptGuard, OfSeveralThreadsTheLastGivesBack) {
+  heard = 0;
+  const auto before = std::signal(SIGINT, hear);
+  auto first = std::make_unique<const InterruptGuard>(), second = std::make_unique<const InterruptGuard>();
+  first.reset();
+  std::raise(SIGINT);
+  EXPECT_TRUE(second->requested());
+  EXPECT_EQ(heard, 0);
+  second.reset();
   std::raise(SIGINT);
   EXPECT_EQ(heard, 1);
   std::signal(SIGINT, before);

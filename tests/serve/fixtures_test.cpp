@@ -121,7 +121,7 @@ TEST_F(LookFixtures, AnswersAreTheLikeliestSpans) {
                   {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
                   {"post_processor",
                    {{"type", "TemplateProcessing"},
-                    {"single", {sequence("A", 0)}},
+                    {"single", Json::array({sequence("A", 0)})},
                     {"pair", {sequence("A", 0), sequence("B", 1)}},
                     {"special_tokens", Json::object()}}}}
                  .dump());

@@ -167,8 +167,8 @@ TEST_F(Look, AblationChangesAndLeavesNoTrace) {
   const Json head = {{"stack", "decoder"}, {"kind", "cross"}, {"layer", 2}, {"head", 1}};
   Json scaled = head;
   scaled["scale"] = 1;
-  EXPECT_EQ(ask({{"heads", {scaled}}}), plain);
-  EXPECT_NE(ask({{"heads", {head}}}).at("steps"), plain.at("steps"));
+  EXPECT_EQ(ask({{"heads", Json::array({scaled})}}), plain);
+  EXPECT_NE(ask({{"heads", Json::array({head})}}).at("steps"), plain.at("steps"));
   EXPECT_NE(ask({{"layers", {{{"stack", "encoder"}, {"layer", 0}}}}}).at("steps"), plain.at("steps"));
   EXPECT_NE(ask({{"positions", false}}).at("steps"), plain.at("steps"));
   const Json masked = ask({{"masked", {3}}});
@@ -194,12 +194,13 @@ TEST_F(Look, WithoutPositionsOrderDoesNotMatter) {
 TEST_F(Look, GoesOnFromAPrefix) {
   const Json plain = inspect({{"text", "Where is the station?"}, {"beams", 1}});
   const Json& steps = plain.at("steps");
-  const Json same = post(server_.port(), "/api/inspect",
-                         Json{{"text", "Where is the station?"}, {"prefix", {steps.at(0).at("chosen")}}}.dump())
-                        .json();
+  const Json same =
+      post(server_.port(), "/api/inspect",
+           Json{{"text", "Where is the station?"}, {"prefix", Json::array({steps.at(0).at("chosen")})}}.dump())
+          .json();
   EXPECT_EQ(same.at("target"), plain.at("target"));  // greedy goes on as greedy does
-  const Json other =
-      inspect({{"text", "Where is the station?"}, {"prefix", {steps.at(0).at("candidates").at(1).at("id")}}});
+  const Json other = inspect(
+      {{"text", "Where is the station?"}, {"prefix", Json::array({steps.at(0).at("candidates").at(1).at("id")})}});
   EXPECT_EQ(other.at("target").at("ids").at(0), steps.at(0).at("candidates").at(1).at("id"));
 }
 
