@@ -23,7 +23,10 @@ std::unique_ptr<Backend> DeviceFlags::open(World& world) const {
   int count = threads;
   share_host(world, where, count);
   check(!exact_prompts || dtype != "bf16", "--exact-prompts: sums are rounded elsewhere in bf16; take f32 or bf16x3");
-  return open_backend(where, {.threads = count, .fast_products = dtype == "bf16x3", .exact_prompts = exact_prompts});
+  return open_backend(where, {.threads = count,
+                              .fast_products = dtype == "bf16x3",
+                              .batch_invariant = batch_invariant,
+                              .exact_prompts = exact_prompts});
 }
 
 nn::ModelFormat DeviceFlags::format() const {

@@ -19,7 +19,7 @@ namespace {
 
 struct VerifyCommand {
   std::string folder;
-  DeviceFlags device = {};
+  DeviceFlags device = {.batch_invariant = false};  // gradients, as in training
   std::optional<double> tolerance = {};
 };
 

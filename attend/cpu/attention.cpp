@@ -14,7 +14,7 @@ cpu::AttentionHead query_alone(cpu::AttentionHead head, std::int64_t t, DType q,
   head.q = cpu::at(head.q, t * head.q_stride, q), head.y = cpu::at(head.y, t * head.y_stride, y);
   if (head.lse) head.lse += t * head.lse_stride;
   head.keys = std::clamp<std::int64_t>(t + head.shift + 1, 0, head.keys);
-  head.queries = 1, head.shift = head.keys;
+  head.queries = 1, head.shift = head.keys, head.few = true;
   return head;
 }
 
@@ -56,12 +56,10 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
         }
         continue;
       }
-      // Queries behind the sequence's own length are padding. Which kernel the others get must not depend on it.
-      const std::int64_t own = std::clamp(std::min(head.queries, head.keys), first, last);
-      const auto rows = [&](std::int64_t from, std::int64_t to) {
-        if (from < to) (to - from >= 8 ? many : few)(head, from, to);
-      };
-      rows(first, own), rows(own, last);
+      // Which kernel the queries get must not depend on how many of padding come behind them.
+      const std::int64_t own = std::min(heads.own_queries(head), last) - first;
+      head.few = own <= 4;
+      (own >= 8 ? many : few)(head, first, last);
     }
   };
   run(cpu::RowWork{heads.sequences() * stretches * H, work, attend});

@@ -33,9 +33,17 @@ class AttentionHeads {
       query_offsets_ = args.mask.query_offsets.data<std::int32_t>();
       key_offsets_ = args.mask.key_offsets.data<std::int32_t>();
     }
+    const auto* q = static_cast<const std::byte*>(args.q.raw());
+    const auto* k = static_cast<const std::byte*>(args.k.raw());
+    padded_ = lengths_ && !packed_ && !by_heads_ && q_.stride == k_.stride && q < k && k < q_.at(1);
     rule_ = rule_of(args.dropout);
   }
 
+  // Of a padded sequence that reads itself, the queries that are no padding: as many as it has keys. Queries and keys
+  // of self-attention lie in the same rows of memory.
+  std::int64_t own_queries(const AttentionHead& head) const {
+    return padded_ ? std::min(head.queries, head.keys) : head.queries;
+  }
   std::int64_t sequences() const { return sequences_; }
   std::int64_t heads() const { return heads_; }
   std::int64_t width() const { return width_; }  // D
@@ -108,7 +116,7 @@ class AttentionHeads {
   View q_, k_, v_, bias_;
   std::int64_t heads_, bias_groups_;
   float scale_;
-  bool causal_, windowed_;
+  bool causal_, windowed_, padded_ = false;
   AttentionWindow window_;
   bool packed_, by_heads_;
   std::int64_t width_, sequences_ = 0, most_queries_ = 0, most_keys_ = 0;

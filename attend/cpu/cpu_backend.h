@@ -20,7 +20,7 @@ struct RowKernels;
 struct CpuOptions {
   int threads = 0;  // 0: every core this process may use
   cpu::Precision precision = cpu::Precision::exact;
-  bool batch_invariant = true;  // as BackendOptions say
+  bool batch_invariant = false;  // as BackendOptions say
   bool exact_prompts = false;
 };
 

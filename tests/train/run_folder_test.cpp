@@ -28,7 +28,8 @@ class RunFolders : public testing::Test {
 
   // A process that goes on, or begins, and is killed when this state is to come to its place: run.json has its mark.
   void die_while_saving(const std::string& state) const {
-    train::RunFolder folder({.out = path_, .resume = fs::exists(path_ / "state.safetensors")});
+    train::RunFolder folder(
+        {.out = path_, .resume = fs::exists(path_ / "state.safetensors"), .settings = Json::object()});
     if (!folder.resumed()) folder.stage("recipe.json", "{}");
     folder.begin();
     bool dead = false;
@@ -53,7 +54,7 @@ TEST_F(RunFolders, HoweverOftenAProcessIsKilledTheStateStaysTheRuns) {
     die_while_saving(state);
     EXPECT_EQ(read_file(path_ / "state.safetensors"), "one");
   }
-  train::RunFolder folder({.out = path_, .resume = true});
+  train::RunFolder folder({.out = path_, .resume = true, .settings = Json::object()});
   folder.begin();
   save(folder, "five");
   EXPECT_EQ(read_file(path_ / "state.safetensors"), "five");

@@ -96,7 +96,7 @@ void attention_rows_of(const AttentionHead& head, std::int64_t begin, std::int64
   gather(static_cast<const E*>(head.q) + begin * head.q_stride, head.q_stride, rows, head.width, head.scale, w.q);
   for (std::int64_t i = 0; i < rows * padded; i += kLanes) store(w.y + i, Vec{});
   for (std::int64_t r = 0; r < rows; ++r) w.max[r] = -kInfinity, w.sum[r] = 0;
-  const bool in_place = rows <= 4 && head.width % kLanes == 0;
+  const bool in_place = head.few && head.width % kLanes == 0;
   const std::int64_t keys = end_of_keys(head, begin, end - 1);
   for (std::int64_t first = 0; first < keys; first += kKeyBlock) {
     if (all_barred(head, begin, first, kKeyBlock)) first = head.window.from(begin) / kKeyBlock * kKeyBlock;

@@ -99,6 +99,7 @@ struct AttentionHead {
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   std::int64_t q_stride = 0, k_stride = 0, v_stride = 0;
   std::int64_t queries = 0, keys = 0;
+  bool few = false;        // queries: keys are read where they lie
   std::int64_t shift = 0;  // query t sees key s when s <= t + shift; at least `keys` when all do
   bool windowed = false;   // then the window says what a query sees
   WindowView<std::int64_t> window = {};
