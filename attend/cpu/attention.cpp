@@ -1,6 +1,7 @@
 // Attention forward: one task per head and stretch of queries. The loops are in rows/attention.cpp.
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "attend/cpu/attention_heads.h"
 #include "attend/cpu/cpu_backend.h"
@@ -57,9 +58,11 @@ void CpuBackend::attention(const Attention& args, const Tensor& y, const Tensor&
         continue;
       }
       // Which kernel the queries get must not depend on how many of padding come behind them.
-      const std::int64_t own = std::min(heads.own_queries(head), last) - first;
-      head.few = own <= 4;
-      (own >= 8 ? many : few)(head, first, last);
+      const std::int64_t own = std::clamp(heads.own_queries(head), first, last);
+      for (const auto& [from, to] : {std::pair(first, own), std::pair(own, last)}) {
+        head.few = to - from <= 4;
+        if (from < to) (to - from >= 8 ? many : few)(head, from, to);
+      }
     }
   };
   run(cpu::RowWork{heads.sequences() * stretches * H, work, attend});

@@ -70,8 +70,8 @@ void gemm(const Gemm& g, ThreadPool& pool) {
                   .dequantise = {},
                   .rows_alike = g.rows_alike};
   job.out.bias = detail::bias_in_f32(g.bias, g.bias_dtype, g.n);
-  const bool dot = !g.rows_alike && kernel.dot != nullptr && g.m <= kernel.dot_rows && job.a.k_step == 1 && job.b.k_step == 1 &&
-                   g.a.dtype == kernel.element && kernel.planes == 1;
+  const bool dot = !g.rows_alike && kernel.dot != nullptr && g.m <= kernel.dot_rows && job.a.k_step == 1 &&
+                   job.b.k_step == 1 && g.a.dtype == kernel.element && kernel.planes == 1;
   const auto one = [&](std::int64_t index, ThreadPool* threads) {
     detail::Job each = job;
     const auto move = [&](void* p, std::int64_t by) -> void* {

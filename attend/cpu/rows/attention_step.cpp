@@ -1,6 +1,6 @@
-// Attention of one query: decoding. In a cache by heads the keys and values of a head are two streams without gaps, each
-// read once, so that the time is that of reading them; in bf16 there are half as many bytes. Sums are taken in the order
-// of the keys, whatever lies between them, so a prompt that is read query by query gives the same bits.
+// Attention of one query: decoding. In a cache by heads the keys and values of a head are two streams without gaps,
+// each read once, so that the time is that of reading them; in bf16 there are half as many bytes. Sums are taken in the
+// order of the keys, whatever lies between them, so a prompt that is read query by query gives the same bits.
 #include "attend/cpu/rows/attention_tile.h"
 #include "attend/cpu/rows/table.h"
 
@@ -27,8 +27,8 @@ ATTEND_INLINE void read(const Bf16Bits* from, Vec (&to)[kRead]) {
 }
 #endif
 
-// scores[s] = q · keys[s] for s < count, rounded up to kSideBySide; keys lie `stride` apart, and D = width is a multiple
-// of kRead vectors.
+// scores[s] = q · keys[s] for s < count, rounded up to kSideBySide; keys lie `stride` apart, and D = width is a
+// multiple of kRead vectors.
 template <class K>
 static void step_scores(const float* q, const K* keys, std::int64_t stride, std::int64_t width, std::int64_t count,
                         float* scores) {
