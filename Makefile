@@ -107,7 +107,10 @@ gpu-sanitize: gpu-test
 
 # The other architecture, cross-built and run by an emulator: what depends on kernels. TESTS=.. is a pattern of ctest's names.
 TESTS ?= .
-test-arm64 test-amd64: test-%:
+test-arm64:
+	@JOBS=$(JOBS) tools/test-cross $* '$(TESTS)'
+
+test-amd64:
 	@JOBS=$(JOBS) tools/test-cross $* '$(TESTS)'
 
 format:
