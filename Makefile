@@ -108,10 +108,10 @@ gpu-sanitize: gpu-test
 # The other architecture, cross-built and run by an emulator: what depends on kernels. TESTS=.. is a pattern of ctest's names.
 TESTS ?= .
 test-arm64:
-	@JOBS=$(JOBS) tools/test-cross $* '$(TESTS)'
+	@JOBS=$(JOBS) tools/test-cross arm64 '$(TESTS)'
 
 test-amd64:
-	@JOBS=$(JOBS) tools/test-cross $* '$(TESTS)'
+	@JOBS=$(JOBS) tools/test-cross amd64 '$(TESTS)'
 
 format:
 	@tools/check-format --fix
