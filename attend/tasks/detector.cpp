@@ -106,9 +106,10 @@ std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image
     Pass pass(backend_);
     const models::DetrOutput output = model_.detect(pass.input(batch.pixels), places);
     const std::vector<float> logits = download(output.logits), boxes = download(output.boxes);
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t count = images.size();
+    for (std::size_t i = 0; i < count; ++i) {
       const auto of = [&](const std::vector<float>& all) {
-        return std::span(all).subspan(i * (all.size() / numbers.size()), all.size() / numbers.size());
+        return std::span(all).subspan(i * (all.size() / count), all.size() / count);
       };
       const image::PixelSize& own = sizes[numbers[i]];
       found[numbers[i]] = detected(

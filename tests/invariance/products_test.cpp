@@ -35,9 +35,10 @@ constexpr std::int64_t kMost = 300;
 
 TEST(Products, RowsDoNotDependOnTheirNumber) {
   ThreadPool two(2);
-  for (const auto& [n, k] :
+  for (const auto& sizes :
        std::vector<std::array<std::int64_t, 2>>{{1, 5}, {16, 48}, {130, 70}, {97, 1100}, {36, 4200}})
     for (const Way& way : ways()) {
+      const std::int64_t n = sizes[0], k = sizes[1];
       Buffer a(kMost, k, way.dtype, 1);
       Buffer b(way.transposed ? n : k, way.transposed ? k : n, way.dtype, 2);
       // c [m, n] of the first m rows of a, flat.
