@@ -38,7 +38,7 @@ std::unique_ptr<Backend> open_backend(std::string_view name, const BackendOption
         .batch_invariant = options.batch_invariant,
         .exact_prompts = options.exact_prompts,
     });
-  check(!options.exact_prompts, "device: exact prompts are for the CPU, not for {}", name);
+  check(!options.exact_prompts, "device: --exact-prompts works on the CPU only, not on {}", name);
   check(!options.fast_products, "device: bf16x3 is for the CPU's matrix units; on {} take f32 or bf16", name);
   if (name == "cuda" || name == "gpu") return open_cuda(0);
   constexpr std::string_view kCuda = "cuda:";

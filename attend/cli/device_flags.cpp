@@ -22,7 +22,7 @@ std::unique_ptr<Backend> DeviceFlags::open(World& world) const {
   std::string where = device;
   int count = threads;
   share_host(world, where, count);
-  check(!exact_prompts || dtype != "bf16", "--exact-prompts: sums are rounded elsewhere in bf16; take f32 or bf16x3");
+  check(!exact_prompts || dtype != "bf16", "--exact-prompts does not work with --dtype bf16; use f32 or bf16x3");
   return open_backend(where, {.threads = count,
                               .fast_products = dtype == "bf16x3",
                               .batch_invariant = batch_invariant,

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "attend/backends.h"
 #include "attend/nn/parameters.h"
+#include "attend/tasks/classifier.h"
 
 namespace attend::test {
 
@@ -38,6 +40,23 @@ inline const std::vector<Form>& forms() {
                                            {{DType::f32, nn::WeightForm::int8}, false, "int8"},
                                            {{DType::bf16, nn::WeightForm::bf16}, false, "bf16_activations"}};
   return kForms;
+}
+
+// A test that is run for every form.
+class FormTest : public testing::TestWithParam<Form> {
+ protected:
+  std::unique_ptr<Backend> backend_ = open_backend("cpu", {.threads = 2, .fast_products = GetParam().fast_products});
+  const nn::ModelFormat& format() const { return GetParam().format; }
+};
+
+inline std::vector<Answer> labels_of(const std::vector<tasks::Classified>& all) {
+  std::vector<Answer> answers;
+  for (const tasks::Classified& of : all) {
+    answers.emplace_back();
+    for (const tasks::ClassLabel& label : of.labels)
+      append(answers.back(), label.label), answers.back().push_back(label.probability);
+  }
+  return answers;
 }
 
 // ask(first, count): answers for inputs [first, first + count) of `all`, computed together. Alone, in threes and all at

@@ -11,11 +11,7 @@
 namespace attend::test {
 namespace {
 
-class Pictures : public testing::TestWithParam<Form> {
- protected:
-  std::unique_ptr<Backend> backend_ = open_backend("cpu", {.threads = 2, .fast_products = GetParam().fast_products});
-  const nn::ModelFormat& format() const { return GetParam().format; }
-};
+class Pictures : public FormTest {};
 
 // Spots of colour, another image for each number.
 image::Image picture(std::size_t number, int height, int width) {
@@ -47,13 +43,7 @@ TEST_P(Pictures, Labels) {
   for (const char* folder : {"models/vit-cifar10", "models/vit-fashion-mnist"}) {
     const tasks::PictureEncoder model(folder, catalogue::Task::classify_pictures, *backend_, format());
     expect_batches_do_not_show(7, [&](std::size_t first, std::size_t count) {
-      std::vector<Answer> answers;
-      for (const tasks::Classified& of : model.classify(prepared(model, first, count), 0)) {
-        answers.emplace_back();
-        for (const tasks::ClassLabel& label : of.labels)
-          append(answers.back(), label.label), answers.back().push_back(label.probability);
-      }
-      return answers;
+      return labels_of(model.classify(prepared(model, first, count), 0));
     });
   }
 }

@@ -11,11 +11,7 @@
 namespace attend::test {
 namespace {
 
-class Texts : public testing::TestWithParam<Form> {
- protected:
-  std::unique_ptr<Backend> backend_ = open_backend("cpu", {.threads = 2, .fast_products = GetParam().fast_products});
-  const nn::ModelFormat& format() const { return GetParam().format; }
-};
+class Texts : public FormTest {};
 
 // Of all lengths: one token, a few more than a tile, a text beyond a block of keys.
 std::vector<std::string> lines() {
@@ -44,13 +40,7 @@ TEST_P(Texts, Embeddings) {
 TEST_P(Texts, Labels) {
   const tasks::Classifier model("models/bert-sst2", *backend_, format());
   expect_batches_do_not_show(lines().size(), [&](std::size_t first, std::size_t count) {
-    std::vector<Answer> answers;
-    for (const tasks::Classified& of : model.classify(some_lines(first, count), {.top_k = 0})) {
-      answers.emplace_back();
-      for (const tasks::ClassLabel& label : of.labels)
-        append(answers.back(), label.label), answers.back().push_back(label.probability);
-    }
-    return answers;
+    return labels_of(model.classify(some_lines(first, count), {.top_k = 0}));
   });
 }
 
