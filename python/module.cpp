@@ -196,18 +196,15 @@ py::list fill(capi::LoadedModel& model, const Lines& lines, std::int64_t top_k) 
   return all;
 }
 
-py::array_t<float> embed(capi::LoadedModel& model, const Lines& lines, const std::string& pooling, bool normalize,
-                         std::int64_t batch) {
-  check(pooling == "mean" || pooling == "cls" || pooling == "max",
-        "embed: 'pooling' is '{}', but must be mean, cls or max", pooling);
-  const tasks::Pooling how = pooling == "mean"  ? tasks::Pooling::mean
-                             : pooling == "cls" ? tasks::Pooling::cls
-                                                : tasks::Pooling::max;
+py::array_t<float> embed(capi::LoadedModel& model, const Lines& lines, const std::string& pooling,
+                         std::optional<bool> normalize, const std::string& prompt_name, std::int64_t batch) {
   const tasks::Embedder& embedder = part_of("embed", model, model.embedder);
+  tasks::EmbedOptions options{.normalize = normalize, .batching = {.batch = batch}};
+  if (!pooling.empty()) options.pooling = tasks::pooling_named(pooling, "embed");
+  if (!prompt_name.empty()) options.prompt = embedder.modules().prompt(prompt_name);
   std::vector<float> flat = computed(model, [&] {
     std::vector<float> joined;
-    for (const auto& row :
-         embedder.embed(lines, {.pooling = how, .normalize = normalize, .batching = {.batch = batch}}))
+    for (const auto& row : embedder.embed(lines, options))
       joined.insert(joined.end(), row.begin(), row.end());
     return joined;
   });

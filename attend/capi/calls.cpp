@@ -163,11 +163,11 @@ void see(LoadedModel& model, std::span<const attend_tensor> pictures, const atte
   }
 }
 
-tasks::Pooling pooling_named(const char* name) {
-  if (!name || !std::strcmp(name, "mean")) return tasks::Pooling::mean;
-  if (!std::strcmp(name, "cls")) return tasks::Pooling::cls;
-  if (!std::strcmp(name, "max")) return tasks::Pooling::max;
-  fail("attend_embed: 'pooling' is '{}', but must be mean, cls or max", name);
+tasks::EmbedOptions embed_options(const attend_options& options) {
+  tasks::EmbedOptions embed{.batching = {.batch = batch_of(options)}};
+  if (options.pooling) embed.pooling = tasks::pooling_named(options.pooling, "attend_embed");
+  if (options.normalize || (options.given & ATTEND_GIVEN_NORMALIZE)) embed.normalize = options.normalize != 0;
+  return embed;
 }
 
 tasks::GenerateOptions generate_options(const attend_options& options) {
@@ -273,10 +273,7 @@ attend_status attend_embed(attend_model* model, const char* const* lines, size_t
     Turn turn("attend_embed", model);
     const tasks::Embedder& embedder = part_of("attend_embed", turn.model(), turn.model().embedder);
     std::vector<float> flat;
-    for (const std::vector<float>& row :
-         embedder.embed(lines_of("attend_embed", lines, count), {.pooling = pooling_named(given.pooling),
-                                                                .normalize = given.normalize != 0,
-                                                                .batching = {.batch = batch_of(given)}}))
+    for (const std::vector<float>& row : embedder.embed(lines_of("attend_embed", lines, count), embed_options(given)))
       flat.insert(flat.end(), row.begin(), row.end());
     hand_over("attend_embed", vectors, ATTEND_F32, {static_cast<std::int64_t>(count), embedder.width()}, flat.data());
   });

@@ -29,6 +29,7 @@
 #include "attend/cli/look.h"
 #include "attend/cli/make_data.h"
 #include "attend/cli/preprocess.h"
+#include "attend/cli/rerank.h"
 #include "attend/cli/score.h"
 #include "attend/cli/serve.h"
 #include "attend/cli/tag.h"
@@ -81,6 +82,7 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
   add_make_data_command(program, streams);
   add_manual_command(program, streams);
   add_preprocess_command(program, streams);
+  add_rerank_command(program, streams);
   add_score_command(program, streams);
   add_serve_command(program, streams);
   add_tag_command(program, streams);

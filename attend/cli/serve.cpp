@@ -168,9 +168,10 @@ void list_serve_flags(Flags& flags, ServeOptions& options) {
   flags.add("--access-log", options.access_log, "one line a request, on the standard error stream")
       .one_of({"text", "json", "none"});
   flags.add("--look,!--no-look", options.look, "the page of attend look at /look");
-  using tasks::Pooling;
-  flags.add("--pooling", options.pooling, {{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"max", Pooling::max}},
-            "how tokens become a text's vector");
+  flags
+      .add("--pooling", options.pooling,
+           "how tokens become a text's vector, instead of what each model's 1_Pooling says (mean without one)")
+      .one_of({"mean", "cls", "max", "mean_sqrt_len", "weightedmean", "lasttoken"});
   add_device_flags(flags, options.device);
   add_weights_flag(flags, options.device);
   add_exact_prompts_flag(flags, options.device);
@@ -203,7 +204,8 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
        .format = format,
        .max_batch_tokens = options.max_batch_tokens,
        .max_rows = options.max_rows,
-       .pooling = options.pooling});
+       .pooling =
+           options.pooling.empty() ? std::optional<tasks::Pooling>() : tasks::pooling_named(options.pooling, "serve")});
   const auto begun = std::chrono::steady_clock::now();
   for (const auto& [name, folder] : folders_of(options)) models.open(name, folder);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

@@ -25,7 +25,7 @@ struct ServeOptions {
   double request_timeout = 30, idle_timeout = 75, drain_timeout = 30;  // seconds
   std::string access_log = "text";
   bool look = true;
-  tasks::Pooling pooling = tasks::Pooling::mean;
+  std::string pooling = {};  // empty: as each model says
   DeviceFlags device = {};
 };
 

@@ -22,9 +22,10 @@ nn::Init init(const BertConfig& config) { return {nn::Init::normal, config.init_
 
 BertFamily family_named(const Json& json, std::string_view what) {
   const auto found = json.find("model_type");
-  for (BertFamily family : {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert, BertFamily::longformer})
+  for (BertFamily family :
+       {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert, BertFamily::longformer, BertFamily::xlm_roberta})
     if (found != json.end() && *found == name_of(family)) return family;
-  fail("{}: 'model_type' must be bert, roberta, distilbert or longformer, not {}", what,
+  fail("{}: 'model_type' must be bert, roberta, xlm-roberta, distilbert or longformer, not {}", what,
        found == json.end() ? "missing" : found->dump());
 }
 
@@ -97,18 +98,13 @@ BertConfig bert_config(const Json& json, std::string_view what) {
   require_flag(json, "is_decoder", false, what);
   require_flag(json, "add_cross_attention", false, what);
   require_flag(json, "tie_word_embeddings", true, what);
-  const std::string positions = json.value("position_embedding_type", "absolute");
-  check(positions == "absolute", "{}: 'position_embedding_type' is '{}'; only absolute is known", what, positions);
+  const auto positions = json.find("position_embedding_type");
+  check(positions == json.end() || positions->is_null() || *positions == "absolute",
+        "{}: 'position_embedding_type' is {}; only absolute is known", what, positions->dump());
   config.architecture = architecture_of(json, what);
   if (has_labels(config.architecture)) config.labels = labels_of(json, what);
-  const auto problem = json.find("problem_type");
-  if (problem != json.end() && !problem->is_null()) {
-    config.regression = *problem == "regression";
-    check(config.regression || *problem == "single_label_classification",
-          "{}: 'problem_type' is {}; there are regression and single_label_classification", what, problem->dump());
-  } else {
-    config.regression = config.labels.size() == 1 && config.architecture.ends_with("ForSequenceClassification");
-  }
+  if (config.architecture.ends_with("ForSequenceClassification"))
+    config.problem = problem_type_of(json, config.labels.size(), what);
   check_config(config, what);
   return config;
 }
@@ -123,7 +119,7 @@ Json bert_json(const BertConfig& config) {
   null_missing_tokens(json);
   if (!config.labels.empty()) write_labels(json, config.labels);
   if (config.architecture.ends_with("ForSequenceClassification"))
-    json["problem_type"] = config.regression ? "regression" : "single_label_classification";
+    json["problem_type"] = std::string(name_of(config.problem));
   json["tie_word_embeddings"] = true;
   return json;
 }

@@ -1,7 +1,7 @@
 // BERT (Devlin et al. 2019): an encoder that reads in both directions; RoBERTa (Liu et al. 2019), the same trained
-// longer, whose positions count from behind the padding's; and DistilBERT (Sanh et al. 2019), half as deep, without
-// token types and pooler. Parameters have the names of Hugging Face's files; queries, keys and values are one parameter
-// here and three tensors there.
+// longer, whose positions count from behind the padding's; XLM-RoBERTa (Conneau et al. 2020), the same in a hundred
+// languages; and DistilBERT (Sanh et al. 2019), half as deep, without token types and pooler. Parameters have the names
+// of Hugging Face's files; queries, keys and values are one parameter here and three tensors there.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 #include "attend/base/json_fwd.h"
 #include "attend/models/attention_windows.h"
+#include "attend/models/problem_type.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
@@ -21,10 +22,14 @@
 
 namespace attend::models {
 
-enum class BertFamily : std::uint8_t { bert, roberta, distilbert, longformer };
+enum class BertFamily : std::uint8_t { bert, roberta, distilbert, longformer, xlm_roberta };
 constexpr const char* name_of(BertFamily family) {
-  constexpr const char* kNames[] = {"bert", "roberta", "distilbert", "longformer"};
+  constexpr const char* kNames[] = {"bert", "roberta", "distilbert", "longformer", "xlm-roberta"};
   return kNames[static_cast<int>(family)];
+}
+// What the names of the body begin with in the file of a model with a head.
+constexpr const char* prefix_of(BertFamily family) {
+  return name_of(family == BertFamily::xlm_roberta ? BertFamily::roberta : family);
 }
 
 struct BertConfig {
@@ -38,15 +43,18 @@ struct BertConfig {
   std::int64_t start = -1, end = -1, pad = 0;  // tokens; -1: none
   std::int64_t separator = 2;                  // of a Longformer: behind a question
 
-  std::string architecture = {};         // "BertForMaskedLM": which head a file has
-  std::vector<std::string> labels = {};  // of a head that chooses between labels
-  bool regression = false;               // of a head with one label: a number instead
+  std::string architecture = {};                    // "BertForMaskedLM": which head a file has
+  std::vector<std::string> labels = {};             // of a head that chooses between labels
+  ProblemType problem = ProblemType::single_label;  // what the head's logits mean
 
   WindowSettings window = {};
 
+  bool regression() const { return problem == ProblemType::regression; }
   bool distilled() const { return family == BertFamily::distilbert; }
   // RoBERTa and what was made from it: positions are counted behind the padding's, and heads have a layer of their own.
-  bool counts_positions() const { return family == BertFamily::roberta || family == BertFamily::longformer; }
+  bool counts_positions() const {
+    return family == BertFamily::roberta || family == BertFamily::longformer || family == BertFamily::xlm_roberta;
+  }
   float dropout_of_head() const { return head_dropout < 0 ? dropout : head_dropout; }
 
   // By the keys of config.json.
@@ -78,8 +86,8 @@ struct BertConfig {
 // Throws Error naming what (a path) and the first value that is out of range.
 void check_config(const BertConfig& config, std::string_view what);
 
-// From a config.json whose model_type is "bert", "roberta", "distilbert" or "longformer", and back. Throws Error for
-// what the model here cannot be.
+// From a config.json whose model_type is "bert", "roberta", "xlm-roberta", "distilbert" or "longformer", and back.
+// Throws Error for what the model here cannot be.
 BertConfig bert_config(const Json& config, std::string_view what);
 Json bert_json(const BertConfig& config);
 

@@ -15,7 +15,8 @@ namespace {
 
 std::vector<FileMark> marks_of(const std::filesystem::path& folder) {
   std::vector<FileMark> marks;
-  for (const char* file : {"config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"}) {
+  for (const char* file : {"config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json", "tokenizer.json", "modules.json"}) {
     try {
       marks.push_back(mark_of(folder / file));
     } catch (const Error&) {
@@ -162,7 +163,7 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
       if (!bert) break;
       embedder = std::make_shared<const tasks::Embedder>(folder_, *backend_, options_.format);
       reader_ = &embedder->encoder().reader();
-      width_ = embedder->width();
+      width_ = embedder->encoder().config().width;
       states = text_queue(
           [backend, model = embedder](TextQueue::Items texts) { return tasks::states_of(model->encoder(), texts); });
       break;
@@ -170,6 +171,7 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
       break;
   }
   if (reader_) tokenizer_ = &reader_->tokenizer();
+  if (states) modules_ = std::make_unique<const tasks::SentenceModules>(folder_, width_);
 }
 
 void ServedModel::open_pictures(Engine& engine, Metrics& metrics) {

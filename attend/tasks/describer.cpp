@@ -160,7 +160,7 @@ LoadedDescriber::LoadedDescriber(const std::filesystem::path& folder, const cata
       preprocessor(image::Preprocessor::load(folder)),
       model(catalogue::make_captioner(config.json, config.path)),
       parameters(device, model->parameters(), run_options(folder, format)),
-      describer(*model, tokenizer, device,
+      describer(*model, tokenizer.fit(model->decoder().vocabulary(), folder.string()), device,
                 Describer::tokens_of(config.json, tokenizer, model->decoder().vocabulary(), config.path)) {
   check(model->encoder().channels() == 3, "{}: the model reads pictures of {} channels; only colours (3) are known",
         config.path, model->encoder().channels());

@@ -304,7 +304,8 @@ LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const ca
     : tokenizer(Tokenizer::load(folder)),
       model(config.entry->translator.make(config.json, config.path)),
       parameters(backend, model->parameters(), run_options(folder, format)),
-      translator(*model, tokenizer, backend, config.entry->translator.start(config.json, tokenizer, config.path)) {
+      translator(*model, tokenizer.fit(model->vocabulary(), folder.string()), backend,
+                 config.entry->translator.start(config.json, tokenizer, config.path)) {
   config.entry->translator.load(Safetensors::open((folder / "model.safetensors").string()), parameters);
   model->place(backend, format.dtype);
 }

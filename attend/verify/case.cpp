@@ -1,7 +1,11 @@
 #include "attend/verify/case.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "attend/base/error.h"
@@ -10,6 +14,7 @@
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/layout.h"
 #include "attend/ops/softmax.h"
+#include "attend/verify/expected_name.h"
 #include "attend/verify/module_names.h"
 
 namespace attend::tasks {
@@ -62,6 +67,30 @@ Safetensors open_expected(const std::filesystem::path& folder) {
   return Safetensors::open(file.string());
 }
 
+constexpr std::array<std::string_view, 12> kInputs = {
+    "pixel_values",          "pixel_mask",     "input_ids", "attention_mask",
+    "global_attention_mask", "token_type_ids", "labels",    "start_positions",
+    "next_sentence_label",   "end_positions",  "prompt",    "decoder_input_ids"};
+
+// "input_ids.1" -> "input_ids" and 1; no number: none.
+std::pair<std::string_view, std::optional<std::size_t>> split_number(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  std::size_t number = 0;
+  if (dot == std::string_view::npos) return {name, std::nullopt};
+  const auto [end, error] = std::from_chars(name.data() + dot + 1, name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return {name, std::nullopt};
+  return {name.substr(0, dot), number};
+}
+
+// "class" of case.json is what computed the outputs; config.json may name another head of the same weights.
+Json with_class(Json config, const Json& notes) {
+  const auto named = notes.find("class");
+  if (named == notes.end() || !named->is_string()) return config;
+  const std::string name = named->get<std::string>();
+  if (!name.empty() && name.find(' ') == std::string::npos) config["architectures"] = Json::array({name});
+  return config;
+}
+
 constexpr std::int64_t kMostBeams = 128;  // every text is kept so often
 
 // "greedy" -> one beam; "beam4" and "beam4_lp06" -> four. False for names of other things.
@@ -111,11 +140,62 @@ VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::Mo
                  .trained = format.weights == nn::WeightForm::plain,
                  .initialized = false,
                  .weights = format.weights},
-      config(config_of(folder)),
       generation(read_if_there(folder / "generation_config.json")),
       notes(read_if_there(folder / "case.json")),
       expected(open_expected(folder)) {
+  config = with_class(config_of(folder), notes);
   TensorFiles::open(folder).bound(parameters);
+  select({});
+}
+
+std::vector<std::optional<std::size_t>> VerifyCase::runs() const {
+  std::set<std::size_t> texts;
+  bool together = false;
+  for (const StoredTensor& tensor : expected.tensors()) {
+    const auto [name, number] = split_number(tensor.name);
+    if (name == "input_ids" && number) texts.insert(*number);
+    together = together || tensor.name == "input_ids" || tensor.name == "pixel_values";
+  }
+  std::vector<std::optional<std::size_t>> runs;
+  if (together || texts.empty()) runs.emplace_back(std::nullopt);
+  runs.insert(runs.end(), texts.begin(), texts.end());
+  return runs;
+}
+
+void VerifyCase::select(std::optional<std::size_t> text) {
+  text_ = text;
+  named_.clear();
+  for (const StoredTensor& tensor : expected.tensors()) {
+    const ExpectedName name = parse_expected_name(tensor.name, expected.source());
+    const auto [base, number] = split_number(name.tensor);
+    if (!text) named_.emplace(name.tensor, &tensor);
+    if (text && number == text) named_.emplace(base, &tensor);
+  }
+}
+
+const StoredTensor& VerifyCase::stored(const std::string& name) const {
+  const auto found = named_.find(name);
+  return found != named_.end() ? *found->second : expected[text_ ? name + "." + std::to_string(*text_) : name];
+}
+
+bool VerifyCase::is_input(std::string_view name) const {
+  return std::ranges::find(kInputs, split_number(name).first) != kInputs.end();
+}
+
+void VerifyCase::keep(const std::string& name, const ProducedTensor& value) {
+  if (!wants(name)) return;
+  const std::string& full = named_.find(name)->second->name;
+  const ExpectedName parsed = parse_expected_name(full, expected.source());
+  if (parsed.ranges.empty()) {
+    produced[full] = value;
+    return;
+  }
+  ProducedTensor part{sliced(value.shape, parsed), {}, {}};
+  for (const std::size_t index : slice_indices(value.shape, parsed)) {
+    if (!value.floats.empty()) part.floats.push_back(value.floats[index]);
+    if (!value.ints.empty()) part.ints.push_back(value.ints[index]);
+  }
+  produced[full] = std::move(part);
 }
 
 std::string VerifyCase::config_name() const {
@@ -141,10 +221,10 @@ bool VerifyCase::wants_losses() const {
 }
 
 Tensor VerifyCase::input(const std::string& name) const {
-  const StoredTensor& stored = expected[name];
-  Tensor tensor = make_tensor(backend, stored.shape, is_float(stored.type) ? DType::f32 : DType::i32);
-  expected.load(name, tensor);
-  return tensor;
+  const StoredTensor& tensor = stored(name);
+  Tensor copy = make_tensor(backend, tensor.shape, is_float(tensor.type) ? DType::f32 : DType::i32);
+  expected.load(tensor.name, copy);
+  return copy;
 }
 
 Tensor VerifyCase::pictures() const {
@@ -179,9 +259,9 @@ nn::Sequences VerifyCase::texts(std::int64_t vocabulary) const {
   nn::Sequences texts{ids("input_ids", vocabulary)};
   check(texts.ids.rank() == 2, "{}: input_ids are {}, not [texts, tokens]", expected.source(), texts.ids.shape());
   if (!wants("attention_mask")) return texts;
-  check(expected["attention_mask"].shape == texts.ids.shape(), "{}: attention_mask is {}, but input_ids are {}",
-        expected.source(), expected["attention_mask"].shape, texts.ids.shape());
-  const std::vector<std::int64_t> mask = expected.ints("attention_mask");
+  check(stored("attention_mask").shape == texts.ids.shape(), "{}: attention_mask is {}, but input_ids are {}",
+        expected.source(), stored("attention_mask").shape, texts.ids.shape());
+  const std::vector<std::int64_t> mask = stored_ints("attention_mask");
   const auto length = static_cast<std::size_t>(texts.ids.dim(1));
   std::vector<std::int32_t> lengths(static_cast<std::size_t>(texts.ids.dim(0)));
   for (std::size_t i = 0; i < mask.size(); ++i) {
@@ -195,11 +275,11 @@ nn::Sequences VerifyCase::texts(std::int64_t vocabulary) const {
 }
 
 void VerifyCase::put(const std::string& name, const Tensor& value) {
-  if (wants(name)) produced[name] = {value.shape(), download(value)};
+  if (wants(name)) keep(name, {value.shape(), download(value)});
 }
 
 void VerifyCase::put_ints(const std::string& name, const Shape& shape, std::vector<std::int64_t> values) {
-  if (wants(name)) produced[name] = {shape, {}, std::move(values)};
+  if (wants(name)) keep(name, {shape, {}, std::move(values)});
 }
 
 void VerifyCase::put_hidden(const std::vector<Tensor>& hidden) {
@@ -208,7 +288,7 @@ void VerifyCase::put_hidden(const std::vector<Tensor>& hidden) {
 
 void VerifyCase::put_attention(const view::Collector& collector, const std::string& label, const std::string& name) {
   const auto found = collector.all().find(label);
-  if (wants(name) && found != collector.all().end()) produced[name] = {found->second.shape, found->second.values};
+  if (wants(name) && found != collector.all().end()) keep(name, {found->second.shape, found->second.values});
 }
 
 void VerifyCase::put_gradients(const nn::Parameters& parameters) {
@@ -221,7 +301,7 @@ void VerifyCase::put_gradients(const nn::Parameters& parameters) {
       std::string name = "grad." + part.name;
       if (!wants(name)) name = "grad." + module_name(part.name);
       const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(part.begin);
-      if (wants(name)) produced[name] = {part.shape, {begin, begin + static_cast<std::ptrdiff_t>(part.shape.size())}};
+      if (wants(name)) keep(name, {part.shape, {begin, begin + static_cast<std::ptrdiff_t>(part.shape.size())}});
     }
   }
 }
@@ -244,11 +324,12 @@ std::optional<std::int32_t> VerifyCase::token(const char* key, std::int64_t voca
 
 std::vector<VerifyCase::Search> VerifyCase::searches(std::int64_t vocabulary) const {
   std::vector<Search> searches;
-  for (const StoredTensor& tensor : expected.tensors()) {
+  for (const auto& [name, stored] : named_) {
+    const StoredTensor& tensor = *stored;
     decode::BeamOptions options{.penalty = decode::LengthPenalty::power, .alpha = 1, .max_lengths = {}};
     const auto penalty = generation.find("length_penalty");
     if (penalty != generation.end() && penalty->is_number()) options.alpha = penalty->get<float>();
-    if (is_float(tensor.type) || tensor.shape.rank() != 2 || !parse_search(tensor.name, options)) continue;
+    if (is_float(tensor.type) || tensor.shape.rank() != 2 || !parse_search(name, options)) continue;
     check(tensor.shape.size() > 0, "{}: '{}' is empty", expected.source(), tensor.name);
     const std::optional<std::int32_t> end = token("eos_token_id", vocabulary);
     check(end.has_value(), "{}: '{}' needs eos_token_id in config.json", expected.source(), tensor.name);
@@ -260,7 +341,7 @@ std::vector<VerifyCase::Search> VerifyCase::searches(std::int64_t vocabulary) co
         if (word.is_array() && word.size() == 1 && word[0].is_number_integer())
           options.suppressed.push_back(word[0].get<std::int32_t>());
     const std::int64_t width = tensor.shape[1], longest = setting("max_length").value_or(width);
-    searches.push_back({.name = tensor.name,
+    searches.push_back({.name = name,
                         .options = options,
                         .width = width,
                         .longest = std::max(width, longest),

@@ -14,12 +14,12 @@ namespace {
 // The pictures' own sizes: pixel_mask [B, H, W] is 1 from the upper left corner on, and 0 where they are padded.
 std::vector<Extent2> sizes_of(const VerifyCase& verified, const Tensor& pixels) {
   const std::int64_t B = pixels.dim(0), H = pixels.dim(1), W = pixels.dim(2);
-  if (!verified.expected.find("pixel_mask")) return std::vector<Extent2>(static_cast<std::size_t>(B), Extent2{H, W});
-  const StoredTensor& stored = verified.expected["pixel_mask"];
+  if (!verified.wants("pixel_mask")) return std::vector<Extent2>(static_cast<std::size_t>(B), Extent2{H, W});
+  const StoredTensor& stored = verified.stored("pixel_mask");
   check(stored.shape == Shape({B, H, W}) && !is_float(stored.type),
         "{}: pixel_mask is {}, but pixel_values are of {} pictures of {} x {}", verified.expected.source(),
         stored.shape, B, H, W);
-  const std::vector<std::int64_t> mask = verified.expected.ints("pixel_mask");
+  const std::vector<std::int64_t> mask = verified.stored_ints("pixel_mask");
   const auto shown = [&](std::int64_t b, std::int64_t h, std::int64_t w) {
     return mask[static_cast<std::size_t>((b * H + h) * W + w)] != 0;
   };
@@ -76,7 +76,7 @@ void put_layer(VerifyCase& verified, const models::DetrConfig& config, const mod
   verified.put("loss_dict.loss_giou" + ending, losses.giou);
   const std::string cardinality = "loss_dict.cardinality_error" + ending;
   if (verified.wants(cardinality))
-    verified.produced[cardinality] = {{1}, {static_cast<float>(criterion.cardinality_error())}};
+    verified.keep(cardinality, {{1}, {static_cast<float>(criterion.cardinality_error())}});
 }
 
 }  // namespace

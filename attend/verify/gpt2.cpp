@@ -102,10 +102,10 @@ void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Para
     optimizer.set_rate(recipe.rate_at(step), step);
     optimizer.update();
   }
-  verified.produced["losses"] = {{all.dim(0)}, losses};
+  verified.keep("losses", {{all.dim(0)}, losses});
   for (const nn::Parameters::Entry& entry : parameters.entries())
     if (entry.name == "transformer.wte.weight" && verified.wants("final_wte"))
-      verified.produced["final_wte"] = {entry.parameter->shape, parameters.read(entry)};
+      verified.keep("final_wte", {entry.parameter->shape, parameters.read(entry)});
 }
 
 void run_language_model(VerifyCase& verified, const models::GPT2Config& config) {

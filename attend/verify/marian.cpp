@@ -73,7 +73,7 @@ void put_gradients(VerifyCase& verified, const models::Transformer& model, nn::P
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(i * size);
       if (verified.wants("grad." + names[i]))
-        verified.produced["grad." + names[i]] = {shape, {begin, begin + static_cast<std::ptrdiff_t>(size)}};
+        verified.keep("grad." + names[i], {shape, {begin, begin + static_cast<std::ptrdiff_t>(size)}});
     }
   }
 }

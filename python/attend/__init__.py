@@ -225,23 +225,33 @@ class Model:
         return tokens[0] if single else tokens
 
     def embed(
-        self, lines: Any, *, pooling: str = "mean", normalize: bool = False, batch: int = 32
+        self,
+        lines: Any,
+        *,
+        pooling: str | None = None,
+        normalize: bool | None = None,
+        prompt_name: str | None = None,
+        batch: int = 32,
     ) -> npt.NDArray[np.float32]:
-        """[width] of a text, [texts, width] of a list; of pictures (uint8 [H, W, 3]) too."""
-        pooling, normalize, batch = _text("pooling", pooling), bool(normalize), _whole("batch", batch)
+        """[width] of a text, [texts, width] of a list; of images (uint8 [H, W, 3]) too.
+
+        A sentence-transformers folder decides the pooling, normalization and default prompt; arguments override it.
+        """
+        how, prompt = _text("pooling", pooling or ""), _text("prompt_name", prompt_name or "")
+        length_one, batch = None if normalize is None else bool(normalize), _whole("batch", batch)
         looks, given = _are_pictures(lines)
         if looks:
             self._of_pictures("embed")
             pictures, single = _pictures(given)
-            vectors = self._inner.embed_pictures(pictures, normalize)
+            vectors = self._inner.embed_pictures(pictures, bool(length_one))
         else:
             texts, single = _listed(given)
             if texts or not self._inner.looks:
                 self._of_texts("embed")
-                found = _in_windows(texts, batch, lambda part: self._inner.embed(part, pooling, normalize, batch))
+                found = _in_windows(texts, batch, lambda part: self._inner.embed(part, how, length_one, prompt, batch))
                 vectors = found[0] if len(found) == 1 else np.concatenate(found)
             else:
-                vectors = self._inner.embed_pictures([], normalize)
+                vectors = self._inner.embed_pictures([], bool(length_one))
         return vectors[0] if single else vectors
 
     def detect(self, pictures, *, threshold: float = 0.7):

@@ -171,7 +171,9 @@ std::string features(const Call& call) {
   TextTimes times;
   const std::vector<std::string> texts = texts_of(call.inputs, "inputs");
   check(!texts.empty(), "'inputs' cannot be empty");
-  const auto vectors = embed_texts(call.model, texts, cutting(), flag(call.parameters, "normalize", false), times);
+  TextOptions options = cutting();
+  if (field(call.parameters, "normalize")) options.normalize = flag(call.parameters, "normalize", false);
+  const auto vectors = embed_texts(call.model, texts, options, times);
   if (call.inputs.is_string()) return floats_json(vectors[0]);
   std::string json = "[";
   for (const std::vector<float>& vector : vectors) {
@@ -186,7 +188,7 @@ Json similarity(const Call& call) {
   std::vector<std::string> texts = texts_of(call.inputs["sentences"], "sentences");
   texts.insert(texts.begin(), text_of(call.inputs["source_sentence"], "source_sentence"));
   TextTimes times;
-  const auto vectors = embed_texts(call.model, texts, cutting(), true, times);
+  const auto vectors = embed_texts(call.model, texts, cutting(), times);
   Json list = Json::array();
   for (std::size_t i = 1; i < vectors.size(); ++i) list.push_back(tasks::cosine(vectors[0], vectors[i]));
   return list;

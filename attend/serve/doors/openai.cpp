@@ -92,13 +92,13 @@ HttpResponse OpenAiDoor::embeddings(const Json& body) const {
   check(format == "float" || format == "base64", "'encoding_format' must be float or base64, not {}", format);
   const std::vector<std::string> texts = openai::inputs_of(body, *model);
   check(!texts.empty(), "'input' cannot be empty");
-  const std::int64_t dimensions = whole(body, "dimensions", model->width());
-  check(dimensions >= 1 && dimensions <= model->width(), "'dimensions' must be 1 to {}, not {}", model->width(),
-        dimensions);
+  const std::int64_t dimensions = whole(body, "dimensions", model->modules()->width());
+  check(dimensions >= 1 && dimensions <= model->modules()->width(), "'dimensions' must be 1 to {}, not {}",
+        model->modules()->width(), dimensions);
   TextTimes times;
   std::vector<std::vector<float>> vectors;
   try {
-    vectors = embed_texts(*model, texts, {}, false, times);
+    vectors = embed_texts(*model, texts, {.normalize = false}, times);
   } catch (Refusal& refusal) {  // here a text that is too long is one of many bad requests
     refuse(400, refusal.why, "context_length_exceeded");
   }

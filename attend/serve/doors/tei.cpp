@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "attend/base/error.h"
 #include "attend/base/ranking.h"
 #include "attend/serve/doors/texts.h"
 #include "attend/serve/request.h"
+#include "attend/tasks/reranker.h"
 
 namespace attend::serve {
 
@@ -51,11 +51,14 @@ std::string embed(Call& call) {
   const std::vector<std::string> texts = texts_of(call.inputs(), "inputs");
   check_filled(texts);
   const ServedModelPtr model = call.choose_for(embeds, "embed");
-  const std::int64_t dimensions = whole(call.body, "dimensions", model->width());
-  check(dimensions >= 1 && dimensions <= model->width(), "`dimensions` must be 1 to {}, not {}", model->width(),
-        dimensions);
+  const std::int64_t dimensions = whole(call.body, "dimensions", model->modules()->width());
+  check(dimensions >= 1 && dimensions <= model->modules()->width(), "`dimensions` must be 1 to {}, not {}",
+        model->modules()->width(), dimensions);
+  TextOptions options = call.options();
+  options.normalize = false;  // it is done below, behind a cut to fewer dimensions
+  if (const Json* name = field(call.body, "prompt_name")) options.prompt_name = text_of(*name, "prompt_name");
   std::string json = "[";
-  for (std::vector<float>& vector : embed_texts(*model, texts, call.options(), false, call.times)) {
+  for (std::vector<float>& vector : embed_texts(*model, texts, options, call.times)) {
     vector.resize(static_cast<std::size_t>(dimensions));
     if (flag(call.body, "normalize", true)) tasks::normalize(vector);
     if (json.size() > 1) json += ',';
@@ -71,7 +74,7 @@ std::string embed_all(Call& call) {
   std::vector<TextPair> alone;
   for (const std::string& text : texts) alone.push_back({text});
   const auto read = read_texts(*model, alone, call.options(), call.times);
-  const auto width = static_cast<std::size_t>(model->width());
+  const auto width = static_cast<std::size_t>(model->state_width());
   std::string json = "[";
   for (const std::vector<float>& states : model->states->run(read, &call.times.queue)) {
     json += json.size() > 1 ? ",[" : "[";
@@ -93,7 +96,10 @@ TextPair pair_of(const Json& value) {
   return pair;
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+// TEI gives the only label of a model its sigmoid, also where that was trained as a regression.
+models::ProblemType score_type(const tasks::Classifier& classifier) {
+  return classifier.labels().size() == 1 ? models::ProblemType::multi_label : classifier.problem();
+}
 
 Json labels_json(const ServedModel& model, std::vector<float> logits, bool raw) {
   const tasks::Classifier& classifier = *model.classifier;
@@ -101,12 +107,7 @@ Json labels_json(const ServedModel& model, std::vector<float> logits, bool raw) 
   const auto label = [&](std::size_t i) {
     return i < classifier.labels().size() ? classifier.labels()[i] : fmt::format("LABEL_{}", i);
   };
-  if (logits.size() == 1) {
-    list.push_back({{"score", raw ? static_cast<double>(logits[0]) : sigmoid(static_cast<double>(logits[0]))},
-                    {"label", label(0)}});
-    return list;
-  }
-  if (!raw) softmax(logits);
+  if (!raw) models::logits_to_scores(logits, score_type(classifier));
   for (const std::size_t i : largest(logits, static_cast<std::int64_t>(logits.size())))
     list.push_back({{"score", static_cast<double>(logits[i])}, {"label", label(i)}});
   return list;
@@ -139,16 +140,17 @@ std::string rerank(Call& call) {
   const std::vector<std::string> texts = texts_of(call.body["texts"], "texts");
   if (texts.empty()) refuse(400, "`texts` cannot be empty", "Empty");
   const ServedModelPtr model = call.choose_for(
-      [](const ServedModel& one) { return classifies(one) && one.classifier->labels().size() <= 2; }, "rerank");
+      [](const ServedModel& one) {
+        return classifies(one) && tasks::RelevanceScore::fits(one.classifier->labels().size());
+      },
+      "rerank");
   std::vector<TextPair> pairs;
   for (const std::string& text : texts) pairs.push_back({query, text});
   const bool raw = flag(call.body, "raw_scores", false);
   std::vector<double> scores;
-  for (std::vector<float>& logits : classify_texts(*model, pairs, call.options(), call.times)) {
-    if (!raw && logits.size() > 1) softmax(logits);
-    const double last = static_cast<double>(logits.back());
-    scores.push_back(!raw && logits.size() == 1 ? sigmoid(last) : last);
-  }
+  const tasks::RelevanceScore relevance(model->config().json, model->classifier->labels().size(), model->config().path);
+  for (const std::vector<float>& logits : classify_texts(*model, pairs, call.options(), call.times))
+    scores.push_back(static_cast<double>(raw ? logits.back() : relevance(logits)));
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return scores[i]; });
@@ -171,7 +173,7 @@ std::string similarity(Call& call) {
   const ServedModelPtr model = call.choose_for(embeds, "embed");
   const Json* parameters = field(call.body, "parameters");
   const TextOptions options{.truncate = parameters && flag(*parameters, "truncate", false)};
-  const auto vectors = embed_texts(*model, texts, options, true, call.times);
+  const auto vectors = embed_texts(*model, texts, options, call.times);
   Json result = Json::array();
   for (std::size_t i = 1; i < vectors.size(); ++i) result.push_back(tasks::cosine(vectors[0], vectors[i]));
   return result.dump();
@@ -240,10 +242,12 @@ std::string info(const Call& call) {
     type = Json::object();
     type["classifier"] = {{"id2label", to_label}, {"label2id", to_id}};
   } else {
-    const char* names[] = {"mean", "cls", "max"};
+    const auto pooling = model->modules() ? model->modules()->pooling() : std::span<const tasks::Pooling>();
     type = Json::object();
     type["embedding"] = Json::object();
-    type["embedding"]["pooling"] = names[static_cast<int>(model->pooling())];
+    type["embedding"]["pooling"] = model->pooling()  ? tasks::name_of(*model->pooling())
+                                   : pooling.empty() ? "none"
+                                                     : tasks::name_of(pooling[0]);
   }
   return Json({{"model_id", model->name()},
                {"model_sha", nullptr},

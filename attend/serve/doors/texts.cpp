@@ -50,14 +50,16 @@ std::vector<tasks::EncoderText> read_texts(const serving::ServedModel& model, st
 }
 
 std::vector<std::vector<float>> embed_texts(const serving::ServedModel& model, std::span<const std::string> texts,
-                                            const TextOptions& options, bool normalize, TextTimes& times) {
+                                            const TextOptions& options, TextTimes& times) {
+  const tasks::SentenceModules& modules = *model.modules();
+  const std::string prompt = modules.prompt(options.prompt_name);
+  const std::size_t skipped = modules.skipped_tokens(*model.reader(), prompt);
   std::vector<TextPair> alone;
-  for (const std::string& text : texts) alone.push_back({text});
+  for (const std::string& text : texts) alone.push_back({modules.prepared(text, prompt)});
   const std::vector<tasks::EncoderText> read = read_texts(model, alone, options, times);
   std::vector<std::vector<float>> vectors;
   for (const std::vector<float>& states : model.states->run(read, &times.queue))
-    vectors.push_back(tasks::pooled(states, static_cast<std::size_t>(model.width()),
-                                    {.pooling = model.pooling(), .normalize = normalize}));
+    vectors.push_back(modules(states, {.pooling = model.pooling(), .normalize = options.normalize}, skipped));
   return vectors;
 }
 

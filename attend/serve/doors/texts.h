@@ -19,7 +19,9 @@ struct TextTimes {
 };
 
 struct TextOptions {
-  bool truncate = false;  // else a text that is too long is refused with 413
+  bool truncate = false;                        // else a text that is too long is refused with 413
+  std::optional<bool> normalize = {};           // vectors to length 1; else as the model's modules.json says
+  std::optional<std::string> prompt_name = {};  // of the model's prompts, in front of texts to embed; else its default
 };
 
 // A text or a pair as the model reads it.
@@ -37,7 +39,7 @@ std::vector<tasks::EncoderText> read_texts(const serving::ServedModel& model, st
                                            const TextOptions& options, TextTimes& times);
 // One vector a text.
 std::vector<std::vector<float>> embed_texts(const serving::ServedModel& model, std::span<const std::string> texts,
-                                            const TextOptions& options, bool normalize, TextTimes& times);
+                                            const TextOptions& options, TextTimes& times);
 // The head's logits of each.
 std::vector<std::vector<float>> classify_texts(const serving::ServedModel& model, std::span<const TextPair> texts,
                                                const TextOptions& options, TextTimes& times);

@@ -7,11 +7,25 @@
 
 namespace attend {
 
+namespace {
+
+// Files from before the type was written, and those of many repositories: the type whose members the file has, in the
+// order in which Hugging Face's tokenizers tries them.
+std::string guess_type(const JsonView& json) {
+  const auto vocabulary = json.find("vocab");
+  if (json.find("merges")) return "BPE";
+  if (!vocabulary) return "";
+  if (vocabulary->is_array()) return "Unigram";
+  const bool pieces = json.find("continuing_subword_prefix") && json.find("max_input_chars_per_word");
+  if (json.find("unk_token")) return pieces ? "WordPiece" : "WordLevel";
+  return "";
+}
+
+}  // namespace
+
 std::unique_ptr<Model> make_model(const JsonView& json) {
-  // Files from before the type was written show it by what else they have.
   const auto type = json.find("type");
-  const auto guess = [&] { return json.find("merges") ? "BPE" : json.find("unk_id") ? "Unigram" : ""; };
-  const std::string name = type ? type->text() : guess();
+  const std::string name = type ? type->text() : guess_type(json);
   if (name == "BPE") return std::make_unique<Bpe>(json);
   if (name == "WordPiece") return std::make_unique<WordPiece>(json);
   if (name == "Unigram") return std::make_unique<Unigram>(json);
