@@ -3,6 +3,7 @@
 #include "attend/backends.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/model_file.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/nn/layers.h"
 #include "fuzz/shared/door.h"
 

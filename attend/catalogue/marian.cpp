@@ -94,7 +94,7 @@ models::TransformerConfig marian_config(const Json& config, std::string_view wha
   return result;
 }
 
-void load_marian_weights(const Safetensors& file, nn::Parameters& parameters) {
+void load_marian_weights(const TensorFile& file, nn::Parameters& parameters) {
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
     std::vector<float> values;
     for (const std::string& name : marian_names(entry)) {

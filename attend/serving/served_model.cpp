@@ -15,7 +15,8 @@ namespace {
 
 std::vector<FileMark> marks_of(const std::filesystem::path& folder) {
   std::vector<FileMark> marks;
-  for (const char* file : {"config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"}) {
+  for (const char* file : {"config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json", "tokenizer.json"}) {
     try {
       marks.push_back(mark_of(folder / file));
     } catch (const Error&) {
