@@ -92,22 +92,30 @@ struct TorchStorage {
 };
 using Storages = std::vector<TorchStorage>;
 
-// pickle: what lies between the protocol and the stop.
-inline std::string torch_zip(const std::string& pickle, const Storages& storages) {
-  std::vector<ZipPart> parts = {{"archive/data.pkl", kProtocol + pickle + "."}};
+// Of a whole pickle; the others are given what lies between its protocol and its stop.
+inline std::string torch_zip_of(const std::string& pickle, const Storages& storages) {
+  std::vector<ZipPart> parts = {{"archive/data.pkl", pickle}};
   for (const TorchStorage& storage : storages) parts.push_back({"archive/data/" + storage.key, storage.bytes});
   parts.push_back({"archive/version", "3\n"});
   return zip_of(parts);
 }
 
-inline std::string torch_stream(const std::string& pickle, const Storages& storages) {
+inline std::string torch_zip(const std::string& pickle, const Storages& storages) {
+  return torch_zip_of(kProtocol + pickle + ".", storages);
+}
+
+inline std::string torch_stream_of(const std::string& pickle, const Storages& storages) {
   std::string file = kProtocol + "\x8a\x0al\xfc\x9c\x46\xf9 j\xa8P\x19." + kProtocol + "M\xe9\x03." + kProtocol + "}(" +
-                     pickled(std::string("little_endian")) + "\x88u." + kProtocol + pickle + "." + kProtocol + "](";
+                     pickled(std::string("little_endian")) + "\x88u." + pickle + kProtocol + "](";
   for (const TorchStorage& storage : storages) file += pickled(storage.key);
   file += "e.";
   for (const TorchStorage& storage : storages)
     file += bytes_of_number(static_cast<std::int64_t>(storage.bytes.size() / storage.width)) + storage.bytes;
   return file;
+}
+
+inline std::string torch_stream(const std::string& pickle, const Storages& storages) {
+  return torch_stream_of(kProtocol + pickle + ".", storages);
 }
 
 inline std::string floats_of(std::size_t count) {
