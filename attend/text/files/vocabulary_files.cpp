@@ -52,6 +52,13 @@ Json added_token(const std::string& content, const Json& id) {
   return {{"id", id}, {"content", content}, {"special", true}, {"normalized", false}};
 }
 
+// "[UNK]", or as transformers writes it with its flags, {"content": "[UNK]", "lstrip": false, ..}.
+std::string token_text(const JsonView& config, const char* key, const char* otherwise) {
+  const auto token = config.find(key);
+  if (!token) return otherwise;
+  return token->value().is_object() ? (*token)["content"].text() : token->text();
+}
+
 }  // namespace
 
 Json read_gpt2_files(const fs::path& vocabulary, const fs::path& merges) {
@@ -94,8 +101,8 @@ Json read_bert_vocabulary(const fs::path& path) {
     check(vocab.contains(token), "{}: has no line {}", path.string(), token);
     return vocab[token];
   };
-  const std::string unknown = view.text("unk_token", "[UNK]"), start = view.text("cls_token", "[CLS]"),
-                    separator = view.text("sep_token", "[SEP]");
+  const std::string unknown = token_text(view, "unk_token", "[UNK]"), start = token_text(view, "cls_token", "[CLS]"),
+                    separator = token_text(view, "sep_token", "[SEP]");
   Json post = {{"type", "BertProcessing"}};
   post["sep"] = Json::array({separator, id_of(separator)});
   post["cls"] = Json::array({start, id_of(start)});
