@@ -25,7 +25,7 @@ constexpr const char* kWeights = "model.safetensors";
 
 // What files hold besides parameters: masks and counters that older versions stored, and second names of the table of
 // tokens and of the output's bias.
-constexpr std::array<std::string_view, 11> kDerived = {".attn.bias",
+constexpr std::array<std::string_view, 13> kDerived = {".attn.bias",
                                                        ".num_batches_tracked",
                                                        "relative_position_index",
                                                        ".attn.masked_bias",
@@ -35,7 +35,31 @@ constexpr std::array<std::string_view, 11> kDerived = {".attn.bias",
                                                        "predictions.decoder.bias",
                                                        "lm_head.decoder.weight",
                                                        "lm_head.decoder.bias",
-                                                       "vocab_projector.weight"};
+                                                       "vocab_projector.weight",
+                                                       "encoder.embed_tokens.weight",
+                                                       "decoder.embed_tokens.weight"};
+
+// Tied weights are one tensor with several names, and a file may have kept another one than ours.
+struct TiedNames {
+  std::string_view name;  // ours, behind the part of the model that it lies in
+  std::vector<std::string_view> others;
+};
+const TiedNames kTied[] = {
+    {"transformer.wte.weight", {"lm_head.weight"}},
+    {"embeddings.word_embeddings.weight",
+     {"cls.predictions.decoder.weight", "lm_head.decoder.weight", "vocab_projector.weight", "lm_head.weight"}},
+    {"cls.predictions.bias", {"cls.predictions.decoder.bias"}},
+    {"lm_head.bias", {"lm_head.decoder.bias"}},
+};
+
+void add_tied(const std::string& name, const std::string& prefix, std::vector<std::string>& names) {
+  for (const TiedNames& tied : kTied) {
+    if (!name.ends_with(tied.name)) continue;
+    std::string outer = name.substr(0, name.size() - tied.name.size());  // "decoder.", of a captioner
+    if (outer == prefix + ".") outer.clear();
+    for (const std::string_view other : tied.others) names.push_back(outer + std::string(other));
+  }
+}
 
 // The names under which a file may hold a tensor: with and without the prefix, and as the first BERT spelt its norms.
 std::vector<std::string> spellings(const std::string& name, const std::string& prefix) {
@@ -47,6 +71,7 @@ std::vector<std::string> spellings(const std::string& name, const std::string& p
     for (std::size_t i = 0, count = names.size(); i < count; ++i)
       names.push_back(names[i].substr(0, names[i].rfind('.') + 1) + once);
   }
+  add_tied(name, prefix, names);
   return names;
 }
 

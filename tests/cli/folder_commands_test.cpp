@@ -10,6 +10,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
+#include "attend/checkpoint/safetensors_writer.h"
 #include "tests/checkpoint/torch_writer.h"
 #include "tests/cli/run_attend.h"
 
@@ -154,6 +155,37 @@ TEST(TorchFolders, EveryCommandTakesThem) {
       EXPECT_EQ(outcome.code, 0) << item.words[0] << ": " << outcome.err;
       EXPECT_EQ(outcome.out, expected.out) << item.words[0];
     }
+  }
+  fs::remove_all(folder);
+}
+
+// A table that is tied to the output may be stored under either name.
+TEST(TiedWeights, AreFoundUnderTheirOtherName) {
+  const struct {
+    const char *fixture, *name, *other;
+  } cases[] = {
+      {"gpt2", "transformer.wte.weight", "lm_head.weight"},
+      {"bert_masked_lm", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+      {"bert_masked_lm", "cls.predictions.bias", "cls.predictions.decoder.bias"},
+      {"roberta_masked_lm", "roberta.embeddings.word_embeddings.weight", "lm_head.decoder.weight"},
+      {"roberta_masked_lm", "lm_head.bias", "lm_head.decoder.bias"},
+      {"vit_gpt2_captioner", "decoder.transformer.wte.weight", "decoder.lm_head.weight"},
+      {"marian", "model.shared.weight", "model.decoder.embed_tokens.weight"},
+  };
+  const fs::path folder = fs::temp_directory_path() / ("attend_tied_" + std::to_string(getpid()));
+  for (const auto& item : cases) {
+    fs::remove_all(folder);
+    fs::copy(std::string("tests/fixtures/data/") + item.fixture, folder);
+    const Safetensors file =
+        Safetensors::open(std::string("tests/fixtures/data/") + item.fixture + "/model.safetensors");
+    SafetensorsWriter writer;
+    for (const StoredTensor& tensor : file.tensors()) {
+      if (tensor.name == item.other) continue;
+      writer.add(tensor.name == item.name ? item.other : tensor.name, tensor.type, tensor.shape, tensor.bytes);
+    }
+    writer.write((folder / "model.safetensors").string());
+    const Outcome outcome = run_attend({"verify", folder.string()});
+    EXPECT_EQ(outcome.code, 0) << item.fixture << " " << item.other << ": " << outcome.out << outcome.err;
   }
   fs::remove_all(folder);
 }
