@@ -41,10 +41,15 @@ endfunction()
 attend_door(json LINKS attend_base
             READERS attend/base/json.cpp attend/base/json_parser.cpp attend/base/json_writer.cpp)
 attend_door(safetensors LINKS attend_checkpoint attend_backends
-            READERS attend/checkpoint/safetensors.cpp attend/checkpoint/stored_type.h)
+            READERS attend/checkpoint/safetensors.cpp attend/checkpoint/tensor_file.cpp attend/checkpoint/stored_type.h)
+attend_door(torch_file LINKS attend_checkpoint
+            READERS attend/checkpoint/strided_copy.cpp attend/checkpoint/torch/byte_reader.h attend/checkpoint/torch/globals.cpp
+                    attend/checkpoint/torch/pickle_builder.cpp attend/checkpoint/torch/pickle_machine.cpp
+                    attend/checkpoint/torch/state_dict.cpp attend/checkpoint/torch/torch_file.cpp
+                    attend/checkpoint/torch/zip_archive.cpp)
 attend_door(weights LINKS attend_checkpoint attend_backends
-            READERS attend/checkpoint/hugging_face.cpp:run_options|bound|open|shards|holding|names|file_parts|load_hugging_face|spellings|may_be_new
-                    attend/checkpoint/model_file.cpp attend/checkpoint/pickle.cpp
+            READERS attend/checkpoint/hugging_face.cpp:run_options|bound|open|names|file_parts|load_hugging_face|spellings|may_be_new
+                    attend/checkpoint/model_file.cpp attend/checkpoint/weight_files.cpp
                     attend/checkpoint/quantised.cpp:is_scale|dequantise)
 attend_door(config LINKS attend_catalogue attend_backends
             READERS attend/models/config_checks.cpp attend/models/hugging_face_config.cpp attend/models/hugging_face_config.h

@@ -31,7 +31,7 @@ struct Folder {
 
   bool has(const std::string& name) const { return files.holding(name) != nullptr; }
   Shape shape(const std::string& name, int rank) const {
-    const Safetensors* file = files.holding(name);
+    const TensorFile* file = files.holding(name);
     check(file, "{}: no tensor '{}', which a {} of timm has", files.source(), name, architecture);
     const Shape& shape = (*file)[name].shape;
     check(shape.rank() == rank && shape.size() > 0, "{}: '{}' is {}, but in a {} of timm it has {} dimensions",

@@ -74,17 +74,18 @@ Summary summarise(const TensorFiles& files) {
   std::map<std::string, std::size_t> places;
   std::map<std::string, std::set<std::int64_t>> layers;
   for (const std::string& name : files.names()) {
-    const Safetensors& file = *files.holding(name);
+    const TensorFile& file = *files.holding(name);
     const StoredTensor& tensor = file[name];
     const std::string scale_name = name + std::string(kScaleSuffix);
-    const std::size_t scale = is_scale(file, scale_name) && file.find(scale_name) ? file[scale_name].bytes.size() : 0;
+    const std::size_t scale =
+        is_scale(file, scale_name) && file.find(scale_name) ? file[scale_name].size_in_bytes() : 0;
     std::int64_t layer = -1;
     const std::string key = part_of(name, layer);
     const auto [place, added] = places.emplace(key, summary.parts.size());
     if (added) summary.parts.push_back({key, {}});
     for (Part* part : {&summary.parts[place->second].second, &summary.all}) {
       part->numbers += tensor.shape.size();
-      part->bytes += static_cast<std::int64_t>(tensor.bytes.size() + scale);
+      part->bytes += static_cast<std::int64_t>(tensor.size_in_bytes() + scale);
       ++part->tensors;
     }
     if (layer >= 0) layers[key].insert(layer);

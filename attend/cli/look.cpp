@@ -11,6 +11,7 @@
 #include "attend/base/interrupt.h"
 #include "attend/base/paths.h"
 #include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/cli/command.h"
 #include "attend/cli/model_flag.h"
 #include "attend/image/decode.h"
@@ -223,7 +224,7 @@ void run_look(const LookOptions& options, const Streams& streams) {
     folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
   const auto backend = options.device.open();
   Looked looked;
-  if (runs.empty() || path_exists(folder / "model.safetensors"))  // a young run has none yet
+  if (runs.empty() || has_weights(folder))  // a young run has none yet
     looked = Looked(folder, options.beside, *backend, options.device.type());
   check(looked.text || looked.picture_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
         folder.string());

@@ -12,7 +12,7 @@
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/checkpoint/hugging_face.h"
-#include "attend/checkpoint/pickle.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
 #include "attend/models/transformer.h"
@@ -306,7 +306,7 @@ LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const ca
       parameters(backend, model->parameters(), run_options(folder, format)),
       translator(*model, tokenizer.fit(model->vocabulary(), folder.string()), backend,
                  config.entry->translator.start(config.json, tokenizer, config.path)) {
-  config.entry->translator.load(Safetensors::open((folder / "model.safetensors").string()), parameters);
+  config.entry->translator.load(open_weights(folder), parameters);
   model->place(backend, format.dtype);
 }
 
@@ -315,7 +315,6 @@ std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& f
   check(path_exists(folder / "config.json"), "model: {} is not a translator's folder: it has no config.json",
         folder.string());
   const catalogue::ModelConfig config = catalogue::read_config(folder, catalogue::Task::translate);
-  if (!path_exists(folder / "model.safetensors")) fail_without_weights(folder);
   return std::make_unique<LoadedTranslator>(folder, config, backend, format);
 }
 

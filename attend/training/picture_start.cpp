@@ -66,7 +66,7 @@ LoadReport load_picture_start(const std::filesystem::path& folder, nn::Parameter
   options.may_differ.assign(std::begin(kPositions), std::end(kPositions));
   LoadReport report = load_hugging_face(files, parameters, options);
   std::erase_if(report.missing, [&](const std::string& name) {
-    const Safetensors* file = is_positions(name) ? files.holding(name) : nullptr;
+    const TensorFile* file = is_positions(name) ? files.holding(name) : nullptr;
     if (!file) return false;
     for (const nn::Parameters::Entry& entry : parameters.entries())
       if ((options.spelling ? options.spelling(entry.name) : entry.name) == name)

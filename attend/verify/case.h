@@ -14,6 +14,7 @@
 #include "attend/base/json.h"
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/decode/beam_search.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/sequences.h"

@@ -7,7 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/paths.h"
 #include "attend/catalogue/marian.h"
-#include "attend/checkpoint/pickle.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/verify/case.h"
 
 namespace attend::tasks {
@@ -94,8 +94,7 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   models::Transformer model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
   model.place(verified.backend, verified.dtype);
-  if (!path_exists(verified.folder / "model.safetensors")) fail_without_weights(verified.folder);
-  catalogue::load_marian_weights(Safetensors::open((verified.folder / "model.safetensors").string()), parameters);
+  catalogue::load_marian_weights(open_weights(verified.folder), parameters);
   view::Collector collector;
   Pass pass(verified.backend, {.probe = &collector});
   const nn::Sequences read = verified.texts(model.vocabulary()).in(pass);
