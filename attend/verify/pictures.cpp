@@ -33,6 +33,8 @@ void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& descri
   Pass pass(verified.backend, {.recording = true});
   pass.begin({});
   parameters.start_gradients();
+  check(model->problem() == models::ProblemType::single_label, "{}: the loss of {} is not known", described.path,
+        name_of(model->problem()));
   const Tensor labels = verified.labels("labels", static_cast<std::int64_t>(model->labels().size()));
   const Tensor loss = ops::cross_entropy(model->logits(pass.input(pixels)), pass.input(labels)).mean;
   verified.put("loss", loss);
