@@ -126,6 +126,18 @@ void put_head(Json& json, const Folder& folder, const std::string& head, const c
   json["architectures"] = Json::array({architecture}), json["id2label"] = std::move(ids);
 }
 
+// Tensors of ViTs that are computed otherwise, though their names may say nothing of it.
+void refuse_other_vits(const Folder& folder) {
+  constexpr std::pair<const char*, const char*> kParts[] = {
+      {"blocks.0.ls1.gamma", "LayerScale"},
+      {"blocks.0.attn.q_norm.weight", "a norm of queries"},
+      {"reg_token", "register tokens"},
+      {"norm_pre.weight", "a norm in front of the layers"},
+      {"fc_norm.weight", "a norm behind the mean of the patches"}};
+  for (const auto& [name, part] : kParts)
+    check(!folder.has(name), "{}: has '{}' ({}), a part that no ViT here has", folder.files.source(), name, part);
+}
+
 constexpr std::pair<std::string_view, std::int64_t> kHeads[] = {{"tiny", 3}, {"small", 6}, {"base", 12}, {"large", 16}};
 
 Json vit(const Folder& folder) {
@@ -136,6 +148,7 @@ Json vit(const Folder& folder) {
   if (heads == std::end(kHeads) || words.size() != (distilled ? 5u : 4u) ||
       number_behind(words[words.size() - 2], "patch") == 0 || number_behind(words.back(), "") == 0)
     return {};
+  refuse_other_vits(folder);
   Json json = {{"model_type", distilled ? "deit" : "vit"}, {"num_attention_heads", heads->second}};
   json["layer_norm_eps"] = 1e-6, json["hidden_act"] = "gelu";
   put_patches(json, folder, "hidden_size", "num_channels", "patch_size");

@@ -307,6 +307,15 @@ TEST_F(TimmFolder, WhatIsWrongIsNamed) {
   EXPECT_NE(message().find("'architecture' must be a name, not 3"), std::string::npos) << message();
   write({{"architecture", "swin_tiny_patch4_window7_224"}}, tensors);
   EXPECT_NE(message().find("no tensor 'layers.0.blocks.0.attn"), std::string::npos) << message();
+  Tensors scaled = tensors;
+  scaled["blocks.0.ls1.gamma"] = {{24}, std::vector<float>(24, 0.1f)};
+  write({{"architecture", "vit_tiny_patch8_224"}}, scaled);
+  EXPECT_NE(message().find("has 'blocks.0.ls1.gamma' (LayerScale)"), std::string::npos) << message();
+  write({{"architecture", "vit_tiny_patch8_224"}, {"model_args", {{"class_token", false}}}}, tensors);
+  EXPECT_NE(message().find("'model_args' has class_token: false"), std::string::npos) << message();
+  write({{"architecture", "vit_tiny_patch8_224"}, {"global_pool", "avg"}}, tensors);
+  EXPECT_NE(message().find("'global_pool' is \"avg\"; of a vit_tiny_patch8_224 only token"), std::string::npos)
+      << message();
   Tensors broken = tensors;
   broken["pos_embed"] = {{1, 16, 24}, std::vector<float>(16 * 24)};
   write({{"architecture", "vit_tiny_patch8_224"}}, broken);
