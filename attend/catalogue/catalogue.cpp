@@ -10,6 +10,7 @@
 #include "attend/base/joined.h"
 #include "attend/base/paths.h"
 #include "attend/catalogue/captioners.h"
+#include "attend/catalogue/detr_names.h"
 #include "attend/catalogue/marian.h"
 #include "attend/catalogue/timm.h"
 #include "attend/checkpoint/model_file.h"
@@ -245,6 +246,7 @@ ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::s
 HuggingFaceOptions load_options(const ModelConfig& model, const TensorFiles& files) {
   HuggingFaceOptions options{.prefix = std::string(model.entry->prefix), .head = std::string(model.entry->head)};
   if (model.timm) options.spelling = timm_spelling(model.entry->type, files);
+  if (model.entry->family == Family::detr) options.spelling = detr_spelling(files);
   return options;
 }
 

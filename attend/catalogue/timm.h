@@ -7,6 +7,7 @@
 //   deit_{tiny,small,base}_distilled_patch16_{224,384}        our deit, with both heads
 //   swin_{tiny,small,base,large}_patch4_window{7,12}_{224,384}  our swin
 //   mvitv2_{tiny,small,base,large}                            our mvit
+//   resnet{18,26,34,50,101,152,200}                           our resnet
 #pragma once
 
 #include <functional>

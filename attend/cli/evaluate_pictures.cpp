@@ -71,6 +71,9 @@ Evaluation evaluate_pictures(const EvaluatedModel& model) {
   const tasks::PictureEncoder encoder(options.model, catalogue::Task::classify_pictures, model.backend,
                                       options.format());
   const std::vector<std::string>& labels = encoder.model().labels();
+  check(encoder.model().problem() == models::ProblemType::single_label,
+        "evaluate: {} is for {}; only models that give an image one label are judged", options.model,
+        name_of(encoder.model().problem()));
   const data::LabelledPictures pictures(options.data[0], {.classes = labels, .unseen = true});
   data::PictureReader reader(pictures, {.cache_bytes = 0});
   data::ValidationPictures once(reader, first_numbers(pictures.size()), encoder.preprocessor().config(),

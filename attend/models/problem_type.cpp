@@ -18,6 +18,11 @@ ProblemType problem_type_of(const Json& config, std::size_t labels, std::string_
        name_of(ProblemType::multi_label), name_of(ProblemType::regression));
 }
 
+void write_problem_type(Json& config, ProblemType problem, std::size_t labels) {
+  const Json written = {{"problem_type", std::string(name_of(problem))}};
+  if (problem != problem_type_of(Json::object(), labels, "")) config.update(written);
+}
+
 void logits_to_scores(std::span<float> logits, ProblemType problem) {
   if (problem == ProblemType::single_label) softmax(logits);
   if (problem != ProblemType::multi_label) return;

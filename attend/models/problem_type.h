@@ -25,6 +25,9 @@ constexpr std::string_view name_of(ProblemType problem) {
 // transformers' pipelines. Throws Error naming what and the values there are.
 ProblemType problem_type_of(const Json& config, std::size_t labels, std::string_view what);
 
+// Nothing where a config without one says the same.
+void write_problem_type(Json& config, ProblemType problem, std::size_t labels);
+
 // In place, of one text's or image's logits.
 void logits_to_scores(std::span<float> logits, ProblemType problem);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,11 +52,13 @@ class PictureEncoder {
  private:
   PictureEncoder(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
                  const nn::ModelFormat& format);
+  std::vector<std::vector<float>> rows(std::span<const image::Image> prepared,
+                                       const std::function<Tensor(const Tensor&)>& forward) const;
 
   Backend& backend_;
   DType dtype_;
-  std::unique_ptr<models::PictureModel> model_;
   image::Preprocessor preprocessor_;
+  std::unique_ptr<models::PictureModel> model_;
   nn::Parameters parameters_;
 };
 

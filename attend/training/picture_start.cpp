@@ -42,6 +42,7 @@ Json picture_start_json(const catalogue::ModelConfig& start, const PictureRecipe
         start.entry->type);
   Json json = catalogue::make_picture_model(start.json, start.path)->config();
   json["image_size"] = recipe.pictures.image_size;
+  json.erase("problem_type");  // each image has one label here
   if (recipe.drop_path > 0) json["drop_path_rate"] = recipe.drop_path;
   json.update(recipe.config);
   models::write_labels(json, labels);

@@ -85,7 +85,8 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
   models::Detr model(models::detr_config(described.json, described.path));
   const models::DetrConfig& config = model.config();
   nn::Parameters parameters(verified.backend, model.parameters(), verified.parameters);
-  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = std::string(described.entry->prefix)});
+  const TensorFiles files = TensorFiles::open(verified.folder);
+  load_hugging_face(files, parameters, catalogue::load_options(described, files));
   if (!verified.wants_gradients()) model.fold();
   const Tensor pixels = verified.pictures();
   const Extent2 padded{pixels.dim(1), pixels.dim(2)};
@@ -93,9 +94,14 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
   {
     view::Collector collector;
     Pass pass(verified.backend, {.probe = &collector});
-    const models::DetrOutput output = model.detect(pass.input(pixels), places);
+    const models::DetrMemory memory = model.encode(pass.input(pixels), places);
+    const Tensor states = model.decode(memory).back();
+    const models::DetrOutput output = model.judge(states);
     verified.put("logits", output.logits);
     verified.put("pred_boxes", output.boxes);
+    verified.put("last_hidden_state", states);
+    // Those of a padded batch come in another order here (DetrPlaces).
+    if (!places.order.defined()) verified.put("encoder_last", memory.states);
     for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
       const std::string name = "cross_attention." + std::to_string(i);
       verified.put_attention(collector, models::Detr::cross_attention_label(i), name);

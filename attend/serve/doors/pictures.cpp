@@ -67,6 +67,8 @@ std::string classified(const serving::ServedModel& model, const Picture& picture
   const image::Image prepared = model.picture_encoder->prepare(picture.image);
   Json list = Json::array();
   const std::vector<tasks::Classified> found = model.pictures->run(std::span(&prepared, 1));
+  if (found[0].labels.empty())
+    list.push_back({{"label", model.picture_encoder->model().labels()[0]}, {"score", found[0].number}});
   for (const tasks::ClassLabel& label : found[0].labels)
     if (static_cast<std::int64_t>(list.size()) < top)
       list.push_back({{"label", label.label}, {"score", static_cast<double>(label.probability)}});
