@@ -11,6 +11,7 @@
 #include "attend/base/paths.h"
 #include "attend/catalogue/captioners.h"
 #include "attend/catalogue/detr_names.h"
+#include "attend/catalogue/incomplete_config.h"
 #include "attend/catalogue/marian.h"
 #include "attend/catalogue/timm.h"
 #include "attend/checkpoint/model_file.h"
@@ -225,7 +226,8 @@ bool pools_sentences(const std::filesystem::path& folder) {
 }  // namespace
 
 ModelConfig read_config(const std::filesystem::path& folder) {
-  ModelConfig model = describe(read_json(folder / "config.json"), (folder / "config.json").string());
+  ModelConfig model =
+      describe(completed_config(read_json(folder / "config.json"), folder), (folder / "config.json").string());
   if (model.entry->body == Task::embed && pools_sentences(folder)) model.task = Task::embed;
   return model;
 }

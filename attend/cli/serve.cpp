@@ -16,6 +16,7 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
+#include "attend/base/paths.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
 #include "attend/cli/version.h"
@@ -62,7 +63,11 @@ std::vector<std::pair<std::string, std::filesystem::path>> folders_of(const Serv
     std::filesystem::path folder = tasks::find_model(equals == std::string::npos ? given : given.substr(equals + 1));
     std::filesystem::path last = folder;
     if (!last.has_filename()) last = last.parent_path();  // "runs/en-de/"
-    folders.emplace_back(equals == std::string::npos ? last.filename().string() : given.substr(0, equals), folder);
+    const bool cached = equals == std::string::npos && !path_exists(given) && given.find('/') != std::string::npos;
+    folders.emplace_back(cached ? given  // "org/name": the snapshot's folder has a number for a name
+                         : equals == std::string::npos ? last.filename().string()
+                                                       : given.substr(0, equals),
+                         folder);
     check(!folders.back().first.empty(), "serve: --model {} has no name", given);
   }
   if (!folders.empty()) return folders;

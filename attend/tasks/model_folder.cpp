@@ -9,6 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/base/joined.h"
+#include "attend/tasks/hub_cache.h"
 
 namespace attend::tasks {
 
@@ -69,15 +70,25 @@ fs::path find_model(const std::string& path_or_name) {
   if (present(path / "config.json")) return path;
   check(!present(path), "model: {} is not a model's folder: it has no config.json", path_or_name);
   const bool name = path_or_name.find('/') == std::string::npos;
-  check(name, "model: there is no folder '{}'", path_or_name);
-  for (const fs::path& place : places_of(path_or_name))
-    if (present(place / "config.json")) return place;
+  if (name)
+    for (const fs::path& place : places_of(path_or_name))
+      if (present(place / "config.json")) return place;
+  if (const auto cached = find_in_hub_cache(path_or_name)) return *cached;
+  // "org/name" is a repository of the hub, "a/b/c" and "./a" are paths.
+  const bool repository = !name && path_or_name.find('/') == path_or_name.rfind('/') && path_or_name.front() != '/' &&
+                          path_or_name.front() != '.' && path_or_name.back() != '/';
+  check(name || repository, "model: there is no folder '{}'", path_or_name);
+  check(name,
+        "model: there is no folder '{}', and no repository of that name in the hub's cache ({}); hf download {} "
+        "puts it there",
+        path_or_name, hub_cache().string(), path_or_name);
   const std::vector<std::string> shipped = shipped_models();
   const std::string nearest = nearest_name(path_or_name, shipped);
-  fail("model: there is no folder '{}', and {}{}", path_or_name,
+  fail("model: there is no folder '{}', and {}{}; a repository of the Hugging Face hub is found after: hf download {}",
+       path_or_name,
        shipped.empty() ? "models/ with the shipped models is neither here nor beside the program"
                        : fmt::format("no model of that name comes with attend; shipped are {}", joined(shipped, ", ")),
-       nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?", path_or_name);
 }
 
 }  // namespace attend::tasks

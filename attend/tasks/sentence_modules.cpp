@@ -225,7 +225,7 @@ SentenceModules::Dense SentenceModules::read_dense(const fs::path& folder, std::
          activation);
   const TensorFiles files = TensorFiles::open(folder);
   const auto read = [&](const std::string& name, const Shape& shape) {
-    const Safetensors* holding = files.holding(name);
+    const TensorFile* holding = files.holding(name);
     attend::check(holding && (*holding)[name].shape == shape, "{}: must hold '{}' of {}", files.source(), name, shape);
     return holding->floats(name);
   };

@@ -27,7 +27,12 @@ struct BareBert {
 // The tokens that the file marks, which see all others and are seen by them; none where it marks none.
 std::shared_ptr<const ops::GlobalPositions> marked_tokens(const VerifyCase& verified, const models::BertConfig& config,
                                                           const Tensor& ids) {
-  if (!verified.wants("global_attention_mask")) return {};
+  if (!verified.wants("global_attention_mask")) {
+    if (config.family != models::BertFamily::longformer || !verified.first_is_global()) return {};
+    const std::vector<std::vector<std::int32_t>> first(static_cast<std::size_t>(ids.dim(0)), {0});
+    return std::make_shared<const ops::GlobalPositions>(
+        verified.backend, ops::global_lists(ops::AttentionLayout::padded(ids.dim(0), ids.dim(1)), first));
+  }
   check(config.family == models::BertFamily::longformer, "{}: global_attention_mask is for a Longformer",
         verified.expected.source());
   const StoredTensor& stored = verified.stored("global_attention_mask");

@@ -1,5 +1,7 @@
 #include "attend/verify/case.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,6 +12,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/paths.h"
+#include "attend/catalogue/incomplete_config.h"
 #include "attend/checkpoint/file_order.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/layout.h"
@@ -37,7 +40,8 @@ constexpr UntypedKind kUntyped[] = {{"timm MultiScaleVit", "mvit", "MViTForImage
 
 // config.json, or the "config" of case.json.
 Json config_of(const std::filesystem::path& folder) {
-  if (path_exists(folder / "config.json")) return read_object(folder / "config.json");
+  if (path_exists(folder / "config.json"))
+    return catalogue::completed_config(read_object(folder / "config.json"), folder);
   const std::filesystem::path notes_file = folder / "case.json";
   check(path_exists(notes_file),
         "verify: {} is not a model's folder: it has neither config.json nor a case.json with a config",
@@ -178,6 +182,14 @@ const StoredTensor& VerifyCase::stored(const std::string& name) const {
   return found != named_.end() ? *found->second : expected[text_ ? name + "." + std::to_string(*text_) : name];
 }
 
+bool VerifyCase::first_is_global() const {
+  const auto told = notes.find("expected");
+  if (!text_ || told == notes.end() || !told->is_object()) return false;
+  const auto words = told->find("global_attention");
+  return words != told->end() && words->is_string() &&
+         words->get<std::string>().find(fmt::format("text {}: the first token", *text_)) != std::string::npos;
+}
+
 bool VerifyCase::is_input(std::string_view name) const {
   return std::ranges::find(kInputs, split_number(name).first) != kInputs.end();
 }
@@ -306,12 +318,17 @@ void VerifyCase::put_gradients(const nn::Parameters& parameters) {
   }
 }
 
-std::optional<std::int64_t> VerifyCase::setting(const char* key) const {
+const Json* VerifyCase::found_setting(const char* key) const {
   for (const Json* json : {&generation, &config}) {
     const auto found = json->find(key);
-    if (found != json->end() && found->is_number_integer()) return found->get<std::int64_t>();
+    if (found != json->end() && !found->is_null()) return found;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<std::int64_t> VerifyCase::setting(const char* key) const {
+  const Json* found = found_setting(key);
+  return found && found->is_number_integer() ? std::optional(found->get<std::int64_t>()) : std::nullopt;
 }
 
 std::optional<std::int32_t> VerifyCase::token(const char* key, std::int64_t vocabulary) const {
@@ -327,20 +344,27 @@ std::vector<VerifyCase::Search> VerifyCase::searches(std::int64_t vocabulary) co
   for (const auto& [name, stored] : named_) {
     const StoredTensor& tensor = *stored;
     decode::BeamOptions options{.penalty = decode::LengthPenalty::power, .alpha = 1, .max_lengths = {}};
-    const auto penalty = generation.find("length_penalty");
-    if (penalty != generation.end() && penalty->is_number()) options.alpha = penalty->get<float>();
+    const Json* penalty = found_setting("length_penalty");
+    if (penalty && penalty->is_number()) options.alpha = penalty->get<float>();
     if (is_float(tensor.type) || tensor.shape.rank() != 2 || !parse_search(name, options)) continue;
     check(tensor.shape.size() > 0, "{}: '{}' is empty", expected.source(), tensor.name);
     const std::optional<std::int32_t> end = token("eos_token_id", vocabulary);
     check(end.has_value(), "{}: '{}' needs eos_token_id in config.json", expected.source(), tensor.name);
     options.end = *end;
     options.start = token("decoder_start_token_id", vocabulary).value_or(*end);
-    const auto bad_words = generation.find("bad_words_ids");
-    if (bad_words != generation.end() && bad_words->is_array())
+    const Json* bad_words = found_setting("bad_words_ids");
+    if (bad_words && bad_words->is_array())
       for (const Json& word : *bad_words)
         if (word.is_array() && word.size() == 1 && word[0].is_number_integer())
           options.suppressed.push_back(word[0].get<std::int32_t>());
-    const std::int64_t width = tensor.shape[1], longest = setting("max_length").value_or(width);
+    const std::int64_t width = tensor.shape[1];
+    // A row without an end was cut where the search was told to stop.
+    const std::vector<std::int64_t> rows = expected.ints(tensor.name);
+    bool cut = false;
+    for (std::size_t row = 0; row < rows.size(); row += static_cast<std::size_t>(width))
+      cut = cut || std::count(rows.begin() + static_cast<std::ptrdiff_t>(row) + 1,
+                              rows.begin() + static_cast<std::ptrdiff_t>(row) + width, *end) == 0;
+    const std::int64_t longest = cut ? width : setting("max_length").value_or(width);
     searches.push_back({.name = name,
                         .options = options,
                         .width = width,
@@ -380,13 +404,46 @@ void VerifyCase::put_written(Search search, std::int64_t texts, std::int64_t mos
   Pass pass(backend);
   const std::unique_ptr<nn::StepModel> decoder = start(pass, search.options.beams);
   std::vector<std::vector<std::int64_t>> rows;
+  ProducedTensor scores{{texts}, {}, {}};
   for (const auto& found : decode::beam_search(*decoder, search.options)) {
     const decode::Hypothesis& best = found.at(0);
+    scores.floats.push_back(best.score);
     rows.push_back({search.options.start});
     rows.back().insert(rows.back().end(), best.tokens.begin(), best.tokens.end());
     if (best.finished || forced) rows.back().push_back(search.options.end);
   }
   put_searched(search, rows);
+  keep(search.name + "_scores", scores);
+  if (!wants(search.name + "_logprobs")) return;
+  Pass again(backend);
+  put_log_probabilities(search, rows, 1, *start(again, 1));
+}
+
+void VerifyCase::put_log_probabilities(const Search& search, const std::vector<std::vector<std::int64_t>>& rows,
+                                       std::size_t begin, nn::StepModel& model) {
+  const std::string name = search.name + "_logprobs";
+  if (!wants(name) || rows.empty()) return;
+  const std::size_t width = rows[0].size(), written = width - begin;
+  ProducedTensor all{{static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(written)}, {}, {}};
+  all.floats.resize(rows.size() * written);
+  for (const auto& row : rows) check(row.size() == width, "{}: '{}' is of rows of one length", expected.source(), name);
+  for (std::size_t at = begin; at < width; ++at) {
+    std::vector<std::int32_t> newest;
+    for (const auto& row : rows) newest.push_back(static_cast<std::int32_t>(row[at - 1]));
+    const nn::StepModel::Scores scores = model.step(newest);
+    const std::size_t vocabulary = scores.logits.size() / rows.size();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto logit = [&](std::int64_t id) {
+        return static_cast<double>(scores.logits[i * vocabulary + static_cast<std::size_t>(id)]);
+      };
+      double left = 1;  // of the probability, without the tokens that are never written
+      for (const std::int32_t id : search.options.suppressed)
+        left -= std::exp(logit(id) - static_cast<double>(scores.log_sums[i]));
+      all.floats[i * written + at - begin] =
+          static_cast<float>(logit(rows[i][at]) - static_cast<double>(scores.log_sums[i]) - std::log(left));
+    }
+  }
+  keep(name, all);
 }
 
 }  // namespace attend::tasks

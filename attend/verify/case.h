@@ -42,6 +42,8 @@ class VerifyCase {
   // From here on names are those of this run: "logits" is "logits.1" of the file when text 1 is run alone, and may be a
   // slice there (expected_name.h).
   void select(std::optional<std::size_t> text);
+  // Whether case.json says so: "global_attention": "text 0: the first token, text 1: none".
+  bool first_is_global() const;
   bool is_input(std::string_view name) const;  // of a tensor of the file
 
   bool wants(const std::string& name) const { return !left_out(name) && named_.contains(name); }
@@ -84,10 +86,14 @@ class VerifyCase {
   };
   std::vector<Search> searches(std::int64_t vocabulary) const;
   std::optional<std::int64_t> setting(const char* key) const;
+  const Json* found_setting(const char* key) const;  // null when neither file has it
   // A setting that is a row of the table of tokens; none when the files have none.
   std::optional<std::int32_t> token(const char* key, std::int64_t vocabulary) const;
   // One row for each text, padded to the width of the file's.
   void put_searched(const Search& search, const std::vector<std::vector<std::int64_t>>& rows);
+  // "greedy_logprobs": of each token of the rows from `begin` on, by a model that has read what is before.
+  void put_log_probabilities(const Search& search, const std::vector<std::vector<std::int64_t>>& rows,
+                             std::size_t begin, nn::StepModel& model);
   // A search of a model that writes behind a start token alone, no more than `most` with it; start() gets ready for so
   // many rows of each of `texts`.
   using Start = std::function<std::unique_ptr<nn::StepModel>(Pass& pass, std::int64_t group)>;

@@ -77,6 +77,10 @@ void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Sear
     if (best.finished) rows.back().push_back(search.options.end);
   }
   verified.put_searched(search, rows);
+  if (search.options.beams > 1) return;
+  Pass again(verified.backend);
+  nn::CausalDecoder reader(body, again, prompts, 1);
+  verified.put_log_probabilities(search, rows, static_cast<std::size_t>(length), reader);
 }
 
 // input_ids are [steps, texts, tokens]: the loss before each step, and the table of tokens after the last.

@@ -100,6 +100,10 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   const nn::Sequences read = verified.texts(model.vocabulary()).in(pass);
   verified.put("encoder_last",
                model.encode(model.embed(read, models::Transformer::Side::source), mask_between(read, read)));
+  if (verified.wants("decoder_input_ids")) {
+    const nn::Sequences target{verified.ids("decoder_input_ids", model.vocabulary())};
+    verified.put("logits", model.logits(model.decode(read, target.in(pass))));
+  }
   if (verified.wants("labels")) {
     const auto start = verified.token("decoder_start_token_id", model.vocabulary()),
                pad = verified.token("pad_token_id", model.vocabulary());

@@ -96,13 +96,6 @@ void add_tokens_beside(const fs::path& vocabulary, Json& added) {
   }
 }
 
-// "[UNK]", or as transformers writes it with its flags, {"content": "[UNK]", "lstrip": false, ..}.
-std::string token_text(const JsonView& config, const char* key, const char* otherwise) {
-  const auto token = config.find(key);
-  if (!token) return otherwise;
-  return token->value().is_object() ? (*token)["content"].text() : token->text();
-}
-
 }  // namespace
 
 Json read_gpt2_files(const fs::path& vocabulary, const fs::path& merges) {
