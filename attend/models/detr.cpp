@@ -40,24 +40,33 @@ nn::FeedForward feed_forward(const DetrConfig& config, std::int64_t hidden, std:
 
 constexpr std::int64_t kDilatedStride = 16;  // of the last stage (DC5)
 
-// timm's ResNet of this name, as a DETR has it. keys: where num_channels, out_indices and output_stride are, if they
-// are.
-void read_timm_backbone(DetrConfig& config, const Json& name, const Json& keys, std::string_view what) {
+// timm's ResNet of this name.
+void read_timm_backbone(DetrConfig& config, const Json& name, std::string_view what) {
   check(name.is_string(), "{}: 'backbone' must be the name of a timm model, not {}", what, name.dump());
   const std::optional<ResNetConfig> known = timm_resnet(name.text());
   check(known.has_value(), "{}: the backbone '{}' is not known; known are timm's {}", what, name.text(), kTimmResNets);
   config.backbone = *known, config.timm_backbone = name.text();
+}
+
+// How it is made: the keys of DETR's own config, of its backbone_kwargs, or of a backbone_config.
+void read_timm_settings(DetrConfig& config, const Json& keys, std::string_view what) {
+  check(keys.is_object(), "{}: expected a JSON object", what);
   const auto given = [&](const char* key) {
     const auto found = keys.find(key);
     return found == keys.end() || found->is_null() ? nullptr : &*found;
   };
-  if (const Json* channels = given("num_channels")) {
-    check(channels->is_number_integer(), "{}: 'num_channels' must be a number, not {}", what, channels->dump());
-    config.backbone.channels = channels->get<std::int64_t>();
+  for (const char* key : {"num_channels", "in_chans"})
+    if (const Json* channels = given(key)) {
+      check(channels->is_number_integer(), "{}: '{}' must be a number, not {}", what, key, channels->dump());
+      config.backbone.channels = channels->get<std::int64_t>();
+    }
+  if (const Json* dilation = given("dilation")) {
+    check(dilation->is_boolean(), "{}: 'dilation' is {}, not true or false", what, dilation->dump());
+    if (dilation->get<bool>()) config.backbone.output_stride = kDilatedStride;
   }
   if (const Json* stride = given("output_stride")) {
-    check(*stride == Json(kDilatedStride) || *stride == Json(32), "{}: 'output_stride' is {}; 16 and 32 are known",
-          what, stride->dump());
+    check(stride->is_number_integer() && (*stride == Json(kDilatedStride) || *stride == Json(32)),
+          "{}: 'output_stride' is {}; 16 and 32 are known", what, stride->dump());
     config.backbone.output_stride = stride->get<std::int64_t>();
   }
   if (const Json* indices = given("out_indices"))
@@ -82,28 +91,29 @@ void read_own_backbone(DetrConfig& config, const Json& json, std::string_view wh
 // Of the files of transformers 4 (use_timm_backbone with the name of a timm model), of version 5 (backbone_config of
 // the type timm_backbone), and of both with transformers' own ResNet (backbone_config of the type resnet).
 void read_backbone(DetrConfig& config, const Json& json, std::string_view what) {
-  const auto own = json.find("backbone_config"), name = json.find("backbone"), timm = json.find("use_timm_backbone");
-  check(timm == json.end() || timm->is_null() || timm->is_boolean(), "{}: 'use_timm_backbone' is {}, not true or false",
-        what, timm == json.end() ? "" : timm->dump());
-  if (own != json.end() && !own->is_null()) {
+  const Json none;
+  const auto given = [&](const Json& in, const char* key) -> const Json& {
+    const auto found = in.find(key);
+    return found == in.end() ? none : *found;
+  };
+  const Json &own = given(json, "backbone_config"), &timm = given(json, "use_timm_backbone");
+  check(timm.is_null() || timm.is_boolean(), "{}: 'use_timm_backbone' is {}, not true or false", what, timm.dump());
+  if (!own.is_null()) {
     const std::string place = fmt::format("{}: backbone_config", what);
-    check(own->is_object(), "{}: expected a JSON object", place);
-    const auto type = own->find("model_type");
-    if (type != own->end() && *type == "timm_backbone") {
-      const auto backbone = own->find("backbone");
-      return read_timm_backbone(config, backbone == own->end() ? Json() : *backbone, *own, place);
+    check(own.is_object(), "{}: expected a JSON object", place);
+    if (given(own, "model_type") == Json("timm_backbone")) {
+      read_timm_backbone(config, given(own, "backbone"), place);
+      return read_timm_settings(config, own, place);
     }
     require_flag(json, "dilation", false, what);
-    return read_own_backbone(config, *own, place);
+    return read_own_backbone(config, own, place);
   }
-  check(timm == json.end() || !(*timm == Json(false)),
-        "{}: 'use_timm_backbone' is false, but there is no 'backbone_config'", what);
-  const bool named = name != json.end() && !name->is_null();
-  read_timm_backbone(config, named ? *name : Json("resnet50"), json, what);
-  if (const auto dilation = json.find("dilation"); dilation != json.end() && !dilation->is_null()) {
-    check(dilation->is_boolean(), "{}: 'dilation' is {}, not true or false", what, dilation->dump());
-    if (dilation->get<bool>()) config.backbone.output_stride = kDilatedStride;
-  }
+  check(!(timm == Json(false)), "{}: 'use_timm_backbone' is false, but there is no 'backbone_config'", what);
+  const Json& name = given(json, "backbone");
+  read_timm_backbone(config, name.is_null() ? Json("resnet50") : name, what);
+  read_timm_settings(config, json, what);
+  if (const Json& more = given(json, "backbone_kwargs"); !more.is_null())
+    read_timm_settings(config, more, fmt::format("{}: backbone_kwargs", what));
 }
 
 Tensor as_f32(const Tensor& x) { return x.dtype() == DType::f32 ? x : ops::cast(x, DType::f32); }
@@ -149,7 +159,8 @@ DetrConfig detr_config(const Json& json, std::string_view what) {
   read_known_fields(config, json, what);
   read_backbone(config, json, what);
   const auto positions = json.find("position_embedding_type");
-  check(positions == json.end() || *positions == "sine", "{}: position_embedding_type is {}; only sine is known", what,
+  check(positions == json.end() || positions->is_null() || *positions == "sine",
+        "{}: position_embedding_type is {}; only sine is known", what,
         positions == json.end() ? "" : positions->dump());
   config.architecture = architecture_of(json, what);
   // Of a model for segmentation the boxes are read, and that is what is written again.

@@ -77,6 +77,12 @@ TEST(Detr, BackbonesOfTimm) {
   EXPECT_EQ(basic.backbone.hidden_sizes.back(), 512);
   EXPECT_EQ(basic.backbone.channels, 4);
   EXPECT_EQ(basic.backbone.output_stride, 32);
+  // As transformers 4.40 and later write it.
+  const Json kwargs = {{"in_chans", 3}, {"out_indices", {1, 2, 3, 4}}, {"output_stride", 16}};
+  EXPECT_EQ(read({{"dilation", true}, {"backbone_kwargs", kwargs}, {"position_embedding_type", nullptr}})
+                .backbone.output_stride,
+            16);
+  EXPECT_EQ(read({{"backbone_kwargs", {{"in_chans", 1}}}}).backbone.channels, 1);
   const DetrConfig dilated = read({{"backbone", "resnet101"}, {"dilation", true}});
   EXPECT_EQ(dilated.backbone.depths, (std::vector<std::int64_t>{3, 4, 23, 3}));
   EXPECT_EQ(dilated.backbone.output_stride, 16);
@@ -105,6 +111,9 @@ TEST(Detr, BackbonesOfTimm) {
       {{"num_channels", "3"}},
       {{"num_channels", -1}},
       {{"backbone_config", "resnet50"}},
+      {{"backbone_kwargs", 3}},
+      {{"backbone_kwargs", {{"output_stride", 8}}}},
+      {{"backbone_kwargs", {{"output_stride", 16.5}}}},
       {{"backbone_config", {{"model_type", "timm_backbone"}}}},
       {{"backbone_config", {{"model_type", "timm_backbone"}, {"backbone", "resnet50"}, {"output_stride", 8}}}},
       {{"backbone_config", {{"model_type", "timm_backbone"}, {"backbone", "resnet50"}, {"out_indices", {1, 2}}}}},
