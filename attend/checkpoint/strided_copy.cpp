@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "attend/base/error.h"
 
@@ -40,18 +41,18 @@ void copy_plane(const std::byte* from, std::byte* to, const Plane& plane, std::s
     case 8:
       return copy_plane<8>(from, to, plane);
     default:
-      fail("in_rows: no number is {} bytes wide", width);
+      fail("copy_in_rows: no number is {} bytes wide", width);
   }
 }
 
 }  // namespace
 
-std::vector<std::byte> in_rows(std::span<const std::byte> from, std::size_t width, const Shape& shape,
-                               std::span<const std::int64_t> strides) {
-  check(strides.size() == static_cast<std::size_t>(shape.rank()), "in_rows: {} strides for {}", strides.size(), shape);
-  const auto count = static_cast<std::size_t>(shape.size());
-  std::vector<std::byte> rows(count * width);
-  if (count == 0) return rows;
+void copy_in_rows(std::span<const std::byte> from, std::size_t width, const Shape& shape,
+                  std::span<const std::int64_t> strides, std::span<std::byte> to) {
+  const auto bytes = static_cast<std::size_t>(shape.size()) * width;
+  check(strides.size() == static_cast<std::size_t>(shape.rank()) && to.size() == bytes,
+        "copy_in_rows: {} strides and {} bytes for {}", strides.size(), to.size(), shape);
+  if (bytes == 0) return;
   const int rank = shape.rank(), outer = std::max(rank - 2, 0);
   const auto axis = [&](int back) { return static_cast<std::size_t>(rank - back); };
   Plane plane;
@@ -59,16 +60,15 @@ std::vector<std::byte> in_rows(std::span<const std::byte> from, std::size_t widt
   if (rank > 1) plane.rows = shape[-2], plane.row_stride = strides[axis(2)];
   const auto plane_bytes = static_cast<std::size_t>(plane.rows * plane.columns) * width;
   std::vector<std::int64_t> at(static_cast<std::size_t>(outer), 0);
-  for (std::byte *to = rows.data(), *end = to + rows.size(); to != end; to += plane_bytes) {
+  for (std::size_t done = 0; done < bytes; done += plane_bytes) {
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < at.size(); ++i) offset += at[i] * strides[i];
-    copy_plane(from.data() + static_cast<std::size_t>(offset) * width, to, plane, width);
+    copy_plane(from.data() + static_cast<std::size_t>(offset) * width, to.data() + done, plane, width);
     for (std::size_t i = at.size(); i-- > 0;) {  // the next plane, the last axis fastest
       if (++at[i] < shape[static_cast<int>(i)]) break;
       at[i] = 0;
     }
   }
-  return rows;
 }
 
 }  // namespace attend

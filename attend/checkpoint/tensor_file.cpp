@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -78,7 +79,9 @@ const StoredTensor& TensorFile::operator[](std::string_view name) const {
 TensorBytes TensorFile::contents(std::string_view name) const {
   const StoredTensor& tensor = (*this)[name];
   if (tensor.strides.empty()) return TensorBytes(tensor.bytes);
-  return TensorBytes(in_rows(tensor.bytes, bytes_of(tensor.type), tensor.shape, tensor.strides));
+  auto copy = std::make_unique_for_overwrite<std::byte[]>(tensor.size_in_bytes());
+  copy_in_rows(tensor.bytes, bytes_of(tensor.type), tensor.shape, tensor.strides, {copy.get(), tensor.size_in_bytes()});
+  return {std::move(copy), tensor.size_in_bytes()};
 }
 
 std::vector<float> TensorFile::floats(std::string_view name) const {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,14 +37,14 @@ struct StoredTensor {
 class TensorBytes {
  public:
   explicit TensorBytes(std::span<const std::byte> there) : view_(there) {}
-  explicit TensorBytes(std::vector<std::byte> copy) : copy_(std::move(copy)), view_(copy_) {}
+  TensorBytes(std::unique_ptr<std::byte[]> copy, std::size_t size) : copy_(std::move(copy)), view_(copy_.get(), size) {}
   TensorBytes(const TensorBytes&) = delete;
   TensorBytes& operator=(const TensorBytes&) = delete;
 
   std::span<const std::byte> view() const { return view_; }
 
  private:
-  std::vector<std::byte> copy_;
+  std::unique_ptr<std::byte[]> copy_;
   std::span<const std::byte> view_;
 };
 

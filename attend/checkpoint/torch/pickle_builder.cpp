@@ -93,6 +93,8 @@ Value PickleBuilder::storage(const Value& identity) {
              parts[1].kind == Kind::global && parts[1].global->kind == Global::Kind::storage &&
              parts[2].kind == Kind::text && parts[3].kind == Kind::text,
          "a storage has a name of another form than torch's");
+  demand(parts[2].text.size() <= limits::kLongestGlobal, "the key of a storage is longer than {} bytes",
+         limits::kLongestGlobal);
   StorageReference made{.type = parts[1].global->type, .key = parts[2].text};
   made.elements = made.window_elements = whole(parts[4], "storage size");
   if (parts.size() == 6 && parts[5].kind != Kind::none) {

@@ -37,6 +37,8 @@ class TensorWalk {
   void walk(const Value& container, const std::string& path, int depth) {
     check(depth <= limits::kDeepestPickle, "{}: more than {} containers lie inside one another", source_,
           limits::kDeepestPickle);
+    check(path.size() <= limits::kLongestTensorName, "{}: the keys of a container are longer than {} bytes", source_,
+          limits::kLongestTensorName);
     const std::vector<Value>& items = pickle_.items(container);
     const bool dict = container.is_dict();
     std::set<std::string> keys;
