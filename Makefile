@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test test-long install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
+.PHONY: build setup demo test test-long hub-test install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -47,6 +47,10 @@ install:
 	@cmake --build $(BUILD) -j $(JOBS) --target installable
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --strip
 	@tools/uninstall --remember $(BUILD) "$(DESTDIR)" $(PREFIX)
+
+# Folders as the Hugging Face hub has them, at full size: minutes, and up to 1 GB of disk.
+hub-test: build
+	@tools/hub-test
 
 # What that has put there, and nothing else.
 uninstall:
@@ -124,6 +128,7 @@ help:
 	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in pictures, and draws where the models looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers; CUDA=1 compiles CUDA's, too"
 	@echo "make test-long   the same with what takes longer: every fault, full trainings under ASan, CUDA, lint, a minute a fuzzer"
+	@echo "make hub-test    full-size folders in the layouts of the Hugging Face hub, against transformers' numbers (minutes)"
 	@echo "make install     into PREFIX (/usr/local) under DESTDIR: program, libraries, headers, models, manual pages"
 	@echo "make uninstall   takes that away again, with the same PREFIX and DESTDIR"
 	@echo "make wheel       the Python module, build-install/attend-*.whl"

@@ -144,7 +144,7 @@ void see(LoadedModel& model, std::span<const attend_tensor> pictures, const atte
                                          : model.pictures->prepare(copy));
   }
   if (model.describer) {
-    for (const tasks::Description& each : model.describer->describe(prepared, {.beams = beams_or(options, 4)}))
+    for (const tasks::Description& each : model.describer->describe(prepared, {.beams = beams_or(options, 0)}))
       results.lines.push_back({{.text = each.text, .score = each.score}});
     return;
   }
@@ -196,7 +196,7 @@ attend_status attend_translate(attend_model* model, const char* const* lines, si
                 const auto& translator = part_of("attend_translate", on, on.translator).translator;
                 for (const auto& line : translator.translate(
                          lines_of("attend_translate", lines, count),
-                         {.beams = beams_or(given, 4), .n_best = n_best_of(given), .batch = batch_of(given)})) {
+                         {.beams = beams_or(given, 0), .n_best = n_best_of(given), .batch = batch_of(given)})) {
                   std::vector<Item>& items = made.lines.emplace_back();
                   for (const tasks::Translation& each : line.translations)
                     items.push_back({.text = each.text, .score = each.score});

@@ -150,6 +150,7 @@ constexpr Entry kEntries[] = {
     bert(models::BertFamily::bert),
     bert(models::BertFamily::roberta),
     bert(models::BertFamily::xlm_roberta),
+    bert(models::BertFamily::mpnet),
     bert(models::BertFamily::distilbert),
     bert(models::BertFamily::longformer),
     gpt2("gpt2"),

@@ -14,33 +14,34 @@ namespace attend::catalogue {
 
 namespace {
 
-struct Hint {
+struct NameHint {
   std::string_view found, meaning;  // part of a tensor's name, and what that means
 };
 
 // The first that some tensor's name begins with.
-constexpr Hint kTypes[] = {{"bert.", "bert"},
-                           {"roberta.", "roberta"},
-                           {"roberta.", "xlm-roberta"},  // told from it by its tokenizer
-                           {"distilbert.", "distilbert"},
-                           {"longformer.", "longformer"},
-                           {"transformer.h.", "gpt2"},
-                           {"h.0.attn.c_attn.", "gpt2"},
-                           {"vit.", "vit"},
-                           {"deit.", "deit"},
-                           {"swin.", "swin"},
-                           {"resnet.", "resnet"},
-                           {"model.backbone.", "detr"}};
+constexpr NameHint kTypeHints[] = {{"bert.", "bert"},
+                                   {"roberta.", "roberta"},
+                                   {"roberta.", "xlm-roberta"},  // told from it by its tokenizer
+                                   {"mpnet.", "mpnet"},
+                                   {"distilbert.", "distilbert"},
+                                   {"longformer.", "longformer"},
+                                   {"transformer.h.", "gpt2"},
+                                   {"h.0.attn.c_attn.", "gpt2"},
+                                   {"vit.", "vit"},
+                                   {"deit.", "deit"},
+                                   {"swin.", "swin"},
+                                   {"resnet.", "resnet"},
+                                   {"model.backbone.", "detr"}};
 
 // The first that some tensor's name has in it. "classifier" alone is decided below.
-constexpr Hint kHeads[] = {{"qa_outputs.", "ForQuestionAnswering"},
-                           {"lm_head.", "ForMaskedLM"},
-                           {"cls.predictions.", "ForMaskedLM"},
-                           {"vocab_transform.", "ForMaskedLM"},
-                           {"classifier.out_proj.", "ForSequenceClassification"},
-                           {"pre_classifier.", "ForSequenceClassification"},
-                           {"class_labels_classifier.", "ForObjectDetection"},
-                           {"distillation_classifier.", "ForImageClassificationWithTeacher"}};
+constexpr NameHint kHeadHints[] = {{"qa_outputs.", "ForQuestionAnswering"},
+                                   {"lm_head.", "ForMaskedLM"},
+                                   {"cls.predictions.", "ForMaskedLM"},
+                                   {"vocab_transform.", "ForMaskedLM"},
+                                   {"classifier.out_proj.", "ForSequenceClassification"},
+                                   {"pre_classifier.", "ForSequenceClassification"},
+                                   {"class_labels_classifier.", "ForObjectDetection"},
+                                   {"distillation_classifier.", "ForImageClassificationWithTeacher"}};
 
 // None where there are no weights: then somebody else says so.
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
@@ -57,8 +58,8 @@ bool missing(const Json& config, const char* key) {
 }
 
 template <class Match>
-std::string_view first_hint(std::span<const Hint> hints, const std::vector<std::string>& names, Match match) {
-  for (const Hint& hint : hints)
+std::string_view first_hint(std::span<const NameHint> hints, const std::vector<std::string>& names, Match match) {
+  for (const NameHint& hint : hints)
     if (std::ranges::any_of(names, [&](const std::string& name) { return match(name, hint.found); }))
       return hint.meaning;
   return {};
@@ -69,7 +70,7 @@ std::string head_of(std::string_view type, const std::vector<std::string>& names
   const bool pictures = type == "vit" || type == "deit" || type == "swin" || type == "resnet";
   if (type == "gpt2")
     return std::ranges::count(names, "score.weight") ? "GPT2ForSequenceClassification" : "GPT2LMHeadModel";
-  if (const std::string_view head = first_hint(kHeads, names, has); !head.empty()) return std::string(head);
+  if (const std::string_view head = first_hint(kHeadHints, names, has); !head.empty()) return std::string(head);
   const bool classifies =
       std::ranges::any_of(names, [](std::string_view name) { return name.starts_with("classifier."); });
   if (!classifies) return "Model";
@@ -85,14 +86,14 @@ Json completed_config(Json config, const std::filesystem::path& folder) {
   if (!config.is_object() || (!missing(config, "model_type") && !missing(config, "architectures"))) return config;
   if (config.contains("architecture")) return config;  // timm's
   const bool typed = !missing(config, "model_type") && config["model_type"].is_string();
-  if (typed &&
-      std::ranges::find(kTypes, std::string_view(config["model_type"].text()), &Hint::meaning) == std::end(kTypes))
+  if (typed && std::ranges::find(kTypeHints, std::string_view(config["model_type"].text()), &NameHint::meaning) ==
+                   std::end(kTypeHints))
     return config;  // a type without heads, or one that is not known
   const std::vector<std::string> names = names_in(folder);
   if (names.empty()) return config;
   if (missing(config, "model_type")) {
     std::string_view type = first_hint(
-        kTypes, names, [](std::string_view name, std::string_view begin) { return name.starts_with(begin); });
+        kTypeHints, names, [](std::string_view name, std::string_view begin) { return name.starts_with(begin); });
     if (type.empty()) return config;
     if (type == "roberta" && path_exists(folder / "sentencepiece.bpe.model")) type = "xlm-roberta";
     config["model_type"] = std::string(type);

@@ -12,6 +12,7 @@
 #include "attend/checkpoint/file_order.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
+#include "attend/checkpoint/unread_tensors.h"
 #include "attend/checkpoint/weight_files.h"
 
 namespace attend {
@@ -187,6 +188,7 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
   }
   for (const std::string& name : files.names())
     if (!used.contains(name) && !is_derived(name)) report.unused.push_back(name);
+  report_unread(files.source(), report.unused);
   return report;
 }
 

@@ -142,8 +142,11 @@ void add_describe_command(Flags& program, const Streams& streams) {
         flags.add("files", options.files, "pictures, and folders of them");
         add_model_flag(flags, options.model, "folder of a model that writes about pictures").required();
         flags.add("--beams", describe.beams, "beginnings kept while searching; 1 is greedy")
-            .between(1, limits::kMostBeams);
-        flags.add("--alpha", describe.alpha, "of the length penalty (Wu et al. 2016)");
+            .between(1, limits::kMostBeams)
+            .shown_as("4, or num_beams of the model's generation_config.json");
+        flags.add("--alpha", describe.alpha, "of the length penalty (Wu et al. 2016)")
+            .between(0, 10)
+            .shown_as("0.6, or the length_penalty of the model's generation_config.json");
         const Flag sample = flags.add("--sample", describe.sample, "draws from the probabilities instead of searching");
         flags.add("--temperature", describe.temperature, "of --sample; below 1 is safer").needs(sample);
         flags.add("--top-k", describe.top_k, "of --sample: only from the k likeliest tokens; 0 is all").needs(sample);

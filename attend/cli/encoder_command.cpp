@@ -22,7 +22,7 @@ constexpr std::int64_t kWindow = 16;  // batches that are sorted by length toget
 
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind) {
   add_model_flag(flags, options.model,
-                 "folder of a model: BERT, RoBERTa, XLM-RoBERTa, DistilBERT or Longformer " + kind)
+                 "folder of a model: BERT, RoBERTa, XLM-RoBERTa, MPNet, DistilBERT or Longformer " + kind)
       .required();
   add_device_flags(flags, options);
   add_weights_flag(flags, options);

@@ -12,6 +12,7 @@
 #include "attend/base/interrupt.h"
 #include "attend/base/memory.h"
 #include "attend/base/terminal.h"
+#include "attend/checkpoint/unread_tensors.h"
 #include "attend/cli/answer.h"
 #include "attend/cli/classify.h"
 #include "attend/cli/convert.h"
@@ -98,6 +99,9 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
 int run_program(const std::vector<std::string>& args, const Streams& streams) {
   CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
                    version_text);
+  const UnreadGuard unread({.warn = [&](const std::string& message) {
+    if (streams.world->leads()) streams.err << "attend: " << printable(message) << '\n';
+  }});
   try {
     check_agreement(*streams.world, {{"command", args.empty() ? "" : args[0]}});
     add_commands(line.flags(), streams, args);

@@ -11,6 +11,7 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
+#include "attend/base/limits.h"
 #include "attend/base/mapped_file.h"
 #include "attend/base/progress.h"
 #include "attend/base/terminal.h"
@@ -138,10 +139,14 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   flags.add("files", options.files, "text, one sentence a line; standard input when there is none");
   add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
   add_output_flags(flags, options.output, options.resume, "translations");
-  flags.add("--beams", translate.beams, "beginnings kept while searching; 1 is greedy");
+  flags.add("--beams", translate.beams, "beginnings kept while searching; 1 is greedy")
+      .between(1, static_cast<double>(limits::kMostBeams))
+      .shown_as("4, or num_beams of the model's generation_config.json");
   flags.add("--n-best", translate.n_best, "translations a line, as \"line ||| score ||| text\"");
   flags.add("--json", options.json, "a JSON object a line: line, source, text, and translations with their scores");
-  flags.add("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)");
+  flags.add("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)")
+      .between(0, 10)
+      .shown_as("0.6, or the length_penalty of the model's generation_config.json");
   const Flag sample = flags.add("--sample", translate.sample, "draws from the probabilities instead of searching");
   flags.add("--temperature", translate.temperature, "of --sample; below 1 is safer").needs(sample);
   flags.add("--top-k", translate.top_k, "of --sample: only from the k likeliest tokens; 0 is all").needs(sample);

@@ -136,7 +136,7 @@ models::BertInput EncoderInspector::input_of(const Read& read) const {
     types.push_back(read.text.types[i] < config.types ? read.text.types[i] : 0);
   }
   models::BertInput input{{.ids = nn::row_of(backend_, read.text.ids), .positions = nn::row_of(backend_, positions)}};
-  if (!config.distilled()) input.types = nn::row_of(backend_, types);
+  if (config.typed()) input.types = nn::row_of(backend_, types);
   return input;
 }
 

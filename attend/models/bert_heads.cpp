@@ -18,7 +18,7 @@ nn::LinearConfig linear(const BertConfig& config) {
 
 // "BertForMaskedLM", "RobertaForMaskedLM" and so on.
 BertConfig config_for(BertConfig config, const char* task) {
-  constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert", "Longformer", "XLMRoberta"};
+  constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert", "Longformer", "XLMRoberta", "MPNet"};
   config.architecture = std::string(kClasses[static_cast<int>(config.family)]) + "For" + task;
   return config;
 }

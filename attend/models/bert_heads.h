@@ -19,12 +19,20 @@ class TokenPredictor {
   ops::Loss loss(const Tensor& states, const nn::Embedding& tokens, const Tensor& labels) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    constexpr const char* kDense[] = {"cls.predictions.transform.dense", "lm_head.dense", "vocab_transform",
-                                      "lm_head.dense", "lm_head.dense"};
-    constexpr const char* kNorm[] = {"cls.predictions.transform.LayerNorm", "lm_head.layer_norm", "vocab_layer_norm",
-                                     "lm_head.layer_norm", "lm_head.layer_norm"};
-    constexpr const char* kBias[] = {"cls.predictions.bias", "lm_head.bias", "vocab_projector.bias", "lm_head.bias",
-                                     "lm_head.bias"};
+    constexpr const char* kDense[] = {"cls.predictions.transform.dense",
+                                      "lm_head.dense",
+                                      "vocab_transform",
+                                      "lm_head.dense",
+                                      "lm_head.dense",
+                                      "lm_head.dense"};
+    constexpr const char* kNorm[] = {"cls.predictions.transform.LayerNorm",
+                                     "lm_head.layer_norm",
+                                     "vocab_layer_norm",
+                                     "lm_head.layer_norm",
+                                     "lm_head.layer_norm",
+                                     "lm_head.layer_norm"};
+    constexpr const char* kBias[] = {"cls.predictions.bias", "lm_head.bias", "vocab_projector.bias",
+                                     "lm_head.bias",         "lm_head.bias", "lm_head.bias"};
     const auto family = static_cast<std::size_t>(family_);
     v(kDense[family], dense_), v(kNorm[family], norm_), v(kBias[family], bias_);
   }

@@ -50,7 +50,7 @@ std::vector<std::vector<tasks::Translation>> TranslationQueue::run(const std::ve
                                                                    const tasks::TranslateOptions& options,
                                                                    const std::function<bool()>& gone) {
   const auto job = std::make_shared<Job>();
-  job->options = options;
+  job->options = translator_->translator.resolved(options);
   job->results.resize(sentences.size());
   for (std::size_t i = 0; i < sentences.size(); ++i)
     if (auto tokens = translator_->translator.tokens_of(sentences[i])) {

@@ -57,7 +57,7 @@ TextSettings text_settings(const models::BertConfig& config) {
   return {
       .vocabulary = config.vocabulary,
       .longest = config.max_length - first,
-      .types = config.distilled() ? 0 : config.types,
+      .types = config.typed() ? config.types : 0,
       .start = config.start,
       .pad = config.pad,
       .first_position = first,

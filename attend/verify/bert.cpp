@@ -49,7 +49,7 @@ std::shared_ptr<const ops::GlobalPositions> marked_tokens(const VerifyCase& veri
 
 models::BertInput input_of(const VerifyCase& verified, const models::BertConfig& config) {
   models::BertInput input{verified.texts(config.vocabulary)};
-  if (verified.wants("token_type_ids") && !config.distilled()) {
+  if (verified.wants("token_type_ids") && config.typed()) {
     input.types = verified.ids("token_type_ids", config.types);
     check(input.types.shape() == input.texts.ids.shape(), "{}: token_type_ids are {}, but input_ids are {}",
           verified.expected.source(), input.types.shape(), input.texts.ids.shape());

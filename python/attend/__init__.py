@@ -92,6 +92,10 @@ def _whole(name: str, value: Any, *, least: int = -(2**63), most: int = 2**63 - 
     return number
 
 
+def _beams(value: Any) -> int:
+    return 0 if value is None else _whole("beams", value, least=1)  # 0: as the model's folder says, or 4
+
+
 def _seed(value: Any) -> int:
     return _whole("seed", value, least=0, most=2**64 - 1)
 
@@ -172,12 +176,12 @@ class Model:
         return self._inner.task
 
     @overload
-    def translate(self, lines: str, *, beams: int = 4, batch: int = 32) -> str: ...
+    def translate(self, lines: str, *, beams: int | None = None, batch: int = 32) -> str: ...
     @overload
-    def translate(self, lines: Sequence[str], *, beams: int = 4, batch: int = 32) -> list[str]: ...
-    def translate(self, lines, *, beams=4, batch=32):
+    def translate(self, lines: Sequence[str], *, beams: int | None = None, batch: int = 32) -> list[str]: ...
+    def translate(self, lines, *, beams=None, batch=32):
         texts, single = _listed(lines)
-        found = self._inner.translate(texts, _whole("beams", beams), 1, _whole("batch", batch))
+        found = self._inner.translate(texts, _beams(beams), 1, _whole("batch", batch))
         best = [line[0][0] if line else "" for line in found]
         return best[0] if single else best
 
@@ -261,10 +265,10 @@ class Model:
         boxes = [[Box(*each) for each in picture] for picture in found]
         return boxes[0] if single else boxes
 
-    def describe(self, pictures, *, beams: int = 4):
+    def describe(self, pictures, *, beams: int | None = None):
         """A sentence about a picture (uint8 [H, W, 3]), or about each of a list."""
         several, single = _pictures(pictures)
-        texts = [text for text, _ in self._inner.describe(several, _whole("beams", beams))]
+        texts = [text for text, _ in self._inner.describe(several, _beams(beams))]
         return texts[0] if single else texts
 
     def draw(self, count: int = 1, *, label: str = "", seed: int = 1) -> npt.NDArray[np.uint8]:

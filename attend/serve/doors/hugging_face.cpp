@@ -197,8 +197,9 @@ Json similarity(const Call& call) {
 Json translate(const Call& call) {
   std::vector<std::string> texts;
   for (const std::string& text : texts_of(call.inputs, "inputs")) texts.push_back(replace_invalid_utf8(text));
-  const std::int64_t beams = whole(call.parameters, "num_beams", 4);
-  check(beams >= 1 && beams <= 32, "'num_beams' must be 1 to 32, not {}", beams);
+  const std::int64_t beams = whole(call.parameters, "num_beams", 0);  // 0: as the model says
+  check(beams >= (field(call.parameters, "num_beams") ? 1 : 0) && beams <= 32, "'num_beams' must be 1 to 32, not {}",
+        beams);
   const auto found = call.model.translation->run(texts, {.beams = beams}, [&] { return call.exchange->gone(); });
   Json list = Json::array();
   for (const std::vector<tasks::Translation>& translations : found) {

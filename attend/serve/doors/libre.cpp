@@ -169,8 +169,9 @@ HttpResponse LibreDoor::translate(const Json& request, const std::shared_ptr<Exc
   const bool tagged = std::ranges::any_of(pieces, [](const std::vector<TextPiece>& text) {
     return std::ranges::any_of(text, [](const TextPiece& piece) { return !piece.elements.empty(); });
   });
-  const tasks::TranslateOptions options{
-      .beams = std::max<std::int64_t>(4, alternatives + 1), .n_best = alternatives + 1, .attention = tagged};
+  const tasks::TranslateOptions options{.beams = alternatives > 0 ? std::max<std::int64_t>(4, alternatives + 1) : 0,
+                                        .n_best = alternatives + 1,
+                                        .attention = tagged};
   std::vector<std::vector<tasks::Translation>> translated(sentences.size());
   if (found != models.end())
     translated = (*found)->translation->run(sentences, options, [&] { return exchange->gone(); });

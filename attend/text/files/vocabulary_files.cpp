@@ -141,15 +141,21 @@ Json read_bert_vocabulary(const fs::path& path) {
     check(vocab.contains(token), "{}: has no line {}", path.string(), token);
     return vocab[token];
   };
-  const std::string unknown = token_text(view, "unk_token", "[UNK]"), start = token_text(view, "cls_token", "[CLS]"),
-                    separator = token_text(view, "sep_token", "[SEP]");
-  Json post = {{"type", "BertProcessing"}};
+  const Json model = read_beside(path, "config.json");
+  const bool mpnet = JsonView(model, "config.json").text("model_type", "") == "mpnet";
+  const std::string unknown = token_text(view, "unk_token", "[UNK]"),
+                    start = token_text(view, "cls_token", mpnet ? "<s>" : "[CLS]"),
+                    separator = token_text(view, "sep_token", mpnet ? "</s>" : "[SEP]"),
+                    pad = token_text(view, "pad_token", mpnet ? "<pad>" : "[PAD]"),
+                    mask = token_text(view, "mask_token", mpnet ? "<mask>" : "[MASK]");
+  Json post = {{"type", mpnet ? "RobertaProcessing" : "BertProcessing"}};  // which puts two separators between texts
   post["sep"] = Json::array({separator, id_of(separator)});
   post["cls"] = Json::array({start, id_of(start)});
   id_of(unknown);
   Json added = Json::array();
-  for (const std::string& token : {std::string("[PAD]"), unknown, start, separator, std::string("[MASK]")})
+  for (const std::string& token : {pad, unknown, start, separator, mask})
     if (vocab.contains(token)) added.push_back(added_token(token, vocab[token]));
+  if (mpnet && vocab.contains(mask)) added.back()["lstrip"] = true;
   add_tokens_beside(path, added);
   Json normalizer = {{"type", "BertNormalizer"},
                      {"lowercase", view.boolean("do_lower_case", true)},
