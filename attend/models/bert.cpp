@@ -24,8 +24,8 @@ nn::Init init(const BertConfig& config) { return {nn::Init::normal, config.init_
 
 BertFamily family_named(const Json& json, std::string_view what) {
   const auto found = json.find("model_type");
-  for (BertFamily family :
-       {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert, BertFamily::longformer, BertFamily::xlm_roberta})
+  for (BertFamily family : {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert, BertFamily::longformer,
+                            BertFamily::xlm_roberta, BertFamily::mpnet})
     if (found != json.end() && *found == name_of(family)) return family;
   fail("{}: 'model_type' must be bert, roberta, xlm-roberta, mpnet, distilbert or longformer, not {}", what,
        found == json.end() ? "missing" : found->dump());

@@ -276,7 +276,7 @@ std::vector<SelfAttention> Translator::self_attention(const std::string& line) c
 }
 
 TranslateOptions Translator::resolved(TranslateOptions options) const {
-  if (options.beams == 0) options.beams = std::max(defaults_.beams, options.sample ? 1 : options.n_best);
+  if (options.beams == 0) options.beams = defaults_.beams;
   return options;
 }
 
