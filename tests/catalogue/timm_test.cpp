@@ -15,6 +15,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/ops/layout.h"
 #include "tests/tensor/tensors.h"
