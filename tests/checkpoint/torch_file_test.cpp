@@ -203,6 +203,15 @@ TEST(TorchFile, ArchivesThatAreRefused) {
   EXPECT_NE(refusal_of(zip_of(parts)).find("overlap"), std::string::npos) << refusal_of(zip_of(parts));
 }
 
+// Sizes in zip64 fields, as files of more than 4 GB have them; the seed of the fuzzer is one.
+TEST(TorchFile, Zip64) {
+  std::string file = read_file("fuzz/corpus/torch_file/zip64");
+  EXPECT_EQ(read_made(file).tensors.floats("a").size(), 2u);
+  const std::size_t field = file.rfind(std::string("\x01\x00\x10\x00", 4));  // of the last entry: another kind
+  file[field] = '\x02';
+  EXPECT_NE(refusal_of(file).find("no zip64 field"), std::string::npos) << refusal_of(file);
+}
+
 TEST(TorchFile, StreamsThatAreRefused) {
   const std::string pickle = pickled_dict({{.name = "w"}}, "N"), whole = torch_stream(pickle, kEight);
   EXPECT_EQ(refusal_of(whole), "no error");

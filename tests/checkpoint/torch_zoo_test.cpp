@@ -1,5 +1,5 @@
 // Files that torch 2.11 wrote, held against the same tensors as safetensors, and hostile ones, which are refused with a
-// reason (tests/checkpoint/bin_zoo).
+// reason (tests/fixtures/data/hub/bin_zoo).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace attend {
 namespace {
 
-const std::filesystem::path kZoo = "tests/checkpoint/bin_zoo";
+const std::filesystem::path kZoo = "tests/fixtures/data/hub/bin_zoo";
 
 // Of all files that must load, or that must be refused.
 std::vector<std::string> files_that_must(const std::string& what) {

@@ -193,7 +193,7 @@ TEST(TiedWeights, AreFoundUnderTheirOtherName) {
 TEST(Convert, AFileOfTorchWithoutAConfig) {
   const fs::path folder = fs::temp_directory_path() / ("attend_convert_file_" + std::to_string(getpid()));
   fs::create_directories(folder);
-  const std::string zoo = "tests/checkpoint/bin_zoo/", out = (folder / "out.safetensors").string();
+  const std::string zoo = "tests/fixtures/data/hub/bin_zoo/", out = (folder / "out.safetensors").string();
   const Outcome outcome = run_attend({"convert", zoo + "views.bin", "--out", out});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Safetensors made = Safetensors::open(out), twin = Safetensors::open(zoo + "views.safetensors");
