@@ -17,6 +17,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/catalogue/imagenet_labels.h"
 #include "attend/checkpoint/safetensors_writer.h"
+#include "attend/image/preprocessor_config.h"
 #include "attend/ops/layout.h"
 #include "tests/tensor/tensors.h"
 
@@ -231,6 +232,33 @@ TEST_F(TimmFolder, ResNet) {
   EXPECT_NE(message().find("'model_args' has output_stride: 16"), std::string::npos) << message();
   write({{"architecture", "resnet18"}, {"model_args", {{"num_classes", 5}}}}, tensors);
   EXPECT_EQ(message(), "no error");
+}
+
+// transformers' wrapper around a model of timm, as it saves a fine-tuned one.
+TEST_F(TimmFolder, InsideOfAWrapper) {
+  const auto wrapped = [](const Tensors& tensors) {
+    Tensors named;
+    for (const auto& [name, tensor] : tensors) named["timm_model." + name] = tensor;
+    return named;
+  };
+  Json config = {{"model_type", "timm_wrapper"},
+                 {"architectures", Json::array({"TimmWrapperForImageClassification"})},
+                 {"architecture", "resnet18"},
+                 {"problem_type", "multi_label_classification"},
+                 {"label_names", {"ant", "bee", "cat", "dog", "eel"}},
+                 {"pretrained_cfg", {{"input_size", {3, 64, 64}}}}};
+  write(config, wrapped(resnet_of_timm()));
+  expect_logits_of("resnet");
+  const auto model = catalogue::make_picture_model(described().json, "config.json");
+  EXPECT_EQ(model->problem(), models::ProblemType::multi_label);
+  EXPECT_EQ(model->labels()[4], "eel");
+  write_file(folder_ / "preprocessor_config.json",
+             R"({"image_processor_type": "TimmWrapperImageProcessor", "pretrained_cfg": {"input_size": [3, 64, 64]}})");
+  EXPECT_EQ(image::PreprocessorConfig::load(folder_).family, "timm");
+  EXPECT_EQ(image::PreprocessorConfig::load(folder_).crop->width, 64);
+  config["architecture"] = "swin_tiny_patch4_window7_224";
+  write(config, wrapped(swin_of_timm(0, "head")));
+  expect_logits_of("swin");
 }
 
 // timm's own files have none.
