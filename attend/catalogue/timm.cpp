@@ -49,9 +49,9 @@ struct Folder {
     return shape;
   }
   // How many there are of a part with a number: "blocks.{}.norm1.weight".
-  std::int64_t count(const std::string& before, const std::string& behind, std::int64_t first = 0) const {
+  std::int64_t count(std::string_view front, std::string_view behind, std::int64_t first = 0) const {
     std::int64_t count = 0;
-    while (count < limits::kMostLayers && has(before + std::to_string(first + count) + behind)) ++count;
+    while (count < limits::kMostLayers && has(fmt::format("{}{}{}", front, first + count, behind))) ++count;
     return count;
   }
 };
