@@ -23,6 +23,13 @@ constexpr const char* kKnown =
     "deit_{tiny,small,base}_distilled_patch16_SIZE, swin_{tiny,small,base,large}_patch4_windowW_SIZE, "
     "mvitv2_{tiny,small,base,large} and resnet{18,26,34,50,101,152,200}";
 
+constexpr std::string_view kWrapped = "timm_model.";
+
+bool is_wrapped(const TensorFiles& files) {
+  const std::vector<std::string> names = files.names();
+  return !names.empty() && std::ranges::all_of(names, [](const auto& name) { return name.starts_with(kWrapped); });
+}
+
 // What there is to read a config from.
 struct Folder {
   const Json& config;
@@ -30,20 +37,21 @@ struct Folder {
   std::string_view what;
   std::string architecture;
   std::vector<std::string> words = {};  // of the architecture: "vit", "tiny", "patch16", "224"
+  std::string before = {};              // every name in the files: kWrapped, or nothing
 
-  bool has(const std::string& name) const { return files.holding(name) != nullptr; }
+  bool has(const std::string& name) const { return files.holding(before + name) != nullptr; }
   Shape shape(const std::string& name, int rank) const {
-    const TensorFile* file = files.holding(name);
-    check(file, "{}: no tensor '{}', which a {} of timm has", files.source(), name, architecture);
-    const Shape& shape = (*file)[name].shape;
+    const TensorFile* file = files.holding(before + name);
+    check(file, "{}: no tensor '{}', which a {} of timm has", files.source(), before + name, architecture);
+    const Shape& shape = (*file)[before + name].shape;
     check(shape.rank() == rank && shape.size() > 0, "{}: '{}' is {}, but in a {} of timm it has {} dimensions",
           files.source(), name, shape, architecture, rank);
     return shape;
   }
   // How many there are of a part with a number: "blocks.{}.norm1.weight".
-  std::int64_t count(const std::string& before, const std::string& behind, std::int64_t first = 0) const {
+  std::int64_t count(std::string_view front, std::string_view behind, std::int64_t first = 0) const {
     std::int64_t count = 0;
-    while (count < limits::kMostLayers && has(before + std::to_string(first + count) + behind)) ++count;
+    while (count < limits::kMostLayers && has(fmt::format("{}{}{}", front, first + count, behind))) ++count;
     return count;
   }
 };
@@ -326,7 +334,8 @@ std::string later_merging(std::string name) {
 }  // namespace
 
 bool is_timm(const Json& config) {
-  return config.is_object() && !config.contains("model_type") && config.contains("architecture");
+  if (!config.is_object() || !config.contains("architecture")) return false;
+  return !config.contains("model_type") || config["model_type"] == Json("timm_wrapper");
 }
 
 Json timm_config(const Json& config, const TensorFiles& files, std::string_view what) {
@@ -334,7 +343,7 @@ Json timm_config(const Json& config, const TensorFiles& files, std::string_view 
   check(architecture.is_string(), "{}: 'architecture' must be a name, not {}", what, architecture.dump());
   // What is behind a dot tells where the weights are from.
   const std::string name = architecture.text().substr(0, architecture.text().find('.'));
-  const Folder folder{config, files, what, name, words_of(name)};
+  const Folder folder{config, files, what, name, words_of(name), std::string(is_wrapped(files) ? kWrapped : "")};
   const std::string& word = folder.words[0];
   const std::string letters = word.starts_with("resnet") ? "resnet" : word;
   for (const TimmFamily& family : kFamilies) {
@@ -342,24 +351,35 @@ Json timm_config(const Json& config, const TensorFiles& files, std::string_view 
     Json json = family.read(folder);
     if (json.is_null()) break;
     check_making(folder, family);
+    if (!config["problem_type"].is_null()) json["problem_type"] = config["problem_type"];
     return json;
   }
   fail("{}: timm's architecture '{}' is not known; known are {}", what, name, kKnown);
 }
 
-Spelling timm_spelling(std::string_view type, const TensorFiles& files) {
+namespace {
+
+Spelling bare_spelling(std::string_view type, const TensorFiles& files, const std::string& before) {
   if (type == "resnet") return resnet_name;
   const auto found = std::ranges::find(kNames, type, [](const auto& each) { return each.first; });
   if (found == std::end(kNames)) return {};
   const Pieces pieces = found->second;
   if (type != "swin") return [pieces](const std::string& name) { return renamed(name, pieces); };
-  const bool early = files.holding("layers.0.downsample.reduction.weight") != nullptr;
-  const bool plain_head = files.holding("head.weight") != nullptr;
+  const bool early = files.holding(before + "layers.0.downsample.reduction.weight") != nullptr;
+  const bool plain_head = files.holding(before + "head.weight") != nullptr;
   return [pieces, early, plain_head](const std::string& name) {
     const std::string theirs = renamed(name, pieces);
     if (plain_head && theirs.starts_with("head.fc.")) return "head." + theirs.substr(8);
     return early ? theirs : later_merging(theirs);
   };
+}
+
+}  // namespace
+
+Spelling timm_spelling(std::string_view type, const TensorFiles& files) {
+  if (!is_wrapped(files)) return bare_spelling(type, files, "");
+  const Spelling bare = bare_spelling(type, files, std::string(kWrapped));
+  return [bare](const std::string& name) { return std::string(kWrapped) + (bare ? bare(name) : name); };
 }
 
 }  // namespace attend::catalogue

@@ -16,7 +16,7 @@ image::Image prepare_for(const models::PictureModel& model, const image::Preproc
                          const image::Image& picture) {
   image::Image prepared = preprocessor.prepare(picture);
   const Extent2 size = model.size();
-  check(model.any_size() || (prepared.height == size.h && prepared.width == size.w),
+  check(prepared.height == size.h && prepared.width == size.w,
         "preprocessor_config.json makes pictures of {} x {}, but the model reads {} x {}", prepared.width,
         prepared.height, size.w, size.h);
   return prepared;
@@ -77,6 +77,10 @@ PictureEncoder::PictureEncoder(const std::filesystem::path& folder, const catalo
   options.new_head = config.task == catalogue::Task::embed_pictures;
   load_hugging_face(files, parameters_, options);
   model_->fold();
+}
+
+image::Image PictureEncoder::prepare(const image::Image& picture) const {
+  return model_->any_size() ? preprocessor_.prepare(picture) : prepare_for(*model_, preprocessor_, picture);
 }
 
 // Rows of what `forward` makes of all images, those of one size together.

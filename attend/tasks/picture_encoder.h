@@ -38,7 +38,7 @@ class PictureEncoder {
   nn::Parameters& parameters() { return parameters_; }
 
   // Resized and cropped as the model reads them.
-  image::Image prepare(const image::Image& picture) const { return prepare_for(*model_, preprocessor_, picture); }
+  image::Image prepare(const image::Image& picture) const;
   // Prepared pictures as numbers, [B, H, W, C], in the dtype the model computes in.
   Tensor pixels(std::span<const image::Image> prepared) const {
     return pixels_for(*model_, preprocessor_, prepared, backend_, dtype_);

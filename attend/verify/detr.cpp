@@ -5,6 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/models/detr_loss.h"
+#include "attend/ops/embedding.h"
 #include "attend/verify/case.h"
 
 namespace attend::tasks {
@@ -64,6 +65,18 @@ std::vector<models::DetrObjects> objects_of(const VerifyCase& verified, std::int
   return all;
 }
 
+// States [B, S, width] in the order of the grid: those of a padded batch have the picture's own places first here.
+Tensor by_grid(const Tensor& states, const models::DetrPlaces& places) {
+  if (!places.order.defined()) return states;
+  const std::vector<std::int32_t> order = download_ints(places.order);
+  std::vector<std::int32_t> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+  const Tensor rows = make_tensor(states.backend(), places.order.shape(), DType::i32);
+  upload(rows, back);
+  return ops::gather(states.reshape({-1, states.width()}), rows).reshape(states.shape());
+}
+
 // What one layer of the decoder alone would lose, under names that end in `ending`.
 void put_layer(VerifyCase& verified, const models::DetrConfig& config, const models::DetrOutput& output,
                std::span<const models::DetrObjects> objects, const std::string& ending) {
@@ -100,8 +113,7 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
     verified.put("logits", output.logits);
     verified.put("pred_boxes", output.boxes);
     verified.put("last_hidden_state", states);
-    // Those of a padded batch come in another order here (DetrPlaces).
-    if (!places.order.defined()) verified.put("encoder_last", memory.states);
+    verified.put("encoder_last", by_grid(memory.states, places));
     for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
       const std::string name = "cross_attention." + std::to_string(i);
       verified.put_attention(collector, models::Detr::cross_attention_label(i), name);
