@@ -146,8 +146,8 @@ BertConfig bert_config(const Json& json, std::string_view what) {
   require_flag(json, "add_cross_attention", false, what);
   require_flag(json, "tie_word_embeddings", true, what);
   const auto positions = json.find("position_embedding_type");
-  check(positions == json.end() || positions->is_null() || *positions == "absolute",
-        "{}: 'position_embedding_type' is {}; only absolute is known", what, positions->dump());
+  if (positions != json.end() && !positions->is_null() && *positions != "absolute")
+    fail("{}: 'position_embedding_type' is {}; only absolute is known", what, positions->dump());
   config.architecture = architecture_of(json, what);
   if (has_labels(config.architecture)) config.labels = labels_of(json, what);
   if (config.architecture.ends_with("ForSequenceClassification"))
