@@ -5,9 +5,9 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/cli/picture_input.h"
 #include "attend/tasks/embedder.h"
@@ -41,14 +41,19 @@ void print_similarity(const std::vector<std::vector<float>>& vectors, std::ostre
   }
 }
 
-void finish(const EmbedCommand& options, const std::vector<std::vector<float>>& all, std::ostream& out) {
+void finish(const EmbedCommand& options, const std::vector<std::vector<float>>& all, OutputFiles& outputs,
+            std::ostream& out) {
   if (!options.npy.empty())
-    write_file(options.npy, tasks::npy_of(all, all.empty() ? 0 : static_cast<std::int64_t>(all[0].size())));
+    outputs.write(options.npy, tasks::npy_of(all, all.empty() ? 0 : static_cast<std::int64_t>(all[0].size())));
   if (options.similarity) print_similarity(all, out);
+  outputs.commit();
 }
 
 void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
   check(options.model.output.empty() && !options.model.resume, "embed: --output and --resume are for lines of text");
+  OutputFiles outputs(command_files(streams, {.outputs = {{"--npy", options.npy}},
+                                              .files = picture_files(options.model.files, "embed"),
+                                              .model = options.model.model}));
   const auto backend = options.model.open();
   const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::embed_pictures, *backend,
                                       options.model.format());
@@ -67,12 +72,13 @@ void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
         streams.out << Json({{"file", batch.files[i]}, {"embedding", vectors[i]}}).dump() << '\n';
     }
   });
-  finish(options, all, streams.out);
+  finish(options, all, outputs, streams.out);
 }
 
 void run_embed(const EmbedCommand& options, const Streams& streams) {
   if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::pictures)
     return run_embed_pictures(options, streams);
+  OutputFiles outputs(line_outputs(options.model, streams, {{"--npy", options.npy}}));
   const auto backend = options.model.open(*streams.world);
   check((streams.world->size() == 1 && options.model.output.empty()) || !options.whole(),
         "embed: --npy and --similarity are for one process, without --output");
@@ -92,7 +98,7 @@ void run_embed(const EmbedCommand& options, const Streams& streams) {
                       else
                         out << Json({{"text", lines[i]}, {"embedding", vectors[i]}}).dump() << '\n';
                   });
-  finish(options, all, streams.out);
+  finish(options, all, outputs, streams.out);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
+#include "attend/base/output_files.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/streams.h"
 #include "attend/tasks/encoder_model.h"
@@ -33,6 +34,10 @@ struct EncoderFlags : DeviceFlags {
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind);
 // The files, --batch, --output, --resume and --max-line of commands that read lines.
 void add_line_flags(Flags& flags, EncoderFlags& options);
+
+// --output and what else the command writes, held against what it reads; before anything is loaded.
+OutputFiles::Options line_outputs(const EncoderFlags& options, const Streams& streams,
+                                  std::vector<OutputFiles::Named> more = {});
 
 // Hands over the lines of the files, or of standard input, in windows of several batches. The batching has the number
 // of the window's first line, and warns on err; answers go to out. A person at the keyboard gets every answer at once.

@@ -6,9 +6,8 @@
 #include <filesystem>
 #include <optional>
 #include <ostream>
-#include <set>
 
-#include "attend/base/error.h"
+#include "attend/base/interrupt.h"
 #include "attend/base/terminal.h"
 #include "attend/base/thread_pool.h"
 #include "attend/image/decode.h"
@@ -68,19 +67,11 @@ fs::path numbered(const fs::path& path, std::int64_t number) {
   return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), number, path.extension().string());
 }
 
-void check_figures(const std::vector<std::string>& figures, const std::vector<std::string>& files,
-                   std::string_view command) {
-  std::set<fs::path> read;
-  for (const std::string& file : files) read.insert(fs::weakly_canonical(file));
-  for (const std::string& figure : figures) {
-    if (figure.empty()) continue;
-    for (std::size_t i = 1; i <= files.size(); ++i) {
-      const fs::path path = numbered(figure, static_cast<std::int64_t>(i));
-      check(!read.contains(fs::weakly_canonical(path)),
-            "{}: {} is one of the pictures to read, and would be lost; give the figure another name", command,
-            path.string());
-    }
-  }
+std::vector<OutputFiles::Named> figures_of(const std::string& flag, const std::string& path, std::size_t pictures) {
+  std::vector<OutputFiles::Named> figures;
+  for (std::size_t i = 1; i <= pictures && !path.empty(); ++i)
+    figures.push_back({flag, numbered(path, static_cast<std::int64_t>(i))});
+  return figures;
 }
 
 void check_results(const std::string& path, std::string_view command) {
@@ -94,6 +85,7 @@ void for_each_picture_batch(const PictureInput& input, const Streams& streams,
   check(input.batch >= 1, "--batch must be at least 1, not {}", input.batch);
   const std::vector<std::string> files = picture_files(input.arguments, input.command);
   check(!files.empty(), "{}: no picture was given; name files, or folders of them", input.command);
+  const InterruptGuard interrupt;  // figures that wait to take their place are removed
   ThreadPool pool;
   std::size_t broken = 0;
   for (std::size_t begin = 0; begin < files.size(); begin += static_cast<std::size_t>(input.batch)) {
@@ -115,8 +107,13 @@ void for_each_picture_batch(const PictureInput& input, const Streams& streams,
     }
     if (!batch.files.empty()) run(batch);
     streams.out.flush();
+    if (interrupt.requested()) throw Interrupted{interrupt.signal()};
   }
-  check(broken == 0, "{}: {} of {} pictures could not be read", input.command, broken, files.size());
+  if (broken == 0) return;
+  const std::string message =
+      fmt::format("{}: {} of {} pictures could not be read", input.command, broken, files.size());
+  if (broken < files.size()) throw UnreadPictures(message);
+  throw Error(message);
 }
 
 }  // namespace attend

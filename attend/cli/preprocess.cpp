@@ -9,6 +9,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
 #include "attend/image/decode.h"
@@ -52,9 +53,12 @@ void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
   if (!options.backend.empty())
     config.set_backend(options.backend == "pil" ? image::ImageBackend::pil : image::ImageBackend::torchvision);
   const image::Preprocessor preprocessor(std::move(config));
+  const std::vector<std::string> files = picture_files(options.pictures, "preprocess");
+  OutputFiles outputs(
+      command_files(streams, {.outputs = {{"--out", options.out}}, .files = files, .model = options.model}));
   std::vector<Seen> seen;
   std::vector<image::Image> prepared;
-  for (const std::string& file : picture_files(options.pictures, "preprocess")) {
+  for (const std::string& file : files) {
     const image::Image picture = image::read_image(file, {.upright = !options.as_stored});
     seen.push_back({file, picture.width, picture.height});
     try {
@@ -67,7 +71,8 @@ void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
   SafetensorsWriter writer;
   writer.add("pixel_values", Shape{pixels.batch, 3, pixels.height, pixels.width}, pixels.values);
   if (!pixels.mask.empty()) writer.add("pixel_mask", Shape{pixels.batch, pixels.height, pixels.width}, pixels.mask);
-  writer.write(options.out);
+  outputs.write(options.out, [&](const FileWriter& write) { writer.produce(write); });
+  outputs.commit();
   if (options.json) {
     streams.out << summary_of(options, pixels, seen, prepared).dump() << '\n';
     return;
