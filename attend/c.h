@@ -124,6 +124,7 @@ typedef struct attend_options {
   const char* pooling; /* of embed: mean, cls or max */
   int normalize;       /* of embed: vectors of length 1 */
   uint64_t given;      /* bits ATTEND_GIVEN_..: members that count although they are 0 */
+  int64_t max_pixels;  /* of a picture; 0: 89478485. A side has at most 65535 in any case */
 } attend_options;
 
 attend_status attend_translate(attend_model* model, const char* const* lines, size_t count,

@@ -24,7 +24,7 @@ namespace {
 struct DescribeCommand : DeviceFlags {
   std::string model, png, svg, results, images;
   std::vector<std::string> files;
-  std::int64_t batch = 32;
+  std::int64_t batch = 32, max_pixels = limits::kMostPixels;
   bool json = false, show_attention = false;
   tasks::DescribeOptions describe;
 };
@@ -97,10 +97,11 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
   const auto loaded = tasks::load_describer(options.model, *backend, options.format());
   check(!wants_attention(options) || !loaded->model->decoder().attention_label().empty(),
         "describe: the model in {} has no attention to show", options.model);
-  const PictureInput input{
-      .arguments = files, .batch = options.batch, .command = "describe", .prepare = [&](const image::Image& picture) {
-        return loaded->prepare(picture);
-      }};
+  const PictureInput input{.arguments = files,
+                           .batch = options.batch,
+                           .max_pixels = options.max_pixels,
+                           .command = "describe",
+                           .prepare = [&](image::ImageRows& picture) { return loaded->prepare(picture); }};
   tasks::DescribeOptions describe = options.describe;
   describe.attention = wants_attention(options);
   std::int64_t figures = 0;
@@ -172,6 +173,7 @@ void add_describe_command(Flags& program, const Streams& streams) {
         flags.add("--results", options.results, "the file for COCO's results: image_id, caption");
         flags.add("--images", options.images, "COCO's captions_*.json, for the numbers in --results");
         flags.add("--batch", options.batch, "pictures computed together");
+        add_max_pixels_flag(flags, options.max_pixels);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

@@ -30,7 +30,7 @@ struct DetectCommand : DeviceFlags {
   std::string model, json_file, images, png_file, svg_file;
   std::vector<std::string> files;
   float threshold = 0.7f;
-  std::int64_t batch = 4;
+  std::int64_t batch = 4, max_pixels = limits::kMostPixels;
   bool show = false, show_attention = false;
 };
 
@@ -164,10 +164,11 @@ void run_detect(const DetectCommand& options, const Streams& streams) {
   const auto backend = options.open();
   const tasks::Detector detector(options.model, *backend, options.format());
   DetectOutput output(options, files, detector, streams, outputs);
-  const PictureInput input{
-      .arguments = files, .batch = options.batch, .command = "detect", .prepare = [](const image::Image& picture) {
-        return picture;
-      }};
+  const PictureInput input{.arguments = files,
+                           .batch = options.batch,
+                           .max_pixels = options.max_pixels,
+                           .command = "detect",
+                           .prepare = [](image::ImageRows& picture) { return picture.whole(); }};
   const auto detect = [&](const PictureBatch& batch) {
     std::vector<image::Image> prepared;
     std::vector<image::PixelSize> sizes;
@@ -205,6 +206,7 @@ void add_detect_command(Flags& program, const Streams& streams) {
         flags.add("--show", options.show, "draws it in the terminal");
         flags.add("--show-attention", options.show_attention, "and beside it where the query of each box looks");
         flags.add("--batch", options.batch, "pictures computed together, padded to one size");
+        add_max_pixels_flag(flags, options.max_pixels);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

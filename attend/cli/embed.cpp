@@ -59,8 +59,9 @@ void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
                                       options.model.format());
   const PictureInput input{.arguments = options.model.files,
                            .batch = options.model.batch,
+                           .max_pixels = options.model.max_pixels,
                            .command = "embed",
-                           .prepare = [&](const image::Image& picture) { return encoder.prepare(picture); }};
+                           .prepare = [&](image::ImageRows& picture) { return encoder.prepare(picture); }};
   std::vector<std::vector<float>> all;
   for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
     std::vector<std::vector<float>> vectors = encoder.features(batch.pictures);
@@ -109,6 +110,7 @@ void add_embed_command(Flags& program, const Streams& streams) {
       [](Flags& flags, EmbedCommand& options) {
         add_encoder_flags(flags, options.model, "with any head or none");
         add_line_flags(flags, options.model);
+        add_max_pixels_flag(flags, options.model.max_pixels);
         using tasks::Pooling;
         flags.add("--pooling", options.embed.pooling,
                   {{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"max", Pooling::max}}, "mean, cls or max");

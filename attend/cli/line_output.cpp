@@ -50,7 +50,7 @@ LineOutput::LineOutput(const Streams& streams, LineOutputOptions options)
     : streams_(streams), options_(std::move(options)), input_(options_.files), file_(-1) {
   if (options_.output == "-") options_.output.clear();
   check(!options_.resume || !options_.output.empty(), "--resume needs --output, the file that is gone on with");
-  if (options_.output.empty()) return;
+  if (options_.output.empty() || !streams_.world->leads()) return;
   place_ = output_place(options_.output);
   to_file_ = !place_.special;
   check(to_file_ || !options_.resume, "--resume: '{}' is a device or a pipe, which cannot be gone on with",
@@ -61,7 +61,7 @@ LineOutput::LineOutput(const Streams& streams, LineOutputOptions options)
     check(again || !options_.resume, "--resume: '{}' is no plain file, and cannot be read again", name);
     notes_ = notes_ && again;
   }
-  if (!streams_.world->leads() || !notes_) return;
+  if (!notes_) return;
   model_hash_ = hex(tasks::model_hash(options_.model));
   if (options_.resume) look_around();
 }
@@ -145,10 +145,10 @@ void LineOutput::go_on_from_note(const Json& kept) {
 }
 
 void LineOutput::compare_with_done(const Json& kept) {
+  lines_ = number(kept, "lines", done_path()), bytes_ = number(kept, "bytes", done_path());
   check_same_command(kept);
   check(is_what_was_written(kept), "--resume: '{}' was changed since it was written; without --resume it is replaced",
         options_.output);
-  lines_ = number(kept, "lines", done_path()), bytes_ = number(kept, "bytes", done_path());
   read_what_is_answered(kept);
   if (input_.at_end()) return say_complete();
   from_complete_ = true;

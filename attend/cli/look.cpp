@@ -14,6 +14,7 @@
 #include "attend/cli/command.h"
 #include "attend/cli/command_files.h"
 #include "attend/cli/model_flag.h"
+#include "attend/cli/picture_input.h"
 #include "attend/image/decode.h"
 #include "attend/inspect/caption.h"
 #include "attend/inspect/detection.h"
@@ -83,6 +84,7 @@ void list_look_flags(Flags& flags, LookOptions& options) {
   flags.add("--export", options.export_file, "writes the page with that sentence or picture as one .html file");
   flags.add("--svg", options.svg_file, "writes its attention, every head, as one picture");
   flags.add("--png", options.png_file, "the same as pixels");
+  add_max_pixels_flag(flags, options.max_pixels);
   add_device_flags(flags, options.device);
 }
 
@@ -199,7 +201,7 @@ void write_files(const LookOptions& options, Looked& looked, serve::Api& api, Ou
     return write_picture(options, outputs, [&] { return picture_of(options.text, *looked.text); });
   }
   check(!options.picture.empty(), "look: this model reads pictures: give --picture, not --text");
-  const image::Image picture = image::read_image(options.picture);
+  const image::Image picture = image::read_image(options.picture, {.most_pixels = options.max_pixels});
   const std::string name = std::filesystem::path(options.picture).filename().string();
   if (!options.export_file.empty()) {
     const std::string kept = looked.picture_api->keep(read_file(options.picture)).at("picture").text();

@@ -12,9 +12,14 @@
 #include "attend/base/error.h"
 #include "attend/base/output_files.h"
 #include "attend/cli/streams.h"
-#include "attend/image/image.h"
+#include "attend/image/image_rows.h"
 
 namespace attend {
+
+class Flags;
+
+// --max-pixels
+void add_max_pixels_flag(Flags& flags, std::int64_t& max_pixels);
 
 // Folders become the pictures in them, by name. command opens messages.
 std::vector<std::string> picture_files(const std::vector<std::string>& arguments, std::string_view command);
@@ -35,8 +40,9 @@ struct PictureBatch {
 struct PictureInput {
   std::vector<std::string> arguments;
   std::int64_t batch = 32;
+  std::int64_t max_pixels = limits::kMostPixels;
   std::string_view command;
-  std::function<image::Image(const image::Image&)> prepare;
+  std::function<image::Image(image::ImageRows&)> prepare;
 };
 
 // Some pictures could not be read; the answers about the others stand.

@@ -59,12 +59,13 @@ void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
   std::vector<Seen> seen;
   std::vector<image::Image> prepared;
   for (const std::string& file : files) {
-    const image::Image picture = image::read_image(file, {.upright = !options.as_stored});
-    seen.push_back({file, picture.width, picture.height});
+    const auto rows = image::open_rows(file, {.upright = !options.as_stored, .most_pixels = options.max_pixels});
+    seen.push_back({file, rows->width(), rows->height()});
     try {
-      prepared.push_back(preprocessor.prepare(picture));
+      prepared.push_back(preprocessor.prepare(*rows));
     } catch (const Error& error) {
-      fail("{}: {}", file, error.what());
+      const std::string_view what = error.what();
+      fail("{}{}", what.starts_with(file) ? "" : file + ": ", what);
     }
   }
   const image::Pixels pixels = preprocessor.stack(prepared);
@@ -99,6 +100,7 @@ void add_preprocess_command(Flags& program, const Streams& streams) {
                  "resize as this backend of transformers does: torchvision (its default) or pil, up to 1 apart")
             .one_of({"torchvision", "pil"});
         flags.add("--json", options.json, "print the sizes as one JSON object");
+        add_max_pixels_flag(flags, options.max_pixels);
         flags.add("--as-stored", options.as_stored, "do not turn pictures upright as their EXIF orientation says");
       },
       run_preprocess);

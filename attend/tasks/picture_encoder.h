@@ -20,6 +20,8 @@ namespace attend::tasks {
 // A picture resized and cropped as a model reads it. Throws Error when what the folder says makes another size.
 image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
                          const image::Image& picture);
+image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                         image::ImageRows& picture);
 // Such pictures as numbers, [B, H, W, C].
 Tensor pixels_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
                   std::span<const image::Image> prepared, Backend& backend, DType dtype);
@@ -38,6 +40,7 @@ class PictureEncoder {
 
   // Resized and cropped as the model reads them.
   image::Image prepare(const image::Image& picture) const { return prepare_for(*model_, preprocessor_, picture); }
+  image::Image prepare(image::ImageRows& picture) const { return prepare_for(*model_, preprocessor_, picture); }
   // Prepared pictures as numbers, [B, H, W, C], in the dtype the model computes in.
   Tensor pixels(std::span<const image::Image> prepared) const {
     return pixels_for(*model_, preprocessor_, prepared, backend_, dtype_);
