@@ -15,7 +15,7 @@ if(ATTEND_COVERAGE)
   list(APPEND fuzz_reading -fprofile-instr-generate -fcoverage-mapping)
   target_link_options(attend_flags INTERFACE -fprofile-instr-generate)
 endif()
-foreach(folder base text checkpoint models data train catalogue training verify serve)
+foreach(folder base image text checkpoint models data metrics train catalogue training verify serve)
   target_compile_options(attend_${folder} PRIVATE ${fuzz_reading})
 endforeach()
 
@@ -89,6 +89,20 @@ attend_door(run_log LINKS attend_serve READERS attend/serve/run_reader.cpp)
 attend_door(verify LINKS attend_verify attend_backends
             READERS attend/verify/bert.cpp attend/verify/case.cpp attend/verify/gpt2.cpp
                     attend/verify/marian.cpp attend/verify/verify.cpp)
+
+# Images, and sets of them.
+attend_door(jpeg LINKS attend_image
+            READERS attend/image/decode_jpeg.cpp attend/image/decode.cpp:kind_of|begins|known_name|check_size|open_rows attend/image/image_rows.cpp)
+attend_door(png LINKS attend_image READERS attend/image/decode_png.cpp attend/image/image_rows.cpp)
+attend_door(webp LINKS attend_image READERS attend/image/decode_webp.cpp attend/image/image_rows.cpp)
+attend_door(exif LINKS attend_image READERS attend/image/exif.cpp)
+attend_door(preprocessor LINKS attend_image
+            READERS attend/image/preprocessor_config.cpp attend/image/size_rule.cpp attend/image/preprocessor.cpp)
+attend_door(coco LINKS attend_data
+            READERS attend/metrics/coco_files.cpp attend/data/captioned_pictures.cpp
+                    attend/data/detection_sets.cpp:read_coco|list_boxes|check_masks)
+attend_door(image_records LINKS attend_data
+            READERS attend/data/picture_records.cpp attend/data/labelled_pictures.cpp:read_records|record_of|list_folder)
 
 attend_door(serve_request LINKS attend_serve
             READERS attend/serve/door.cpp attend/serve/request.cpp:field|whole|real|flag|word|ids attend/serve/doors/completions.cpp

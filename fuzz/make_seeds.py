@@ -9,6 +9,7 @@ import json
 import pathlib
 import struct
 
+from image_seeds import all_seeds
 from seed_files import BYTES, PIECES, SIZES, charsmap, field, header, number, pair_cache, parts, sentencepiece, tensors
 from torch_seeds import STORAGES, global_, ordered_dict, text, torch_file, torch_storage, torch_tensor
 
@@ -466,6 +467,12 @@ def seeds_of_verify():
     put("mask_gap", 0, input_ids=ids, attention_mask=("I64", [2, 4], [1, 0, 1, 1, 1, 1, 1, 1]))
     put("nothing", 0, input_ids=ids)
     put("as_ints", 0, input_ids=ids, last_hidden_state=("I64", [2, 4, 8], None))
+
+
+def seeds_of_images():
+    for door, seeds in all_seeds().items():
+        for name, data in seeds.items():
+            save(door, name, data)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,11 @@ inline constexpr std::uint64_t kPatternSteps = 1000000, kPatternStepsPerByte = 5
 inline constexpr std::size_t kLongestFixedPattern = 256;  // bytes of a string that Replace looks for
 inline constexpr std::size_t kMostSpecialTokens = 1024;   // that a template puts around a text
 
+// Images: what a file may claim before anything is decoded. --max-pixels, most_pixels and max_pixels raise the first.
+inline constexpr std::int64_t kMostPixels = 89'478'485;  // 256 MiB of RGB; where Pillow warns
+inline constexpr std::int64_t kLongestSide = 65'535;     // pixels of a side; JPEG's own limit
+inline constexpr std::int64_t kMostBytesPerPixel = 12;   // while it is decoded: 1 GiB for the most pixels
+
 // Pictures to learn from.
 inline constexpr std::int64_t kMostPictures = std::int64_t{1} << 27;  // of a set
 

@@ -110,13 +110,17 @@ void hand_over(const char* who, attend_tensor* to, attend_dtype dtype, std::init
   if (bytes) std::memcpy(to->data, values, bytes);
 }
 
-image::Image image_of(const attend_tensor& picture) {
+image::Image image_of(const attend_tensor& picture, std::int64_t max_pixels) {
   check_alive("attend_see", picture);
   check_argument(picture.data && picture.dtype == ATTEND_U8 && picture.rank == 3 && picture.shape[2] == 3,
                  "attend_see: a picture is u8 [height, width, 3], and this one is not");
   const std::int64_t height = picture.shape[0], width = picture.shape[1];
-  check_argument(height > 0 && width > 0 && height <= image::kMostPixels && width <= image::kMostPixels / height,
-                 "attend_see: a picture of {} x {} pixels", width, height);
+  check_argument(max_pixels >= 0, "attend_see: max_pixels is {}", max_pixels);
+  try {
+    image::check_extent(width, height, max_pixels > 0 ? max_pixels : image::kMostPixels, "attend_see");
+  } catch (const Error& error) {
+    check_argument(false, "{}", error.what());
+  }
   image::Image copy(static_cast<int>(width), static_cast<int>(height));
   std::memcpy(copy.pixels.data(), picture.data, copy.pixels.size());
   return copy;
@@ -137,7 +141,7 @@ void see(LoadedModel& model, std::span<const attend_tensor> pictures, const atte
   check(model.detector || model.pictures || model.describer, "attend_see: this model does {}, with texts",
         catalogue::name_of(model.task));
   for (const attend_tensor& picture : pictures) {
-    const image::Image copy = image_of(picture);
+    const image::Image copy = image_of(picture, options.max_pixels);
     sizes.push_back({copy.width, copy.height});
     prepared.push_back(model.detector    ? model.detector->prepare(copy)
                        : model.describer ? model.describer->prepare(copy)

@@ -65,10 +65,11 @@ void show_classified_pictures(const ClassifyCommand& options, const Streams& str
   const auto all = static_cast<std::size_t>(inspector.card().labels),
              asked = static_cast<std::size_t>(options.classify.top_k);
   check(all > 0, "classify: the model in {} has no labels", options.model.model);
-  const PictureInput input{
-      .arguments = options.model.files, .batch = 1, .command = "classify", .prepare = [&](const image::Image& picture) {
-        return inspector.prepare(picture);
-      }};
+  const PictureInput input{.arguments = options.model.files,
+                           .batch = 1,
+                           .max_pixels = options.model.max_pixels,
+                           .command = "classify",
+                           .prepare = [&](image::ImageRows& picture) { return inspector.prepare(picture); }};
   for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
     const tasks::PictureInspection seen =
         inspector.inspect(batch.pictures[0], {.candidates = asked == 0 ? all : std::min(asked, all)});
@@ -88,8 +89,9 @@ void run_classify_pictures(const ClassifyCommand& options, const Streams& stream
                                       options.model.format());
   const PictureInput input{.arguments = options.model.files,
                            .batch = options.model.batch,
+                           .max_pixels = options.model.max_pixels,
                            .command = "classify",
-                           .prepare = [&](const image::Image& picture) { return encoder.prepare(picture); }};
+                           .prepare = [&](image::ImageRows& picture) { return encoder.prepare(picture); }};
   for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
     const std::vector<tasks::Classified> results = encoder.classify(batch.pictures, options.classify.top_k);
     for (std::size_t i = 0; i < results.size(); ++i)
@@ -155,6 +157,7 @@ void add_classify_command(Flags& program, const Streams& streams) {
       [](Flags& flags, ClassifyCommand& options) {
         add_encoder_flags(flags, options.model, "classifier");
         add_line_flags(flags, options.model);
+        add_max_pixels_flag(flags, options.model.max_pixels);
         flags.add("--top-k", options.classify.top_k, "how many labels; 0: all");
         flags.add("--pairs", options.pairs, "lines with a tab are pairs, also where one of the two looks like a label");
         flags.add("--show-attention", options.show_attention, "pictures, and where the model looked in them");

@@ -5,9 +5,9 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/encoder_command.h"
 #include "attend/cli/picture_input.h"
 #include "attend/tasks/embedder.h"
@@ -43,21 +43,27 @@ void print_similarity(const std::vector<std::vector<float>>& vectors, std::ostre
   }
 }
 
-void finish(const EmbedCommand& options, const std::vector<std::vector<float>>& all, std::ostream& out) {
+void finish(const EmbedCommand& options, const std::vector<std::vector<float>>& all, OutputFiles& outputs,
+            std::ostream& out) {
   if (!options.npy.empty())
-    write_file(options.npy, tasks::npy_of(all, all.empty() ? 0 : static_cast<std::int64_t>(all[0].size())));
+    outputs.write(options.npy, tasks::npy_of(all, all.empty() ? 0 : static_cast<std::int64_t>(all[0].size())));
   if (options.similarity) print_similarity(all, out);
+  outputs.commit();
 }
 
 void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
   check(options.model.output.empty() && !options.model.resume, "embed: --output and --resume are for lines of text");
+  OutputFiles outputs(command_files(streams, {.outputs = {{"--npy", options.npy}},
+                                              .files = picture_files(options.model.files, "embed"),
+                                              .model = options.model.model}));
   const auto backend = options.model.open();
   const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::embed_pictures, *backend,
                                       options.model.format());
   const PictureInput input{.arguments = options.model.files,
                            .batch = options.model.batch,
+                           .max_pixels = options.model.max_pixels,
                            .command = "embed",
-                           .prepare = [&](const image::Image& picture) { return encoder.prepare(picture); }};
+                           .prepare = [&](image::ImageRows& picture) { return encoder.prepare(picture); }};
   std::vector<std::vector<float>> all;
   for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
     std::vector<std::vector<float>> vectors = encoder.features(batch.pictures);
@@ -69,7 +75,7 @@ void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
         streams.out << Json({{"file", batch.files[i]}, {"embedding", vectors[i]}}).dump() << '\n';
     }
   });
-  finish(options, all, streams.out);
+  finish(options, all, outputs, streams.out);
 }
 
 // What the flags ask for. Where the folder says otherwise, the note on err names both.
@@ -96,6 +102,7 @@ tasks::EmbedOptions embed_options(const EmbedCommand& options, const tasks::Sent
 void run_embed(const EmbedCommand& options, const Streams& streams) {
   if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::pictures)
     return run_embed_pictures(options, streams);
+  OutputFiles outputs(line_outputs(options.model, streams, {{"--npy", options.npy}}));
   const auto backend = options.model.open(*streams.world);
   check((streams.world->size() == 1 && options.model.output.empty()) || !options.whole(),
         "embed: --npy and --similarity are for one process, without --output");
@@ -117,7 +124,7 @@ void run_embed(const EmbedCommand& options, const Streams& streams) {
                       else
                         out << Json({{"text", lines[i]}, {"embedding", vectors[i]}}).dump() << '\n';
                   });
-  finish(options, all, streams.out);
+  finish(options, all, outputs, streams.out);
 }
 
 }  // namespace
@@ -128,6 +135,7 @@ void add_embed_command(Flags& program, const Streams& streams) {
       [](Flags& flags, EmbedCommand& options) {
         add_encoder_flags(flags, options.model, "with any head or none");
         add_line_flags(flags, options.model);
+        add_max_pixels_flag(flags, options.model.max_pixels);
         flags
             .add("--pooling", options.pooling,
                  "how tokens become one vector: mean, cls, max, mean_sqrt_len, weightedmean or lasttoken; without it, "

@@ -158,8 +158,7 @@ Evaluation evaluate_captions(const EvaluatedModel& model) {
     std::vector<image::Image> prepared;
     const std::int64_t end = std::min(begin + model.options.batch, set.size());
     for (std::int64_t i = begin; i < end; ++i)
-      prepared.push_back(
-          describer->prepare(image::read_image((set.root / set.files[static_cast<std::size_t>(i)]).string())));
+      prepared.push_back(describer->prepare(*image::open_rows(set.root / set.files[static_cast<std::size_t>(i)])));
     for (const tasks::Description& each : describer->describe(prepared, {.beams = model.options.beams})) {
       metrics::Captioned one{.hypothesis = metrics::caption_words(each.text)};
       for (const std::string& right : set.captions[all.size()]) one.references.push_back(metrics::caption_words(right));

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -97,6 +98,8 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
 }  // namespace
 
 int run_program(const std::vector<std::string>& args, const Streams& streams) {
+  // A write beyond `ulimit -f` is an error like that of a full disk (EFBIG), and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
                    version_text);
   const UnreadGuard unread({.warn = [&](const std::string& message) {

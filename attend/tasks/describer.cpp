@@ -189,6 +189,10 @@ image::Image LoadedDescriber::prepare(const image::Image& picture) const {
   return prepare_for(model->encoder(), preprocessor, picture);
 }
 
+image::Image LoadedDescriber::prepare(image::ImageRows& picture) const {
+  return prepare_for(model->encoder(), preprocessor, picture);
+}
+
 std::vector<Description> LoadedDescriber::describe(std::span<const image::Image> prepared,
                                                    const DescribeOptions& options) const {
   if (prepared.empty()) return {};

@@ -85,6 +85,7 @@ struct LoadedDescriber {
                   const nn::ModelFormat& format);
 
   image::Image prepare(const image::Image& picture) const;
+  image::Image prepare(image::ImageRows& picture) const;  // the same, without all pixels in memory
   std::vector<Description> describe(std::span<const image::Image> prepared, const DescribeOptions& options) const;
 
   Backend& backend;

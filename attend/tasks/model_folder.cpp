@@ -8,7 +8,10 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
+#include "attend/base/file_mark.h"
 #include "attend/base/joined.h"
+#include "attend/base/mapped_file.h"
+#include "attend/base/paths.h"
 #include "attend/tasks/hub_cache.h"
 
 namespace attend::tasks {
@@ -89,6 +92,43 @@ fs::path find_model(const std::string& path_or_name) {
        shipped.empty() ? "models/ with the shipped models is neither here nor beside the program"
                        : fmt::format("no model of that name comes with attend; shipped are {}", joined(shipped, ", ")),
        nearest.empty() ? "" : "; did you mean '" + nearest + "'?", path_or_name);
+}
+
+std::vector<fs::path> model_files(const fs::path& folder) {
+  if (!is_folder(folder)) return {folder};
+  std::vector<fs::path> files = files_in(folder);
+  std::erase_if(files, [](const fs::path& path) {
+    static const std::set<std::string> kNames = {"config.json",
+                                                 "generation_config.json",
+                                                 "tokenizer_config.json",
+                                                 "special_tokens_map.json",
+                                                 "added_tokens.json",
+                                                 "vocab.json",
+                                                 "encoder.json",
+                                                 "vocab.txt",
+                                                 "merges.txt",
+                                                 "preprocessor_config.json",
+                                                 "modules.json",
+                                                 "sentence_bert_config.json",
+                                                 "config_sentence_transformers.json",
+                                                 "tokenizer.json"};
+    const std::string name = path.filename().string(), ending = path.extension().string();
+    const bool weights = (name.starts_with("model") && (ending == ".safetensors" || ending == ".json")) ||
+                         (name.starts_with("pytorch_model") && (ending == ".bin" || ending == ".json"));
+    return !weights && ending != ".spm" && ending != ".model" && !kNames.contains(name);
+  });
+  return files;
+}
+
+std::uint64_t model_hash(const fs::path& folder) {
+  ByteHash hash;
+  for (const fs::path& path : model_files(folder)) {
+    const MappedFile file(path);
+    hash.add(fmt::format("{}\n{}\n", path.filename().string(), file.text().size()));
+    hash.add(file.text());
+    file.check_whole();
+  }
+  return hash.value();
 }
 
 }  // namespace attend::tasks

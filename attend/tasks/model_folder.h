@@ -2,6 +2,7 @@
 // there.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -22,5 +23,11 @@ std::vector<std::string> shipped_models();
 // cache of the Hugging Face hub (hub_cache.h). Throws Error saying
 // where it looked and which names there are.
 std::filesystem::path find_model(const std::string& path_or_name);
+
+// The files of a folder that decide what its model answers: config, tokenizer and weights, in the order of their names.
+// Others that lie beside them (a log, results) are no part of it. Of a file that is given itself: that file.
+std::vector<std::filesystem::path> model_files(const std::filesystem::path& folder);
+// A hash of the names and bytes of those.
+std::uint64_t model_hash(const std::filesystem::path& folder);
 
 }  // namespace attend::tasks

@@ -12,14 +12,26 @@
 
 namespace attend::tasks {
 
-image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
-                         const image::Image& picture) {
-  image::Image prepared = preprocessor.prepare(picture);
+namespace {
+
+image::Image checked_for(const models::PictureModel& model, image::Image prepared) {
   const Extent2 size = model.size();
   check(prepared.height == size.h && prepared.width == size.w,
         "preprocessor_config.json makes pictures of {} x {}, but the model reads {} x {}", prepared.width,
         prepared.height, size.w, size.h);
   return prepared;
+}
+
+}  // namespace
+
+image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                         const image::Image& picture) {
+  return checked_for(model, preprocessor.prepare(picture));
+}
+
+image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                         image::ImageRows& picture) {
+  return checked_for(model, preprocessor.prepare(picture));
 }
 
 Tensor pixels_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
@@ -80,6 +92,10 @@ PictureEncoder::PictureEncoder(const std::filesystem::path& folder, const catalo
 }
 
 image::Image PictureEncoder::prepare(const image::Image& picture) const {
+  return model_->any_size() ? preprocessor_.prepare(picture) : prepare_for(*model_, preprocessor_, picture);
+}
+
+image::Image PictureEncoder::prepare(image::ImageRows& picture) const {
   return model_->any_size() ? preprocessor_.prepare(picture) : prepare_for(*model_, preprocessor_, picture);
 }
 

@@ -21,6 +21,8 @@ namespace attend::tasks {
 // A picture resized and cropped as a model reads it. Throws Error when what the folder says makes another size.
 image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
                          const image::Image& picture);
+image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                         image::ImageRows& picture);
 // Such pictures as numbers, [B, H, W, C].
 Tensor pixels_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
                   std::span<const image::Image> prepared, Backend& backend, DType dtype);
@@ -39,6 +41,7 @@ class PictureEncoder {
 
   // Resized and cropped as the model reads them.
   image::Image prepare(const image::Image& picture) const;
+  image::Image prepare(image::ImageRows& picture) const;
   // Prepared pictures as numbers, [B, H, W, C], in the dtype the model computes in.
   Tensor pixels(std::span<const image::Image> prepared) const {
     return pixels_for(*model_, preprocessor_, prepared, backend_, dtype_);

@@ -193,14 +193,14 @@ class Model:
     def attention(self, line: str) -> Attention:
         return Attention(*self._inner.attention(_text("line", line)))
 
-    def classify(self, lines, *, top_k: int = 0, batch: int = 32):
+    def classify(self, lines, *, top_k: int = 0, batch: int = 32, max_pixels: int = 0):
         """All labels, or the top_k likeliest, of each text (a tab separates a pair) or picture (uint8 [H, W, 3])."""
         top_k, batch = _whole("top_k", top_k), _whole("batch", batch)
         looks, given = _are_pictures(lines)
         if looks:
             self._of_pictures("classify")
             pictures, single = _pictures(given)
-            found = [self._inner.classify_pictures(pictures, top_k)]
+            found = [self._inner.classify_pictures(pictures, top_k, _whole("max_pixels", max_pixels, least=0))]
         else:
             texts, single = _listed(given)
             if not texts and self._inner.looks:
@@ -236,6 +236,7 @@ class Model:
         normalize: bool | None = None,
         prompt_name: str | None = None,
         batch: int = 32,
+        max_pixels: int = 0,
     ) -> npt.NDArray[np.float32]:
         """[width] of a text, [texts, width] of a list; of images (uint8 [H, W, 3]) too.
 
@@ -247,7 +248,9 @@ class Model:
         if looks:
             self._of_pictures("embed")
             pictures, single = _pictures(given)
-            vectors = self._inner.embed_pictures(pictures, bool(length_one))
+            vectors = self._inner.embed_pictures(
+                pictures, bool(length_one), _whole("max_pixels", max_pixels, least=0)
+            )
         else:
             texts, single = _listed(given)
             if texts or not self._inner.looks:
@@ -255,20 +258,21 @@ class Model:
                 found = _in_windows(texts, batch, lambda part: self._inner.embed(part, how, length_one, prompt, batch))
                 vectors = found[0] if len(found) == 1 else np.concatenate(found)
             else:
-                vectors = self._inner.embed_pictures([], bool(length_one))
+                vectors = self._inner.embed_pictures([], bool(length_one), 0)
         return vectors[0] if single else vectors
 
-    def detect(self, pictures, *, threshold: float = 0.7):
+    def detect(self, pictures, *, threshold: float = 0.7, max_pixels: int = 0):
         """What is in a picture (uint8 [H, W, 3]), or in each of a list."""
         several, single = _pictures(pictures)
-        found = self._inner.detect(several, _number("threshold", threshold))
+        found = self._inner.detect(several, _number("threshold", threshold), _whole("max_pixels", max_pixels, least=0))
         boxes = [[Box(*each) for each in picture] for picture in found]
         return boxes[0] if single else boxes
 
-    def describe(self, pictures, *, beams: int | None = None):
+    def describe(self, pictures, *, beams: int | None = None, max_pixels: int = 0):
         """A sentence about a picture (uint8 [H, W, 3]), or about each of a list."""
         several, single = _pictures(pictures)
-        texts = [text for text, _ in self._inner.describe(several, _beams(beams))]
+        most = _whole("max_pixels", max_pixels, least=0)
+        texts = [text for text, _ in self._inner.describe(several, _beams(beams), most)]
         return texts[0] if single else texts
 
     def draw(self, count: int = 1, *, label: str = "", seed: int = 1) -> npt.NDArray[np.uint8]:
