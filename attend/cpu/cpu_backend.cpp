@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "attend/base/memory.h"
 #include "attend/cpu/pages.h"
 #include "attend/cpu/parallel.h"
 #include "attend/cpu/rows/kernels.h"
@@ -22,7 +23,7 @@ CpuBackend::~CpuBackend() { std::free(scratch_); }
 
 void* CpuBackend::allocate(std::size_t bytes) {
   void* data = cpu::allocate_pages(bytes);
-  check(data != nullptr, "cpu: out of memory: {:.1f} MB were asked for", static_cast<double>(bytes) / 1e6);
+  if (data == nullptr) throw OutOfMemory(bytes);
   return data;
 }
 
