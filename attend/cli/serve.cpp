@@ -2,13 +2,20 @@
 
 #include <fmt/core.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <mutex>
 #include <ostream>
+#include <thread>
 #include <utility>
 
 #include "attend/backends.h"
@@ -55,6 +62,40 @@ class ReloadGuard {
   ReloadGuard& operator=(const ReloadGuard&) = delete;
 };
 
+// What still runs when the drain is over has been told to stop. Should it not, the process ends all the same: it has
+// nothing to lose, and whoever sent SIGTERM waits.
+class EndGuard {
+ public:
+  explicit EndGuard(std::ostream& err) : err_(err) {}
+  ~EndGuard() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  EndGuard(const EndGuard&) = delete;
+  EndGuard& operator=(const EndGuard&) = delete;
+
+  void begin() {
+    thread_ = std::thread([this] {
+      constexpr auto kPatience = std::chrono::seconds(5);
+      std::unique_lock lock(mutex_);
+      if (wake_.wait_for(lock, kPatience, [this] { return over_; })) return;
+      err_ << "attend serve: what does not stop is cut off\n" << std::flush;
+      std::_Exit(1);
+    });
+  }
+
+ private:
+  std::ostream& err_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
 std::vector<std::pair<std::string, std::filesystem::path>> folders_of(const ServeOptions& options) {
   std::vector<std::pair<std::string, std::filesystem::path>> folders;
   for (const std::string& given : options.models) {
@@ -71,6 +112,13 @@ std::vector<std::pair<std::string, std::filesystem::path>> folders_of(const Serv
       folders.emplace_back(name, folder);
   check(!folders.empty(), "serve: no shipped models were found; name one: --model DIR");
   return folders;
+}
+
+// What a model that was replaced had is kept by the C library for later, in pieces, unless it is told.
+void give_back_memory() {
+#if defined(__GLIBC__)
+  ::malloc_trim(0);
+#endif
 }
 
 std::vector<std::string> keys_of(const std::string& file) {
@@ -206,6 +254,7 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
   check(serve::has_http_server(), "serve: this program was built where there was no Boost (libboost-dev), and cannot");
   serve::ServerOptions server_settings = server_options(options, streams);
   const nn::ModelFormat format = options.device.format();
+  EndGuard end(streams.err);  // first, to be there until all else has gone
   serving::Metrics metrics;
   serving::Engine engine(options.batch_wait_us);
   serving::ServedModels models(
@@ -235,10 +284,12 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
       reload_wanted = 0;
       server.later([&] {
         for (const std::string& line : models.reload()) streams.err << "attend serve: " << line << '\n' << std::flush;
+        give_back_memory();
       });
     }
     return interrupt.requested();
   });
+  end.begin();
   streams.out << "attend serve: done\n" << std::flush;
 }
 

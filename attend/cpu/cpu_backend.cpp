@@ -22,6 +22,7 @@ CpuBackend::CpuBackend(const CpuOptions& options)
 CpuBackend::~CpuBackend() { std::free(scratch_); }
 
 void* CpuBackend::allocate(std::size_t bytes) {
+  if (interrupt_) interrupt_();
   void* data = cpu::allocate_pages(bytes);
   if (data == nullptr) throw OutOfMemory(bytes);
   return data;

@@ -2,6 +2,8 @@
 // request in turn, oldest request first: one that brings a thousand holds nobody up, and none is too large to take.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -34,7 +36,8 @@ class BatchQueue : public Hosted {
   struct Options {
     std::int64_t budget = 4096;  // of a batch; a single item may cost more
     std::function<std::int64_t(const Item&)> cost;
-    std::function<std::vector<Result>(Items)> forward;  // one result an item
+    // One result an item. unwanted(): all of them have been cancelled; asked between layers, it saves computing them.
+    std::function<std::vector<Result>(Items, const std::function<bool()>& unwanted)> forward;
   };
   BatchQueue(Engine& engine, Metrics& metrics, Options options)
       : engine_(engine), metrics_(metrics), options_(std::move(options)) {}
@@ -72,7 +75,9 @@ class BatchQueue : public Hosted {
       if (items.empty()) return false;
       metrics_.observe("te_batch_next_size", static_cast<double>(items.size()));
       metrics_.observe("te_batch_next_tokens", static_cast<double>(cost));
-      results = options_.forward(items);
+      results = options_.forward(items, [&] {
+        return std::ranges::all_of(places, [](const Place& place) { return place.job->cancelled.load(); });
+      });
     } catch (...) {
       failure = compute_failure();
     }
@@ -105,6 +110,7 @@ class BatchQueue : public Hosted {
     Clock::time_point begun;
     double queue = 0;
     std::exception_ptr failure;
+    std::atomic<bool> cancelled{false};
     std::condition_variable done;  // its own: one for all would wake every client for each batch
   };
   struct Place {
@@ -154,6 +160,7 @@ class BatchQueue : public Hosted {
   }
   void cancel(const std::shared_ptr<Job>& job) {
     const std::lock_guard lock(mutex_);
+    job->cancelled = true;
     if (job->left > 0) drop_rest(job, std::make_exception_ptr(Cancelled()));
   }
 

@@ -235,7 +235,8 @@ std::vector<GenerationQueue::Answer> GenerationQueue::run(std::span<const Genera
                               [waiting, end](const std::exception_ptr& failure) {
                                 end(*waiting, [&] { waiting->failure = failure; });
                               },
-                          .stop = ends.get_token()});
+                          .stop = ends.get_token(),
+                          .client = waiting.get()});
   } catch (...) {
     ends.request_stop();
     throw;
@@ -252,28 +253,52 @@ std::vector<GenerationQueue::Answer> GenerationQueue::run(std::span<const Genera
   std::rethrow_exception(failure);
 }
 
+// A few wait for a row; the others stand in line, and a text of each client enters in turn.
+void GenerationQueue::admit() {
+  {
+    const std::lock_guard lock(mutex_);
+    for (; !arrived_.empty(); arrived_.pop_front()) {
+      const std::shared_ptr<Job>& job = arrived_.front();
+      running_.push_back(job);
+      const void* const client = job->listener.client;
+      auto line = std::ranges::find_if(lines_, [&](const Line& one) { return client && one.client == client; });
+      if (line == lines_.end()) line = lines_.insert(line, Line{client});
+      for (std::size_t i = 0; i < job->samples.size(); ++i) line->samples.emplace_back(job, i), ++in_lines_;
+    }
+  }
+  std::erase_if(running_, [](const std::weak_ptr<Job>& job) { return job.expired(); });
+  std::erase_if(lines_, [&](const Line& line) {  // a client stops all it has asked for
+    if (!line.samples.front().first->listener.stop.stop_requested()) return false;
+    in_lines_ -= line.samples.size();
+    return true;
+  });
+  const auto rows = static_cast<std::size_t>(options_.rows), together = static_cast<std::size_t>(options_.together);
+  while (!lines_.empty() && rows_->waiting() < std::max(rows - rows_->busy(), together)) {
+    Line& line = lines_.front();
+    const auto& [job, sample] = line.samples.front();
+    rows_->add(std::move(job->samples[sample].text));
+    line.samples.pop_front();
+    --in_lines_;
+    if (line.samples.empty())
+      lines_.pop_front();
+    else
+      std::rotate(lines_.begin(), lines_.begin() + 1, lines_.end());
+  }
+}
+
 bool GenerationQueue::step() {
   try {
     {
       const std::lock_guard lock(mutex_);
-      if (arrived_.empty() && (!rows_ || rows_->idle())) {
+      if (arrived_.empty() && lines_.empty() && (!rows_ || rows_->idle())) {
         waiting_ = 0;
         return false;
       }
     }
     if (!rows_) make_batch();  // there was no memory for it
-    {
-      const std::lock_guard lock(mutex_);
-      for (; !arrived_.empty(); arrived_.pop_front()) {
-        const std::shared_ptr<Job>& job = arrived_.front();
-        running_.push_back(job);
-        for (Job::Sample& sample : job->samples)
-          if (sample.text) rows_->add(std::move(sample.text));
-      }
-    }
-    std::erase_if(running_, [](const std::weak_ptr<Job>& job) { return job.expired(); });
+    admit();
     count_step(rows_->advance());
-    waiting_ = rows_->waiting() + rows_->busy();
+    waiting_ = in_lines_ + rows_->waiting() + rows_->busy();
   } catch (...) {
     fail_all(compute_failure());
   }
@@ -311,6 +336,7 @@ void GenerationQueue::fail_all(const std::exception_ptr& failure) noexcept {
     arrived.swap(arrived_);
   }
   for (const std::shared_ptr<Job>& job : arrived) tell(*job);
+  lines_.clear(), in_lines_ = 0;
   try {
     make_batch();
   } catch (...) {  // the next request finds out

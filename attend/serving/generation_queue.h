@@ -63,6 +63,9 @@ class GenerationQueue : public Hosted {
     std::function<void(const std::exception_ptr& failure)> on_failure = {};
     // Asked at every step.
     std::stop_token stop = {};
+    // Those of one client take turns with those of others: whoever asks for a thousand texts gets rows as often as who
+    // asks for one. Null: it is alone.
+    const void* client = nullptr;
   };
   struct Options {
     std::int64_t rows = 16;
@@ -91,6 +94,11 @@ class GenerationQueue : public Hosted {
 
  private:
   struct Job;
+  struct Line {  // texts of a client that are not in the rows yet
+    const void* client = nullptr;
+    std::deque<std::pair<std::shared_ptr<Job>, std::size_t>> samples = {};
+  };
+  void admit();
   std::shared_ptr<Job> prepare(const GenerationRequest& request, Listener listener);
   void make_batch();
   void warm_up();
@@ -109,6 +117,8 @@ class GenerationQueue : public Hosted {
   std::vector<std::weak_ptr<Job>> running_;
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<Job>> arrived_;
+  std::deque<Line> lines_;  // the next one's turn first
+  std::size_t in_lines_ = 0;
   std::atomic<std::size_t> waiting_{0};
 };
 

@@ -128,11 +128,14 @@ std::size_t written_size(const Settings& settings, const serving::GenerationQueu
   std::size_t token = kToken;
   if (request.logprobs >= 0) token += kScore + kLikely * static_cast<std::size_t>(request.logprobs);
   const std::int64_t longest = queue.generator().model().body().config().max_length;
-  std::size_t echoed = 0;
-  if (settings.echo)
-    for (const std::string& prompt : settings.prompts) echoed += 3 * prompt.size();
+  std::size_t copies = 0;  // of prompts: as tokens, and where they are told again
+  for (const std::string& prompt : settings.prompts)
+    copies += 4 * std::min(prompt.size(), static_cast<std::size_t>(longest)) + (settings.echo ? 3 * prompt.size() : 0);
+  constexpr std::size_t kSample = 2048, kLogit = 16;
+  const auto vocabulary = static_cast<std::size_t>(queue.generator().tokenizer().id_limit());
   const auto tokens = static_cast<std::size_t>(std::min(request.max_tokens, longest));
-  return static_cast<std::size_t>(request.samples) * (settings.prompts.size() * tokens * token + echoed);
+  return static_cast<std::size_t>(request.samples) * (settings.prompts.size() * (kSample + tokens * token) + copies) +
+         settings.prompts.size() * vocabulary * kLogit;
 }
 
 // One object, with logprobs or null, and choices[index].finish_reason.
@@ -251,7 +254,8 @@ void begin_stream(serving::GenerationQueue& queue, const Settings& settings, con
                stream->tell(error);
                stream->exchange->finish();
              },
-         .stop = work.stop});
+         .stop = work.stop,
+         .client = stream.get()});
   }
 }
 
