@@ -2,10 +2,6 @@
 
 #include <fmt/core.h>
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -112,13 +108,6 @@ std::vector<std::pair<std::string, std::filesystem::path>> folders_of(const Serv
       folders.emplace_back(name, folder);
   check(!folders.empty(), "serve: no shipped models were found; name one: --model DIR");
   return folders;
-}
-
-// What a model that was replaced had is kept by the C library for later, in pieces, unless it is told.
-void give_back_memory() {
-#if defined(__GLIBC__)
-  ::malloc_trim(0);
-#endif
 }
 
 std::vector<std::string> keys_of(const std::string& file) {
@@ -284,7 +273,7 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
       reload_wanted = 0;
       server.later([&] {
         for (const std::string& line : models.reload()) streams.err << "attend serve: " << line << '\n' << std::flush;
-        give_back_memory();
+        serve::give_back_memory();  // what a model had that was replaced
       });
     }
     return interrupt.requested();

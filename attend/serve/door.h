@@ -31,7 +31,8 @@ struct DoorContext {
   std::vector<std::string> keys = {};  // those that let in; none: everybody
   std::int64_t max_concurrent = 512, max_batch_tokens = 4096, max_client_batch = 2048;
   std::string version = {};
-  std::shared_ptr<Turns> turns = std::make_shared<Turns>();
+  // Of pieces of work that take little, and of those that take long, which hold up only one another.
+  std::shared_ptr<Turns> turns = std::make_shared<Turns>(), long_turns = std::make_shared<Turns>(1);
 
   // Whether the key of the request's headers (Authorization: Bearer, or X-API-Key) lets in.
   bool lets_in(const HttpRequest& request) const;
@@ -84,11 +85,12 @@ struct Work {
   std::shared_ptr<Exchange> exchange;
   std::stop_token stop = exchange->stop_token();
 
-  // A piece of what the model does not do itself: waits for its turn. Throws serving::Cancelled when nobody waits for
-  // the answer any more.
+  // A piece of what the model does not do itself, on so many bytes: waits for its turn. Throws serving::Cancelled when
+  // nobody waits for the answer any more.
   template <class Piece>
-  auto piece(Piece done) const {
-    return context.turns->take(stop, std::move(done));
+  auto piece(std::size_t bytes, Piece done) const {
+    constexpr std::size_t kLong = 64 << 10;
+    return (bytes < kLong ? context.turns : context.long_turns)->take(stop, std::move(done));
   }
   // Texts of one request have a limit: 413, in the words of TEI.
   void check_batch(std::size_t texts) const;

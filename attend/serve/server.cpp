@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -61,6 +65,12 @@ class Server::Counted : public Exchange {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
+void give_back_memory() {
+#if defined(__GLIBC__)
+  ::malloc_trim(0);
+#endif
+}
+
 Server::Server(ServerOptions options, serving::ServedModels& models, serving::Metrics& metrics)
     : options_(std::move(options)),
       models_(models),
@@ -97,9 +107,18 @@ Server::~Server() {
 }
 
 void Server::run(const std::function<bool()>& stop) {
+  std::size_t most = 0;
   http_->run([&] {
     const bool now = stop();
     if (now) ends_ = true;
+    // What requests have left behind is kept by the C library for later, in pieces, unless it is told.
+    constexpr std::size_t kMuch = 32 << 20;
+    const std::size_t used = http_->memory();
+    most = std::max(most, used);
+    if (most > used + kMuch) {
+      most = used;
+      later(give_back_memory);
+    }
     return now;
   });
 }

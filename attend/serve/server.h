@@ -24,6 +24,9 @@ struct ServerOptions {
   std::function<std::unique_ptr<Backend>()> open_look_backend = {};  // empty: no /look
 };
 
+// Pages that are free, to the system.
+void give_back_memory();
+
 class Server {
  public:
   // What it is given must outlive it.

@@ -1,6 +1,7 @@
 // Who may prepare a request now. Many threads wait for the model, but what they do before and after (reading texts into
-// tokens, cutting, decoding pictures) takes processors that the model needs. So a few do it at once, a piece at a time,
-// in the order in which they came: a request of a thousand texts lets others in between any two of them.
+// tokens, cutting, decoding pictures) takes processors that the model needs. So half as many as there are processors do
+// it at once, a piece at a time, in the order in which they came: a request of a thousand texts lets others in between
+// any two of them.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace attend::serve {
 
 class Turns {
  public:
-  explicit Turns(std::size_t at_once = std::max(1u, std::thread::hardware_concurrency())) : free_(at_once) {}
+  explicit Turns(std::size_t at_once = std::max(2u, std::thread::hardware_concurrency()) / 2) : free_(at_once) {}
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 

@@ -260,8 +260,8 @@ void GenerationQueue::admit() {
     for (; !arrived_.empty(); arrived_.pop_front()) {
       const std::shared_ptr<Job>& job = arrived_.front();
       running_.push_back(job);
-      const void* const client = job->listener.client;
-      auto line = std::ranges::find_if(lines_, [&](const Line& one) { return client && one.client == client; });
+      const void* const client = job->listener.client ? job->listener.client : job.get();
+      auto line = std::ranges::find(lines_, client, &Line::client);
       if (line == lines_.end()) line = lines_.insert(line, Line{client});
       for (std::size_t i = 0; i < job->samples.size(); ++i) line->samples.emplace_back(job, i), ++in_lines_;
     }
@@ -273,16 +273,22 @@ void GenerationQueue::admit() {
     return true;
   });
   const auto rows = static_cast<std::size_t>(options_.rows), together = static_cast<std::size_t>(options_.together);
-  while (!lines_.empty() && rows_->waiting() < std::max(rows - rows_->busy(), together)) {
-    Line& line = lines_.front();
-    const auto& [job, sample] = line.samples.front();
-    rows_->add(std::move(job->samples[sample].text));
-    line.samples.pop_front();
+  const std::size_t most = std::max<std::size_t>(rows, 2) - 1;
+  while (rows_->waiting() < std::max(rows - rows_->busy(), together)) {
+    const auto line = std::ranges::find_if(lines_, [&](const Line& one) { return *one.admitted < most; });
+    if (line == lines_.end()) break;
+    const auto [job, sample] = line->samples.front();
+    std::shared_ptr<decode::RowText> text = std::move(job->samples[sample].text);
+    const std::shared_ptr<void> leaving(nullptr, [admitted = line->admitted](void*) { --*admitted; });
+    text->on_done = [leaving, then = std::move(text->on_done)](const decode::RowText& one) { then(one); };
+    ++*line->admitted;
+    rows_->add(std::move(text));
+    line->samples.pop_front();
     --in_lines_;
-    if (line.samples.empty())
-      lines_.pop_front();
+    if (line->samples.empty())
+      lines_.erase(line);
     else
-      std::rotate(lines_.begin(), lines_.begin() + 1, lines_.end());
+      std::rotate(line, line + 1, lines_.end());
   }
 }
 

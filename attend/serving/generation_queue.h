@@ -63,8 +63,8 @@ class GenerationQueue : public Hosted {
     std::function<void(const std::exception_ptr& failure)> on_failure = {};
     // Asked at every step.
     std::stop_token stop = {};
-    // Those of one client take turns with those of others: whoever asks for a thousand texts gets rows as often as who
-    // asks for one. Null: it is alone.
+    // Those of one client take turns with those of others, and leave them a row: whoever asks for a thousand texts gets
+    // rows as often as who asks for one. Null: it is alone.
     const void* client = nullptr;
   };
   struct Options {
@@ -96,6 +96,7 @@ class GenerationQueue : public Hosted {
   struct Job;
   struct Line {  // texts of a client that are not in the rows yet
     const void* client = nullptr;
+    std::shared_ptr<std::size_t> admitted = std::make_shared<std::size_t>(0);  // those that are
     std::deque<std::pair<std::shared_ptr<Job>, std::size_t>> samples = {};
   };
   void admit();

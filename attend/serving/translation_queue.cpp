@@ -30,6 +30,10 @@ struct TranslationQueue::Job {
   }
 };
 
+namespace {
+constexpr std::size_t kForNewcomers = 2;  // searches beyond the usual
+}
+
 struct TranslationQueue::Running {
   struct Place {
     std::shared_ptr<Job> job;
@@ -94,8 +98,16 @@ void TranslationQueue::take(Running& next, std::vector<std::vector<std::int32_t>
   for (const auto& search : running_) under_way += search->places.size();
   const bool time = running_.empty() || running_.back()->steps >= options_.steps_between ||
                     waiting_ >= std::min(options_.sentences, std::max<std::size_t>(under_way, 1));
-  if (running_.size() >= options_.searches || !time) return;
-  const std::shared_ptr<Job> oldest = jobs_.front();
+  if (!time) return;
+  // Where searches are full of sentences of a request that has more, those who come meanwhile have one of their own.
+  const bool full = running_.size() >= options_.searches;
+  const auto is_new = [](const std::shared_ptr<Job>& job) { return job->taken == 0; };
+  const auto has_more = [](const Running::Place& place) { return place.job->taken < place.job->sentences.size(); };
+  const bool long_one =
+      std::ranges::any_of(running_, [&](const auto& search) { return std::ranges::any_of(search->places, has_more); });
+  const auto first = full ? std::ranges::find_if(jobs_, is_new) : jobs_.begin();
+  if (first == jobs_.end() || (full && (!long_one || running_.size() >= options_.searches + kForNewcomers))) return;
+  const std::shared_ptr<Job> oldest = *first;
   options = oldest->options;
   const std::size_t length = oldest->sentences[oldest->taken].size();
   std::int64_t cost = 0;
@@ -103,7 +115,8 @@ void TranslationQueue::take(Running& next, std::vector<std::vector<std::int32_t>
     const std::shared_ptr<Job> job = jobs_[at];
     const std::vector<std::int32_t>& sentence = job->sentences[job->taken];
     const std::int64_t own = static_cast<std::int64_t>(sentence.size()) * options.beams;
-    const bool fits = job->like(*oldest) && sentence.size() <= 2 * length && length <= 2 * sentence.size();
+    const bool fits =
+        job->like(*oldest) && sentence.size() <= 2 * length && length <= 2 * sentence.size() && (!full || is_new(job));
     if (!sentences.empty() && cost + own > options_.budget) break;
     if (!fits) {
       ++at;

@@ -209,7 +209,8 @@ void begin_stream(serving::GenerationQueue& queue, const Settings& settings, con
   const auto samples = static_cast<std::size_t>(settings.samples);
   stream->offsets.resize(settings.prompts.size() * samples);
   // What is wrong with a request is said before an answer begins.
-  for (const std::string& prompt : settings.prompts) work.piece([&] { queue.generator().read_prompt(prompt); });
+  for (const std::string& prompt : settings.prompts)
+    work.piece(prompt.size(), [&] { queue.generator().read_prompt(prompt); });
   exchange->begin({.type = "text/event-stream; charset=utf-8"});
   for (std::size_t i = 0; i < settings.prompts.size(); ++i) {
     GenerationRequest request = settings.request;

@@ -129,7 +129,7 @@ std::vector<tasks::EncoderText> windows_of(const Call& call, const std::string& 
                                            const tasks::AnswerOptions& options) {
   constexpr std::size_t kReading = 128, kToken = 64;  // bytes: of a letter, and of a token of a window
   const Charged reading(*call.work.exchange, kReading * (question.size() + context.size()));
-  return call.work.piece([&] {
+  return call.work.piece(question.size() + context.size(), [&] {
     const tasks::EncoderReader& reader = *call.model.reader();
     const auto limit = static_cast<std::size_t>(reader.longest());
     const std::size_t asked = reader.read_all(question).ids.size(), room = limit > asked ? limit - asked : 1;
@@ -154,7 +154,8 @@ Json answered(const Call& call) {
   const Charged scored(*call.work.exchange, spans * static_cast<std::size_t>(options.max_tokens) * kSpan);
   const auto logits = call.model.windows->run(windows, call.work.stop);
   Json list = Json::array();
-  const auto answers = call.work.piece([&] { return tasks::Answerer::answers(windows, logits, context, options); });
+  const auto answers =
+      call.work.piece(spans, [&] { return tasks::Answerer::answers(windows, logits, context, options); });
   for (const tasks::Answer& answer : answers)
     list.push_back({{"score", static_cast<double>(answer.score)},
                     {"start", answer.span.begin},

@@ -163,7 +163,7 @@ HttpResponse LibreDoor::translate(const Json& request, const Work& work) const {
   for (const std::string& text : texts) {
     constexpr std::size_t kLetter = 64;  // bytes, at most, of a text that is all full stops, or all tags
     charge(*work.exchange, kLetter * text.size());
-    pieces.push_back(work.piece([&] {
+    pieces.push_back(work.piece(text.size(), [&] {
       const std::string fine = replace_invalid_utf8(text);
       return format == "html" ? html_pieces(fine) : plain_pieces(fine);
     }));

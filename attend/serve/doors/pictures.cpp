@@ -64,7 +64,8 @@ Picture picture_of(const HttpRequest& request) {
 
 std::string classified(const serving::ServedModel& model, const Picture& picture, const Work& work) {
   const std::int64_t top = std::max<std::int64_t>(whole(picture.parameters, "top_k", 5), 1);
-  const image::Image prepared = work.piece([&] { return model.picture_encoder->prepare(picture.image); });
+  const image::Image prepared =
+      work.piece(picture.image.pixels.size(), [&] { return model.picture_encoder->prepare(picture.image); });
   Json list = Json::array();
   const std::vector<tasks::Classified> found = model.pictures->run(std::span(&prepared, 1), work.stop);
   for (const tasks::ClassLabel& label : found[0].labels)
@@ -75,8 +76,9 @@ std::string classified(const serving::ServedModel& model, const Picture& picture
 
 std::string detected(const serving::ServedModel& model, const Picture& picture, const Work& work) {
   const double threshold = real(picture.parameters, "threshold", 0.5);
-  const serving::ToDetect item{work.piece([&] { return model.detector->prepare(picture.image); }),
-                               {picture.image.width, picture.image.height}};
+  const serving::ToDetect item{
+      work.piece(picture.image.pixels.size(), [&] { return model.detector->prepare(picture.image); }),
+      {picture.image.width, picture.image.height}};
   Json list = Json::array();
   const std::vector<std::vector<tasks::Detected>> found = model.boxes->run(std::span(&item, 1), work.stop);
   for (const tasks::Detected& one : found[0]) {
@@ -94,7 +96,8 @@ std::string detected(const serving::ServedModel& model, const Picture& picture, 
 }
 
 std::string described(const serving::ServedModel& model, const Picture& picture, const Work& work) {
-  const image::Image prepared = work.piece([&] { return model.describer->prepare(picture.image); });
+  const image::Image prepared =
+      work.piece(picture.image.pixels.size(), [&] { return model.describer->prepare(picture.image); });
   Json object = Json::object();
   object["generated_text"] = model.descriptions->run(std::span(&prepared, 1), work.stop)[0].text;
   return object.dump();
@@ -106,7 +109,9 @@ std::string described(const serving::ServedModel& model, const Picture& picture,
 std::optional<HttpResponse> look_at_picture(const serving::ServedModel& model, const HttpRequest& request,
                                             const Work& work) {
   if (!model.pictures && !model.boxes && !model.descriptions) return std::nullopt;
-  const hf_pictures::Picture picture = work.piece([&] { return hf_pictures::picture_of(request); });
+  const hf_pictures::Picture picture =
+      work.piece(request.body.size(), [&] { return hf_pictures::picture_of(request); });
+  charge(*work.exchange, 2 * picture.image.pixels.size());  // as it is, and as the model reads it
   if (model.pictures) return HttpResponse{.body = hf_pictures::classified(model, picture, work)};
   if (model.boxes) return HttpResponse{.body = hf_pictures::detected(model, picture, work)};
   return HttpResponse{.body = hf_pictures::described(model, picture, work)};

@@ -201,7 +201,7 @@ std::string tokenize(Call& call) {
   for (const std::string& text : texts) {
     constexpr std::size_t kReading = 128, kToken = 256;  // bytes: of a letter, and of a token as JSON
     const Charged reading(*call.work.exchange, kReading * text.size());
-    const Encoding encoding = call.work.piece([&] {
+    const Encoding encoding = call.work.piece(text.size(), [&] {
       return model->tokenizer()->encode(text, {.add_special_tokens = around, .truncate = false, .pad = false});
     });
     charge(*call.work.exchange, kToken * encoding.size());
@@ -235,7 +235,7 @@ std::string decode(Call& call) {
   };
   const bool lists = !given->empty() && given->at(0).is_array();
   if (lists) call.work.check_batch(given->size());
-  for (const Json& list : lists ? *given : Json::array({*given})) call.work.piece([&] { add(list); });
+  for (const Json& list : lists ? *given : Json::array({*given})) call.work.piece(list.size(), [&] { add(list); });
   return result.dump();
 }
 

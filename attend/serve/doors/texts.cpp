@@ -70,7 +70,7 @@ tasks::EncoderText read_text(const Work& work, const serving::ServedModel& model
   const Charged reading(*work.exchange, kReadingCost * bytes);
   const tasks::EncoderReader& reader = *model.reader();
   const auto most = static_cast<std::size_t>(reader.longest());
-  return work.piece([&] {
+  return work.piece(bytes, [&] {
     const auto begin = std::chrono::steady_clock::now();
     const std::string_view first = enough_of(reader, text.first);
     const std::string_view second = text.second ? enough_of(reader, *text.second) : std::string_view();
@@ -144,7 +144,7 @@ std::vector<std::vector<tasks::Translation>> translate_sentences(const Work& wor
   std::vector<std::vector<std::int32_t>> read;
   for (const std::string& sentence : sentences) {
     const Charged reading(*work.exchange, kReadingCost * sentence.size());
-    auto tokens = work.piece([&] { return queue.translator().translator.tokens_of(sentence); });
+    auto tokens = work.piece(sentence.size(), [&] { return queue.translator().translator.tokens_of(sentence); });
     read.push_back(tokens ? std::move(*tokens) : std::vector<std::int32_t>());
   }
   return queue.run(std::move(read), options, work.stop);
