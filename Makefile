@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test test-long hub-test install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
+.PHONY: build setup demo test test-long hub-test install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -94,6 +94,9 @@ fuzz:
 MINUTES ?= 10
 torture: build
 	@tools/torture --minutes $(MINUTES) --program $(BUILD)/attend
+# Attacks a server while honest clients use it: make torture-serve MINUTES=30
+torture-serve: build
+	@tools/torture-serve --minutes $(MINUTES) --program $(BUILD)/attend
 
 bench: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target bench
@@ -138,6 +141,7 @@ help:
 	@echo "make lint        runs clang-tidy on every file"
 	@echo "make fuzz        throws broken files at everything that reads strangers' files, each door for SECONDS"
 	@echo "make torture     kills, full disks and failing files for MINUTES: nothing may be lost"
+	@echo "make torture-serve  hostile clients for MINUTES, beside honest ones: attend serve must not crash, hang or grow"
 	@echo "make bench       builds and runs the benchmarks"
 	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"

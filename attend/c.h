@@ -127,7 +127,7 @@ typedef struct attend_options {
   const char* pooling;
   /* Of embed: vectors of length 1. 0 without ATTEND_GIVEN_NORMALIZE: as the model's modules.json says */
   int normalize;
-  uint64_t given; /* bits ATTEND_GIVEN_..: members that count although they are 0 */
+  uint64_t given;     /* bits ATTEND_GIVEN_..: members that count although they are 0 */
   int64_t max_pixels; /* of a picture; 0: 89478485. A side has at most 65535 in any case */
 } attend_options;
 

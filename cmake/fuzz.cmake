@@ -111,4 +111,7 @@ attend_door(serve_request LINKS attend_serve
                     attend/serve/doors/texts.cpp)
 if(attend_boost_dir)  # the HTTP server is there
   attend_door(http LINKS attend_serve READERS attend/serve/http.cpp attend/serve/http/session.h attend/serve/http/exchange.h)
+  attend_door(chunked_body LINKS attend_base READERS attend/serve/http/request_reader.h attend/serve/http/memory_budget.h)
+  target_sources(fuzz_chunked_body PRIVATE attend/serve/http/memory_budget.cpp attend/serve/http_message.cpp)  # and no model
+  target_compile_options(fuzz_chunked_body PRIVATE ${fuzz_reading})
 endif()

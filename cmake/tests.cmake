@@ -135,7 +135,7 @@ foreach(folder ${folders})
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/ops/attention_reference.cpp PROPERTIES
                                 COMPILE_OPTIONS "-O2;-fno-sanitize=all")
   endif()
-  if(folder STREQUAL "memory")
+  if(folder MATCHES "^(memory|serve)$")
     target_sources(${target} PRIVATE attend/cli/operator_new.cpp)
   endif()
   attend_configure(${target})

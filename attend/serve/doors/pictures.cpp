@@ -62,11 +62,12 @@ Picture picture_of(const HttpRequest& request) {
   return result;
 }
 
-std::string classified(const serving::ServedModel& model, const Picture& picture) {
+std::string classified(const serving::ServedModel& model, const Picture& picture, const Work& work) {
   const std::int64_t top = std::max<std::int64_t>(whole(picture.parameters, "top_k", 5), 1);
-  const image::Image prepared = model.picture_encoder->prepare(picture.image);
+  const image::Image prepared =
+      work.piece(picture.image.pixels.size(), [&] { return model.picture_encoder->prepare(picture.image); });
   Json list = Json::array();
-  const std::vector<tasks::Classified> found = model.pictures->run(std::span(&prepared, 1));
+  const std::vector<tasks::Classified> found = model.pictures->run(std::span(&prepared, 1), work.stop);
   if (found[0].labels.empty())
     list.push_back({{"label", model.picture_encoder->model().labels()[0]}, {"score", found[0].number}});
   for (const tasks::ClassLabel& label : found[0].labels)
@@ -75,11 +76,13 @@ std::string classified(const serving::ServedModel& model, const Picture& picture
   return list.dump();
 }
 
-std::string detected(const serving::ServedModel& model, const Picture& picture) {
+std::string detected(const serving::ServedModel& model, const Picture& picture, const Work& work) {
   const double threshold = real(picture.parameters, "threshold", 0.5);
-  const serving::ToDetect item{model.detector->prepare(picture.image), {picture.image.width, picture.image.height}};
+  const serving::ToDetect item{
+      work.piece(picture.image.pixels.size(), [&] { return model.detector->prepare(picture.image); }),
+      {picture.image.width, picture.image.height}};
   Json list = Json::array();
-  const std::vector<std::vector<tasks::Detected>> found = model.boxes->run(std::span(&item, 1));
+  const std::vector<std::vector<tasks::Detected>> found = model.boxes->run(std::span(&item, 1), work.stop);
   for (const tasks::Detected& one : found[0]) {
     if (static_cast<double>(one.score) < threshold) continue;
     const auto pixel = [](double at) { return static_cast<std::int64_t>(std::lround(at)); };
@@ -94,22 +97,26 @@ std::string detected(const serving::ServedModel& model, const Picture& picture) 
   return list.dump();
 }
 
-std::string described(const serving::ServedModel& model, const Picture& picture) {
-  const image::Image prepared = model.describer->prepare(picture.image);
+std::string described(const serving::ServedModel& model, const Picture& picture, const Work& work) {
+  const image::Image prepared =
+      work.piece(picture.image.pixels.size(), [&] { return model.describer->prepare(picture.image); });
   Json object = Json::object();
-  object["generated_text"] = model.descriptions->run(std::span(&prepared, 1))[0].text;
+  object["generated_text"] = model.descriptions->run(std::span(&prepared, 1), work.stop)[0].text;
   return object.dump();
 }
 
 }  // namespace
 }  // namespace hf_pictures
 
-std::optional<HttpResponse> look_at_picture(const serving::ServedModel& model, const HttpRequest& request) {
+std::optional<HttpResponse> look_at_picture(const serving::ServedModel& model, const HttpRequest& request,
+                                            const Work& work) {
   if (!model.pictures && !model.boxes && !model.descriptions) return std::nullopt;
-  const hf_pictures::Picture picture = hf_pictures::picture_of(request);
-  if (model.pictures) return HttpResponse{.body = hf_pictures::classified(model, picture)};
-  if (model.boxes) return HttpResponse{.body = hf_pictures::detected(model, picture)};
-  return HttpResponse{.body = hf_pictures::described(model, picture)};
+  const hf_pictures::Picture picture =
+      work.piece(request.body.size(), [&] { return hf_pictures::picture_of(request); });
+  charge(*work.exchange, 2 * picture.image.pixels.size());  // as it is, and as the model reads it
+  if (model.pictures) return HttpResponse{.body = hf_pictures::classified(model, picture, work)};
+  if (model.boxes) return HttpResponse{.body = hf_pictures::detected(model, picture, work)};
+  return HttpResponse{.body = hf_pictures::described(model, picture, work)};
 }
 
 }  // namespace attend::serve
