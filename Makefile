@@ -50,7 +50,7 @@ install:
 
 # Folders as the Hugging Face hub has them, at full size: minutes, and up to 1 GB of disk.
 hub-test: build
-	@tools/hub-test
+	@PROGRAM=$(BUILD)/attend tools/hub-test
 
 # What that has put there, and nothing else.
 uninstall:

@@ -163,6 +163,8 @@ Describer::Tokens with_search(Describer::Tokens tokens, const std::filesystem::p
                               const catalogue::ModelConfig& config, std::int64_t vocabulary) {
   if (config.entry->type != "vision-encoder-decoder") return tokens;
   tokens.search = search_defaults(folder, config.json, vocabulary);
+  constexpr std::int64_t kUsual = 20;  // of transformers' generate()
+  if (tokens.search.max_length == 0) tokens.search.max_length = kUsual;
   tokens.never.insert(tokens.never.end(), tokens.search.never.begin(), tokens.search.never.end());
   return tokens;
 }
