@@ -89,15 +89,15 @@ attend_door(verify LINKS attend_verify attend_backends
 attend_door(jpeg LINKS attend_image
             READERS attend/image/decode_jpeg.cpp attend/image/decode.cpp:kind_of|begins|known_name|check_size|open_rows attend/image/image_rows.cpp)
 attend_door(png LINKS attend_image READERS attend/image/decode_png.cpp attend/image/image_rows.cpp)
-attend_door(webp LINKS attend_image READERS attend/image/decode_webp.cpp attend/image/image_rows.cpp)
+attend_door(webp LINKS attend_image READERS attend/image/decode_webp.cpp)
 attend_door(exif LINKS attend_image READERS attend/image/exif.cpp)
 attend_door(preprocessor LINKS attend_image
-            READERS attend/image/preprocessor_config.cpp attend/image/size_rule.cpp attend/image/preprocessor.cpp)
+            READERS attend/image/preprocessor_config.cpp attend/image/size_rule.cpp attend/image/preprocessor.cpp:size_of|prepared|stack)
 attend_door(coco LINKS attend_data
             READERS attend/metrics/coco_files.cpp attend/data/captioned_pictures.cpp
-                    attend/data/detection_sets.cpp:read_coco|list_boxes|check_masks)
+                    attend/data/detection_sets.cpp:read_coco|list_boxes)
 attend_door(image_records LINKS attend_data
-            READERS attend/data/picture_records.cpp attend/data/labelled_pictures.cpp:read_records|record_of|list_folder)
+            READERS attend/data/picture_records.cpp attend/data/labelled_pictures.cpp:read_records|record_of)
 
 attend_door(serve_request LINKS attend_serve
             READERS attend/serve/door.cpp attend/serve/request.cpp:field|whole|real|flag|word|ids attend/serve/doors/completions.cpp

@@ -37,6 +37,12 @@ void enter(const Input& input) {
     must(set.files.size() == set.captions.size(), "every picture has captions");
     for (const auto& texts : set.captions) must(!texts.empty(), "and each at least one");
   });
+  if (input.has("captions.txt")) {
+    const auto flickr = write("captions.txt", input["captions.txt"]);
+    const auto names = input.has("names.txt") ? write("names.txt", input["names.txt"]) : std::filesystem::path();
+    attempt([&] { data::read_captioned_pictures(flickr, {.pictures = folder(), .names = names}); });
+    attempt([&] { data::read_captioned_pictures(flickr); });
+  }
   attempt([&] {
     const data::DetectionSet set(instances, {.pictures = folder(), .masks = true});
     for (std::int64_t i = 0; i < set.size(); ++i) {

@@ -40,6 +40,10 @@ def images():
     seeds["png"] |= {"stored": png(4, 3, (b"\0" + bytes(range(12))) * 3), "filters": png(4, 5, b"".join(bytes([f]) + bytes(12) for f in range(5))),
                      "long": png(67000000, 1, b"", 1, 0), "large": png(9000, 9000, b"", 1, 0), "empty": png(0, 3, b""),
                      "exif": png(2, 2, (b"\0" + bytes(6)) * 2, chunks=[(b"eXIf", exif(6))]), "profile": png(1, 1, bytes(4), chunks=[(b"iCCP", b"x\0\0")])}
+    whole = seeds["jpeg"]["grey"]
+    seeds["jpeg"] |= {"markers": whole[:2] + b"\xff\xe2\0\x06abcd\xff\xfe\0\x06efgh" + whole[2:], "skipped": whole[:2] + b"\xff\xe2\xff\xff" + whole[2:],
+                      "gif": b"GIF89a", "bmp": b"BM12", "tiff": b"II*\0", "avif": b"\0\0\0\0ftypavif", "heic": b"\0\0\0\0ftypheic", "jxl": b"\xff\x0a",
+                      "svg": b"<svg>", "text": b"hello", "none": b""}
     seeds["webp"] |= {"animated": b"RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0\x01\0\0\x01\0\0"}
     return seeds
 
@@ -68,7 +72,10 @@ def coco():
     def put(truth=COCO, results="", captions=""):
         return parts(instances__json=truth, results__json=results, captions__json=captions)
     box = {"image_id": 1, "category_id": 4, "bbox": [1, 1, 4, 3], "score": 0.5}
-    seeds = {"boxes": put(results=[box]), "captions": put(CAPTIONS, [{"image_id": 1, "caption": "a disc"}], CAPTIONS), "none": put({}, [], {}),
+    seeds = {"flickr": parts(captions__txt="a.png#0\tA red disc .\na.png#1\tA disc .\nb.png#0\tno file\n"),
+             "flickr_commas": parts(captions__txt="image,caption\na.png,a disc\na.png,\"red, and round\"\n"),
+             "flickr_names": parts(captions__txt="a.png\ta disc\n", names__txt="a.png\n"), "flickr_bad": parts(captions__txt="a.png\n\n#0\tx\n\xff"),
+             "boxes": put(results=[box]), "captions": put(CAPTIONS, [{"image_id": 1, "caption": "a disc"}], CAPTIONS), "none": put({}, [], {}),
              "list": put([], {}, []), "other": put(results=[box | {"category_id": 9}]), "unknown": put(results=[box | {"image_id": 7}])}
     for number, change in enumerate([{"bbox": [0, 0, 1]}, {"bbox": [-5, -5, 100, 100]}, {"bbox": [0, 0, -1, 1]}, {"iscrowd": 1}, {"iscrowd": 2},
                                      {"segmentation": {"counts": [1], "size": [8, 6]}}, {"segmentation": [[1, 1]]}, {"category_id": 7},

@@ -5,6 +5,9 @@ namespace attend::fuzz {
 
 const Door kDoor = {.file = "image.jpg"};
 
-void enter(const Input& input) { enter_image(input.first().bytes); }
+void enter(const Input& input) {
+  enter_image(input.first().bytes);
+  attempt([&] { image::read_image(write("image", input.first().bytes), {.most_pixels = 1 << 18}); });
+}
 
 }  // namespace attend::fuzz
