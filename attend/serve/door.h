@@ -85,11 +85,14 @@ struct Work {
   std::shared_ptr<Exchange> exchange;
   std::stop_token stop = exchange->stop_token();
 
-  // A piece of what the model does not do itself, on so many bytes: waits for its turn. Throws serving::Cancelled when
-  // nobody waits for the answer any more.
+  mutable std::size_t prepared = 0;  // bytes, so far; by one thread
+
+  // A piece of what the model does not do itself, on so many bytes: waits for its turn, unless the request has asked
+  // for little yet, which takes less than waiting. Throws serving::Cancelled when nobody waits for the answer any more.
   template <class Piece>
   auto piece(std::size_t bytes, Piece done) const {
-    constexpr std::size_t kLong = 64 << 10;
+    constexpr std::size_t kLittle = 4 << 10, kLong = 64 << 10;
+    if ((prepared += bytes) < kLittle && !stop.stop_requested()) return done();
     return (bytes < kLong ? context.turns : context.long_turns)->take(stop, std::move(done));
   }
   // Texts of one request have a limit: 413, in the words of TEI.
