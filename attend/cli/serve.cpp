@@ -22,6 +22,7 @@
 #include "attend/base/paths.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
+#include "attend/cli/picture_input.h"
 #include "attend/cli/version.h"
 #include "attend/serve/server.h"
 #include "attend/serving/engine.h"
@@ -186,6 +187,7 @@ serve::ServerOptions server_options(const ServeOptions& options, const Streams& 
   result.max_concurrent = options.max_concurrent;
   result.max_batch_tokens = options.max_batch_tokens;
   result.max_client_batch = options.max_client_batch_size;
+  result.max_pixels = options.max_pixels;
   result.version = version_text();
   if (options.look) result.open_look_backend = [] { return open_backend("cpu", {.threads = 1}); };
   return result;
@@ -204,7 +206,8 @@ void list_serve_flags(Flags& flags, ServeOptions& options) {
   flags.add("--max-concurrent", options.max_concurrent, "requests that run at once; others get 429")
       .between(1, 1 << 16);
   flags.add("--max-body", options.max_body, "bytes of a request, such as 2MB");
-  flags.add("--max-picture", options.max_picture, "bytes of a picture");
+  flags.add("--max-picture", options.max_picture, "bytes of an image file");
+  add_max_pixels_flag(flags, options.max_pixels);
   flags.add("--max-memory", options.max_memory, "bytes of all requests together, such as 512MB; others get 503")
       .shown_as("a quarter of the machine's, the cgroup's or ulimit -v's");
   flags.add("--max-client-batch-size", options.max_client_batch_size, "texts of a request; more get 413")

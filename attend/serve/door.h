@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/base/limits.h"
 #include "attend/serve/http.h"
 #include "attend/serve/turns.h"
 #include "attend/serving/metrics.h"
@@ -30,6 +31,7 @@ struct DoorContext {
   serving::Metrics& metrics;
   std::vector<std::string> keys = {};  // those that let in; none: everybody
   std::int64_t max_concurrent = 512, max_batch_tokens = 4096, max_client_batch = 2048;
+  std::int64_t max_pixels = limits::kMostPixels;  // of an image that is decoded
   std::string version = {};
   // Of pieces of work that take little, and of those that take long, which hold up only one another.
   std::shared_ptr<Turns> turns = std::make_shared<Turns>(), long_turns = std::make_shared<Turns>(1);
@@ -85,11 +87,14 @@ struct Work {
   std::shared_ptr<Exchange> exchange;
   std::stop_token stop = exchange->stop_token();
 
-  // A piece of what the model does not do itself, on so many bytes: waits for its turn. Throws serving::Cancelled when
-  // nobody waits for the answer any more.
+  mutable std::size_t prepared = 0;  // bytes, so far; by one thread
+
+  // A piece of what the model does not do itself, on so many bytes: waits for its turn, unless the request has asked
+  // for little yet, which takes less than waiting. Throws serving::Cancelled when nobody waits for the answer any more.
   template <class Piece>
   auto piece(std::size_t bytes, Piece done) const {
-    constexpr std::size_t kLong = 64 << 10;
+    constexpr std::size_t kLittle = 4 << 10, kLong = 64 << 10;
+    if ((prepared += bytes) < kLittle && !stop.stop_requested()) return done();
     return (bytes < kLong ? context.turns : context.long_turns)->take(stop, std::move(done));
   }
   // Texts of one request have a limit: 413, in the words of TEI.

@@ -81,6 +81,7 @@ Server::Server(ServerOptions options, serving::ServedModels& models, serving::Me
                .max_concurrent = options_.max_concurrent,
                .max_batch_tokens = options_.max_batch_tokens,
                .max_client_batch = options_.max_client_batch,
+               .max_pixels = options_.max_pixels,
                .version = options_.version} {
   doors_.push_back(std::make_unique<LibreDoor>(context_));
   doors_.push_back(std::make_unique<TeiDoor>(context_));

@@ -16,8 +16,6 @@ namespace attend::serve {
 namespace hf_pictures {
 namespace {
 
-constexpr std::int64_t kMostPixels = 64 << 20;  // a small file can claim any size
-
 // RFC 4648, blanks and a "data:image/png;base64," in front allowed.
 std::string from_base64(std::string_view text) {
   if (text.starts_with("data:"))
@@ -45,7 +43,8 @@ struct Picture {
   Json parameters = Json::object();
 };
 
-Picture picture_of(const HttpRequest& request) {
+// A small file can claim any size: that is bounded, and paid for, before anything is decoded.
+Picture picture_of(const HttpRequest& request, const Work& work) {
   Picture result;
   std::string decoded;
   const std::string* file = &request.body;
@@ -58,7 +57,10 @@ Picture picture_of(const HttpRequest& request) {
     if (const Json* parameters = field(body, "parameters")) result.parameters = *parameters;
   }
   check(!file->empty(), "there is no picture");
-  result.image = image::decode(std::as_bytes(std::span(*file)), "the picture", {.most_pixels = kMostPixels});
+  const auto rows =
+      image::open_rows(std::as_bytes(std::span(*file)), "the picture", {.most_pixels = work.context.max_pixels});
+  charge(*work.exchange, static_cast<std::size_t>(rows->header().memory));
+  result.image = rows->whole();
   return result;
 }
 
@@ -112,8 +114,8 @@ std::optional<HttpResponse> look_at_picture(const serving::ServedModel& model, c
                                             const Work& work) {
   if (!model.pictures && !model.boxes && !model.descriptions) return std::nullopt;
   const hf_pictures::Picture picture =
-      work.piece(request.body.size(), [&] { return hf_pictures::picture_of(request); });
-  charge(*work.exchange, 2 * picture.image.pixels.size());  // as it is, and as the model reads it
+      work.piece(request.body.size(), [&] { return hf_pictures::picture_of(request, work); });
+  charge(*work.exchange, picture.image.pixels.size());  // as the model reads it
   if (model.pictures) return HttpResponse{.body = hf_pictures::classified(model, picture, work)};
   if (model.boxes) return HttpResponse{.body = hf_pictures::detected(model, picture, work)};
   return HttpResponse{.body = hf_pictures::described(model, picture, work)};

@@ -41,7 +41,11 @@ std::string_view enough_of(const tasks::EncoderReader& reader, std::string_view 
 
 }  // namespace
 
-std::vector<TextPair> alone(std::span<const std::string> texts) { return {texts.begin(), texts.end()}; }
+std::vector<TextPair> alone(std::span<const std::string> texts) {
+  std::vector<TextPair> pairs;
+  for (const std::string& text : texts) pairs.push_back({text});
+  return pairs;
+}
 
 std::string text_of(const Json& value, const char* name) {
   check(value.is_string(), "'{}' must be a string", name);
