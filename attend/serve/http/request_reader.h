@@ -128,7 +128,8 @@ class RequestReader {
   Step refuse(const error_code& error);
   bool take_head();
 
-  static constexpr std::size_t kFieldCost = 32;  // bytes kept for a byte of a head of many short fields
+  static constexpr std::size_t kFieldCost = 32;    // bytes kept for a byte of a head of many short fields
+  static constexpr std::size_t kSmallHead = 1024;  // is never refused: a server whose budget is spent still answers
 
   Limits limits_;
   MemoryCharge& charge_;
@@ -160,7 +161,7 @@ inline RequestReader::Step RequestReader::read(boost::beast::flat_buffer& buffer
     buffer.consume(used);
     received_ += used;
     if (error && error != http::error::need_more) return refuse(error);
-    if (!head && !charge_.add(kFieldCost * used)) return refuse(not_enough_memory());
+    if (!head && received_ > kSmallHead && !charge_.add(kFieldCost * used)) return refuse(not_enough_memory());
     if (!head && parser_.is_header_done()) {
       head_done_ = true;
       if (!take_head()) return Step::refused;
