@@ -166,7 +166,8 @@ TEST_F(Leaving, WhatIsCutIsWhatItWas) {
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const tasks::EncoderText read = model->reader()->read(texts[i], 1, {});
     const std::vector<float> vector =
-        tasks::pooled(model->states->run(std::span(&read, 1))[0], static_cast<std::size_t>(model->width()), {});
+        tasks::pooled(model->states->run(std::span(&read, 1))[0], static_cast<std::size_t>(model->state_width()),
+                      tasks::Pooling::mean);
     for (std::size_t k = 0; k < vector.size(); ++k)
       ASSERT_EQ(static_cast<float>(answer.json().at(i).at(k).get<double>()), vector[k]) << i << " " << k;
   }
