@@ -93,7 +93,7 @@ def _whole(name: str, value: Any, *, least: int = -(2**63), most: int = 2**63 - 
 
 
 def _beams(value: Any) -> int:
-    return 0 if value is None else _whole("beams", value, least=1)  # 0: as the model's folder says, or 4
+    return 0 if value is None else _whole("beams", value) or -1  # 0: as the model's folder says, or 4
 
 
 def _seed(value: Any) -> int:

@@ -203,8 +203,10 @@ TEST_F(Limits, ComesFromTheMachine) {
 TEST_F(Limits, OutOfMemoryIsNotTheRequestsFault) {
   if (!memory_can_fail()) GTEST_SKIP() << "the operator new of a sanitizer";
   House house({}, {"bert", "en-fr", "shakespeare"});
+  std::string words;  // whose states are a large answer, on any machine
+  for (int i = 0; i < 60; ++i) words += "word ";
   const std::vector<std::pair<const char*, std::string>> asked = {
-      {"/embed_all", R"({"inputs": "a text of some words"})"},
+      {"/embed_all", R"({"inputs": ")" + words + R"("})"},
       {"/embed", R"({"inputs": "a text of some words"})"},
       {"/v1/embeddings", R"({"model": "bert", "input": "a text of some words"})"},
       {"/models/bert", R"({"inputs": "a text of some [MASK]"})"},
@@ -212,15 +214,16 @@ TEST_F(Limits, OutOfMemoryIsNotTheRequestsFault) {
       {"/v1/completions", R"({"model": "shakespeare", "prompt": "a text"})"},
       {"/translate", R"({"q": "This is a text.", "source": "en", "target": "fr"})"}};
   for (const auto& [path, body] : asked) {
-    int refused = 0;
+    const std::string request = post_text(path, body);
+    Answered answer;
     {
       const memory::FaultInjection none([](std::size_t) { return false; });
-      const Answered answer = ask(house.port(), post_text(path, body));
-      refused = answer.status;
-      if (std::string(path) == "/embed_all") {
-        EXPECT_EQ(refused, 503);
-        EXPECT_EQ(answer.json().at("error_type"), "Backend");
-      }
+      answer = ask(house.port(), request);
+    }
+    const int refused = answer.status;
+    if (std::string(path) == "/embed_all") {
+      EXPECT_EQ(refused, 503);
+      EXPECT_EQ(answer.json().at("error_type"), "Backend");
     }
     EXPECT_TRUE(refused == 200 || refused == 500 || refused == 503) << path << " " << refused;
     EXPECT_EQ(ask(house.port(), post_text(path, body)).status, 200) << path << ", when there is memory again";

@@ -92,8 +92,10 @@ class DetrNames : public testing::Test {
 
   // The same weights in every folder, by transformers' names of its own ResNet.
   void write(const Json& config, const Renaming& renaming) const {
-    static models::Detr model(models::detr_config(own_json(), "own"));
-    static const nn::Parameters parameters(cpu(), model.parameters(), {.seed = 5, .trained = false});
+    // Never destroyed: the device of the tests may be gone before they would be.
+    static models::Detr& model = *new models::Detr(models::detr_config(own_json(), "own"));
+    static const nn::Parameters& parameters =
+        *new nn::Parameters(cpu(), model.parameters(), {.seed = 5, .trained = false});
     SafetensorsWriter writer;
     std::vector<Tensor> kept;
     for (const nn::Parameters::Entry& entry : parameters.entries())

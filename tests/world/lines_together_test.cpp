@@ -74,7 +74,7 @@ TEST_F(LinesTogether, FlagsThatDifferAreRefused) {
   const Started started = start_ranks(2, reading("embed", "bert"), folder(), {.rank = 1, .more = "--pooling cls"});
   EXPECT_NE(wait_for(started), 0);
   const std::string said = read_file(started.err);
-  EXPECT_NE(said.find("pooling is 1 for rank 1, but 0 for rank 0"), std::string::npos) << said;
+  EXPECT_NE(said.find(R"(pooling is "cls" for rank 1, but "" for rank 0)"), std::string::npos) << said;
   EXPECT_EQ(read_file(started.out), "");
 }
 
