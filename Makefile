@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 
-.PHONY: build setup demo test test-long install uninstall wheel deb deb-test tarball lint clang fuzz torture bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
+.PHONY: build setup demo test test-long hub-test install uninstall wheel deb deb-test tarball lint clang fuzz torture torture-serve bench gpu-test gpu-sanitize test-arm64 test-amd64 format clean help
 
 build: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -47,6 +47,10 @@ install:
 	@cmake --build $(BUILD) -j $(JOBS) --target installable
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) --strip
 	@tools/uninstall --remember $(BUILD) "$(DESTDIR)" $(PREFIX)
+
+# Folders as the Hugging Face hub has them, at full size: minutes, and up to 1 GB of disk.
+hub-test: build
+	@PROGRAM=$(BUILD)/attend tools/hub-test
 
 # What that has put there, and nothing else.
 uninstall:
@@ -90,6 +94,9 @@ fuzz:
 MINUTES ?= 10
 torture: build
 	@tools/torture --minutes $(MINUTES) --program $(BUILD)/attend
+# Attacks a server while honest clients use it: make torture-serve MINUTES=30
+torture-serve: build
+	@tools/torture-serve --minutes $(MINUTES) --program $(BUILD)/attend
 
 bench: $(BUILD)/build.ninja
 	@cmake --build $(BUILD) -j $(JOBS) --target bench
@@ -124,6 +131,7 @@ help:
 	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in pictures, and draws where the models looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers; CUDA=1 compiles CUDA's, too"
 	@echo "make test-long   the same with what takes longer: every fault, full trainings under ASan, CUDA, lint, a minute a fuzzer"
+	@echo "make hub-test    full-size folders in the layouts of the Hugging Face hub, against transformers' numbers (minutes)"
 	@echo "make install     into PREFIX (/usr/local) under DESTDIR: program, libraries, headers, models, manual pages"
 	@echo "make uninstall   takes that away again, with the same PREFIX and DESTDIR"
 	@echo "make wheel       the Python module, build-install/attend-*.whl"
@@ -133,6 +141,7 @@ help:
 	@echo "make lint        runs clang-tidy on every file"
 	@echo "make fuzz        throws broken files at everything that reads strangers' files, each door for SECONDS"
 	@echo "make torture     kills, full disks and failing files for MINUTES: nothing may be lost"
+	@echo "make torture-serve  hostile clients for MINUTES, beside honest ones: attend serve must not crash, hang or grow"
 	@echo "make bench       builds and runs the benchmarks"
 	@echo "make gpu-test    builds with CUDA and runs the whole suite; needs a GPU"
 	@echo "make gpu-sanitize  the same, then the op tests under compute-sanitizer"

@@ -112,6 +112,7 @@ enum {
   ATTEND_GIVEN_TOP_P = 1 << 6,
   ATTEND_GIVEN_THRESHOLD = 1 << 7,
   ATTEND_GIVEN_SEED = 1 << 8,
+  ATTEND_GIVEN_NORMALIZE = 1 << 9,
 };
 
 typedef struct attend_options {
@@ -121,9 +122,13 @@ typedef struct attend_options {
   double top_p;
   double threshold; /* of detected objects; given as 0: all of them */
   uint64_t seed;
-  const char* pooling; /* of embed: mean, cls or max */
-  int normalize;       /* of embed: vectors of length 1 */
-  uint64_t given;      /* bits ATTEND_GIVEN_..: members that count although they are 0 */
+  /* Of embed: mean, cls, max, mean_sqrt_len, weightedmean or lasttoken. NULL: as the model's modules.json says, or mean
+   */
+  const char* pooling;
+  /* Of embed: vectors of length 1. 0 without ATTEND_GIVEN_NORMALIZE: as the model's modules.json says */
+  int normalize;
+  uint64_t given;     /* bits ATTEND_GIVEN_..: members that count although they are 0 */
+  int64_t max_pixels; /* of a picture; 0: 89478485. A side has at most 65535 in any case */
 } attend_options;
 
 attend_status attend_translate(attend_model* model, const char* const* lines, size_t count,

@@ -15,7 +15,7 @@ if(ATTEND_COVERAGE)
   list(APPEND fuzz_reading -fprofile-instr-generate -fcoverage-mapping)
   target_link_options(attend_flags INTERFACE -fprofile-instr-generate)
 endif()
-foreach(folder base text checkpoint models data train catalogue training verify serve)
+foreach(folder base image text checkpoint models data metrics train catalogue training verify serve)
   target_compile_options(attend_${folder} PRIVATE ${fuzz_reading})
 endforeach()
 
@@ -41,10 +41,15 @@ endfunction()
 attend_door(json LINKS attend_base
             READERS attend/base/json.cpp attend/base/json_parser.cpp attend/base/json_writer.cpp)
 attend_door(safetensors LINKS attend_checkpoint attend_backends
-            READERS attend/checkpoint/safetensors.cpp attend/checkpoint/stored_type.h)
+            READERS attend/checkpoint/safetensors.cpp attend/checkpoint/tensor_file.cpp attend/checkpoint/stored_type.h)
+attend_door(torch_file LINKS attend_checkpoint
+            READERS attend/checkpoint/strided_copy.cpp attend/checkpoint/torch/byte_reader.h attend/checkpoint/torch/globals.cpp
+                    attend/checkpoint/torch/pickle_builder.cpp attend/checkpoint/torch/pickle_machine.cpp
+                    attend/checkpoint/torch/state_dict.cpp attend/checkpoint/torch/torch_file.cpp
+                    attend/checkpoint/torch/zip_archive.cpp)
 attend_door(weights LINKS attend_checkpoint attend_backends
-            READERS attend/checkpoint/hugging_face.cpp:run_options|bound|open|shards|holding|names|file_parts|load_hugging_face|spellings|may_be_new
-                    attend/checkpoint/model_file.cpp attend/checkpoint/pickle.cpp
+            READERS attend/checkpoint/hugging_face.cpp:run_options|bound|open|names|file_parts|load_hugging_face|spellings|may_be_new
+                    attend/checkpoint/model_file.cpp attend/checkpoint/weight_files.cpp
                     attend/checkpoint/quantised.cpp:is_scale|dequantise)
 attend_door(config LINKS attend_catalogue attend_backends
             READERS attend/models/config_checks.cpp attend/models/hugging_face_config.cpp attend/models/hugging_face_config.h
@@ -85,6 +90,20 @@ attend_door(verify LINKS attend_verify attend_backends
             READERS attend/verify/bert.cpp attend/verify/case.cpp attend/verify/gpt2.cpp
                     attend/verify/marian.cpp attend/verify/verify.cpp)
 
+# Images, and sets of them.
+attend_door(jpeg LINKS attend_image
+            READERS attend/image/decode_jpeg.cpp attend/image/decode.cpp:kind_of|begins|known_name|check_size|open_rows attend/image/image_rows.cpp)
+attend_door(png LINKS attend_image READERS attend/image/decode_png.cpp attend/image/image_rows.cpp)
+attend_door(webp LINKS attend_image READERS attend/image/decode_webp.cpp)
+attend_door(exif LINKS attend_image READERS attend/image/exif.cpp)
+attend_door(preprocessor LINKS attend_image
+            READERS attend/image/preprocessor_config.cpp attend/image/size_rule.cpp attend/image/preprocessor.cpp:size_of|prepared|stack)
+attend_door(coco LINKS attend_data
+            READERS attend/metrics/coco_files.cpp attend/data/captioned_pictures.cpp
+                    attend/data/detection_sets.cpp:read_coco|list_boxes)
+attend_door(image_records LINKS attend_data
+            READERS attend/data/picture_records.cpp attend/data/labelled_pictures.cpp:read_records|record_of)
+
 attend_door(serve_request LINKS attend_serve
             READERS attend/serve/door.cpp attend/serve/request.cpp:field|whole|real|flag|word|ids attend/serve/doors/completions.cpp
                     attend/serve/doors/hugging_face.cpp attend/serve/doors/libre.cpp attend/serve/doors/libre_text.cpp
@@ -92,4 +111,7 @@ attend_door(serve_request LINKS attend_serve
                     attend/serve/doors/texts.cpp)
 if(attend_boost_dir)  # the HTTP server is there
   attend_door(http LINKS attend_serve READERS attend/serve/http.cpp attend/serve/http/session.h attend/serve/http/exchange.h)
+  attend_door(chunked_body LINKS attend_base READERS attend/serve/http/request_reader.h attend/serve/http/memory_budget.h)
+  target_sources(fuzz_chunked_body PRIVATE attend/serve/http/memory_budget.cpp attend/serve/http_message.cpp)  # and no model
+  target_compile_options(fuzz_chunked_body PRIVATE ${fuzz_reading})
 endif()

@@ -18,3 +18,10 @@ if(TARGET attend AND Python3_FOUND AND NOT CMAKE_CROSSCOMPILING)
     set_tests_properties(install PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77)
   endif()
 endif()
+
+# Two full-size folders in the layouts of the Hugging Face hub; `make hub-test` runs all of them.
+if(NOT ATTEND_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME hub COMMAND tools/hub-test all-MiniLM-L6-v2 ms-marco-MiniLM-L-6-v2
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(hub PROPERTIES ENVIRONMENT "PROGRAM=$<TARGET_FILE:attend>" TIMEOUT 600 SKIP_RETURN_CODE 77)
+endif()

@@ -9,7 +9,9 @@ import json
 import pathlib
 import struct
 
+from image_seeds import all_seeds
 from seed_files import BYTES, PIECES, SIZES, charsmap, field, header, number, pair_cache, parts, sentencepiece, tensors
+from torch_seeds import STORAGES, global_, ordered_dict, text, torch_file, torch_storage, torch_tensor
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
@@ -58,6 +60,58 @@ def seeds_of_safetensors():
     save("safetensors", "short", b"1234")
 
 
+def seeds_of_torch_file():
+    every = [(dtype.lower(), dtype, [2, 3]) for dtype in STORAGES]
+    save("torch_file", "every_type", torch_file(every))
+    save("torch_file", "every_type_stream", torch_file(every, stream=True))
+    save("torch_file", "tar", b"\0" * 257 + b"ustar" + b"\0" * 10)
+    save("torch_file", "pointer", b"version https://git-lfs.github.com/spec/v1")
+    save("torch_file", "neither", b"neither")
+    save("torch_file", "number", b"\x80\x02K\x01.")
+    save("torch_file", "zip64", torch_file([("a", "F32", [2])], wide=True))
+    save("torch_file", "script", torch_file([("a", "F32", [2])], more={"a/constants.pkl": b"x"}))
+    save("torch_file", "big", torch_file([("a", "F32", [2])], more={"a/byteorder": b"big"}))
+    save("torch_file", "little", torch_file([("a", "F32", [2])], more={"a/byteorder": b"little"}))
+    # Pickles alone, which the door puts into files: each with the bytes of storages 0 and 1.
+    w = torch_tensor("F32", "0", 8, [2, 4])
+
+    def put(name, pickle, **others):
+        save("torch_file", name, parts(pickle=b"\x80\x02" + pickle + b".", **({"0": bytes(range(32)), "1": bytes(12)} | others)))
+    put("dict", ordered_dict(w=w, t=torch_tensor("F32", "0", 8, [4, 2], [1, 4]), e=torch_tensor("F32", "0", 8, [3, 4], [0, 1]),
+                             s=torch_tensor("F32", "0", 8, [], []), n=torch_tensor("F32", "0", 8, [0, 3])))
+    put("deep", ordered_dict(w=torch_tensor("F32", "0", 8, [2, 2, 2, 1], [1, 4, 2, 9])))
+    put("plain_dict", b"}" + text("w") + w + b"s")
+    put("metadata", ordered_dict(w=w) + b"}" + text("_metadata") + ordered_dict() + b"sb")
+    put("attribute", ordered_dict(w=w) + b"}" + text("x") + b"Nsb")
+    put("parameter", ordered_dict(w=global_("torch._utils", "_rebuild_parameter") + b"(" + w + b"\x88" + ordered_dict() + b"tR"))
+    put("untyped", ordered_dict(w=global_("torch._utils", "_rebuild_tensor_v3") + b"(" + torch_storage("UntypedStorage", "1", 12) +
+                                b"K\x01" + b"K\x02\x85K\x01\x85\x89" + ordered_dict() + global_("torch", "uint16") + b"tR"))
+    put("old_view", ordered_dict(w=torch_tensor("F32", "0", 8, [2], view=b"(" + text("v") + b"K\x01K\x04t")))
+    put("none_view", ordered_dict(w=torch_tensor("F32", "0", 8, [2], view=b"N")))
+    for wrapper in ("state_dict", "model_state_dict", "model", "other"):
+        put(f"wrapper_{wrapper}", b"}(" + text(wrapper) + ordered_dict(w=w) + text("optimizer") + b"}(K\x00" + w + b"u" +
+            text("epoch") + b"K\x03" + text("lr") + b"G" + bytes(8) + text("list") + b"](K\x01M\x01\x02J\x01\x02\x03\x04Ne" + b"u")
+    put("memo", b"}(" + text("a") + b"q\x00" + w + b"r\x01\0\0\0" + text("b") + b"h\x01" + text("c") + b"j\x01\0\0\0u")
+    put("protocol4", b"\x80\x04\x95" + struct.pack("<Q", 20) + b"}(\x8c\x01a\x94" + w + b"u")
+    put("stack_global", b"}(" + text("a") + b"\x8c\x0bcollections\x8c\x0bOrderedDict\x93)R" + text("b") + w + b"u")
+    put("python2", global_("collections", "OrderedDict") + b"(](](U\x01w" + w + b"ee" + b"tR")
+    put("tuples", b"}(" + text("a") + b"K\x01\x85K\x01K\x02\x86N\x88\x89\x87\x86" + text("b") + w + b"u")
+    put("long", b"}(" + text("a") + b"\x8a\x01\xff" + text("b") + b"\x8a\x00" + text("c") + b"\x8a\x0a" + bytes(10) + text("d") + w + b"u")
+    put("cycle", b"}q\x00" + text("a") + b"h\x00s")
+    put("bomb", b"}q\x00(" + text("a") + b"]q\x01(h\x01h\x01e" + text("w") + w + b"u")
+    put("append", b"}(" + text("a") + b"]" + w + b"a" + text("b") + w + b"u")
+    put("twice", b"}(" + text("a") + w + text("a") + w + b"u")
+    put("tensor", w)
+    put("list", b"]")
+    for name, pickle in {"os": global_("os", "system") + b"(" + text("true") + b"tR", "call": global_("torch", "FloatStorage") + b")R",
+                         "opcode": b"0", "storage": torch_storage("FloatStorage", "0", 8), "build": b"]}b", "mark": b"t", "get": b"h\x09",
+                         "stride": torch_tensor("F32", "0", 8, [2], [-1 & 0xff] * 2), "beyond": torch_tensor("F32", "0", 8, [9]),
+                         "missing": torch_tensor("F32", "7", 8, [2]), "size": torch_tensor("F32", "0", 9, [2]),
+                         "expand": torch_tensor("F32", "0", 8, [255, 255, 255, 255], [0] * 4), "string": b"T\x02\0\0\0ab",
+                         "text": b"X\xff\xff\xff\xff"}.items():
+        put(f"bad_{name}", b"}(" + text("a") + pickle + text("w") + w + b"u")
+
+
 def seeds_of_weights():
     def model(dtype, prefix="base__", norm=("weight", "bias"), **others):
         entries = {"base__dense__weight": (dtype, [8, 8], None), "base__dense__bias": (dtype, [8], None),
@@ -91,6 +145,11 @@ def seeds_of_weights():
         save("weights", f"index_{name}", parts(model__safetensors__index__json=index, **shards))
     save("weights", "pickle", parts(pytorch_model__bin="x"))
     save("weights", "pickles", parts(pytorch_model__bin__index__json="{}"))
+    save("weights", "torch", parts(pytorch_model__bin=torch_file([("module.base.dense.bias", "F32", [8])])))
+    save("weights", "torch_shards", parts(pytorch_model__bin__index__json={"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}},
+                                          one__safetensors=torch_file([("base.dense.bias", "F32", [8])]),
+                                          two__safetensors=torch_file([("base.LayerNorm.gamma", "F32", [8])], stream=True)))
+    save("weights", "gguf", parts(model__gguf="GGUF"))
     save("weights", "none", parts(other=""))
 
 
@@ -408,6 +467,12 @@ def seeds_of_verify():
     put("mask_gap", 0, input_ids=ids, attention_mask=("I64", [2, 4], [1, 0, 1, 1, 1, 1, 1, 1]))
     put("nothing", 0, input_ids=ids)
     put("as_ints", 0, input_ids=ids, last_hidden_state=("I64", [2, 4, 8], None))
+
+
+def seeds_of_images():
+    for door, seeds in all_seeds().items():
+        for name, data in seeds.items():
+            save(door, name, data)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Silence : public serve::Exchange {
   void begin(serve::HttpResponse) override {}
   bool write(std::string_view) override { return true; }
   void finish() override {}
-  bool gone() const override { return false; }
+  std::stop_token stop_token() const override { return {}; }
 };
 
 struct House {

@@ -3,6 +3,7 @@
 #include "attend/backends.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/model_file.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/nn/layers.h"
 #include "fuzz/shared/door.h"
 
@@ -18,9 +19,9 @@ const Door kDoor = {.file = "model.safetensors", .schema = R"({"dtype": ["F32", 
 
 namespace {
 
-constexpr const char* kFiles[] = {"model.safetensors", "model.safetensors.index.json",
-                                  "one.safetensors",   "two.safetensors",
-                                  "pytorch_model.bin", "pytorch_model.bin.index.json"};
+constexpr const char* kFiles[] = {
+    "model.safetensors", "model.safetensors.index.json", "one.safetensors", "two.safetensors",
+    "pytorch_model.bin", "pytorch_model.bin.index.json", "model.gguf"};
 
 // Every way in which a parameter may lie in a file: whole, in parts, and as rows of a larger tensor.
 struct Model {

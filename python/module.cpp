@@ -196,31 +196,28 @@ py::list fill(capi::LoadedModel& model, const Lines& lines, std::int64_t top_k) 
   return all;
 }
 
-py::array_t<float> embed(capi::LoadedModel& model, const Lines& lines, const std::string& pooling, bool normalize,
-                         std::int64_t batch) {
-  check(pooling == "mean" || pooling == "cls" || pooling == "max",
-        "embed: 'pooling' is '{}', but must be mean, cls or max", pooling);
-  const tasks::Pooling how = pooling == "mean"  ? tasks::Pooling::mean
-                             : pooling == "cls" ? tasks::Pooling::cls
-                                                : tasks::Pooling::max;
+py::array_t<float> embed(capi::LoadedModel& model, const Lines& lines, const std::string& pooling,
+                         std::optional<bool> normalize, const std::string& prompt_name, std::int64_t batch) {
   const tasks::Embedder& embedder = part_of("embed", model, model.embedder);
+  tasks::EmbedOptions options{.normalize = normalize, .batching = {.batch = batch}};
+  if (!pooling.empty()) options.pooling = tasks::pooling_named(pooling, "embed");
+  if (!prompt_name.empty()) options.prompt = embedder.modules().prompt(prompt_name);
   std::vector<float> flat = computed(model, [&] {
     std::vector<float> joined;
-    for (const auto& row :
-         embedder.embed(lines, {.pooling = how, .normalize = normalize, .batching = {.batch = batch}}))
+    for (const auto& row : embedder.embed(lines, options))
       joined.insert(joined.end(), row.begin(), row.end());
     return joined;
   });
   return array_of(std::move(flat), {static_cast<py::ssize_t>(lines.size()), embedder.width()});
 }
 
-image::Image image_of(const py::array& picture) {
+image::Image image_of(const py::array& picture, std::int64_t max_pixels) {
   check(picture.dtype().kind() == 'u' && picture.itemsize() == 1 && picture.ndim() == 3 && picture.shape(2) == 3,
         "pictures: one is uint8 [height, width, 3], and this is {} {}", std::string(py::str(picture.dtype())),
         std::string(py::str(picture.attr("shape"))));
   const py::ssize_t height = picture.shape(0), width = picture.shape(1);
-  check(height > 0 && width > 0 && width <= image::kMostPixels && height <= image::kMostPixels / width,
-        "pictures: one of {} x {} pixels, but they have 1 to {}", width, height, image::kMostPixels);
+  check(max_pixels >= 0, "max_pixels is {}, but must be at least 1", max_pixels);
+  image::check_extent(width, height, max_pixels > 0 ? max_pixels : image::kMostPixels, "pictures");
   const auto pixels = py::array_t<std::uint8_t, py::array::c_style>::ensure(picture);
   if (!pixels) throw std::bad_alloc();
   image::Image copy(static_cast<int>(pixels.shape(1)), static_cast<int>(pixels.shape(0)));
@@ -229,10 +226,11 @@ image::Image image_of(const py::array& picture) {
 }
 
 // label, score, (x, y, width, height) of all that is found in each picture
-py::list detect(capi::LoadedModel& model, const std::vector<py::array>& pictures, float threshold) {
+py::list detect(capi::LoadedModel& model, const std::vector<py::array>& pictures, float threshold,
+                std::int64_t max_pixels) {
   const tasks::Detector& detector = part_of("detect", model, model.detector);
   std::vector<image::Image> read;
-  for (const py::array& picture : pictures) read.push_back(image_of(picture));
+  for (const py::array& picture : pictures) read.push_back(image_of(picture, max_pixels));
   const auto found = computed(model, [&] {
     std::vector<image::Image> prepared;
     std::vector<image::PixelSize> sizes;
@@ -253,10 +251,11 @@ py::list detect(capi::LoadedModel& model, const std::vector<py::array>& pictures
   return all;
 }
 
-py::list classify_pictures(capi::LoadedModel& model, const std::vector<py::array>& pictures, std::int64_t top_k) {
+py::list classify_pictures(capi::LoadedModel& model, const std::vector<py::array>& pictures, std::int64_t top_k,
+                           std::int64_t max_pixels) {
   const tasks::PictureEncoder& encoder = part_of("classify_pictures", model, model.pictures);
   std::vector<image::Image> read;
-  for (const py::array& picture : pictures) read.push_back(image_of(picture));
+  for (const py::array& picture : pictures) read.push_back(image_of(picture, max_pixels));
   return labels_of(computed(model, [&] {
     std::vector<image::Image> prepared;
     for (const image::Image& picture : read) prepared.push_back(encoder.prepare(picture));
@@ -265,10 +264,11 @@ py::list classify_pictures(capi::LoadedModel& model, const std::vector<py::array
 }
 
 // float32 [pictures, width]
-py::array_t<float> embed_pictures(capi::LoadedModel& model, const std::vector<py::array>& pictures, bool normalize) {
+py::array_t<float> embed_pictures(capi::LoadedModel& model, const std::vector<py::array>& pictures, bool normalize,
+                                  std::int64_t max_pixels) {
   const tasks::PictureEncoder& encoder = part_of("embed", model, model.pictures);
   std::vector<image::Image> read;
-  for (const py::array& picture : pictures) read.push_back(image_of(picture));
+  for (const py::array& picture : pictures) read.push_back(image_of(picture, max_pixels));
   py::ssize_t width = 0;
   std::vector<float> flat = computed(model, [&] {
     std::vector<float> joined;
@@ -286,10 +286,11 @@ py::array_t<float> embed_pictures(capi::LoadedModel& model, const std::vector<py
 }
 
 // text and score of each picture
-py::list describe(capi::LoadedModel& model, const std::vector<py::array>& pictures, std::int64_t beams) {
+py::list describe(capi::LoadedModel& model, const std::vector<py::array>& pictures, std::int64_t beams,
+                  std::int64_t max_pixels) {
   const tasks::LoadedDescriber& describer = part_of("describe", model, model.describer);
   std::vector<image::Image> read;
-  for (const py::array& picture : pictures) read.push_back(image_of(picture));
+  for (const py::array& picture : pictures) read.push_back(image_of(picture, max_pixels));
   const auto described = computed(model, [&] {
     std::vector<image::Image> prepared;
     for (const image::Image& picture : read) prepared.push_back(describer.prepare(picture));

@@ -146,6 +146,7 @@ FileMark FileReplacement::finish() {
   if (os::flush(file_.get(), path_) != 0) fail_with(errno, "flush", path_);
   FileMark mark = mark_of(temporary_);
   mark.hash = hash_.value();
+  file_ = Descriptor(-1);  // many may wait to be renamed together
   return mark;
 }
 

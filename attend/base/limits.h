@@ -15,6 +15,18 @@ inline constexpr std::size_t kLargestFileRead = std::size_t{2} << 30;  // bytes 
 // JSON.
 inline constexpr int kDeepestJson = 64;  // objects and arrays inside one another
 
+// Files of torch's (pytorch_model.bin): what their pickles and archives may ask for.
+inline constexpr std::size_t kMostArchiveEntries = 1 << 18;  // of a zip archive
+inline constexpr std::size_t kLongestPickle = 1 << 28;       // bytes
+inline constexpr std::size_t kMostPickleValues = 1 << 20;    // that it makes, remembers or puts into containers
+inline constexpr std::size_t kLongestPickleText = 1 << 20;   // bytes
+inline constexpr std::size_t kLongestGlobal = 256;           // bytes of a name of Python
+inline constexpr int kDeepestPickle = 32;                    // containers inside one another
+inline constexpr std::size_t kMostTorchTensors = 1 << 17;    // of a file
+inline constexpr std::size_t kLongestTensorName = 1024;      // bytes, with the keys above it
+inline constexpr std::uint64_t kTorchGrowth = 8;             // times as large as the file its tensors may be, where
+inline constexpr std::uint64_t kSmallTensors = 64 << 20;     // they share storages; and so many bytes more
+
 // Tokenizers: what the rules of a tokenizer.json may do to a text.
 inline constexpr std::size_t kLongestToken = 1024;   // bytes of a token: looking for one takes so many steps per byte
 inline constexpr std::size_t kMostTokens = 1 << 24;  // of a vocabulary
@@ -29,6 +41,11 @@ inline constexpr std::size_t kMostWays = 1 << 24;         // that a pattern keep
 inline constexpr std::uint64_t kPatternSteps = 1000000, kPatternStepsPerByte = 500;  // that patterns take on a text
 inline constexpr std::size_t kLongestFixedPattern = 256;  // bytes of a string that Replace looks for
 inline constexpr std::size_t kMostSpecialTokens = 1024;   // that a template puts around a text
+
+// Images: what a file may claim before anything is decoded. --max-pixels, most_pixels and max_pixels raise the first.
+inline constexpr std::int64_t kMostPixels = 89'478'485;  // 256 MiB of RGB; where Pillow warns
+inline constexpr std::int64_t kLongestSide = 65'535;     // pixels of a side; JPEG's own limit
+inline constexpr std::int64_t kMostBytesPerPixel = 12;   // while it is decoded: 1 GiB for the most pixels
 
 // Pictures to learn from.
 inline constexpr std::int64_t kMostPictures = std::int64_t{1} << 27;  // of a set

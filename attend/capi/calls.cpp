@@ -110,13 +110,17 @@ void hand_over(const char* who, attend_tensor* to, attend_dtype dtype, std::init
   if (bytes) std::memcpy(to->data, values, bytes);
 }
 
-image::Image image_of(const attend_tensor& picture) {
+image::Image image_of(const attend_tensor& picture, std::int64_t max_pixels) {
   check_alive("attend_see", picture);
   check_argument(picture.data && picture.dtype == ATTEND_U8 && picture.rank == 3 && picture.shape[2] == 3,
                  "attend_see: a picture is u8 [height, width, 3], and this one is not");
   const std::int64_t height = picture.shape[0], width = picture.shape[1];
-  check_argument(height > 0 && width > 0 && height <= image::kMostPixels && width <= image::kMostPixels / height,
-                 "attend_see: a picture of {} x {} pixels", width, height);
+  check_argument(max_pixels >= 0, "attend_see: max_pixels is {}", max_pixels);
+  try {
+    image::check_extent(width, height, max_pixels > 0 ? max_pixels : image::kMostPixels, "attend_see");
+  } catch (const Error& error) {
+    check_argument(false, "{}", error.what());
+  }
   image::Image copy(static_cast<int>(width), static_cast<int>(height));
   std::memcpy(copy.pixels.data(), picture.data, copy.pixels.size());
   return copy;
@@ -137,14 +141,14 @@ void see(LoadedModel& model, std::span<const attend_tensor> pictures, const atte
   check(model.detector || model.pictures || model.describer, "attend_see: this model does {}, with texts",
         catalogue::name_of(model.task));
   for (const attend_tensor& picture : pictures) {
-    const image::Image copy = image_of(picture);
+    const image::Image copy = image_of(picture, options.max_pixels);
     sizes.push_back({copy.width, copy.height});
     prepared.push_back(model.detector    ? model.detector->prepare(copy)
                        : model.describer ? model.describer->prepare(copy)
                                          : model.pictures->prepare(copy));
   }
   if (model.describer) {
-    for (const tasks::Description& each : model.describer->describe(prepared, {.beams = beams_or(options, 4)}))
+    for (const tasks::Description& each : model.describer->describe(prepared, {.beams = beams_or(options, 0)}))
       results.lines.push_back({{.text = each.text, .score = each.score}});
     return;
   }
@@ -163,11 +167,11 @@ void see(LoadedModel& model, std::span<const attend_tensor> pictures, const atte
   }
 }
 
-tasks::Pooling pooling_named(const char* name) {
-  if (!name || !std::strcmp(name, "mean")) return tasks::Pooling::mean;
-  if (!std::strcmp(name, "cls")) return tasks::Pooling::cls;
-  if (!std::strcmp(name, "max")) return tasks::Pooling::max;
-  fail("attend_embed: 'pooling' is '{}', but must be mean, cls or max", name);
+tasks::EmbedOptions embed_options(const attend_options& options) {
+  tasks::EmbedOptions embed{.batching = {.batch = batch_of(options)}};
+  if (options.pooling) embed.pooling = tasks::pooling_named(options.pooling, "attend_embed");
+  if (options.normalize || (options.given & ATTEND_GIVEN_NORMALIZE)) embed.normalize = options.normalize != 0;
+  return embed;
 }
 
 tasks::GenerateOptions generate_options(const attend_options& options) {
@@ -196,7 +200,7 @@ attend_status attend_translate(attend_model* model, const char* const* lines, si
                 const auto& translator = part_of("attend_translate", on, on.translator).translator;
                 for (const auto& line : translator.translate(
                          lines_of("attend_translate", lines, count),
-                         {.beams = beams_or(given, 4), .n_best = n_best_of(given), .batch = batch_of(given)})) {
+                         {.beams = beams_or(given, 0), .n_best = n_best_of(given), .batch = batch_of(given)})) {
                   std::vector<Item>& items = made.lines.emplace_back();
                   for (const tasks::Translation& each : line.translations)
                     items.push_back({.text = each.text, .score = each.score});
@@ -273,10 +277,7 @@ attend_status attend_embed(attend_model* model, const char* const* lines, size_t
     Turn turn("attend_embed", model);
     const tasks::Embedder& embedder = part_of("attend_embed", turn.model(), turn.model().embedder);
     std::vector<float> flat;
-    for (const std::vector<float>& row :
-         embedder.embed(lines_of("attend_embed", lines, count), {.pooling = pooling_named(given.pooling),
-                                                                .normalize = given.normalize != 0,
-                                                                .batching = {.batch = batch_of(given)}}))
+    for (const std::vector<float>& row : embedder.embed(lines_of("attend_embed", lines, count), embed_options(given)))
       flat.insert(flat.end(), row.begin(), row.end());
     hand_over("attend_embed", vectors, ATTEND_F32, {static_cast<std::int64_t>(count), embedder.width()}, flat.data());
   });

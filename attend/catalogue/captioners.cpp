@@ -10,7 +10,7 @@
 #include "attend/base/paths.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/model_file.h"
-#include "attend/checkpoint/pickle.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/models/gpt2_captions.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/models/show_attend_tell.h"
@@ -107,8 +107,7 @@ void load_captioner(const std::filesystem::path& folder, const ModelConfig& mode
     load_hugging_face(TensorFiles::open(folder), parameters, {});
     return;
   }
-  if (!path_exists(folder / "model.safetensors")) fail_without_weights(folder);
-  load_weights(Safetensors::open((folder / "model.safetensors").string()), parameters);
+  load_weights(open_weights(folder), parameters);
 }
 
 }  // namespace attend::catalogue

@@ -8,7 +8,10 @@
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
+#include "attend/base/paths.h"
 #include "attend/catalogue/captioners.h"
+#include "attend/catalogue/detr_names.h"
+#include "attend/catalogue/incomplete_config.h"
 #include "attend/catalogue/marian.h"
 #include "attend/catalogue/timm.h"
 #include "attend/checkpoint/model_file.h"
@@ -36,12 +39,12 @@ constexpr Head kBertHeads[] = {{"ForMaskedLM", Task::fill},
                                {"ForTokenClassification", Task::tag},
                                {"ForQuestionAnswering", Task::answer}};
 
-constexpr Entry bert(std::string_view type) {
-  return {.type = type,
+constexpr Entry bert(models::BertFamily family) {
+  return {.type = models::name_of(family),
           .family = Family::bert,
           .body = Task::embed,
           .heads = kBertHeads,
-          .prefix = type,
+          .prefix = models::prefix_of(family),
           .check = [](const Json& config, std::string_view what) { models::bert_config(config, what); }};
 }
 
@@ -144,10 +147,12 @@ constexpr Entry own(std::string_view type) {
 
 // The table.
 constexpr Entry kEntries[] = {
-    bert("bert"),
-    bert("roberta"),
-    bert("distilbert"),
-    bert("longformer"),
+    bert(models::BertFamily::bert),
+    bert(models::BertFamily::roberta),
+    bert(models::BertFamily::xlm_roberta),
+    bert(models::BertFamily::mpnet),
+    bert(models::BertFamily::distilbert),
+    bert(models::BertFamily::longformer),
     gpt2("gpt2"),
     marian("marian"),
     own<models::make_transformer>("transformer"),
@@ -208,8 +213,24 @@ ModelConfig describe(Json config, std::string path) {
   return {std::move(path), std::move(config), &entry, std::move(architecture), task, timm};
 }
 
+namespace {
+// A sentence-transformers folder is for vectors, whatever head config.json names: the head's weights are not in it.
+bool pools_sentences(const std::filesystem::path& folder) {
+  if (!path_exists(folder / "modules.json")) return false;
+  const Json modules = read_json(folder / "modules.json");
+  return modules.is_array() && std::ranges::any_of(modules, [](const Json& module) {
+           const Json* type = module.is_object() ? module.find("type") : module.end();
+           return module.is_object() && type != module.end() && type->is_string() &&
+                  type->get<std::string>().ends_with(".Pooling");
+         });
+}
+}  // namespace
+
 ModelConfig read_config(const std::filesystem::path& folder) {
-  return describe(read_json(folder / "config.json"), (folder / "config.json").string());
+  ModelConfig model =
+      describe(completed_config(read_json(folder / "config.json"), folder), (folder / "config.json").string());
+  if (model.entry->body == Task::embed && pools_sentences(folder)) model.task = Task::embed;
+  return model;
 }
 
 ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::string_view command) {
@@ -228,6 +249,7 @@ ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::s
 HuggingFaceOptions load_options(const ModelConfig& model, const TensorFiles& files) {
   HuggingFaceOptions options{.prefix = std::string(model.entry->prefix), .head = std::string(model.entry->head)};
   if (model.timm) options.spelling = timm_spelling(model.entry->type, files);
+  if (model.entry->family == Family::detr) options.spelling = detr_spelling(files);
   return options;
 }
 

@@ -16,7 +16,7 @@
 
 #include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
-#include "attend/checkpoint/safetensors.h"
+#include "attend/checkpoint/tensor_file.h"
 #include "attend/models/captioner.h"
 #include "attend/models/picture_model.h"
 #include "attend/models/seq2seq.h"
@@ -58,7 +58,7 @@ struct Head {
 // How a folder becomes a translator. All throw Error naming what is wrong.
 struct TranslatorParts {
   std::unique_ptr<models::Seq2Seq> (*make)(const Json& config, std::string_view what) = nullptr;
-  void (*load)(const Safetensors& file, nn::Parameters& parameters) = nullptr;
+  void (*load)(const TensorFile& file, nn::Parameters& parameters) = nullptr;
   // What a translation begins with; none: <s>.
   std::optional<std::int32_t> (*start)(const Json& config, const Tokenizer& tokenizer, std::string_view what) = nullptr;
 };

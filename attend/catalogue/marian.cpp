@@ -28,6 +28,8 @@ bool flag_of(const Json& config, const char* key, bool otherwise, std::string_vi
   return config.contains(key) ? value_of<bool>(config, key, what) : otherwise;
 }
 
+constexpr const char* kTable = "model.shared.weight";
+
 // Our name of a part of a layer -> Marian's.
 std::string part_name(bool decoder, std::string_view part) {
   if (part == "linear1") return "fc1";
@@ -43,7 +45,7 @@ std::string part_name(bool decoder, std::string_view part) {
 
 std::vector<std::string> marian_names(const nn::Parameters::Entry& entry) {
   const std::string& name = entry.name;
-  if (name == "embedding.weight") return {"model.shared.weight"};
+  if (name == "embedding.weight") return {kTable};
   if (name == "output_bias") return {"final_logits_bias"};
   // encoder.layers.0.self_attn.in_proj_weight: stack, "layers", index, part, rest
   std::vector<std::string> words(1);
@@ -94,11 +96,23 @@ models::TransformerConfig marian_config(const Json& config, std::string_view wha
   return result;
 }
 
-void load_marian_weights(const Safetensors& file, nn::Parameters& parameters) {
+namespace {
+
+// The one table has four names, and a file may have kept any of them.
+std::string stored_name(const TensorFile& file, const std::string& name) {
+  if (name != kTable || file.find(name)) return name;
+  for (const char* other : {"lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"})
+    if (file.find(other)) return other;
+  return name;
+}
+
+}  // namespace
+
+void load_marian_weights(const TensorFile& file, nn::Parameters& parameters) {
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
     std::vector<float> values;
     for (const std::string& name : marian_names(entry)) {
-      const std::vector<float> part = file.floats(name);
+      const std::vector<float> part = file.floats(stored_name(file, name));
       values.insert(values.end(), part.begin(), part.end());
     }
     check(static_cast<std::int64_t>(values.size()) == entry.parameter->shape.size(),

@@ -9,11 +9,11 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/base/paths.h"
 #include "attend/checkpoint/file_order.h"
-#include "attend/checkpoint/pickle.h"
 #include "attend/checkpoint/quantised.h"
 #include "attend/checkpoint/safetensors_writer.h"
+#include "attend/checkpoint/unread_tensors.h"
+#include "attend/checkpoint/weight_files.h"
 
 namespace attend {
 
@@ -23,11 +23,10 @@ namespace fs = std::filesystem;
 using nn::Parameters;
 
 constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
 
 // What files hold besides parameters: masks and counters that older versions stored, and second names of the table of
 // tokens and of the output's bias.
-constexpr std::array<std::string_view, 11> kDerived = {".attn.bias",
+constexpr std::array<std::string_view, 13> kDerived = {".attn.bias",
                                                        ".num_batches_tracked",
                                                        "relative_position_index",
                                                        ".attn.masked_bias",
@@ -37,27 +36,30 @@ constexpr std::array<std::string_view, 11> kDerived = {".attn.bias",
                                                        "predictions.decoder.bias",
                                                        "lm_head.decoder.weight",
                                                        "lm_head.decoder.bias",
-                                                       "vocab_projector.weight"};
+                                                       "vocab_projector.weight",
+                                                       "encoder.embed_tokens.weight",
+                                                       "decoder.embed_tokens.weight"};
 
-bool derived(std::string_view name) {
-  return std::any_of(kDerived.begin(), kDerived.end(), [&](std::string_view end) { return name.ends_with(end); });
-}
+// Tied weights are one tensor with several names, and a file may have kept another one than ours.
+struct TiedNames {
+  std::string_view name;  // ours, behind the part of the model that it lies in
+  std::vector<std::string_view> others;
+};
+const TiedNames kTied[] = {
+    {"transformer.wte.weight", {"lm_head.weight"}},
+    {"embeddings.word_embeddings.weight",
+     {"cls.predictions.decoder.weight", "lm_head.decoder.weight", "vocab_projector.weight", "lm_head.weight"}},
+    {"cls.predictions.bias", {"cls.predictions.decoder.bias"}},
+    {"lm_head.bias", {"lm_head.decoder.bias"}},
+};
 
-// The shards an index names, each once. They lie beside it: a name with a folder in it is refused.
-std::vector<std::string> shards_of(const fs::path& index) {
-  const Json json = parse_json(read_file(index), index.string());
-  const auto map = json.is_object() ? json.find("weight_map") : json.end();
-  check(json.is_object() && map != json.end() && map->is_object(), "{}: no 'weight_map'", index.string());
-  std::set<std::string> names;
-  for (const auto& file : *map) {
-    check(file.is_string(), "{}: 'weight_map' must give the file of each tensor", index.string());
-    const auto name = file.get<std::string>();
-    check(!name.empty() && name != ".." && name.find_first_of("/\\") == std::string::npos,
-          "{}: {} is not the name of a file beside it", index.string(), shown(name));
-    names.insert(name);
+void add_tied(const std::string& name, const std::string& prefix, std::vector<std::string>& names) {
+  for (const TiedNames& tied : kTied) {
+    if (!name.ends_with(tied.name)) continue;
+    std::string outer = name.substr(0, name.size() - tied.name.size());  // "decoder.", of a captioner
+    if (outer == prefix + ".") outer.clear();
+    for (const std::string_view other : tied.others) names.push_back(outer + std::string(other));
   }
-  check(!names.empty(), "{}: 'weight_map' is empty", index.string());
-  return {names.begin(), names.end()};
 }
 
 // The names under which a file may hold a tensor: with and without the prefix, and as the first BERT spelt its norms.
@@ -70,6 +72,7 @@ std::vector<std::string> spellings(const std::string& name, const std::string& p
     for (std::size_t i = 0, count = names.size(); i < count; ++i)
       names.push_back(names[i].substr(0, names[i].rfind('.') + 1) + once);
   }
+  add_tied(name, prefix, names);
   return names;
 }
 
@@ -88,36 +91,24 @@ Parameters::Entry renamed(Parameters::Entry entry, const HuggingFaceOptions& opt
 
 }  // namespace
 
-TensorFiles::TensorFiles(Safetensors file) : source_(file.source()) { files_.push_back(std::move(file)); }
-
-TensorFiles TensorFiles::open(const fs::path& folder) {
-  if (path_exists(folder / kWeights)) return TensorFiles(Safetensors::open((folder / kWeights).string()));
-  if (!path_exists(folder / kIndex)) fail_without_weights(folder);
-  std::vector<Safetensors> files;
-  for (const std::string& name : shards_of(folder / kIndex))
-    files.push_back(Safetensors::open((folder / name).string()));
-  return TensorFiles((folder / kIndex).string(), std::move(files));
+bool is_derived(std::string_view name) {
+  return std::any_of(kDerived.begin(), kDerived.end(), [&](std::string_view end) { return name.ends_with(end); });
 }
 
-const Safetensors* TensorFiles::holding(std::string_view name) const {
-  const auto found = std::find_if(files_.begin(), files_.end(), [&](const auto& file) { return file.find(name); });
-  return found == files_.end() ? nullptr : &*found;
-}
+TensorFiles TensorFiles::open(const fs::path& folder) { return TensorFiles(open_weights(folder)); }
 
 std::vector<std::string> TensorFiles::names() const {
   std::vector<std::string> names;
-  for (const Safetensors& file : files_)
-    for (const StoredTensor& tensor : file.tensors())
-      if (!is_scale(file, tensor.name)) names.push_back(tensor.name);
+  for (const StoredTensor& tensor : file_.tensors())
+    if (!is_scale(file_, tensor.name)) names.push_back(tensor.name);
   return names;
 }
 
 // Twice as many and a few more: a tensor that is missing, or larger than the file's, gets a message of its own.
 void TensorFiles::bound(nn::ParametersOptions& options) const {
   constexpr std::int64_t kMore = 1 << 20;
-  options.most = kMore, options.source = source_;
-  for (const Safetensors& file : files_)
-    for (const StoredTensor& tensor : file.tensors()) options.most += 2 * tensor.shape.size();
+  options.most = kMore, options.source = source();
+  for (const StoredTensor& tensor : file_.tensors()) options.most += 2 * tensor.shape.size();
 }
 
 nn::ParametersOptions run_options(const fs::path& folder, const nn::ModelFormat& format) {
@@ -175,12 +166,12 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
         report.missing.push_back(part.name);
         continue;
       }
-      const Safetensors& file = *files.holding(*name);
+      const TensorFile& file = *files.holding(*name);
       check(file[*name].shape == part.shape, "{}: '{}' is {}, but the model wants {}", file.source(), *name,
             file[*name].shape, part.shape);
       used.insert(*name);
       if (parts.size() == 1 && !part.channels_first &&
-          parameters.write_stored(entry, file[*name].bytes, float_dtype_of(file[*name].type))) {
+          parameters.write_stored(entry, file.contents(*name).view(), float_dtype_of(file[*name].type))) {
         file.forget(*name);
         continue;
       }
@@ -196,7 +187,8 @@ LoadReport load_hugging_face(const TensorFiles& files, Parameters& parameters, c
     if (filled > 0) parameters.write(entry, std::span<const float>(values).first(filled));
   }
   for (const std::string& name : files.names())
-    if (!used.contains(name) && !derived(name)) report.unused.push_back(name);
+    if (!used.contains(name) && !is_derived(name)) report.unused.push_back(name);
+  report_unread(files.source(), report.unused);
   return report;
 }
 

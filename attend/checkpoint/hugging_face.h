@@ -1,5 +1,5 @@
 // Model folders as Hugging Face's transformers writes and reads them: config.json, and model.safetensors or the shards
-// that model.safetensors.index.json lists.
+// that model.safetensors.index.json lists; in folders from before safetensors, pytorch_model.bin or its shards.
 //
 // A model whose visit() names are the file's needs nothing else. One parameter may be several tensors of the file, one
 // below the other: its name then lists them between bars, "attention.self.query|key|value.weight".
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attend/base/json_fwd.h"
-#include "attend/checkpoint/safetensors.h"
+#include "attend/checkpoint/tensor_file.h"
 #include "attend/nn/parameters.h"
 
 namespace attend {
@@ -21,22 +21,24 @@ namespace attend {
 // The tensors of one file or of several that make up one model.
 class TensorFiles {
  public:
+  // Safetensors where the folder has them, else torch's files.
   static TensorFiles open(const std::filesystem::path& folder);
-  explicit TensorFiles(Safetensors file);
+  explicit TensorFiles(TensorFile file) : file_(std::move(file)) {}
 
-  const std::string& source() const { return source_; }
-  const Safetensors* holding(std::string_view name) const;  // null when none does
-  std::vector<std::string> names() const;                   // without the scales of I8 tensors (quantised.h)
+  const std::string& source() const { return file_.source(); }
+  const TensorFile& all() const { return file_; }
+  const TensorFile* holding(std::string_view name) const { return file_.find(name) ? &file_ : nullptr; }
+  std::vector<std::string> names() const;  // without the scales of I8 tensors (quantised.h)
   // No memory for a model that is far larger than these files: a small config.json can ask for any size.
   void bound(nn::ParametersOptions& options) const;
 
  private:
-  TensorFiles(std::string source, std::vector<Safetensors> files)
-      : source_(std::move(source)), files_(std::move(files)) {}
-
-  std::string source_;
-  std::vector<Safetensors> files_;
+  TensorFile file_;  // shards are joined
 };
+
+// Whether files have a tensor of this name besides parameters: a mask or counter that older versions stored, or the
+// second name of the table of tokens or of the output's bias.
+bool is_derived(std::string_view name);
 
 // Of a model that is read from this folder to be run.
 nn::ParametersOptions run_options(const std::filesystem::path& folder, const nn::ModelFormat& format);

@@ -48,7 +48,7 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-void load_set(const Safetensors& file, Parameters& parameters, Names& known) {
+void load_set(const TensorFile& file, Parameters& parameters, Names& known) {
   for (const Parameters::Entry& entry : parameters.entries()) {
     std::vector<float> all;
     const std::vector<Place> places = places_of(entry);
@@ -60,7 +60,8 @@ void load_set(const Safetensors& file, Parameters& parameters, Names& known) {
             stored->shape, place.shape);
       const auto count = static_cast<std::size_t>(place.count);
       const std::size_t width = bytes_of(stored->type);
-      const auto bytes = stored->bytes.subspan(place.first * width, count * width);
+      const TensorBytes contents = file.contents(place.name);
+      const auto bytes = contents.view().subspan(place.first * width, count * width);
       if (places.size() > 1 || place.channels_first ||
           !parameters.write_stored(entry, bytes, float_dtype_of(stored->type))) {
         std::vector<float> values = file.floats(place.name);
@@ -75,7 +76,7 @@ void load_set(const Safetensors& file, Parameters& parameters, Names& known) {
 }
 
 // Those whose names begin with `others`, unless that is empty, are nobody's concern.
-void check_all_known(const Safetensors& file, const Names& known, std::string_view others) {
+void check_all_known(const TensorFile& file, const Names& known, std::string_view others) {
   file.check_whole();
   for (const StoredTensor& stored : file.tensors())
     check(
@@ -85,18 +86,18 @@ void check_all_known(const Safetensors& file, const Names& known, std::string_vi
 
 }  // namespace
 
-void load_weights(const Safetensors& file, Parameters& parameters) {
+void load_weights(const TensorFile& file, Parameters& parameters) {
   Parameters* const one = &parameters;
   load_weights(file, std::span(&one, 1));
 }
 
-void load_weights(const Safetensors& file, std::span<Parameters* const> all) {
+void load_weights(const TensorFile& file, std::span<Parameters* const> all) {
   Names known;
   for (Parameters* parameters : all) load_set(file, *parameters, known);
   check_all_known(file, known, "");
 }
 
-void load_part(const Safetensors& file, Parameters& parameters, std::string_view others) {
+void load_part(const TensorFile& file, Parameters& parameters, std::string_view others) {
   Names known;
   load_set(file, parameters, known);
   check_all_known(file, known, others);

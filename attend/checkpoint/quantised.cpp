@@ -17,13 +17,13 @@ std::int64_t columns_of(const Shape& shape) { return shape[0] > 0 ? shape.size()
 
 }  // namespace
 
-bool is_scale(const Safetensors& file, std::string_view name) {
+bool is_scale(const TensorFile& file, std::string_view name) {
   if (!name.ends_with(kScaleSuffix)) return false;
   const StoredTensor* scaled = file.find(name.substr(0, name.size() - kScaleSuffix.size()));
   return scaled != nullptr && scaled->type == StoredType::i8;
 }
 
-std::vector<float> dequantise(const Safetensors& file, std::string_view name) {
+std::vector<float> dequantise(const TensorFile& file, std::string_view name) {
   const StoredTensor& tensor = file[name];
   const std::string scale_name = std::string(name) + std::string(kScaleSuffix);
   const StoredTensor* scale = file.find(scale_name);
@@ -41,7 +41,8 @@ std::vector<float> dequantise(const Safetensors& file, std::string_view name) {
     check(std::isfinite(scales[i]) && scales[i] >= 0, "{}: scale {} of tensor {} is {}", file.source(), i, shown(name),
           scales[i]);
   std::vector<float> values(static_cast<std::size_t>(tensor.shape.size()));
-  const auto* from = reinterpret_cast<const std::int8_t*>(tensor.bytes.data());
+  const TensorBytes contents = file.contents(name);
+  const auto* from = reinterpret_cast<const std::int8_t*>(contents.view().data());
   for (std::int64_t r = 0, i = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c, ++i)
       values[static_cast<std::size_t>(i)] =

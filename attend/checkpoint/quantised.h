@@ -9,17 +9,17 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/checkpoint/safetensors.h"
+#include "attend/checkpoint/tensor_file.h"
 
 namespace attend {
 
 inline constexpr std::string_view kScaleSuffix = ".scale";
 
 // Whether this is the scale of an I8 tensor of the same file.
-bool is_scale(const Safetensors& file, std::string_view name);
+bool is_scale(const TensorFile& file, std::string_view name);
 
 // An I8 tensor times its scale. Throws Error when that is missing, of another shape or type, or not finite.
-std::vector<float> dequantise(const Safetensors& file, std::string_view name);
+std::vector<float> dequantise(const TensorFile& file, std::string_view name);
 
 // The other way: round(x / scale), scale = the largest of the row (or column) / 127.
 enum class ScaleAxis : std::uint8_t { rows, columns };

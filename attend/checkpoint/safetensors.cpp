@@ -8,9 +8,6 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
-#include "attend/checkpoint/pickle.h"
-#include "attend/checkpoint/quantised.h"
-#include "attend/tensor/backend.h"
 
 namespace attend {
 
@@ -27,8 +24,7 @@ void check_not_another_format(std::string_view start, const std::string& source)
   using namespace std::string_view_literals;
   if (start.substr(kLengthBytes).starts_with('{')) return;
   check(!start.starts_with("PK\x03\x04"sv) && !start.starts_with("\x80\x02"sv),
-        "{}: a PyTorch pickle, which can run code when it is read. To convert it: {}", source,
-        how_to_convert(source, "model.safetensors"));
+        "{}: a PyTorch pickle, not safetensors; attend convert makes those of it", source);
   check(!start.starts_with("version "sv), "{}: a Git LFS pointer, not the model itself; fetch it with git lfs pull",
         source);
 }
@@ -162,162 +158,45 @@ std::map<std::string, std::string> read_metadata(const Json& fields, const std::
   return metadata;
 }
 
-// Number i of a tensor's bytes, which may lie at any address.
-template <class T>
-T number(std::span<const std::byte> bytes, std::size_t i) {
-  T value;
-  std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-  return value;
-}
+struct Contents {
+  std::vector<StoredTensor> tensors;
+  std::map<std::string, std::string> metadata;
+};
 
-template <class From, class To>
-void convert(std::span<const std::byte> bytes, std::vector<To>& into) {
-  for (std::size_t i = 0; i < into.size(); ++i) into[i] = static_cast<To>(number<From>(bytes, i));
+Contents read_contents(std::span<const std::byte> file, const std::string& source) {
+  const std::uint64_t length = header_length(file, source);
+  const auto header = file.subspan(kLengthBytes, length), block = file.subspan(kLengthBytes + length);
+  const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
+  check(text.starts_with('{'), "{}: not a safetensors file: the header is not a JSON object", source);
+  constexpr int kDeepest = 3;  // {"name": {"shape": [..]}}
+  const Json root = parse_json(text, source, {.depth = kDeepest});
+  Contents contents;
+  std::vector<Entry> entries;
+  for (const auto& [name, fields] : root.items()) {
+    if (name == "__metadata__")
+      contents.metadata = read_metadata(fields, source);
+    else
+      entries.push_back(EntryReader(source, name, fields).read());
+  }
+  place(entries, block, source);
+  contents.tensors.reserve(entries.size());
+  for (Entry& entry : entries) contents.tensors.push_back(std::move(entry.tensor));
+  return contents;
 }
 
 }  // namespace
 
 Safetensors Safetensors::open(const std::string& path) {
   MappedFile file(path);
-  const std::span<const std::byte> bytes = file.bytes();
-  return Safetensors(std::move(file), bytes, path);
+  Contents read = read_contents(file.bytes(), path);
+  std::vector<MappedFile> files;
+  files.push_back(std::move(file));
+  return Safetensors(TensorFile(path, std::move(files), std::move(read.tensors), std::move(read.metadata)));
 }
 
 Safetensors Safetensors::view(std::span<const std::byte> bytes, std::string source) {
-  return Safetensors(std::nullopt, bytes, std::move(source));
-}
-
-Safetensors::Safetensors(std::optional<MappedFile> file, std::span<const std::byte> bytes, std::string source)
-    : source_(std::move(source)), file_(std::move(file)) {
-  const std::uint64_t length = header_length(bytes, source_);
-  read_header(bytes.subspan(kLengthBytes, length), bytes.subspan(kLengthBytes + length));
-}
-
-void Safetensors::read_header(std::span<const std::byte> header, std::span<const std::byte> block) {
-  const std::string_view text(reinterpret_cast<const char*>(header.data()), header.size());
-  check(text.starts_with('{'), "{}: not a safetensors file: the header is not a JSON object", source_);
-  constexpr int kDeepest = 3;  // {"name": {"shape": [..]}}
-  const Json root = parse_json(text, source_, {.depth = kDeepest});
-  std::vector<Entry> entries;
-  for (const auto& [name, fields] : root.items()) {
-    if (name == "__metadata__")
-      metadata_ = read_metadata(fields, source_);
-    else
-      entries.push_back(EntryReader(source_, name, fields).read());
-  }
-  place(entries, block, source_);
-  tensors_.reserve(entries.size());
-  for (Entry& entry : entries) tensors_.push_back(std::move(entry.tensor));
-  for (std::size_t i = 0; i < tensors_.size(); ++i) index_.emplace(tensors_[i].name, i);
-}
-
-const StoredTensor* Safetensors::find(std::string_view name) const {
-  const auto found = index_.find(name);
-  return found == index_.end() ? nullptr : &tensors_[found->second];
-}
-
-const StoredTensor& Safetensors::operator[](std::string_view name) const {
-  const StoredTensor* tensor = find(name);
-  check(tensor != nullptr, "{}: there is no tensor {} among its {}", source_, shown(name), tensors_.size());
-  return *tensor;
-}
-
-std::vector<float> Safetensors::floats(std::string_view name) const {
-  const StoredTensor& tensor = (*this)[name];
-  std::vector<float> values(static_cast<std::size_t>(tensor.shape.size()));
-  switch (tensor.type) {
-    case StoredType::f32:
-      if (!values.empty()) std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
-      break;
-    case StoredType::f64:
-      convert<double>(tensor.bytes, values);
-      break;
-    case StoredType::f16:
-      convert<Half>(tensor.bytes, values);
-      break;
-    case StoredType::bf16:
-      convert<Bf16>(tensor.bytes, values);
-      break;
-    case StoredType::i8:
-      return dequantise(*this, name);
-    default:
-      fail("{}: tensor {} is {}, not a float type", source_, shown(name), name_of(tensor.type));
-  }
-  check_whole();
-  return values;
-}
-
-std::vector<std::int64_t> Safetensors::ints(std::string_view name) const {
-  const StoredTensor& tensor = (*this)[name];
-  std::vector<std::int64_t> values(static_cast<std::size_t>(tensor.shape.size()));
-  switch (tensor.type) {
-    case StoredType::i64:
-      convert<std::int64_t>(tensor.bytes, values);
-      break;
-    case StoredType::i32:
-      convert<std::int32_t>(tensor.bytes, values);
-      break;
-    case StoredType::i16:
-      convert<std::int16_t>(tensor.bytes, values);
-      break;
-    case StoredType::i8:
-      convert<std::int8_t>(tensor.bytes, values);
-      break;
-    case StoredType::u64:
-      convert<std::uint64_t>(tensor.bytes, values);
-      for (std::int64_t value : values)  // from 2^63 on it has become negative
-        if (value < 0)
-          fail("{}: tensor {} holds {}, which does not fit a signed 64-bit integer", source_, shown(name),
-               static_cast<std::uint64_t>(value));
-      break;
-    case StoredType::u32:
-      convert<std::uint32_t>(tensor.bytes, values);
-      break;
-    case StoredType::u16:
-      convert<std::uint16_t>(tensor.bytes, values);
-      break;
-    case StoredType::u8:
-      convert<std::uint8_t>(tensor.bytes, values);
-      break;
-    case StoredType::boolean:
-      convert<std::uint8_t>(tensor.bytes, values);
-      for (std::int64_t& value : values) value = value != 0;
-      break;
-    default:
-      fail("{}: tensor {} is {}, not an integer type", source_, shown(name), name_of(tensor.type));
-  }
-  check_whole();
-  return values;
-}
-
-void Safetensors::forget(std::string_view name) const {
-  if (file_) file_->forget((*this)[name].bytes);
-}
-
-void Safetensors::load(std::string_view name, const Tensor& into) const {
-  const StoredTensor& tensor = (*this)[name];
-  check(into.defined(), "{}: tensor {} cannot be loaded into an undefined tensor", source_, shown(name));
-  check(into.contiguous(), "{}: tensor {} cannot be loaded into rows with gaps between them", source_, shown(name));
-  check(tensor.shape == into.shape(), "{}: tensor {} is {}, but the model wants {}", source_, shown(name), tensor.shape,
-        into.shape());
-  const bool bytes_as_they_are =
-      tensor.type == stored_type_of(into.dtype()) || (tensor.type == StoredType::boolean && into.dtype() == DType::u8);
-  if (bytes_as_they_are) {
-    into.backend().to_device(into.raw(), tensor.bytes.data(), tensor.bytes.size());
-    check_whole();
-  } else if ((is_float(tensor.type) || tensor.type == StoredType::i8) && is_float(into.dtype())) {
-    upload(into, floats(name));
-  } else {
-    check(!is_float(tensor.type) && into.dtype() == DType::i32, "{}: tensor {} is {}, which does not convert to {}",
-          source_, shown(name), name_of(tensor.type), into.dtype());
-    std::vector<std::int32_t> narrow;
-    for (std::int64_t value : ints(name)) {
-      if (!std::in_range<std::int32_t>(value))
-        fail("{}: tensor {} holds {}, which does not fit i32", source_, shown(name), value);
-      narrow.push_back(static_cast<std::int32_t>(value));
-    }
-    upload(into, narrow);
-  }
+  Contents read = read_contents(bytes, source);
+  return Safetensors(TensorFile(std::move(source), {}, std::move(read.tensors), std::move(read.metadata)));
 }
 
 }  // namespace attend

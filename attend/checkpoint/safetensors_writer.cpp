@@ -51,14 +51,18 @@ void SafetensorsWriter::insert(const std::string& name, Entry entry) {
 void SafetensorsWriter::add(const std::string& name, const Tensor& tensor) {
   check(tensor.defined(), "safetensors: tensor {} is undefined", shown(name));
   check(tensor.contiguous(), "safetensors: tensor {} has gaps between its rows", shown(name));
-  insert(name, {stored_type_of(tensor.dtype()), tensor.shape(), {}, tensor});
+  insert(name, {stored_type_of(tensor.dtype()), tensor.shape(), {}, tensor, {}});
 }
 
 void SafetensorsWriter::add(const std::string& name, StoredType type, const Shape& shape,
                             std::span<const std::byte> bytes) {
   check(bytes.size() == bytes_in(type, shape), "safetensors: tensor {} is {} {}, which takes {} bytes, not {}",
         shown(name), name_of(type), shape, bytes_in(type, shape), bytes.size());
-  insert(name, {type, shape, bytes, {}});
+  insert(name, {type, shape, bytes, {}, {}});
+}
+
+void SafetensorsWriter::add(const std::string& name, StoredType type, const Shape& shape, Source source) {
+  insert(name, {type, shape, {}, {}, std::move(source)});
 }
 
 void SafetensorsWriter::write(const std::string& path) const {
@@ -89,6 +93,16 @@ void SafetensorsWriter::produce(const FileWriter& write) const {
   write(with_length(header + "}"));
   std::vector<std::byte> host;
   for (const auto& [name, entry] : order) {
+    if (entry->source) {
+      std::size_t written = 0;
+      entry->source([&](std::string_view piece) {
+        written += piece.size();
+        write(piece);
+      });
+      check(written == bytes_in(entry->type, entry->shape), "safetensors: tensor {} is {} bytes, and {} were written",
+            shown(*name), bytes_in(entry->type, entry->shape), written);
+      continue;
+    }
     if (entry->tensor.defined()) {
       host.resize(bytes_in(entry->type, entry->shape));
       entry->tensor.backend().to_host(host.data(), entry->tensor.raw(), host.size());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -26,6 +27,9 @@ class SafetensorsWriter {
   void add(const std::string& name, const Shape& shape, std::span<const std::int64_t> values) {
     add(name, StoredType::i64, shape, std::as_bytes(values));
   }
+  // Numbers that are made when write() runs, one tensor at a time, in one or several pieces.
+  using Source = std::function<void(const FileWriter& write)>;
+  void add(const std::string& name, StoredType type, const Shape& shape, Source source);
   void set_metadata(const std::string& key, const std::string& value) { metadata_[key] = value; }
 
   void write(const std::string& path) const;
@@ -37,7 +41,8 @@ class SafetensorsWriter {
     StoredType type;
     Shape shape;
     std::span<const std::byte> bytes;
-    Tensor tensor;  // undefined when bytes hold the numbers
+    Tensor tensor;  // undefined when bytes hold the numbers, or source makes them
+    Source source;
   };
   void insert(const std::string& name, Entry entry);
 

@@ -43,13 +43,14 @@ Json labels_json(const tasks::Classified& result) {
   return labels;
 }
 
-Json json_of(const std::string& line, const tasks::Classified& result, bool number) {
-  if (number) return {{"text", line}, {"score", result.number}};
-  return {{"text", line}, {"labels", labels_json(result)}};
+// read: what it was, "text" or "file". A model that answers a number has no labels.
+Json json_of(const char* kind, const std::string& read, const tasks::Classified& result) {
+  if (result.labels.empty()) return {{kind, read}, {"score", result.number}};
+  return {{kind, read}, {"labels", labels_json(result)}};
 }
 
-std::string text_of(const tasks::Classified& result, bool number) {
-  if (number) return fmt::format("{:.6g}", result.number);
+std::string text_of(const tasks::Classified& result) {
+  if (result.labels.empty()) return fmt::format("{:.6g}", result.number);
   std::string text;
   for (const tasks::ClassLabel& label : result.labels)
     text += fmt::format("{}{}\t{:.4f}", text.empty() ? "" : "\t", printable(label.label), label.probability);
@@ -64,17 +65,18 @@ void show_classified_pictures(const ClassifyCommand& options, const Streams& str
   const auto all = static_cast<std::size_t>(inspector.card().labels),
              asked = static_cast<std::size_t>(options.classify.top_k);
   check(all > 0, "classify: the model in {} has no labels", options.model.model);
-  const PictureInput input{
-      .arguments = options.model.files, .batch = 1, .command = "classify", .prepare = [&](const image::Image& picture) {
-        return inspector.prepare(picture);
-      }};
+  const PictureInput input{.arguments = options.model.files,
+                           .batch = 1,
+                           .max_pixels = options.model.max_pixels,
+                           .command = "classify",
+                           .prepare = [&](image::ImageRows& picture) { return inspector.prepare(picture); }};
   for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
     const tasks::PictureInspection seen =
         inspector.inspect(batch.pictures[0], {.candidates = asked == 0 ? all : std::min(asked, all)});
     tasks::Classified labels;
     for (const tasks::Candidate& label : seen.labels) labels.labels.push_back({label.text, label.probability});
     const tasks::TellingHeat telling = tasks::telling_heat(seen);
-    streams.out << printable(batch.files[0]) << '\t' << text_of(labels, false) << '\n'
+    streams.out << printable(batch.files[0]) << '\t' << text_of(labels) << '\n'
                 << view::draw(seen.seen, telling.heat(), streams.out_terminal)
                 << (telling.title.empty() ? "this model has no attention" : telling.title) << "\n\n";
   });
@@ -87,15 +89,16 @@ void run_classify_pictures(const ClassifyCommand& options, const Streams& stream
                                       options.model.format());
   const PictureInput input{.arguments = options.model.files,
                            .batch = options.model.batch,
+                           .max_pixels = options.model.max_pixels,
                            .command = "classify",
-                           .prepare = [&](const image::Image& picture) { return encoder.prepare(picture); }};
+                           .prepare = [&](image::ImageRows& picture) { return encoder.prepare(picture); }};
   for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
     const std::vector<tasks::Classified> results = encoder.classify(batch.pictures, options.classify.top_k);
     for (std::size_t i = 0; i < results.size(); ++i)
       if (options.model.json)
-        streams.out << Json({{"file", batch.files[i]}, {"labels", labels_json(results[i])}}).dump() << '\n';
+        streams.out << json_of("file", batch.files[i], results[i]).dump() << '\n';
       else
-        streams.out << printable(batch.files[i]) << '\t' << text_of(results[i], false) << '\n';
+        streams.out << printable(batch.files[i]) << '\t' << text_of(results[i]) << '\n';
   });
 }
 
@@ -139,9 +142,9 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
                     const std::vector<tasks::Classified> results = classifier.classify(lines, classify);
                     for (std::size_t i = 0; i < lines.size(); ++i)
                       if (options.model.json)
-                        out << json_of(lines[i], results[i], classifier.regression()).dump() << '\n';
+                        out << json_of("text", lines[i], results[i]).dump() << '\n';
                       else
-                        out << text_of(results[i], classifier.regression()) << '\n';
+                        out << text_of(results[i]) << '\n';
                   });
 }
 
@@ -154,6 +157,7 @@ void add_classify_command(Flags& program, const Streams& streams) {
       [](Flags& flags, ClassifyCommand& options) {
         add_encoder_flags(flags, options.model, "classifier");
         add_line_flags(flags, options.model);
+        add_max_pixels_flag(flags, options.model.max_pixels);
         flags.add("--top-k", options.classify.top_k, "how many labels; 0: all");
         flags.add("--pairs", options.pairs, "lines with a tab are pairs, also where one of the two looks like a label");
         flags.add("--show-attention", options.show_attention, "pictures, and where the model looked in them");

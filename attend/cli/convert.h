@@ -1,4 +1,4 @@
-// attend convert: a model folder in another number format.
+// attend convert: a model folder or a file of weights as safetensors, or in another number format.
 #pragma once
 
 #include "attend/cli/streams.h"

@@ -5,12 +5,12 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/coco_pictures.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
@@ -24,7 +24,7 @@ namespace {
 struct DescribeCommand : DeviceFlags {
   std::string model, png, svg, results, images;
   std::vector<std::string> files;
-  std::int64_t batch = 32;
+  std::int64_t batch = 32, max_pixels = limits::kMostPixels;
   bool json = false, show_attention = false;
   tasks::DescribeOptions describe;
 };
@@ -67,8 +67,8 @@ class CaptionResults {
   void add(const std::string& file, const std::string& caption) {
     if (!path_.empty()) results_.push_back({{"image_id", pictures_.id(file)}, {"caption", caption}});
   }
-  void write() const {
-    if (!path_.empty()) write_file(path_, results_.dump() + "\n");
+  void write(OutputFiles& outputs) const {
+    if (!path_.empty()) outputs.write(path_, results_.dump() + "\n");
   }
 
  private:
@@ -77,20 +77,31 @@ class CaptionResults {
   Json results_ = Json::array();
 };
 
+OutputFiles::Options files_of(const DescribeCommand& options, const std::vector<std::string>& files,
+                              const Streams& streams) {
+  CommandFiles command{.outputs = {{"--results", options.results}}, .files = files, .model = options.model};
+  for (const auto& figures :
+       {figures_of("--png", options.png, files.size()), figures_of("--svg", options.svg, files.size())})
+    command.outputs.insert(command.outputs.end(), figures.begin(), figures.end());
+  command.files.push_back(options.images);
+  return command_files(streams, std::move(command));
+}
+
 void run_describe(const DescribeCommand& options, const Streams& streams) {
   check(options.batch >= 1, "describe: --batch must be at least 1, not {}", options.batch);
   check(!options.files.empty(), "describe: no pictures; name files, or folders of them");
   const std::vector<std::string> files = picture_files(options.files, "describe");
-  check_figures({options.png, options.svg}, files, "describe");
   CaptionResults coco(options, files);
+  OutputFiles outputs(files_of(options, files, streams));
   const auto backend = options.open();
   const auto loaded = tasks::load_describer(options.model, *backend, options.format());
   check(!wants_attention(options) || !loaded->model->decoder().attention_label().empty(),
         "describe: the model in {} has no attention to show", options.model);
-  const PictureInput input{
-      .arguments = files, .batch = options.batch, .command = "describe", .prepare = [&](const image::Image& picture) {
-        return loaded->prepare(picture);
-      }};
+  const PictureInput input{.arguments = files,
+                           .batch = options.batch,
+                           .max_pixels = options.max_pixels,
+                           .command = "describe",
+                           .prepare = [&](image::ImageRows& picture) { return loaded->prepare(picture); }};
   tasks::DescribeOptions describe = options.describe;
   describe.attention = wants_attention(options);
   std::int64_t figures = 0;
@@ -109,18 +120,22 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
       ++figures;
       const view::Picture figure =
           options.png.empty() && options.svg.empty() ? view::Picture{} : view::caption_figure(picture);
-      if (!options.png.empty()) write_file(numbered(options.png, figures), view::to_png(figure));
-      if (!options.svg.empty()) write_file(numbered(options.svg, figures), view::to_svg(figure));
+      if (!options.png.empty()) outputs.write(numbered(options.png, figures), view::to_png(figure));
+      if (!options.svg.empty()) outputs.write(numbered(options.svg, figures), view::to_svg(figure));
     }
     streams.out << std::flush;
   };
+  const auto finish = [&] {
+    coco.write(outputs);
+    outputs.commit();
+  };
   try {
     for_each_picture_batch(input, streams, run);
-  } catch (const Error&) {
-    coco.write();  // what was written before, or of the others
+  } catch (const UnreadPictures&) {
+    finish();
     throw;
   }
-  coco.write();
+  finish();
 }
 
 }  // namespace
@@ -142,8 +157,11 @@ void add_describe_command(Flags& program, const Streams& streams) {
         flags.add("files", options.files, "pictures, and folders of them");
         add_model_flag(flags, options.model, "folder of a model that writes about pictures").required();
         flags.add("--beams", describe.beams, "beginnings kept while searching; 1 is greedy")
-            .between(1, limits::kMostBeams);
-        flags.add("--alpha", describe.alpha, "of the length penalty (Wu et al. 2016)");
+            .between(1, limits::kMostBeams)
+            .shown_as("4, or num_beams of the model's generation_config.json");
+        flags.add("--alpha", describe.alpha, "of the length penalty (Wu et al. 2016)")
+            .between(0, 10)
+            .shown_as("0.6, or the length_penalty of the model's generation_config.json");
         const Flag sample = flags.add("--sample", describe.sample, "draws from the probabilities instead of searching");
         flags.add("--temperature", describe.temperature, "of --sample; below 1 is safer").needs(sample);
         flags.add("--top-k", describe.top_k, "of --sample: only from the k likeliest tokens; 0 is all").needs(sample);
@@ -158,6 +176,7 @@ void add_describe_command(Flags& program, const Streams& streams) {
         flags.add("--results", options.results, "the file for COCO's results: image_id, caption");
         flags.add("--images", options.images, "COCO's captions_*.json, for the numbers in --results");
         flags.add("--batch", options.batch, "pictures computed together");
+        add_max_pixels_flag(flags, options.max_pixels);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

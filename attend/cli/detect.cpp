@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/coco_pictures.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
@@ -30,7 +30,7 @@ struct DetectCommand : DeviceFlags {
   std::string model, json_file, images, png_file, svg_file;
   std::vector<std::string> files;
   float threshold = 0.7f;
-  std::int64_t batch = 4;
+  std::int64_t batch = 4, max_pixels = limits::kMostPixels;
   bool show = false, show_attention = false;
 };
 
@@ -83,8 +83,12 @@ class CocoIds {
 class DetectOutput {
  public:
   DetectOutput(const DetectCommand& options, const std::vector<std::string>& files, const tasks::Detector& detector,
-               const Streams& streams)
-      : options_(options), detector_(detector), streams_(streams), ids_(options, files, detector.labels()) {}
+               const Streams& streams, OutputFiles& outputs)
+      : options_(options),
+        detector_(detector),
+        streams_(streams),
+        outputs_(outputs),
+        ids_(options, files, detector.labels()) {}
 
   void add(const std::string& file, const image::Image& picture, const std::vector<tasks::Detected>& found) {
     ++pictures_;
@@ -116,27 +120,39 @@ class DetectOutput {
     view::Picture page = view::boxes_picture(picture, boxes);
     if (!tiles.empty())
       page = view::stacked(std::move(page), view::tiles_picture(tiles, {.title = "where each query looks"}));
-    if (!options_.png_file.empty()) write_file(numbered(options_.png_file, pictures_), view::to_png(page));
-    if (!options_.svg_file.empty()) write_file(numbered(options_.svg_file, pictures_), view::to_svg(page));
+    if (!options_.png_file.empty()) outputs_.write(numbered(options_.png_file, pictures_), view::to_png(page));
+    if (!options_.svg_file.empty()) outputs_.write(numbered(options_.svg_file, pictures_), view::to_svg(page));
   }
 
-  void finish() const {
-    if (options_.json_file.empty()) return;
+  void finish() {
     const std::string text = results_.dump() + "\n";
     if (prints_results(options_))
       streams_.out << text << std::flush;
-    else
-      write_file(options_.json_file, text);
+    else if (!options_.json_file.empty())
+      outputs_.write(options_.json_file, text);
+    outputs_.commit();
   }
 
  private:
   const DetectCommand& options_;
   const tasks::Detector& detector_;
   const Streams& streams_;
+  OutputFiles& outputs_;
   CocoIds ids_;
   Json results_ = Json::array();
   std::int64_t pictures_ = 0;
 };
+
+OutputFiles::Options files_of(const DetectCommand& options, const std::vector<std::string>& files,
+                              const Streams& streams) {
+  CommandFiles command{.files = files, .model = options.model};
+  if (!prints_results(options)) command.outputs.push_back({"--json", options.json_file});
+  for (const auto& figures :
+       {figures_of("--png", options.png_file, files.size()), figures_of("--svg", options.svg_file, files.size())})
+    command.outputs.insert(command.outputs.end(), figures.begin(), figures.end());
+  command.files.push_back(options.images);
+  return command_files(streams, std::move(command));
+}
 
 void run_detect(const DetectCommand& options, const Streams& streams) {
   check(options.images.empty() || !options.json_file.empty(), "detect: --images is for the numbers in --json FILE");
@@ -144,14 +160,15 @@ void run_detect(const DetectCommand& options, const Streams& streams) {
         "detect: --json - writes to where --show draws; name a file");
   check_results(options.json_file, "detect");
   const std::vector<std::string> files = picture_files(options.files, "detect");
-  check_figures({options.png_file, options.svg_file}, files, "detect");
+  OutputFiles outputs(files_of(options, files, streams));
   const auto backend = options.open();
   const tasks::Detector detector(options.model, *backend, options.format());
-  DetectOutput output(options, files, detector, streams);
-  const PictureInput input{
-      .arguments = files, .batch = options.batch, .command = "detect", .prepare = [](const image::Image& picture) {
-        return picture;
-      }};
+  DetectOutput output(options, files, detector, streams, outputs);
+  const PictureInput input{.arguments = files,
+                           .batch = options.batch,
+                           .max_pixels = options.max_pixels,
+                           .command = "detect",
+                           .prepare = [](image::ImageRows& picture) { return picture.whole(); }};
   const auto detect = [&](const PictureBatch& batch) {
     std::vector<image::Image> prepared;
     std::vector<image::PixelSize> sizes;
@@ -164,8 +181,8 @@ void run_detect(const DetectCommand& options, const Streams& streams) {
   };
   try {
     for_each_picture_batch(input, streams, detect);
-  } catch (const Error&) {
-    output.finish();  // what was found before, or besides those that cannot be read
+  } catch (const UnreadPictures&) {
+    output.finish();
     throw;
   }
   output.finish();
@@ -189,6 +206,7 @@ void add_detect_command(Flags& program, const Streams& streams) {
         flags.add("--show", options.show, "draws it in the terminal");
         flags.add("--show-attention", options.show_attention, "and beside it where the query of each box looks");
         flags.add("--batch", options.batch, "pictures computed together, padded to one size");
+        add_max_pixels_flag(flags, options.max_pixels);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

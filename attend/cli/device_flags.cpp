@@ -7,6 +7,7 @@
 #include "attend/backends.h"
 #include "attend/base/error.h"
 #include "attend/base/thread_pool.h"
+#include "attend/checkpoint/unread_tensors.h"
 #include "attend/cli/flags.h"
 
 namespace attend {
@@ -53,6 +54,12 @@ void add_weights_flag(Flags& flags, DeviceFlags& options) {
            "--dtype, "
            "or int8 where the file is")
       .one_of({"f32", "bf16", "int8"});
+  flags
+      .add("--strict", options.strict,
+           "refuse a model whose file has tensors that it does not read; else they are named")
+      .then([&options] {
+        if (options.strict) UnreadGuard::be_strict();
+      });
 }
 
 void add_exact_prompts_flag(Flags& flags, DeviceFlags& options) {

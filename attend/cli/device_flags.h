@@ -17,6 +17,7 @@ struct DeviceFlags {
   std::string device = "cpu", dtype = "f32", weights = {};
   int threads = 0;
   bool exact_prompts = false, batch_invariant = true;  // as BackendOptions say
+  bool strict = false;                                 // UnreadPolicy's
 
   // Processes of one host share its cores, and take a GPU each.
   std::unique_ptr<Backend> open(World& world = alone()) const;

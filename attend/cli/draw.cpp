@@ -9,9 +9,9 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/model_flag.h"
 #include "attend/tasks/drawer.h"
@@ -74,9 +74,9 @@ void check_ending(const std::string& flag, const std::string& path) {
 }
 
 // SVG or PNG, by the name.
-void write_picture(const std::string& path, const view::Picture& picture) {
+void write_picture(const std::string& path, const view::Picture& picture, OutputFiles& outputs) {
   const bool svg = std::filesystem::path(path).extension() == ".svg";
-  write_file(path, svg ? view::to_svg(picture) : view::to_png(picture, 1));
+  outputs.write(path, svg ? view::to_svg(picture) : view::to_png(picture, 1));
 }
 
 // The middle of the drawing, and of its four quarters.
@@ -130,21 +130,29 @@ void run_draw(const DrawOptions& options, const Streams& streams) {
         "draw: where to? --png grid.png, --svg grid.svg, --show or --show-attention where.png");
   check_ending("--out", options.out);
   check_ending("--show-attention", options.attention);
+  OutputFiles outputs(command_files(streams, {.outputs = {{"--out", options.out},
+                                                          {"--png", options.png},
+                                                          {"--svg", options.svg},
+                                                          {"--show-attention", options.attention}},
+                                              .model = options.model,
+                                              .reads_lines = false}));
   const auto backend = options.device.open();
   const tasks::Drawer drawer(options.model, *backend, options.device.type());
   const std::vector<tasks::DrawingPlan> plans = plans_of(options, drawer);
   if (!options.attention.empty())
-    write_picture(options.attention, attention_picture(drawer, std::span(plans).first(std::min(kShown, plans.size()))));
+    write_picture(options.attention, attention_picture(drawer, std::span(plans).first(std::min(kShown, plans.size()))),
+                  outputs);
   if (grid_wanted || options.show) {
     const std::vector<image::Image> drawn = drawer.draw(plans);
     if (options.show) streams.out << shown_text(drawer, plans, drawn, streams.out_terminal);
     const auto square = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(drawn.size()))));
     const view::Picture grid =
         view::drawing_grid(drawn, options.columns > 0 ? static_cast<std::size_t>(options.columns) : square);
-    if (!options.out.empty()) write_picture(options.out, grid);
-    if (!options.png.empty()) write_file(options.png, view::to_png(grid, 1));
-    if (!options.svg.empty()) write_file(options.svg, view::to_svg(grid));
+    if (!options.out.empty()) write_picture(options.out, grid, outputs);
+    if (!options.png.empty()) outputs.write(options.png, view::to_png(grid, 1));
+    if (!options.svg.empty()) outputs.write(options.svg, view::to_svg(grid));
   }
+  outputs.commit();
   for (const std::string& path : {options.out, options.png, options.svg, options.attention})
     if (!path.empty()) streams.out << path << '\n';
 }

@@ -7,6 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
 #include "attend/base/terminal.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/flags.h"
 #include "attend/cli/line_input.h"
 #include "attend/cli/model_flag.h"
@@ -21,7 +22,9 @@ constexpr std::int64_t kWindow = 16;  // batches that are sorted by length toget
 }  // namespace
 
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind) {
-  add_model_flag(flags, options.model, "folder of a model: BERT, RoBERTa, DistilBERT or Longformer " + kind).required();
+  add_model_flag(flags, options.model,
+                 "folder of a model: BERT, RoBERTa, XLM-RoBERTa, MPNet, DistilBERT or Longformer " + kind)
+      .required();
   add_device_flags(flags, options);
   add_weights_flag(flags, options);
   flags.add("--json", options.json, "one JSON object a line");
@@ -36,13 +39,19 @@ void add_line_flags(Flags& flags, EncoderFlags& options) {
   add_max_line_flag(flags, options.max_line);
 }
 
+OutputFiles::Options line_outputs(const EncoderFlags& options, const Streams& streams,
+                                  std::vector<OutputFiles::Named> more) {
+  if (options.output != "-") more.push_back({"--output", options.output});
+  return command_files(streams, {.outputs = std::move(more), .files = options.files, .model = options.model});
+}
+
 void for_each_window(const EncoderFlags& options, const Streams& streams, Json asked, const AnswerWindow& run) {
+  const OutputFiles refusals(line_outputs(options, streams));
   LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
   const std::int64_t window = input.typed() ? 1 : options.batch * kWindow;
   tasks::EncoderBatching batching{.batch = options.batch, .warn = [&](std::string_view message) {
                                     streams.err << "attend: " << printable(message) << '\n';
                                   }};
-  asked["model"] = options.model;
   asked["json"] = options.json;
   asked["dtype"] = options.dtype;
   asked["weights"] = options.weights;
@@ -50,6 +59,7 @@ void for_each_window(const EncoderFlags& options, const Streams& streams, Json a
                                  .output = options.output,
                                  .resume = options.resume,
                                  .window = window,
+                                 .model = options.model,
                                  .asked = std::move(asked)});
   if (shared.complete()) return;
   std::optional<Progress> progress;  // of a large job: one line now and then
@@ -58,14 +68,16 @@ void for_each_window(const EncoderFlags& options, const Streams& streams, Json a
                                                     .total = input.count_lines(),
                                                     .start = shared.written(),
                                                     .terminal = streams.err_terminal});
-  batching.first_line += shared.skip(input);
-  for (auto lines = input.next_lines(window); !lines.empty(); lines = input.next_lines(window)) {
-    if (shared.mine()) run(lines, batching, shared.out());
-    shared.next(lines.size());
-    if (progress) progress->update(batching.first_line + static_cast<std::int64_t>(lines.size()) - 1);
-    batching.first_line += static_cast<std::int64_t>(lines.size());
-  }
-  shared.finish();
+  shared.run([&] {
+    batching.first_line += shared.skip(input);
+    for (auto lines = input.next_lines(window); !lines.empty(); lines = input.next_lines(window)) {
+      if (shared.mine()) run(lines, batching, shared.out());
+      shared.next(lines.size());
+      if (progress) progress->update(batching.first_line + static_cast<std::int64_t>(lines.size()) - 1);
+      batching.first_line += static_cast<std::int64_t>(lines.size());
+    }
+    shared.finish();
+  });
   if (progress) progress->finish();
 }
 

@@ -11,6 +11,7 @@
 
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
+#include "attend/base/output_files.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/streams.h"
 #include "attend/tasks/encoder_model.h"
@@ -27,12 +28,17 @@ struct EncoderFlags : DeviceFlags {
   std::string output = {};  // empty: standard output
   bool resume = false;
   std::int64_t max_line = static_cast<std::int64_t>(limits::kLongestLine);
+  std::int64_t max_pixels = limits::kMostPixels;  // of models for pictures
 };
 
 // kind is the head, for --model's help.
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind);
 // The files, --batch, --output, --resume and --max-line of commands that read lines.
 void add_line_flags(Flags& flags, EncoderFlags& options);
+
+// --output and what else the command writes, held against what it reads; before anything is loaded.
+OutputFiles::Options line_outputs(const EncoderFlags& options, const Streams& streams,
+                                  std::vector<OutputFiles::Named> more = {});
 
 // Hands over the lines of the files, or of standard input, in windows of several batches. The batching has the number
 // of the window's first line, and warns on err; answers go to out. A person at the keyboard gets every answer at once.

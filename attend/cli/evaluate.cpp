@@ -104,7 +104,8 @@ void add_evaluate_command(Flags& program, const Streams& streams) {
         flags.add("--worst", options.worst, "how many of its worst answers are shown").between(0, 10000);
         flags.add("--batch", options.batch, "computed together");
         flags.add("--beams", options.beams, "translators and captions: beginnings kept while searching")
-            .between(1, 1000);
+            .between(1, 1000)
+            .shown_as("4, or num_beams of the model's generation_config.json");
         flags.add("--masked", options.masked, "BERT: share of the tokens that are hidden").between(0.01, 0.9);
         flags.add("--json", options.json, "one JSON object");
         flags.add("--text-column", options.texts.text_column, "of a table of texts; found by usual names");

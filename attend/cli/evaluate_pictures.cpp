@@ -71,6 +71,9 @@ Evaluation evaluate_pictures(const EvaluatedModel& model) {
   const tasks::PictureEncoder encoder(options.model, catalogue::Task::classify_pictures, model.backend,
                                       options.format());
   const std::vector<std::string>& labels = encoder.model().labels();
+  check(encoder.model().problem() == models::ProblemType::single_label,
+        "evaluate: {} is for {}; only models that give an image one label are judged", options.model,
+        name_of(encoder.model().problem()));
   const data::LabelledPictures pictures(options.data[0], {.classes = labels, .unseen = true});
   data::PictureReader reader(pictures, {.cache_bytes = 0});
   data::ValidationPictures once(reader, first_numbers(pictures.size()), encoder.preprocessor().config(),
@@ -155,8 +158,7 @@ Evaluation evaluate_captions(const EvaluatedModel& model) {
     std::vector<image::Image> prepared;
     const std::int64_t end = std::min(begin + model.options.batch, set.size());
     for (std::int64_t i = begin; i < end; ++i)
-      prepared.push_back(
-          describer->prepare(image::read_image((set.root / set.files[static_cast<std::size_t>(i)]).string())));
+      prepared.push_back(describer->prepare(*image::open_rows(set.root / set.files[static_cast<std::size_t>(i)])));
     for (const tasks::Description& each : describer->describe(prepared, {.beams = model.options.beams})) {
       metrics::Captioned one{.hypothesis = metrics::caption_words(each.text)};
       for (const std::string& right : set.captions[all.size()]) one.references.push_back(metrics::caption_words(right));

@@ -16,7 +16,7 @@ namespace attend {
 struct EvaluateOptions : DeviceFlags {
   std::string model, pictures;
   std::vector<std::string> data;
-  std::int64_t batch = 64, beams = 4, worst = 5;
+  std::int64_t batch = 64, beams = 0, worst = 5;
   double masked = 0.15;
   bool json = false;
   data::LabelledOptions texts;

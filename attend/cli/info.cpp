@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <vector>
@@ -74,17 +75,18 @@ Summary summarise(const TensorFiles& files) {
   std::map<std::string, std::size_t> places;
   std::map<std::string, std::set<std::int64_t>> layers;
   for (const std::string& name : files.names()) {
-    const Safetensors& file = *files.holding(name);
+    const TensorFile& file = *files.holding(name);
     const StoredTensor& tensor = file[name];
     const std::string scale_name = name + std::string(kScaleSuffix);
-    const std::size_t scale = is_scale(file, scale_name) && file.find(scale_name) ? file[scale_name].bytes.size() : 0;
+    const std::size_t scale =
+        is_scale(file, scale_name) && file.find(scale_name) ? file[scale_name].size_in_bytes() : 0;
     std::int64_t layer = -1;
     const std::string key = part_of(name, layer);
     const auto [place, added] = places.emplace(key, summary.parts.size());
     if (added) summary.parts.push_back({key, {}});
     for (Part* part : {&summary.parts[place->second].second, &summary.all}) {
       part->numbers += tensor.shape.size();
-      part->bytes += static_cast<std::int64_t>(tensor.bytes.size() + scale);
+      part->bytes += static_cast<std::int64_t>(tensor.size_in_bytes() + scale);
       ++part->tensors;
     }
     if (layer >= 0) layers[key].insert(layer);
@@ -109,7 +111,8 @@ std::string said(Say say) {
 std::string about_pictures(const Json& config, const std::filesystem::path& folder) {
   const auto model = catalogue::make_picture_model(config, (folder / "config.json").string());
   const Extent2 size = model->size();
-  return fmt::format("{} x {}, {} channels; {} labels; {} layers with attention", size.w, size.h, model->channels(),
+  return fmt::format("{}, {} channels; {} labels; {} layers with attention",
+                     model->any_size() ? "of any size" : fmt::format("{} x {}", size.w, size.h), model->channels(),
                      model->labels().size(), model->attention_places().size());
 }
 
@@ -136,11 +139,15 @@ void run_info(const InfoOptions& options, const Streams& streams) {
   std::string type = "unknown";
   if (config.is_object() && config.contains("model_type") && config["model_type"].is_string())
     type = config["model_type"].get<std::string>();
+  std::optional<catalogue::ModelConfig> model;  // of a folder of timm, with a config as ours are
   const std::string use = said([&] {
-    return fmt::format("attend {}", name_of(catalogue::describe(config, (folder / "config.json").string()).task));
+    model = catalogue::describe(config, (folder / "config.json").string());
+    return fmt::format("attend {}", name_of(model->task));
   });
+  if (model && model->timm) type = fmt::format("{} (timm's {})", model->entry->type, config["architecture"].text());
   // What it reads: tokens or pictures; or that it reads nothing and draws.
-  const catalogue::Entry* entry = catalogue::find(config);
+  const catalogue::Entry* entry = model ? model->entry : catalogue::find(config);
+  const Json& known = model ? model->json : config;
   const bool pictures = entry && entry->family == catalogue::Family::pictures,
              detection = entry && entry->family == catalogue::Family::detr,
              drawings = entry && entry->family == catalogue::Family::sagan;
@@ -148,9 +155,9 @@ void run_info(const InfoOptions& options, const Streams& streams) {
                             : drawings            ? "drawings"
                                                   : "tokenizer",
                     reads = said([&] {
-                      if (pictures) return about_pictures(config, folder);
-                      if (detection) return about_detection(config, folder);
-                      if (drawings) return about_drawings(config, folder);
+                      if (pictures) return about_pictures(known, folder);
+                      if (detection) return about_detection(known, folder);
+                      if (drawings) return about_drawings(known, folder);
                       return fmt::format(
                           "{} tokens{}",
                           with_commas(static_cast<std::int64_t>(Tokenizer::load(folder).vocabulary_size())),

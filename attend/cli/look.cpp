@@ -11,8 +11,11 @@
 #include "attend/base/interrupt.h"
 #include "attend/base/paths.h"
 #include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/model_flag.h"
+#include "attend/cli/picture_input.h"
 #include "attend/image/decode.h"
 #include "attend/inspect/caption.h"
 #include "attend/inspect/detection.h"
@@ -82,6 +85,7 @@ void list_look_flags(Flags& flags, LookOptions& options) {
   flags.add("--export", options.export_file, "writes the page with that sentence or picture as one .html file");
   flags.add("--svg", options.svg_file, "writes its attention, every head, as one picture");
   flags.add("--png", options.png_file, "the same as pixels");
+  add_max_pixels_flag(flags, options.max_pixels);
   add_device_flags(flags, options.device);
 }
 
@@ -101,11 +105,11 @@ void check_options(const LookOptions& options) {
 
 bool is_local(const LookOptions& options) { return options.host == "localhost" || options.host.starts_with("127."); }
 
-void write_picture(const LookOptions& options, const std::function<view::Picture()>& draw) {
+void write_picture(const LookOptions& options, OutputFiles& outputs, const std::function<view::Picture()>& draw) {
   if (options.svg_file.empty() && options.png_file.empty()) return;
   const view::Picture picture = draw();
-  if (!options.svg_file.empty()) write_file(options.svg_file, view::to_svg(picture));
-  if (!options.png_file.empty()) write_file(options.png_file, view::to_png(picture));
+  if (!options.svg_file.empty()) outputs.write(options.svg_file, view::to_svg(picture));
+  if (!options.png_file.empty()) outputs.write(options.png_file, view::to_png(picture));
 }
 
 // A model, or nothing yet, with all that shows it.
@@ -190,21 +194,21 @@ class Chosen : public serve::Shelf::Opened {
   serve::Api api_;
 };
 
-void write_files(const LookOptions& options, Looked& looked, serve::Api& api) {
+void write_files(const LookOptions& options, Looked& looked, serve::Api& api, OutputFiles& outputs) {
   check(!looked.drawings, "look: this model reads nothing, it draws: attend draw --out and --show-attention");
   if (looked.text) {
     check(!options.text.empty(), "look: this model reads text: give --text, not --picture");
-    if (!options.export_file.empty()) write_file(options.export_file, serve::exported_page(api, options.text));
-    return write_picture(options, [&] { return picture_of(options.text, *looked.text); });
+    if (!options.export_file.empty()) outputs.write(options.export_file, serve::exported_page(api, options.text));
+    return write_picture(options, outputs, [&] { return picture_of(options.text, *looked.text); });
   }
   check(!options.picture.empty(), "look: this model reads pictures: give --picture, not --text");
-  const image::Image picture = image::read_image(options.picture);
+  const image::Image picture = image::read_image(options.picture, {.most_pixels = options.max_pixels});
   const std::string name = std::filesystem::path(options.picture).filename().string();
   if (!options.export_file.empty()) {
     const std::string kept = looked.picture_api->keep(read_file(options.picture)).at("picture").text();
-    write_file(options.export_file, serve::exported_picture(api, *looked.picture_api, kept));
+    outputs.write(options.export_file, serve::exported_picture(api, *looked.picture_api, kept));
   }
-  write_picture(options, [&] { return looked.page(picture, name); });
+  write_picture(options, outputs, [&] { return looked.page(picture, name); });
 }
 
 }  // namespace
@@ -221,9 +225,15 @@ void run_look(const LookOptions& options, const Streams& streams) {
     folder = options.runs[0];
   else
     folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
+  OutputFiles outputs(command_files(
+      streams,
+      {.outputs = {{"--export", options.export_file}, {"--svg", options.svg_file}, {"--png", options.png_file}},
+       .files = {options.picture},
+       .model = folder.string(),
+       .beside = options.beside.empty() ? "" : tasks::find_model(options.beside).string()}));
   const auto backend = options.device.open();
   Looked looked;
-  if (runs.empty() || path_exists(folder / "model.safetensors"))  // a young run has none yet
+  if (runs.empty() || has_weights(folder))  // a young run has none yet
     looked = Looked(folder, options.beside, *backend, options.device.type());
   check(looked.text || looked.picture_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
         folder.string());
@@ -231,7 +241,10 @@ void run_look(const LookOptions& options, const Streams& streams) {
   serve::Api::Parts parts = looked.parts();
   for (const auto& run : runs) (parts.run ? parts.others.emplace_back() : parts.run) = run.get();
   serve::Api api(parts, {.name = folder.filename().string(), .only_local_names = is_local(options)});
-  if (writes_files(options)) return write_files(options, looked, api);
+  if (writes_files(options)) {
+    write_files(options, looked, api, outputs);
+    return outputs.commit();
+  }
 
   // Beside a run its own model is enough.
   serve::Shelf shelf(api, folder.filename().string(),

@@ -2,9 +2,11 @@
 // picture.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "attend/base/limits.h"
 #include "attend/cli/device_flags.h"
 #include "attend/cli/streams.h"
 
@@ -19,9 +21,10 @@ struct LookOptions {
   std::vector<std::string> runs;
   std::string host = "127.0.0.1";
   int port = 8080;
-  std::string text, picture;       // of the files below
-  std::string export_file;         // the page with its data in one file
-  std::string svg_file, png_file;  // the attention as one picture
+  std::string text, picture;                      // of the files below
+  std::string export_file;                        // the page with its data in one file
+  std::string svg_file, png_file;                 // the attention as one picture
+  std::int64_t max_pixels = limits::kMostPixels;  // of the picture
   DeviceFlags device = {};
 };
 

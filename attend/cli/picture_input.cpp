@@ -3,14 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <ostream>
-#include <set>
 
-#include "attend/base/error.h"
+#include "attend/base/interrupt.h"
 #include "attend/base/terminal.h"
 #include "attend/base/thread_pool.h"
+#include "attend/cli/flags.h"
 #include "attend/image/decode.h"
 
 namespace attend {
@@ -31,13 +33,48 @@ struct Read {
   std::string error;
 };
 
-Read read_prepared(const std::string& file, const PictureInput& input) {
+// Images that are decoded at the same time, by as many threads as there are, share so much memory; one alone may have
+// more.
+class DecodingMemory {
+ public:
+  class Share {
+   public:
+    Share(DecodingMemory& memory, std::int64_t bytes) : memory_(memory), bytes_(bytes) {
+      std::unique_lock lock(memory_.mutex_);
+      memory_.given_back_.wait(lock, [&] { return memory_.used_ == 0 || memory_.used_ + bytes_ <= kBytes; });
+      memory_.used_ += bytes_;
+    }
+    ~Share() {
+      {
+        const std::lock_guard lock(memory_.mutex_);
+        memory_.used_ -= bytes_;
+      }
+      memory_.given_back_.notify_all();
+    }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+   private:
+    DecodingMemory& memory_;
+    std::int64_t bytes_;
+  };
+
+ private:
+  static constexpr std::int64_t kBytes = std::int64_t{1} << 30;
+  std::mutex mutex_;
+  std::condition_variable given_back_;
+  std::int64_t used_ = 0;
+};
+
+Read read_prepared(const std::string& file, const PictureInput& input, DecodingMemory& memory) {
   try {
-    const image::Image picture = image::read_image(file);
+    const auto rows = image::open_rows(file, {.most_pixels = input.max_pixels});
+    const DecodingMemory::Share share(memory, rows->header().memory);
     try {
-      return {.picture = input.prepare(picture), .error = {}};
+      return {.picture = input.prepare(*rows), .error = {}};
     } catch (const Error& error) {
-      fail("{}: {}", file, error.what());
+      const std::string_view what = error.what();
+      fail("{}{}", what.starts_with(file) ? "" : file + ": ", what);
     }
   } catch (const Error& error) {
     return {.picture = {}, .error = error.what()};
@@ -45,6 +82,11 @@ Read read_prepared(const std::string& file, const PictureInput& input) {
 }
 
 }  // namespace
+
+void add_max_pixels_flag(Flags& flags, std::int64_t& max_pixels) {
+  flags.add("--max-pixels", max_pixels, "the most pixels of an image file; larger ones are not decoded")
+      .between(1, static_cast<double>(std::int64_t{1} << 40));
+}
 
 std::vector<std::string> picture_files(const std::vector<std::string>& arguments, std::string_view command) {
   std::vector<std::string> files;
@@ -68,19 +110,11 @@ fs::path numbered(const fs::path& path, std::int64_t number) {
   return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), number, path.extension().string());
 }
 
-void check_figures(const std::vector<std::string>& figures, const std::vector<std::string>& files,
-                   std::string_view command) {
-  std::set<fs::path> read;
-  for (const std::string& file : files) read.insert(fs::weakly_canonical(file));
-  for (const std::string& figure : figures) {
-    if (figure.empty()) continue;
-    for (std::size_t i = 1; i <= files.size(); ++i) {
-      const fs::path path = numbered(figure, static_cast<std::int64_t>(i));
-      check(!read.contains(fs::weakly_canonical(path)),
-            "{}: {} is one of the pictures to read, and would be lost; give the figure another name", command,
-            path.string());
-    }
-  }
+std::vector<OutputFiles::Named> figures_of(const std::string& flag, const std::string& path, std::size_t pictures) {
+  std::vector<OutputFiles::Named> figures;
+  for (std::size_t i = 1; i <= pictures && !path.empty(); ++i)
+    figures.push_back({flag, numbered(path, static_cast<std::int64_t>(i))});
+  return figures;
 }
 
 void check_results(const std::string& path, std::string_view command) {
@@ -94,13 +128,15 @@ void for_each_picture_batch(const PictureInput& input, const Streams& streams,
   check(input.batch >= 1, "--batch must be at least 1, not {}", input.batch);
   const std::vector<std::string> files = picture_files(input.arguments, input.command);
   check(!files.empty(), "{}: no picture was given; name files, or folders of them", input.command);
+  const InterruptGuard interrupt;  // figures that wait to take their place are removed
   ThreadPool pool;
+  DecodingMemory memory;
   std::size_t broken = 0;
   for (std::size_t begin = 0; begin < files.size(); begin += static_cast<std::size_t>(input.batch)) {
     const std::size_t count = std::min(files.size() - begin, static_cast<std::size_t>(input.batch));
     std::vector<Read> read(count);
     const auto body = [&](std::int64_t i) {
-      read[static_cast<std::size_t>(i)] = read_prepared(files[begin + static_cast<std::size_t>(i)], input);
+      read[static_cast<std::size_t>(i)] = read_prepared(files[begin + static_cast<std::size_t>(i)], input, memory);
     };
     pool.run({ThreadPool::each(static_cast<std::int64_t>(count), body)});
     PictureBatch batch;
@@ -115,8 +151,13 @@ void for_each_picture_batch(const PictureInput& input, const Streams& streams,
     }
     if (!batch.files.empty()) run(batch);
     streams.out.flush();
+    if (interrupt.requested()) throw Interrupted{interrupt.signal()};
   }
-  check(broken == 0, "{}: {} of {} pictures could not be read", input.command, broken, files.size());
+  if (broken == 0) return;
+  const std::string message =
+      fmt::format("{}: {} of {} pictures could not be read", input.command, broken, files.size());
+  if (broken < files.size()) throw UnreadPictures(message);
+  throw Error(message);
 }
 
 }  // namespace attend

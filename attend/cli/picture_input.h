@@ -9,20 +9,26 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/base/error.h"
+#include "attend/base/output_files.h"
 #include "attend/cli/streams.h"
-#include "attend/image/image.h"
+#include "attend/image/image_rows.h"
 
 namespace attend {
+
+class Flags;
+
+// --max-pixels
+void add_max_pixels_flag(Flags& flags, std::int64_t& max_pixels);
 
 // Folders become the pictures in them, by name. command opens messages.
 std::vector<std::string> picture_files(const std::vector<std::string>& arguments, std::string_view command);
 
 // The file of a picture's figure: the first has the name that was asked for, the others a number (figure-2.png).
 std::filesystem::path numbered(const std::filesystem::path& path, std::int64_t number);
-// Throws Error where a figure would be written over one of the pictures that it is of.
-void check_figures(const std::vector<std::string>& figures, const std::vector<std::string>& files,
-                   std::string_view command);
-// The same of a single file, which is no picture either: a picture given by mistake where its name belongs.
+// All names that it may take, for so many pictures; none where no figure was asked for.
+std::vector<OutputFiles::Named> figures_of(const std::string& flag, const std::string& path, std::size_t pictures);
+// Throws Error where results would go to a file that is called as a picture is: one that was given by mistake.
 void check_results(const std::string& path, std::string_view command);
 
 // A batch: what could be read, prepared, and under which names.
@@ -34,12 +40,20 @@ struct PictureBatch {
 struct PictureInput {
   std::vector<std::string> arguments;
   std::int64_t batch = 32;
+  std::int64_t max_pixels = limits::kMostPixels;
   std::string_view command;
-  std::function<image::Image(const image::Image&)> prepare;
+  std::function<image::Image(image::ImageRows&)> prepare;
+};
+
+// Some pictures could not be read; the answers about the others stand.
+class UnreadPictures : public Error {
+ public:
+  using Error::Error;
 };
 
 // Hands over all pictures in batches, in order. One that cannot be read is told on err, and the others are read all the
-// same; in the end that is an Error.
+// same; in the end that is an UnreadPictures, or an Error where there was none to be read. Ctrl-C ends it after a
+// batch.
 void for_each_picture_batch(const PictureInput& input, const Streams& streams,
                             const std::function<void(const PictureBatch&)>& run);
 

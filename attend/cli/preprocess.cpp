@@ -9,6 +9,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/model_flag.h"
 #include "attend/cli/picture_input.h"
 #include "attend/image/decode.h"
@@ -52,22 +53,27 @@ void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
   if (!options.backend.empty())
     config.set_backend(options.backend == "pil" ? image::ImageBackend::pil : image::ImageBackend::torchvision);
   const image::Preprocessor preprocessor(std::move(config));
+  const std::vector<std::string> files = picture_files(options.pictures, "preprocess");
+  OutputFiles outputs(
+      command_files(streams, {.outputs = {{"--out", options.out}}, .files = files, .model = options.model}));
   std::vector<Seen> seen;
   std::vector<image::Image> prepared;
-  for (const std::string& file : picture_files(options.pictures, "preprocess")) {
-    const image::Image picture = image::read_image(file, {.upright = !options.as_stored});
-    seen.push_back({file, picture.width, picture.height});
+  for (const std::string& file : files) {
+    const auto rows = image::open_rows(file, {.upright = !options.as_stored, .most_pixels = options.max_pixels});
+    seen.push_back({file, rows->width(), rows->height()});
     try {
-      prepared.push_back(preprocessor.prepare(picture));
+      prepared.push_back(preprocessor.prepare(*rows));
     } catch (const Error& error) {
-      fail("{}: {}", file, error.what());
+      const std::string_view what = error.what();
+      fail("{}{}", what.starts_with(file) ? "" : file + ": ", what);
     }
   }
   const image::Pixels pixels = preprocessor.stack(prepared);
   SafetensorsWriter writer;
   writer.add("pixel_values", Shape{pixels.batch, 3, pixels.height, pixels.width}, pixels.values);
   if (!pixels.mask.empty()) writer.add("pixel_mask", Shape{pixels.batch, pixels.height, pixels.width}, pixels.mask);
-  writer.write(options.out);
+  outputs.write(options.out, [&](const FileWriter& write) { writer.produce(write); });
+  outputs.commit();
   if (options.json) {
     streams.out << summary_of(options, pixels, seen, prepared).dump() << '\n';
     return;
@@ -94,6 +100,7 @@ void add_preprocess_command(Flags& program, const Streams& streams) {
                  "resize as this backend of transformers does: torchvision (its default) or pil, up to 1 apart")
             .one_of({"torchvision", "pil"});
         flags.add("--json", options.json, "print the sizes as one JSON object");
+        add_max_pixels_flag(flags, options.max_pixels);
         flags.add("--as-stored", options.as_stored, "do not turn pictures upright as their EXIF orientation says");
       },
       run_preprocess);

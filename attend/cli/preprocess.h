@@ -1,9 +1,11 @@
 // attend preprocess: pictures as a model sees them, in a file.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "attend/base/limits.h"
 #include "attend/cli/streams.h"
 
 namespace attend {
@@ -16,6 +18,7 @@ struct PreprocessOptions {
   std::string out;
   std::string backend;  // of transformers; empty takes the file's
   bool json = false, as_stored = false;
+  std::int64_t max_pixels = limits::kMostPixels;
 };
 
 void run_preprocess(const PreprocessOptions& options, const Streams& streams);

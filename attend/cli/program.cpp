@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -12,6 +13,7 @@
 #include "attend/base/interrupt.h"
 #include "attend/base/memory.h"
 #include "attend/base/terminal.h"
+#include "attend/checkpoint/unread_tensors.h"
 #include "attend/cli/answer.h"
 #include "attend/cli/classify.h"
 #include "attend/cli/convert.h"
@@ -29,6 +31,7 @@
 #include "attend/cli/look.h"
 #include "attend/cli/make_data.h"
 #include "attend/cli/preprocess.h"
+#include "attend/cli/rerank.h"
 #include "attend/cli/score.h"
 #include "attend/cli/serve.h"
 #include "attend/cli/tag.h"
@@ -81,6 +84,7 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
   add_make_data_command(program, streams);
   add_manual_command(program, streams);
   add_preprocess_command(program, streams);
+  add_rerank_command(program, streams);
   add_score_command(program, streams);
   add_serve_command(program, streams);
   add_tag_command(program, streams);
@@ -94,8 +98,13 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
 }  // namespace
 
 int run_program(const std::vector<std::string>& args, const Streams& streams) {
+  // A write beyond `ulimit -f` is an error like that of a full disk (EFBIG), and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
   CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
                    version_text);
+  const UnreadGuard unread({.warn = [&](const std::string& message) {
+    if (streams.world->leads()) streams.err << "attend: " << printable(message) << '\n';
+  }});
   try {
     check_agreement(*streams.world, {{"command", args.empty() ? "" : args[0]}});
     add_commands(line.flags(), streams, args);

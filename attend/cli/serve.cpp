@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <mutex>
 #include <ostream>
+#include <thread>
 #include <utility>
 
 #include "attend/backends.h"
@@ -16,8 +19,10 @@
 #include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
+#include "attend/base/paths.h"
 #include "attend/base/terminal.h"
 #include "attend/cli/command.h"
+#include "attend/cli/picture_input.h"
 #include "attend/cli/version.h"
 #include "attend/serve/server.h"
 #include "attend/serving/engine.h"
@@ -55,6 +60,40 @@ class ReloadGuard {
   ReloadGuard& operator=(const ReloadGuard&) = delete;
 };
 
+// What still runs when the drain is over has been told to stop. Should it not, the process ends all the same: it has
+// nothing to lose, and whoever sent SIGTERM waits.
+class EndGuard {
+ public:
+  explicit EndGuard(std::ostream& err) : err_(err) {}
+  ~EndGuard() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  EndGuard(const EndGuard&) = delete;
+  EndGuard& operator=(const EndGuard&) = delete;
+
+  void begin() {
+    thread_ = std::thread([this] {
+      constexpr auto kPatience = std::chrono::seconds(5);
+      std::unique_lock lock(mutex_);
+      if (wake_.wait_for(lock, kPatience, [this] { return over_; })) return;
+      err_ << "attend serve: what does not stop is cut off\n" << std::flush;
+      std::_Exit(1);
+    });
+  }
+
+ private:
+  std::ostream& err_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
 std::vector<std::pair<std::string, std::filesystem::path>> folders_of(const ServeOptions& options) {
   std::vector<std::pair<std::string, std::filesystem::path>> folders;
   for (const std::string& given : options.models) {
@@ -62,7 +101,11 @@ std::vector<std::pair<std::string, std::filesystem::path>> folders_of(const Serv
     std::filesystem::path folder = tasks::find_model(equals == std::string::npos ? given : given.substr(equals + 1));
     std::filesystem::path last = folder;
     if (!last.has_filename()) last = last.parent_path();  // "runs/en-de/"
-    folders.emplace_back(equals == std::string::npos ? last.filename().string() : given.substr(0, equals), folder);
+    const bool cached = equals == std::string::npos && !path_exists(given) && given.find('/') != std::string::npos;
+    folders.emplace_back(cached ? given  // "org/name": the snapshot's folder has a number for a name
+                         : equals == std::string::npos ? last.filename().string()
+                                                       : given.substr(0, equals),
+                         folder);
     check(!folders.back().first.empty(), "serve: --model {} has no name", given);
   }
   if (!folders.empty()) return folders;
@@ -122,11 +165,17 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
 }
 
+constexpr std::size_t kLeastMemory = 16 << 20;
+
 serve::ServerOptions server_options(const ServeOptions& options, const Streams& streams) {
   serve::ServerOptions result;
   result.http.host = options.host, result.http.port = options.port, result.http.unix_path = options.unix_path;
   result.http.max_body = bytes_named(options.max_body, "--max-body");
   result.http.max_picture = bytes_named(options.max_picture, "--max-picture");
+  if (!options.max_memory.empty()) result.http.max_memory = bytes_named(options.max_memory, "--max-memory", 1e15);
+  check(options.max_memory.empty() || result.http.max_memory >= kLeastMemory,
+        "serve: --max-memory {} is too little: a request of {} needs several times that, and 16MB at least",
+        options.max_memory, options.max_body);
   result.http.patience = milliseconds(options.request_timeout);
   result.http.idle = milliseconds(options.idle_timeout);
   result.http.drain = milliseconds(options.drain_timeout);
@@ -137,6 +186,8 @@ serve::ServerOptions server_options(const ServeOptions& options, const Streams& 
   check(result.cors_origin.find_first_of("\r\n") == std::string::npos, "serve: --cors-origin is one line");
   result.max_concurrent = options.max_concurrent;
   result.max_batch_tokens = options.max_batch_tokens;
+  result.max_client_batch = options.max_client_batch_size;
+  result.max_pixels = options.max_pixels;
   result.version = version_text();
   if (options.look) result.open_look_backend = [] { return open_backend("cpu", {.threads = 1}); };
   return result;
@@ -155,7 +206,12 @@ void list_serve_flags(Flags& flags, ServeOptions& options) {
   flags.add("--max-concurrent", options.max_concurrent, "requests that run at once; others get 429")
       .between(1, 1 << 16);
   flags.add("--max-body", options.max_body, "bytes of a request, such as 2MB");
-  flags.add("--max-picture", options.max_picture, "bytes of a picture");
+  flags.add("--max-picture", options.max_picture, "bytes of an image file");
+  add_max_pixels_flag(flags, options.max_pixels);
+  flags.add("--max-memory", options.max_memory, "bytes of all requests together, such as 512MB; others get 503")
+      .shown_as("a quarter of the machine's, the cgroup's or ulimit -v's");
+  flags.add("--max-client-batch-size", options.max_client_batch_size, "texts of a request; more get 413")
+      .between(1, 1 << 20);
   flags.add("--max-batch-tokens", options.max_batch_tokens, "tokens computed together").between(1, 1 << 24);
   flags.add("--max-rows", options.max_rows, "texts generated together").between(1, 4096);
   flags.add("--batch-wait-us", options.batch_wait_us, "an idle server waits so long for more before it begins")
@@ -168,9 +224,10 @@ void list_serve_flags(Flags& flags, ServeOptions& options) {
   flags.add("--access-log", options.access_log, "one line a request, on the standard error stream")
       .one_of({"text", "json", "none"});
   flags.add("--look,!--no-look", options.look, "the page of attend look at /look");
-  using tasks::Pooling;
-  flags.add("--pooling", options.pooling, {{"mean", Pooling::mean}, {"cls", Pooling::cls}, {"max", Pooling::max}},
-            "how tokens become a text's vector");
+  flags
+      .add("--pooling", options.pooling,
+           "how tokens become a text's vector, instead of what each model's 1_Pooling says (mean without one)")
+      .one_of({"mean", "cls", "max", "mean_sqrt_len", "weightedmean", "lasttoken"});
   add_device_flags(flags, options.device);
   add_weights_flag(flags, options.device);
   add_exact_prompts_flag(flags, options.device);
@@ -178,7 +235,7 @@ void list_serve_flags(Flags& flags, ServeOptions& options) {
 
 }  // namespace
 
-std::size_t bytes_named(const std::string& text, const std::string& flag) {
+std::size_t bytes_named(const std::string& text, const std::string& flag, double most) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string unit(end, text.data() + text.size());
@@ -186,8 +243,8 @@ std::size_t bytes_named(const std::string& text, const std::string& flag) {
                          [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   if (unit.ends_with("B")) unit.pop_back();
   const double scale = unit.empty() ? 1 : unit == "K" ? 1 << 10 : unit == "M" ? 1 << 20 : unit == "G" ? 1 << 30 : 0;
-  check(error == std::errc() && scale > 0 && number >= 1 && number * scale <= 4e9,
-        "serve: {} {} is no number of bytes, such as 512KB or 2MB, up to 4 GB", flag, text);
+  check(error == std::errc() && scale > 0 && number >= 1 && number * scale <= most,
+        "serve: {} {} is no number of bytes, such as 512KB or 2MB, up to {:.0f} GB", flag, text, most / 1e9);
   return static_cast<std::size_t>(number * scale);
 }
 
@@ -195,6 +252,7 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
   check(serve::has_http_server(), "serve: this program was built where there was no Boost (libboost-dev), and cannot");
   serve::ServerOptions server_settings = server_options(options, streams);
   const nn::ModelFormat format = options.device.format();
+  EndGuard end(streams.err);  // first, to be there until all else has gone
   serving::Metrics metrics;
   serving::Engine engine(options.batch_wait_us);
   serving::ServedModels models(
@@ -203,7 +261,8 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
        .format = format,
        .max_batch_tokens = options.max_batch_tokens,
        .max_rows = options.max_rows,
-       .pooling = options.pooling});
+       .pooling =
+           options.pooling.empty() ? std::optional<tasks::Pooling>() : tasks::pooling_named(options.pooling, "serve")});
   const auto begun = std::chrono::steady_clock::now();
   for (const auto& [name, folder] : folders_of(options)) models.open(name, folder);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
@@ -224,10 +283,12 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
       reload_wanted = 0;
       server.later([&] {
         for (const std::string& line : models.reload()) streams.err << "attend serve: " << line << '\n' << std::flush;
+        serve::give_back_memory();  // what a model had that was replaced
       });
     }
     return interrupt.requested();
   });
+  end.begin();
   streams.out << "attend serve: done\n" << std::flush;
 }
 

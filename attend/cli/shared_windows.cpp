@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/cli/flags.h"
 #include "attend/world/agreement.h"
 
@@ -27,97 +26,70 @@ void add_batch_flag(Flags& flags, std::int64_t& batch, const std::string& what) 
 }
 
 void add_output_flags(Flags& flags, std::string& output, bool& resume, const std::string& what) {
-  flags.add("--output", output, "where " + what + " go; standard output if not given");
+  flags.add("--output", output,
+            "where " + what + " go, once all are there (until then NAME.partial); standard output if not given");
   flags.add("--resume", resume,
-            "goes on where the same command was stopped or killed, by a note beside --output (NAME.resume)");
+            "goes on where the same command was stopped or killed, by a note beside --output (NAME.resume); lines that "
+            "were added since are answered, too");
 }
 
-SharedWindows::SharedWindows(const Streams& streams, SharedWindowsOptions options)
-    : world_(*streams.world), streams_(streams), options_(std::move(options)), out_(&streams.out) {
-  check(!options_.resume || !options_.output.empty(), "--resume needs --output, the file that is gone on with");
-  check((world_.size() == 1 && !options_.resume) || !options_.files.empty(),
-        "{}: name the files, standard input cannot be read {}",
-        options_.resume ? "--resume" : std::to_string(world_.size()) + " processes",
-        options_.resume ? "again" : "by all of them");
-  for (const std::string& name : options_.files) {
-    std::error_code error;
-    check(options_.output.empty() || !fs::equivalent(name, options_.output, error),
-          "--output '{}' is one of the files that are read, and would be lost", options_.output);
-  }
-  check_agreement(world_, command());
-  std::int64_t found[] = {0, 0, 0};
-  if (world_.leads() && !options_.output.empty()) {
-    if (options_.resume) go_on_from_note();
-    if (!complete_) open_file();
-    found[0] = complete_, found[1] = lines_, found[2] = bytes_;
-  }
-  world_.broadcast(std::as_writable_bytes(std::span(found)), 0);
-  complete_ = found[0] != 0, lines_ = found[1], bytes_ = found[2];
-  if (world_.size() > 1 || !options_.output.empty()) out_ = &waiting_;
+namespace {
+
+Json asked_of(const SharedWindowsOptions& options) {
+  Json asked = options.asked;
+  asked["lines at once"] = static_cast<std::uint64_t>(options.window);
+  return asked;
 }
 
-void SharedWindows::go_on_from_note() {
-  std::error_code error;
-  const bool there = fs::exists(options_.output, error);
-  if (!fs::exists(note_path(), error)) {
-    complete_ = there;
-    if (complete_) streams_.err << "attend: '" << options_.output << "' is complete\n" << std::flush;
-    return;
-  }
-  const Json kept = read_json(note_path());
-  const auto number = [&](const char* key) {
-    check(kept.is_object() && kept.contains(key) && kept[key].is_number_unsigned(), "'{}' is damaged; remove it",
-          note_path());
-    return kept[key].get<std::int64_t>();
-  };
-  lines_ = number("lines"), bytes_ = number("bytes");
-  const std::string difference = first_difference({note(), "this command"}, {kept, "the one that was stopped"});
-  check(difference.empty(), "'{}' was begun by another command: {}; remove '{}' to begin anew", options_.output,
-        difference, note_path());
-  check(bytes_ == 0 || (there && fs::file_size(options_.output, error) >= static_cast<std::uintmax_t>(bytes_)),
-        "'{}' is shorter than '{}' says; remove that to begin anew", options_.output, note_path());
-}
-
-void SharedWindows::open_file() {
-  std::error_code error;
-  notes_ = options_.resume || (!options_.files.empty() &&
-                               (!fs::exists(options_.output, error) || fs::is_regular_file(options_.output, error)));
-  keep_note();  // first: without it the file counts as complete
-  error.clear();
-  if (bytes_ > 0) fs::resize_file(options_.output, static_cast<std::uintmax_t>(bytes_), error);
-  check(!error, "cannot write '{}': {}", options_.output, error.message());
-  file_.open(options_.output, bytes_ > 0 ? std::ios::binary | std::ios::app : std::ios::binary);
-  check(file_.is_open(), "cannot write '{}'", options_.output);
-}
-
-Json SharedWindows::command() const {
+// What all processes have to be told alike. That the bytes of the files are the same is not asked: it takes reading.
+Json told(const SharedWindowsOptions& options) {
   Json files = Json::array();
-  for (const std::string& name : options_.files) {
+  for (const std::string& name : options.files) {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(name, error);
     files.push_back({{"name", name}, {"bytes", error ? std::uintmax_t{0} : size}});
   }
-  Json command = options_.asked;
-  command["lines at once"] = static_cast<std::uint64_t>(options_.window);
+  Json command = asked_of(options);
+  command["model"] = options.model.string();
   command["files"] = std::move(files);
   return command;
 }
 
-Json SharedWindows::note() const {
-  Json note = command();
-  note["lines"] = static_cast<std::uint64_t>(lines_);
-  note["bytes"] = static_cast<std::uint64_t>(bytes_);
-  return note;
+}  // namespace
+
+SharedWindows::SharedWindows(const Streams& streams, const SharedWindowsOptions& options)
+    : world_(*streams.world),
+      output_(streams, {.files = options.files,
+                        .output = options.output,
+                        .resume = options.resume,
+                        .model = options.model,
+                        .asked = asked_of(options)}),
+      out_(&streams.out) {
+  check((world_.size() == 1 && !options.resume) || !options.files.empty(),
+        "{}: name the files, standard input cannot be read {}",
+        options.resume ? "--resume" : std::to_string(world_.size()) + " processes",
+        options.resume ? "again" : "by all of them");
+  check_agreement(world_, told(options));
+  std::int64_t found[] = {output_.complete(), output_.lines()};
+  world_.broadcast(std::as_writable_bytes(std::span(found)), 0);
+  complete_ = found[0] != 0, lines_ = found[1];
+  if (world_.size() > 1 || !output_.to_standard_output()) out_ = &waiting_;
 }
 
-void SharedWindows::keep_note() const {
-  if (notes_) write_file(note_path(), note().dump() + "\n");
+void SharedWindows::run(const std::function<void()>& body) const {
+  try {
+    body();
+  } catch (const Error& error) {
+    const std::string more = output_.where_the_rest_is();
+    if (more.empty()) throw;
+    fail("{}{}", error.what(), more);
+  }
 }
 
 std::int64_t SharedWindows::skip(LineInput& input) const {
   std::string line;
   for (std::int64_t i = 0; i < lines_; ++i)
-    check(input.next(line), "'{}' says that {} lines are done, but there are only {}", note_path(), lines_, i);
+    check(input.next(line), "--resume: {} lines are done, but there are only {}", lines_, i);
   return lines_;
 }
 
@@ -129,12 +101,7 @@ void SharedWindows::next(std::size_t lines) {
 
 void SharedWindows::finish() {
   if (window_ > 0) collect();
-  if (notes_) remove_file(note_path());
-}
-
-void SharedWindows::put(const std::string& text) {
-  bytes_ += static_cast<std::int64_t>(text.size());
-  if (world_.leads()) (options_.output.empty() ? streams_.out : file_) << text;
+  if (world_.leads()) output_.finish();
 }
 
 // Each process sends its windows; those of all, in turns, are the order of the lines.
@@ -151,20 +118,15 @@ void SharedWindows::collect() {
       std::vector<std::size_t> places(ends[rank].size() / sizeof(std::size_t));
       std::copy_n(ends[rank].data(), ends[rank].size(), reinterpret_cast<char*>(places.data()));
       const std::size_t begin = round == 0 ? 0 : places[round - 1];
-      put(texts[rank].substr(begin, places[round] - begin));
+      if (world_.leads()) output_.put(texts[rank].substr(begin, places[round] - begin));
     }
     for (const std::string& text : texts) longest = std::max(longest, text.size());
     waiting_.str("");
   }
   ends_.clear();
-  lines_ += std::exchange(pending_, 0);
-  if (world_.leads()) {
-    std::ostream& to = options_.output.empty() ? streams_.out : file_;
-    to.flush();
-    check(to.good(), "cannot write {}",
-          options_.output.empty() ? std::string("the output") : "'" + options_.output + "'");
-  }
-  keep_note();
+  const std::int64_t answered = std::exchange(pending_, 0);
+  lines_ += answered;
+  if (world_.leads()) output_.done(answered);
   const std::size_t of_all = longest * static_cast<std::size_t>(world_.size());
   if (world_.size() > 1 && windows_each_ < kMostWindows && of_all * 2 <= kMostBytes) windows_each_ *= 2;
   window_ = 0;

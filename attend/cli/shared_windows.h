@@ -4,25 +4,28 @@
 // is every byte.
 //
 //   SharedWindows shared(streams, {.files = files, .output = output, .resume = resume, .window = window, .asked = ..});
-//   for (first = 1 + shared.skip(input); !(lines = input.next_lines(window)).empty(); first += lines.size()) {
-//     if (shared.mine()) shared.out() << answers_to(lines);
-//     shared.next(lines.size());
-//   }
-//   shared.finish();
+//   shared.run([&] {
+//     for (first = 1 + shared.skip(input); !(lines = input.next_lines(window)).empty(); first += lines.size()) {
+//       if (shared.mine()) shared.out() << answers_to(lines);
+//       shared.next(lines.size());
+//     }
+//     shared.finish();
+//   });
 //
-// A note beside the file (NAME.resume) says how many lines and bytes are done, and of which command; it goes when all
-// are. Answers are collected after 1, 2, 4, .. windows of each process, so that one whose lines are long holds nobody
-// up for long.
+// LineOutput says how --resume goes on. Answers are collected after 1, 2, 4, .. windows of each process, so that one
+// whose lines are long holds nobody up for long.
 #pragma once
 
 #include <cstdint>
-#include <fstream>
+#include <filesystem>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "attend/base/json.h"
 #include "attend/cli/line_input.h"
+#include "attend/cli/line_output.h"
 #include "attend/cli/streams.h"
 
 namespace attend {
@@ -33,8 +36,9 @@ struct SharedWindowsOptions {
   std::vector<std::string> files = {};
   std::string output = {};  // empty: standard output
   bool resume = false;
-  std::int64_t window = 1;      // lines
-  Json asked = Json::object();  // model and flags: whoever goes on, or works beside this one, has to have the same
+  std::int64_t window = 1;           // lines
+  std::filesystem::path model = {};  // whoever goes on, or works beside this one, has to have the same
+  Json asked = Json::object();       // and the same flags
 };
 
 // Lines computed together.
@@ -44,9 +48,11 @@ void add_output_flags(Flags& flags, std::string& output, bool& resume, const std
 
 class SharedWindows {
  public:
-  SharedWindows(const Streams& streams, SharedWindowsOptions options);
+  SharedWindows(const Streams& streams, const SharedWindowsOptions& options);
 
   bool complete() const { return complete_; }  // by an earlier run: nothing is left to do
+  // Calls the body. An Error that it throws says besides where the answers are that were there before.
+  void run(const std::function<void()>& body) const;
   // Reads away the lines that are done; how many.
   std::int64_t skip(LineInput& input) const;
 
@@ -55,28 +61,19 @@ class SharedWindows {
   void next(std::size_t lines);  // this window is done
   void finish();                 // and so are all
   std::int64_t written() const { return lines_; }
-  bool keeps_note() const { return notes_; }  // so that --resume can go on, from whole windows
+  bool keeps_note() const { return output_.keeps_note(); }  // so that --resume can go on, from whole windows
 
  private:
-  void open_file();
-  void go_on_from_note();
   void collect();
-  void put(const std::string& text);
-  std::string note_path() const { return options_.output + ".resume"; }
-  Json command() const;
-  Json note() const;
-  void keep_note() const;
 
   World& world_;
-  const Streams& streams_;
-  SharedWindowsOptions options_;
-  bool complete_ = false, notes_ = false;
-  std::ofstream file_;
+  LineOutput output_;  // of the first process
+  bool complete_ = false;
   std::ostringstream waiting_;          // of this process
   std::vector<std::size_t> ends_ = {};  // in it, of each window
   std::ostream* out_;
-  std::int64_t window_ = 0, windows_each_ = 1;        // since the last time; how many of each process until the next
-  std::int64_t lines_ = 0, bytes_ = 0, pending_ = 0;  // lines and bytes that are written, lines that wait
+  std::int64_t window_ = 0, windows_each_ = 1;  // since the last time; how many of each process until the next
+  std::int64_t lines_ = 0, pending_ = 0;        // that are written, that wait
 };
 
 }  // namespace attend

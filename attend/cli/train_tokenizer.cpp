@@ -6,9 +6,9 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/progress.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/text/learn/bpe_trainer.h"
 
 namespace attend {
@@ -24,6 +24,7 @@ The file is read by attend tokenize and by Hugging Face's tokenizers, with the s
 
 void run_train_tokenizer(const TrainTokenizerOptions& options, const Streams& streams) {
   const auto start = std::chrono::steady_clock::now();
+  OutputFiles outputs(command_files(streams, {.outputs = {{"--out", options.out}}, .files = options.files}));
   Progress progress(streams.err, {.label = "learning tokens",
                                   .total = static_cast<std::int64_t>(options.vocabulary),
                                   .terminal = streams.err_terminal});
@@ -38,7 +39,8 @@ void run_train_tokenizer(const TrainTokenizerOptions& options, const Streams& st
   const TrainedBpe trained = trainer.train();
   progress.update(static_cast<std::int64_t>(trained.tokens.size()));
   progress.finish();
-  write_file(options.out, to_tokenizer_json(trained));
+  outputs.write(options.out, to_tokenizer_json(trained));
+  outputs.commit();
   if (trainer.invalid_lines() > 0)
     streams.err << fmt::format("attend: {} lines are not UTF-8 and were left out\n", trainer.invalid_lines());
   if (trained.tokens.size() < options.vocabulary)

@@ -3,21 +3,21 @@
 #include <fmt/core.h>
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
-#include "attend/base/mapped_file.h"
+#include "attend/base/limits.h"
 #include "attend/base/progress.h"
 #include "attend/base/terminal.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/line_input.h"
 #include "attend/cli/model_flag.h"
+#include "attend/cli/picture_input.h"
 #include "attend/cli/shared_windows.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/attention_json.h"
@@ -46,13 +46,11 @@ constexpr std::int64_t kLineWindow = 16;  // batches that are sorted by length t
 class Writer {
  public:
   // out: for the lines; pictures of attention are for streams.out.
-  Writer(const TranslateCommandOptions& options, const Streams& streams, std::ostream& out)
-      : options_(options), streams_(streams), out_(out) {
-    if (!options.attention_json.empty()) {
-      json_.open(options.attention_json, std::ios::binary);
-      check(json_.is_open(), "translate: cannot write {}", options.attention_json);
-      json_ << "[";
-    }
+  Writer(const TranslateCommandOptions& options, const Streams& streams, OutputFiles& outputs, std::ostream& out)
+      : options_(options), streams_(streams), outputs_(outputs), out_(out) {
+    if (options.attention_json.empty()) return;
+    json_ = outputs_.writer(options.attention_json);
+    json_("[");
   }
 
   void write(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) {
@@ -74,10 +72,8 @@ class Writer {
   }
 
   void finish() {
-    if (options_.attention_json.empty()) return;
-    json_ << "\n]\n";
-    json_.flush();
-    check(json_.good(), "translate: cannot write {}", options_.attention_json);
+    if (json_) json_("\n]\n");
+    outputs_.commit();
   }
 
  private:
@@ -106,25 +102,26 @@ class Writer {
     if (options_.show_attention)
       streams_.out << view::draw({map.target, map.source, map.weights}, streams_.out_terminal) << '\n';
     if (!options_.attention_svg.empty())
-      write_file(svg_path(), view::attention_svg(map, {.source = source, .target = best.text}));
-    if (!options_.attention_json.empty()) {
+      outputs_.write(svg_path(), view::attention_svg(map, {.source = source, .target = best.text}));
+    if (json_) {
       Json json = {{"line", number}};
       json.update(view::to_json(map));
-      json_ << (objects_++ ? ",\n" : "\n") << json.dump();
+      json_((objects_++ ? ",\n" : "\n") + json.dump());
     }
   }
 
   // The first figure has the name that was asked for, the others a number: figure.svg, figure-2.svg.
   std::filesystem::path svg_path() {
-    const std::filesystem::path path = options_.attention_svg;
-    if (++figures_ == 1) return path;
-    return path.parent_path() / fmt::format("{}-{}{}", path.stem().string(), figures_, path.extension().string());
+    const std::filesystem::path path = numbered(options_.attention_svg, ++figures_);
+    if (figures_ > 1) outputs_.add({"--attention-svg", path});
+    return path;
   }
 
   const TranslateCommandOptions& options_;
   const Streams& streams_;
+  OutputFiles& outputs_;
   std::ostream& out_;
-  std::ofstream json_;
+  FileWriter json_;
   std::int64_t objects_ = 0, figures_ = 0;
 };
 
@@ -138,10 +135,14 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   flags.add("files", options.files, "text, one sentence a line; standard input when there is none");
   add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
   add_output_flags(flags, options.output, options.resume, "translations");
-  flags.add("--beams", translate.beams, "beginnings kept while searching; 1 is greedy");
+  flags.add("--beams", translate.beams, "beginnings kept while searching; 1 is greedy")
+      .between(1, static_cast<double>(limits::kMostBeams))
+      .shown_as("4, or num_beams of the model's generation_config.json");
   flags.add("--n-best", translate.n_best, "translations a line, as \"line ||| score ||| text\"");
   flags.add("--json", options.json, "a JSON object a line: line, source, text, and translations with their scores");
-  flags.add("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)");
+  flags.add("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)")
+      .between(0, 10)
+      .shown_as("0.6, or the length_penalty of the model's generation_config.json");
   const Flag sample = flags.add("--sample", translate.sample, "draws from the probabilities instead of searching");
   flags.add("--temperature", translate.temperature, "of --sample; below 1 is safer").needs(sample);
   flags.add("--top-k", translate.top_k, "of --sample: only from the k likeliest tokens; 0 is all").needs(sample);
@@ -159,9 +160,9 @@ void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
 }
 
 // What the answers depend on, besides the lines.
-Json asked_of(const TranslateCommandOptions& options, const std::filesystem::path& folder) {
+Json asked_of(const TranslateCommandOptions& options) {
   const tasks::TranslateOptions& how = options.translate;
-  return {{"model", folder.string()},
+  return {{"command", "translate"},
           {"beams", how.beams},
           {"n-best", how.n_best},
           {"json", options.json},
@@ -175,31 +176,21 @@ Json asked_of(const TranslateCommandOptions& options, const std::filesystem::pat
           {"weights", options.device.weights}};
 }
 
-}  // namespace
-
-void run_translate(const TranslateCommandOptions& options, const Streams& streams) {
-  LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
-  const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
-  const auto backend = options.device.open(*streams.world);
-  const auto loaded = tasks::load_translator(folder, *backend, options.device.format());
-  check(!wants_attention(options) || !loaded->model->alignment_label().empty(),
+void check_attention(const TranslateCommandOptions& options, const Streams& streams,
+                     const tasks::LoadedTranslator& loaded, const std::filesystem::path& folder) {
+  check(!wants_attention(options) || !loaded.model->alignment_label().empty(),
         "translate: the model in {} has no attention to show", folder.string());
   check(!options.json || !options.show_attention,
         "translate: --show-attention draws between the lines of --json; --attention FILE has the weights as JSON");
-  const bool several = streams.world->size() > 1;
-  check((!several && !options.resume) ||
+  check((streams.world->size() == 1 && !options.resume) ||
             (!options.show_attention && options.attention_json.empty() && options.attention_svg.empty()),
         "translate: --show-attention, --attention and --attention-svg are for one process, without --resume");
-  const bool one_by_one = options.unbuffered || input.typed();
-  const std::int64_t window = one_by_one ? 1 : kLineWindow * options.translate.batch;
-  SharedWindows shared(streams, {.files = options.files,
-                                 .output = options.output,
-                                 .resume = options.resume,
-                                 .window = window,
-                                 .asked = asked_of(options, folder)});
-  if (shared.complete()) return;
-  Writer writer(options, streams, shared.out());
+}
 
+// Translates all lines, window by window. The signal that stopped it; 0: none.
+int translate_lines(const TranslateCommandOptions& options, const Streams& streams, const tasks::Translator& translator,
+                    LineInput& input, SharedWindows& shared, std::int64_t window, Writer& writer) {
+  const bool several = streams.world->size() > 1;
   tasks::TranslateOptions translate = options.translate;
   translate.attention = wants_attention(options);
   translate.warn = [&](std::string_view message) {
@@ -225,7 +216,7 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
     if (!several) interrupt.emplace();
     translate.stop = [&] { return stopped = interrupt && interrupt->requested(); };
     std::vector<tasks::TranslatedLine> translated;
-    if (shared.mine()) translated = loaded->translator.translate(lines, translate);
+    if (shared.mine()) translated = translator.translate(lines, translate);
     if (interrupt) signal = interrupt->signal();
     if (stopped && shared.keeps_note()) break;
     for (std::size_t i = 0; i < translated.size(); ++i)
@@ -237,10 +228,41 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
     if (interrupt) signal = interrupt->signal();
     stopped = stopped || signal != 0;
   }
-  if (!stopped) shared.finish();
+  // What cannot be gone on with ends here, with the lines there are.
+  if (!stopped || !shared.keeps_note()) shared.finish();
   if (progress) progress->finish();
-  writer.finish();
-  if (!stopped) return;
+  return stopped ? signal : 0;
+}
+
+}  // namespace
+
+void run_translate(const TranslateCommandOptions& options, const Streams& streams) {
+  const auto folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
+  OutputFiles outputs(command_files(streams, {.outputs = {{"--output", options.output == "-" ? "" : options.output},
+                                                          {"--attention", options.attention_json},
+                                                          {"--attention-svg", options.attention_svg}},
+                                              .files = options.files,
+                                              .model = folder.string()}));
+  LineInput input({.files = options.files, .max_line = options.max_line}, streams.in);
+  const auto backend = options.device.open(*streams.world);
+  const auto loaded = tasks::load_translator(folder, *backend, options.device.format());
+  check_attention(options, streams, *loaded, folder);
+  const bool one_by_one = options.unbuffered || input.typed();
+  const std::int64_t window = one_by_one ? 1 : kLineWindow * options.translate.batch;
+  SharedWindows shared(streams, {.files = options.files,
+                                 .output = options.output,
+                                 .resume = options.resume,
+                                 .window = window,
+                                 .model = folder,
+                                 .asked = asked_of(options)});
+  if (shared.complete()) return;
+  Writer writer(options, streams, outputs, shared.out());
+  int signal = 0;
+  shared.run([&] {
+    signal = translate_lines(options, streams, loaded->translator, input, shared, window, writer);
+    writer.finish();
+  });
+  if (signal == 0) return;
   streams.err << "attend: interrupted; later lines were not translated"
               << (shared.keeps_note() ? ", --resume goes on with them\n" : "\n") << std::flush;
   throw Interrupted{signal};

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
 #include "attend/base/joined.h"
 #include "attend/cli/command.h"
+#include "attend/cli/command_files.h"
 #include "attend/cli/program.h"
 #include "attend/cli/train_tasks.h"
 
@@ -203,6 +203,14 @@ std::string manual_page(const std::string& name, const HelpPage& page) {
   return text;
 }
 
+void write_pages(const std::vector<std::pair<std::filesystem::path, std::string>>& pages, const Streams& streams) {
+  CommandFiles files{.reads_lines = false};
+  for (const auto& [path, text] : pages) files.outputs.push_back({"--out", path});
+  OutputFiles outputs(command_files(streams, std::move(files)));
+  for (const auto& [path, text] : pages) outputs.write(path, text);
+  outputs.commit();
+}
+
 void run_completions(const DocumentOptions& options, const Streams& streams) {
   const std::string text = options.shell == "bash"  ? bash_completions()
                            : options.shell == "zsh" ? zsh_completions()
@@ -210,7 +218,7 @@ void run_completions(const DocumentOptions& options, const Streams& streams) {
   if (options.out.empty())
     streams.out << text;
   else
-    write_file(options.out, text);
+    write_pages({{options.out, text}}, streams);
 }
 
 void run_manual(const DocumentOptions& options, const Streams& streams) {
@@ -220,11 +228,11 @@ void run_manual(const DocumentOptions& options, const Streams& streams) {
     return;
   }
   const std::filesystem::path folder = options.out;
-  std::filesystem::create_directories(folder);
+  std::vector<std::pair<std::filesystem::path, std::string>> pages = {{folder / "attend.1", page}};
   for (const Documented& command : documented_commands())
-    write_file((folder / fmt::format("attend-{}.1", command.name)).string(),
-               manual_page("attend-" + command.name, command.page));
-  write_file((folder / "attend.1").string(), page);
+    pages.emplace_back(folder / fmt::format("attend-{}.1", command.name),
+                       manual_page("attend-" + command.name, command.page));
+  write_pages(pages, streams);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "attend/base/memory.h"
 #include "attend/cpu/pages.h"
 #include "attend/cpu/parallel.h"
 #include "attend/cpu/rows/kernels.h"
@@ -21,8 +22,9 @@ CpuBackend::CpuBackend(const CpuOptions& options)
 CpuBackend::~CpuBackend() { std::free(scratch_); }
 
 void* CpuBackend::allocate(std::size_t bytes) {
+  if (interrupt_) interrupt_();
   void* data = cpu::allocate_pages(bytes);
-  check(data != nullptr, "cpu: out of memory: {:.1f} MB were asked for", static_cast<double>(bytes) / 1e6);
+  if (data == nullptr) throw OutOfMemory(bytes);
   return data;
 }
 

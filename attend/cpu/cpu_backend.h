@@ -44,6 +44,7 @@ class CpuBackend final : public Backend {
   bool exact_prompts() const override { return exact_prompts_; }
 
   void* allocate(std::size_t bytes) override;
+  void set_interrupt(std::function<void()> check) override { interrupt_ = std::move(check); }
   void free(void* data, std::size_t bytes) override;
   void to_device(void* to, const void* from, std::size_t bytes) override;
   void to_host(void* to, const void* from, std::size_t bytes) override;
@@ -151,6 +152,7 @@ class CpuBackend final : public Backend {
   cpu::Precision precision_;
   bool batch_invariant_, exact_prompts_;
   const cpu::RowKernels& rows_;
+  std::function<void()> interrupt_;
   float* scratch_ = nullptr;
   std::int64_t scratch_floats_ = 0;
 };

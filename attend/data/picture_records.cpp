@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPiece = std::size_t{16} << 20;  // of a compressed file
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // of a compressed file
 constexpr int kCifarSide = 32;
 constexpr std::size_t kCifarPixels = std::size_t{3} * kCifarSide * kCifarSide;
 

@@ -2,9 +2,10 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "attend/base/error.h"
-#include "attend/base/files.h"
+#include "attend/base/mapped_file.h"
 #include "attend/image/exif.h"
 #include "attend/image/formats.h"
 
@@ -39,20 +40,68 @@ FileKind kind_of(std::span<const std::byte> file, std::string_view source) {
   fail("{}: is no picture: it begins like no JPEG, PNG or WebP", source);
 }
 
-void check_size(std::int64_t width, std::int64_t height, std::string_view source, const DecodeOptions& options) {
-  check(width > 0 && height > 0, "{}: the picture is empty: {} x {}", source, width, height);
-  check(width <= options.most_pixels / height, "{}: a picture of {} x {} is too large: at most {} pixels are read",
-        source, width, height, options.most_pixels);
+void check_size(const ImageHeader& header, std::string_view source, const DecodeOptions& options) {
+  const auto& [width, height, memory] = header;
+  check_extent(width, height, options.most_pixels, source);
+  const std::int64_t most =
+      options.most_memory > 0 ? options.most_memory : limits::kMostBytesPerPixel * options.most_pixels;
+  check(memory <= most, "{}: a picture of {} x {} is too large: decoding it takes {} bytes, and at most {} are taken",
+        source, width, height, memory, most);
 }
 
-Image decode(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
+namespace {
+
+// The image turned upright, which takes all of it.
+class UprightRows : public KeptRows {
+ public:
+  UprightRows(std::unique_ptr<ImageRows> stored, int orientation)
+      : KeptRows(stored->header()), stored_(std::move(stored)), orientation_(orientation) {
+    if (orientation >= 5) std::swap(header_.width, header_.height);
+  }
+
+ private:
+  Image decode() override { return upright(stored_->whole(), orientation_); }
+
+  std::unique_ptr<ImageRows> stored_;
+  int orientation_;
+};
+
+// Rows of a file, which stays mapped.
+class FileRows : public ImageRows {
+ public:
+  FileRows(MappedFile file, const std::filesystem::path& path, const DecodeOptions& options)
+      : ImageRows({}), file_(std::move(file)), name_(path.string()), rows_(open_rows(file_.bytes(), name_, options)) {
+    header_ = rows_->header();
+  }
+  void next(std::uint8_t* row) override {
+    rows_->next(row);
+    if (++read_ == header_.height) file_.check_whole();
+  }
+  Image whole() override {
+    Image image = rows_->whole();
+    file_.check_whole();
+    return image;
+  }
+
+ private:
+  MappedFile file_;
+  std::string name_;
+  std::unique_ptr<ImageRows> rows_;
+  std::int64_t read_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageRows> open_rows(std::span<const std::byte> file, std::string_view source,
+                                     const DecodeOptions& options) {
   const FileKind kind = kind_of(file, source);
-  const auto reader = kind == FileKind::jpeg ? decode_jpeg : kind == FileKind::png ? decode_png : decode_webp;
-  Decoded decoded = reader(file, source, options);
-  return options.upright ? upright(std::move(decoded.image), decoded.orientation) : std::move(decoded.image);
+  const auto open = kind == FileKind::jpeg ? open_jpeg : kind == FileKind::png ? open_png : open_webp;
+  Opened opened = open(file, source, options);
+  if (!options.upright || opened.orientation <= 1) return std::move(opened.rows);
+  return std::make_unique<UprightRows>(std::move(opened.rows), opened.orientation);
 }
 
-Image read_image(const std::filesystem::path& path, const DecodeOptions& options) {
+std::unique_ptr<ImageRows> open_rows(const std::filesystem::path& path, const DecodeOptions& options) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
   check(std::filesystem::exists(status), "{}: there is no such file", path.string());
@@ -61,8 +110,15 @@ Image read_image(const std::filesystem::path& path, const DecodeOptions& options
   check(!error, "{}: {}", path.string(), error.message());
   check(size <= static_cast<std::uintmax_t>(options.most_bytes), "{}: {} bytes are too many: a picture has at most {}",
         path.string(), size, options.most_bytes);
-  const std::string file = read_file(path);
-  return decode(std::as_bytes(std::span(file)), path.string(), options);
+  return std::make_unique<FileRows>(MappedFile(path), path, options);
+}
+
+Image decode(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
+  return open_rows(file, source, options)->whole();
+}
+
+Image read_image(const std::filesystem::path& path, const DecodeOptions& options) {
+  return open_rows(path, options)->whole();
 }
 
 }  // namespace attend::image

@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string_view>
 
 #include "attend/image/image.h"
+#include "attend/image/image_rows.h"
 
 namespace attend::image {
 
@@ -28,11 +30,18 @@ struct DecodeOptions {
   // When set, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size, as long as it is no smaller than this (Pillow's
   // draft mode): much faster, but not the same pixels.
   int draft_width = 0, draft_height = 0;
+  // A few bytes can claim any size, so these, and limits::kLongestSide, are asked before memory is taken.
   std::int64_t most_pixels = kMostPixels;
+  std::int64_t most_memory = 0;  // bytes: pixels, and what the format needs besides; 0: 12 for each of most_pixels
   std::int64_t most_bytes = std::int64_t{1} << 30;  // of a file
 };
 
-// source stands for the path in messages.
+// Reads the header alone. Throws Error as decode() does, also for what is beyond the limits. source stands for the path
+// in messages. The bytes must stay while rows are read.
+std::unique_ptr<ImageRows> open_rows(std::span<const std::byte> file, std::string_view source,
+                                     const DecodeOptions& options = {});
+std::unique_ptr<ImageRows> open_rows(const std::filesystem::path& path, const DecodeOptions& options = {});
+
 Image decode(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options = {});
 Image read_image(const std::filesystem::path& path, const DecodeOptions& options = {});
 

@@ -2,6 +2,7 @@
 // setjmp) hold nothing that has a destructor; memory is taken and freed by the functions around them.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attend/base/error.h"
@@ -86,10 +87,16 @@ JpegOutcome read_jpeg_header(JpegReader& reader, std::span<const std::byte> file
 }
 
 // Sets the output's size.
-JpegOutcome start_jpeg(JpegReader& reader, int shrink) {
+JpegOutcome size_jpeg(JpegReader& reader, int shrink) {
   if (setjmp(reader.jump)) return JpegOutcome::broken;
   reader.library.out_color_space = reader.library.num_components == 4 ? JCS_CMYK : JCS_RGB;
   reader.library.scale_num = 1, reader.library.scale_denom = static_cast<unsigned>(shrink);
+  jpeg_calc_output_dimensions(&reader.library);
+  return JpegOutcome::done;
+}
+
+JpegOutcome start_jpeg(JpegReader& reader) {
+  if (setjmp(reader.jump)) return JpegOutcome::broken;
   return jpeg_start_decompress(&reader.library) ? JpegOutcome::done : JpegOutcome::cut_short;
 }
 
@@ -104,16 +111,9 @@ void rgb_of_inks(const std::uint8_t* inks, std::uint8_t* rgb, int width) {
   }
 }
 
-// inks: room for one row of a picture of four inks.
-JpegOutcome read_jpeg_rows(JpegReader& reader, Image& image, std::uint8_t* inks) {
+JpegOutcome read_jpeg_row(JpegReader& reader, JSAMPROW row) {
   if (setjmp(reader.jump)) return JpegOutcome::broken;
-  while (reader.library.output_scanline < reader.library.output_height) {
-    const int y = static_cast<int>(reader.library.output_scanline);
-    JSAMPROW row = inks ? inks : image.row(y);
-    if (jpeg_read_scanlines(&reader.library, &row, 1) != 1) return JpegOutcome::cut_short;
-    if (inks) rgb_of_inks(inks, image.row(y), image.width);
-  }
-  return JpegOutcome::done;
+  return jpeg_read_scanlines(&reader.library, &row, 1) == 1 ? JpegOutcome::done : JpegOutcome::cut_short;
 }
 
 int jpeg_orientation(const JpegReader& reader) {
@@ -132,35 +132,73 @@ int shrink_of(std::int64_t width, std::int64_t height, const DecodeOptions& opti
   return times >= 8 ? 8 : times >= 4 ? 4 : times >= 2 ? 2 : 1;
 }
 
+class JpegRows : public ImageRows {
+ public:
+  JpegRows(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options)
+      : ImageRows({}), source_(source) {
+    std::memset(&reader_, 0, sizeof reader_);
+    try {
+      expect(read_jpeg_header(reader_, file));
+      const int parts = reader_.library.num_components;
+      check(parts == 1 || parts == 3 || parts == 4, "{}: a JPEG has 1, 3 or 4 components, not {}", source_, parts);
+      const ImageHeader stored = stored_header();
+      check_size(stored, source_, options);
+      expect(size_jpeg(reader_, shrink_of(stored.width, stored.height, options)));
+      header_ = {reader_.library.output_width, reader_.library.output_height, stored.memory};
+    } catch (...) {
+      jpeg_destroy_decompress(&reader_.library);
+      throw;
+    }
+  }
+  ~JpegRows() override { jpeg_destroy_decompress(&reader_.library); }
+
+  int orientation() const { return jpeg_orientation(reader_); }
+
+  void next(std::uint8_t* row) override {
+    if (!std::exchange(started_, true)) {
+      expect(start_jpeg(reader_));
+      if (reader_.library.num_components == 4) inks_.resize(4 * static_cast<std::size_t>(width()));
+    }
+    expect(read_jpeg_row(reader_, inks_.empty() ? row : inks_.data()));
+    if (!inks_.empty()) rgb_of_inks(inks_.data(), row, width());
+  }
+
+ private:
+  void expect(JpegOutcome outcome) const {
+    check(outcome != JpegOutcome::cut_short, "{}: the JPEG is cut short", source_);
+    check(outcome == JpegOutcome::done, "{}: the JPEG is broken: {}", source_, reader_.message);
+  }
+
+  // A file of several scans is decoded from coefficients of 16 bits that are all kept.
+  ImageHeader stored_header() {
+    const jpeg_decompress_struct& library = reader_.library;
+    const std::int64_t width = library.image_width, height = library.image_height;
+    std::int64_t coefficients = 0, all = 0;
+    for (int i = 0; i < library.num_components; ++i)
+      all += std::int64_t{library.comp_info[i].h_samp_factor} * library.comp_info[i].v_samp_factor;
+    const std::int64_t most = std::int64_t{library.max_h_samp_factor} * library.max_v_samp_factor;
+    if (jpeg_has_multiple_scans(&reader_.library))
+      coefficients = 2 * (width + 64) * (height + 64) * all / std::max<std::int64_t>(1, most);
+    return {width, height, 3 * width * height * (orientation() > 1 ? 2 : 1) + coefficients};
+  }
+
+  std::string source_;
+  JpegReader reader_;
+  bool started_ = false;
+  std::vector<std::uint8_t> inks_;  // a row of an image of four inks
+};
+
 }  // namespace
 
-Decoded decode_jpeg(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
-  struct Closer {
-    JpegReader reader;
-    ~Closer() { jpeg_destroy_decompress(&reader.library); }  // also of one that was never made: all zero
-  } closer;
-  JpegReader& reader = closer.reader;
-  const auto expect = [&](JpegOutcome outcome) {
-    check(outcome != JpegOutcome::cut_short, "{}: the JPEG is cut short", source);
-    check(outcome == JpegOutcome::done, "{}: the JPEG is broken: {}", source, reader.message);
-  };
-  expect(read_jpeg_header(reader, file));
-  const std::int64_t width = reader.library.image_width, height = reader.library.image_height;
-  check_size(width, height, source, options);
-  const int parts = reader.library.num_components;
-  check(parts == 1 || parts == 3 || parts == 4, "{}: a JPEG has 1, 3 or 4 components, not {}", source, parts);
-  expect(start_jpeg(reader, shrink_of(width, height, options)));
-  Decoded decoded;
-  decoded.orientation = jpeg_orientation(reader);
-  decoded.image = Image(static_cast<int>(reader.library.output_width), static_cast<int>(reader.library.output_height));
-  std::vector<std::uint8_t> inks(parts == 4 ? 4 * static_cast<std::size_t>(decoded.image.width) : 0);
-  expect(read_jpeg_rows(reader, decoded.image, inks.empty() ? nullptr : inks.data()));
-  return decoded;
+Opened open_jpeg(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
+  auto rows = std::make_unique<JpegRows>(file, source, options);
+  const int orientation = rows->orientation();
+  return {std::move(rows), orientation};
 }
 
 #else
 
-Decoded decode_jpeg(std::span<const std::byte>, std::string_view source, const DecodeOptions&) {
+Opened open_jpeg(std::span<const std::byte>, std::string_view source, const DecodeOptions&) {
   fail("{}: this build of attend reads no JPEG: build it where libjpeg-dev is installed", source);
 }
 

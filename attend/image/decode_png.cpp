@@ -1,5 +1,8 @@
 // PNG through libpng, which turns every kind into 8 bit RGB as it reads; only 16 bit grey is ours. As with JPEG, errors
 // come back by longjmp: the functions with setjmp hold nothing that has a destructor.
+#include <string>
+#include <utility>
+
 #include "attend/base/error.h"
 #include "attend/image/exif.h"
 #include "attend/image/formats.h"
@@ -82,8 +85,9 @@ void spread_deep_grey(std::uint8_t* row, int width) {
   }
 }
 
-bool read_png_rows(PngReader& reader, Image& image) {
-  if (setjmp(reader.jump)) return false;
+// The number of passes, or 0 where it fails. row_bytes: how long rows may be.
+int start_png(PngReader& reader, std::size_t row_bytes) {
+  if (setjmp(reader.jump)) return 0;
   if (!is_deep_grey(reader)) {
     png_set_strip_16(reader.library);
     png_set_palette_to_rgb(reader.library);
@@ -93,9 +97,13 @@ bool read_png_rows(PngReader& reader, Image& image) {
   }
   const int passes = png_set_interlace_handling(reader.library);
   png_read_update_info(reader.library, reader.info);
-  if (png_get_rowbytes(reader.library, reader.info) > image.row_bytes()) png_error(reader.library, "rows are too long");
-  for (int pass = 0; pass < passes; ++pass)
-    for (int y = 0; y < image.height; ++y) png_read_row(reader.library, image.row(y), nullptr);
+  if (png_get_rowbytes(reader.library, reader.info) > row_bytes) png_error(reader.library, "rows are too long");
+  return passes;
+}
+
+bool read_png_row(PngReader& reader, std::uint8_t* row) {
+  if (setjmp(reader.jump)) return false;
+  png_read_row(reader.library, row, nullptr);
   return true;
 }
 
@@ -116,34 +124,94 @@ int png_orientation(std::span<const std::byte> file) {
   return 1;
 }
 
+// Closes the library, also where its header could not be read.
+class OpenPng {
+ public:
+  OpenPng(std::span<const std::byte> file, std::string_view source)
+      : source_(source), orientation_(png_orientation(file)) {
+    if (!read_png_header(reader_, file)) {
+      png_destroy_read_struct(&reader_.library, &reader_.info, nullptr);
+      expect(false);
+    }
+  }
+  ~OpenPng() { png_destroy_read_struct(&reader_.library, &reader_.info, nullptr); }
+  OpenPng(const OpenPng&) = delete;
+  OpenPng& operator=(const OpenPng&) = delete;
+
+  void expect(bool done) const {
+    check(done || !reader_.cut_short, "{}: the PNG is cut short", source_);
+    check(done, "{}: the PNG is broken: {}", source_, reader_.message);
+  }
+  int orientation() const { return orientation_; }
+  bool interlaced() const { return png_get_interlace_type(reader_.library, reader_.info) != PNG_INTERLACE_NONE; }
+
+  // libpng holds two rows more, of up to 8 bytes a pixel.
+  ImageHeader header() const {
+    const std::int64_t width = png_get_image_width(reader_.library, reader_.info),
+                       height = png_get_image_height(reader_.library, reader_.info);
+    return {width, height, 3 * width * height * (orientation_ > 1 ? 2 : 1) + 16 * width};
+  }
+  int start(std::size_t row_bytes) {
+    const int passes = start_png(reader_, row_bytes);
+    expect(passes > 0);
+    return passes;
+  }
+  void read(std::uint8_t* row) { expect(read_png_row(reader_, row)); }
+  void spread(std::uint8_t* row, int width) const {
+    if (is_deep_grey(reader_)) spread_deep_grey(row, width);
+  }
+
+ private:
+  std::string source_;
+  int orientation_;
+  PngReader reader_;
+};
+
+class PngRows : public ImageRows {
+ public:
+  explicit PngRows(std::unique_ptr<OpenPng> png) : ImageRows(png->header()), png_(std::move(png)) {}
+  void next(std::uint8_t* row) override {
+    if (!std::exchange(started_, true)) png_->start(row_bytes());
+    png_->read(row);
+    png_->spread(row, width());
+  }
+
+ private:
+  std::unique_ptr<OpenPng> png_;
+  bool started_ = false;
+};
+
+// Seven passes over all rows.
+class InterlacedPngRows : public KeptRows {
+ public:
+  explicit InterlacedPngRows(std::unique_ptr<OpenPng> png) : KeptRows(png->header()), png_(std::move(png)) {}
+
+ private:
+  Image decode() override {
+    Image image(width(), height());
+    const int passes = png_->start(row_bytes());
+    for (int pass = 0; pass < passes; ++pass)
+      for (int y = 0; y < image.height; ++y) png_->read(image.row(y));
+    for (int y = 0; y < image.height; ++y) png_->spread(image.row(y), image.width);
+    return image;
+  }
+
+  std::unique_ptr<OpenPng> png_;
+};
+
 }  // namespace
 
-Decoded decode_png(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
-  struct Closer {
-    PngReader reader;
-    ~Closer() { png_destroy_read_struct(&reader.library, &reader.info, nullptr); }
-  } closer;
-  PngReader& reader = closer.reader;
-  const auto expect = [&](bool done) {
-    check(done || !reader.cut_short, "{}: the PNG is cut short", source);
-    check(done, "{}: the PNG is broken: {}", source, reader.message);
-  };
-  expect(read_png_header(reader, file));
-  const std::int64_t width = png_get_image_width(reader.library, reader.info);
-  const std::int64_t height = png_get_image_height(reader.library, reader.info);
-  check_size(width, height, source, options);
-  Decoded decoded;
-  decoded.orientation = png_orientation(file);
-  decoded.image = Image(static_cast<int>(width), static_cast<int>(height));
-  expect(read_png_rows(reader, decoded.image));
-  if (is_deep_grey(reader))
-    for (int y = 0; y < decoded.image.height; ++y) spread_deep_grey(decoded.image.row(y), decoded.image.width);
-  return decoded;
+Opened open_png(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
+  auto png = std::make_unique<OpenPng>(file, source);
+  check_size(png->header(), source, options);
+  const int orientation = png->orientation();
+  if (png->interlaced()) return {std::make_unique<InterlacedPngRows>(std::move(png)), orientation};
+  return {std::make_unique<PngRows>(std::move(png)), orientation};
 }
 
 #else
 
-Decoded decode_png(std::span<const std::byte>, std::string_view source, const DecodeOptions&) {
+Opened open_png(std::span<const std::byte>, std::string_view source, const DecodeOptions&) {
   fail("{}: this build of attend reads no PNG: build it where libpng-dev is installed", source);
 }
 

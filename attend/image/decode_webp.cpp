@@ -1,4 +1,6 @@
 // WebP through libwebp: still pictures, lossy and lossless. Alpha is dropped.
+#include <string>
+
 #include "attend/base/error.h"
 #include "attend/image/exif.h"
 #include "attend/image/formats.h"
@@ -48,35 +50,67 @@ int webp_orientation(std::span<const std::byte> file) {
   return 1;
 }
 
+void expect_ok(VP8StatusCode status, std::string_view source) {
+  check(status == VP8_STATUS_OK, "{}: the WebP is broken: {}", source, meaning_of(status));
+}
+
+constexpr int kLossless = 2;  // WebPBitstreamFeatures::format; 0 says that libwebp does not know
+
+ImageHeader header_of_features(const WebPBitstreamFeatures& features, int orientation) {
+  const std::int64_t pixels = std::int64_t{features.width} * features.height;
+  const std::int64_t inside = features.format == kLossless || features.has_alpha ? 4 * pixels : 0;
+  return {features.width, features.height, 3 * pixels * (orientation > 1 ? 2 : 1) + inside};
+}
+
+WebPBitstreamFeatures features_of(std::span<const std::byte> file, std::string_view source) {
+  WebPBitstreamFeatures features;
+  expect_ok(WebPGetFeatures(reinterpret_cast<const std::uint8_t*>(file.data()), file.size(), &features), source);
+  check(!features.has_animation, "{}: is an animated WebP; only still pictures are read", source);
+  return features;
+}
+
+// libwebp gives rows as it goes only into memory for all of them.
+class WebpRows : public KeptRows {
+ public:
+  WebpRows(std::span<const std::byte> file, std::string_view source, const WebPBitstreamFeatures& features,
+           const ImageHeader& header)
+      : KeptRows(header), file_(file), source_(source), features_(features) {}
+
+ private:
+  Image decode() override {
+    WebPDecoderConfig config;
+    check(WebPInitDecoderConfig(&config) != 0, "{}: libwebp is not the version this was built with", source_);
+    config.input = features_;
+    Image image(features_.width, features_.height);
+    config.output.colorspace = MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA.rgba = image.pixels.data();
+    config.output.u.RGBA.stride = static_cast<int>(image.row_bytes());
+    config.output.u.RGBA.size = image.pixels.size();
+    const VP8StatusCode status = WebPDecode(reinterpret_cast<const std::uint8_t*>(file_.data()), file_.size(), &config);
+    WebPFreeDecBuffer(&config.output);
+    expect_ok(status, source_);
+    return image;
+  }
+
+  std::span<const std::byte> file_;
+  std::string source_;
+  WebPBitstreamFeatures features_;
+};
+
 }  // namespace
 
-Decoded decode_webp(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
-  const auto expect = [&](VP8StatusCode status) {
-    check(status == VP8_STATUS_OK, "{}: the WebP is broken: {}", source, meaning_of(status));
-  };
-  const auto* data = reinterpret_cast<const std::uint8_t*>(file.data());
-  WebPDecoderConfig config;
-  check(WebPInitDecoderConfig(&config) != 0, "{}: libwebp is not the version this was built with", source);
-  expect(WebPGetFeatures(data, file.size(), &config.input));
-  check(!config.input.has_animation, "{}: is an animated WebP; only still pictures are read", source);
-  check_size(config.input.width, config.input.height, source, options);
-  Decoded decoded;
-  decoded.image = Image(config.input.width, config.input.height);
-  decoded.orientation = webp_orientation(file);
-  config.output.colorspace = MODE_RGB;
-  config.output.is_external_memory = 1;
-  config.output.u.RGBA.rgba = decoded.image.pixels.data();
-  config.output.u.RGBA.stride = static_cast<int>(decoded.image.row_bytes());
-  config.output.u.RGBA.size = decoded.image.pixels.size();
-  const VP8StatusCode status = WebPDecode(data, file.size(), &config);
-  WebPFreeDecBuffer(&config.output);
-  expect(status);
-  return decoded;
+Opened open_webp(std::span<const std::byte> file, std::string_view source, const DecodeOptions& options) {
+  const WebPBitstreamFeatures features = features_of(file, source);
+  const int orientation = webp_orientation(file);
+  const ImageHeader header = header_of_features(features, orientation);
+  check_size(header, source, options);
+  return {std::make_unique<WebpRows>(file, source, features, header), orientation};
 }
 
 #else
 
-Decoded decode_webp(std::span<const std::byte>, std::string_view source, const DecodeOptions&) {
+Opened open_webp(std::span<const std::byte>, std::string_view source, const DecodeOptions&) {
   fail("{}: this build of attend reads no WebP: build it where libwebp-dev is installed", source);
 }
 

@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
+
+#include "attend/base/limits.h"
 
 namespace attend::image {
 
@@ -22,8 +25,10 @@ struct Image {
   bool operator==(const Image&) const = default;
 };
 
-// Pillow refuses pictures with more pixels: a small file can claim any size.
-inline constexpr std::int64_t kMostPixels = 178'956'970;
+inline constexpr std::int64_t kMostPixels = limits::kMostPixels;  // unless the caller says otherwise
+
+// Throws Error when an image of this size is empty or beyond the limits. who opens the message.
+void check_extent(std::int64_t width, std::int64_t height, std::int64_t most_pixels, std::string_view who);
 
 // Throws Error when there is nothing to work on, or the sizes and the pixels disagree. who opens the message.
 void check_image(const Image& image, const char* who);

@@ -54,8 +54,9 @@ PixelSize Preprocessor::size_of(PixelSize picture) const {
   return {std::min(size.width, config_.pad_size->width), std::min(size.height, config_.pad_size->height)};
 }
 
-Image Preprocessor::prepare(const Image& image) const {
-  const PixelSize size = size_of({image.width, image.height});
+template <class Source>
+Image Preprocessor::prepared(Source& image, PixelSize picture) const {
+  const PixelSize size = size_of(picture);
   ResizeOptions options{.filter = config_.filter, .precision = config_.precision};
   if (!config_.crop) return resize(image, size.width, size.height, options);
   const PixelBox middle =
@@ -65,6 +66,9 @@ Image Preprocessor::prepare(const Image& image) const {
   options.window = middle;  // what would be cut away is not computed
   return resize(image, size.width, size.height, options);
 }
+
+Image Preprocessor::prepare(const Image& image) const { return prepared(image, {image.width, image.height}); }
+Image Preprocessor::prepare(ImageRows& rows) const { return prepared(rows, {rows.width(), rows.height()}); }
 
 Pixels Preprocessor::stack(std::span<const Image> prepared) const {
   check(!prepared.empty(), "there are no pictures");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attend/image/image.h"
+#include "attend/image/image_rows.h"
 #include "attend/image/preprocessor_config.h"
 
 namespace attend::image {
@@ -41,12 +42,15 @@ class Preprocessor {
   const Normalization& normalization() const { return normalization_; }
 
   Image prepare(const Image& image) const;                 // resized and cropped
+  Image prepare(ImageRows& rows) const;                    // the same, without all pixels in memory
   Pixels stack(std::span<const Image> prepared) const;     // normalised, one behind the other
   Pixels operator()(std::span<const Image> images) const;  // both
   Pixels operator()(const Image& image) const { return (*this)(std::span(&image, 1)); }
 
  private:
   PixelSize size_of(PixelSize picture) const;
+  template <class Source>
+  Image prepared(Source& source, PixelSize picture) const;
   PreprocessorConfig config_;
   Normalization normalization_;
 };

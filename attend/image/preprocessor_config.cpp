@@ -261,8 +261,12 @@ PreprocessorConfig PreprocessorConfig::load(const fs::path& path) {
   check(config.is_object(), "{}: expected a JSON object", model.string());
   if (fs::exists(processor) && !(processor == model)) {
     const Json* type = config.find("model_type");
-    return of_transformers(read_json(processor), processor.string(),
-                           type != config.end() && type->is_string() ? type->text() : "");
+    const Json json = read_json(processor);
+    const Json* cfg = json.is_object() ? json.find("pretrained_cfg") : nullptr;
+    if (cfg && cfg != json.end() && cfg->is_object() &&
+        family_named(Members(json, processor.string()).text("image_processor_type")) == "TimmWrapper")
+      return of_timm(*cfg, processor.string());
+    return of_transformers(json, processor.string(), type != config.end() && type->is_string() ? type->text() : "");
   }
   if (config.contains("pretrained_cfg")) return of_timm(config["pretrained_cfg"], model.string());
   if (config.contains("architecture") && config.contains("input_size")) return of_timm(config, model.string());

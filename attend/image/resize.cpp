@@ -90,38 +90,135 @@ Strip resize_rows(const Image& image, int first, int last, const Weights& weight
   return strip;
 }
 
-Image resize_filtered(const Image& image, const Axis& across, const Axis& down, Filter filter, Precision precision) {
-  const auto idle = [](const Axis& axis) {
-    return axis.target == axis.source && axis.begin == 0 && axis.end == axis.source;
-  };
-  const int width = across.last - across.first, height = down.last - down.first;
-  const std::size_t bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(image.channels);
-  // Rows from which the result is made.
-  int first = down.first, last = down.last;
-  Weights vertical;
-  if (!idle(down)) {
-    vertical = weights_of(down, filter, precision);
-    first = vertical.taps.front().from;
-    last = vertical.taps.back().from + vertical.taps.back().count;
+// Rows as they come, those before the first and behind the last read away, each resized along itself; or without
+// weights, `width` pixels of each from `left` on.
+class StripReader {
+ public:
+  StripReader(ImageRows& rows, int first, int last) : rows_(rows), first_(first), last_(last) {}
+
+  Strip resized(const Weights& weights) {
+    Strip strip = strip_of(weights.taps.size());
+    const GroupedWeights groups = grouped(weights, rows_.width());
+    // Several at once, which is faster; kSlack bytes behind the last may be read.
+    const std::size_t bytes = rows_.row_bytes();
+    const int at_once = static_cast<int>(std::clamp<std::size_t>(kBlock / bytes, 1, 64));
+    std::vector<std::uint8_t> block(bytes * static_cast<std::size_t>(at_once) + kSlack);
+    skip_to(first_, block.data());
+    for (int y = first_; y < last_;) {
+      const int count = std::min(at_once, last_ - y);
+      for (int i = 0; i < count; ++i) rows_.next(block.data() + bytes * static_cast<std::size_t>(i));
+      rows().along_rgb(block.data(), bytes, strip.bytes.data() + strip.stride * static_cast<std::size_t>(y - first_),
+                       strip.stride, count, groups);
+      y += count;
+    }
+    at_ = last_;
+    skip_to(rows_.height(), block.data());
+    return strip;
   }
-  Strip middle;
-  const std::uint8_t* from = image.row(first) + static_cast<std::size_t>(across.first * image.channels);
-  std::size_t stride = image.row_bytes();
-  if (!idle(across)) {
-    middle = resize_rows(image, first, last, weights_of(across, filter, precision));
-    from = middle.bytes.data(), stride = middle.stride;
+
+  Strip cut(int left, int width) {
+    Strip strip = strip_of(static_cast<std::size_t>(width));
+    std::vector<std::uint8_t> row(rows_.row_bytes());
+    skip_to(first_, row.data());
+    for (int y = first_; y < last_; ++y) {
+      rows_.next(row.data());
+      std::memcpy(strip.bytes.data() + strip.stride * static_cast<std::size_t>(y - first_), row.data() + 3 * left,
+                  3 * static_cast<std::size_t>(width));
+    }
+    at_ = last_;
+    skip_to(rows_.height(), row.data());
+    return strip;
   }
-  Image out(width, height, image.channels);
-  for (int y = 0; y < height; ++y) {
-    if (idle(down)) {
-      std::memcpy(out.row(y), from + static_cast<std::size_t>(y) * stride, bytes);
+
+ private:
+  static constexpr std::size_t kBlock = std::size_t{1} << 18;  // bytes
+
+  Strip strip_of(std::size_t width) const {
+    Strip strip;
+    strip.stride = 3 * width + kSlack;
+    strip.bytes.resize(strip.stride * static_cast<std::size_t>(last_ - first_));
+    return strip;
+  }
+  // Also behind the last: a file that is broken there is broken.
+  void skip_to(int row, std::uint8_t* room) {
+    for (; at_ < row; ++at_) rows_.next(room);
+  }
+
+  ImageRows& rows_;
+  int first_, last_, at_ = 0;
+};
+
+bool is_idle(const Axis& axis) { return axis.target == axis.source && axis.begin == 0 && axis.end == axis.source; }
+
+// The way down: from which rows, and with which weights.
+struct Down {
+  int first, last;
+  bool idle;
+  Weights weights = {};
+};
+Down down_of(const Axis& axis, Filter filter, Precision precision) {
+  if (is_idle(axis)) return {axis.first, axis.last, true};
+  Weights weights = weights_of(axis, filter, precision);
+  const int first = weights.taps.front().from, last = weights.taps.back().from + weights.taps.back().count;
+  return {first, last, false, std::move(weights)};
+}
+
+// Rows that lie a stride apart, from the first that the way down needs.
+Image resize_down(const std::uint8_t* from, std::size_t stride, const Down& down, Image out) {
+  for (int y = 0; y < out.height; ++y) {
+    if (down.idle) {
+      std::memcpy(out.row(y), from + static_cast<std::size_t>(y) * stride, out.row_bytes());
       continue;
     }
-    const auto [row, taps] = vertical.taps[static_cast<std::size_t>(y)];
-    rows().across(from + static_cast<std::size_t>(row - first) * stride, stride,
-                  vertical.of(static_cast<std::size_t>(y)), taps, vertical.bits, out.row(y), bytes);
+    const auto [row, taps] = down.weights.taps[static_cast<std::size_t>(y)];
+    rows().across(from + static_cast<std::size_t>(row - down.first) * stride, stride,
+                  down.weights.of(static_cast<std::size_t>(y)), taps, down.weights.bits, out.row(y), out.row_bytes());
   }
   return out;
+}
+
+Image resize_filtered(const Image& image, const Axis& across, const Axis& along, Filter filter, Precision precision) {
+  const Down down = down_of(along, filter, precision);
+  Image out(across.last - across.first, along.last - along.first, image.channels);
+  if (is_idle(across))
+    return resize_down(image.row(down.first) + static_cast<std::size_t>(across.first * image.channels),
+                       image.row_bytes(), down, std::move(out));
+  const Strip strip = resize_rows(image, down.first, down.last, weights_of(across, filter, precision));
+  return resize_down(strip.bytes.data(), strip.stride, down, std::move(out));
+}
+
+Image resize_filtered(ImageRows& rows, const Axis& across, const Axis& along, Filter filter, Precision precision) {
+  const Down down = down_of(along, filter, precision);
+  Image out(across.last - across.first, along.last - along.first);
+  StripReader reader(rows, down.first, down.last);
+  const Strip strip =
+      is_idle(across) ? reader.cut(across.first, out.width) : reader.resized(weights_of(across, filter, precision));
+  return resize_down(strip.bytes.data(), strip.stride, down, std::move(out));
+}
+
+Image resize_nearest(ImageRows& rows, const Axis& across, const Axis& down) {
+  const std::vector<int> columns = nearest_of(across), wanted = nearest_of(down);
+  Image out(static_cast<int>(columns.size()), static_cast<int>(wanted.size()));
+  std::vector<std::uint8_t> row(rows.row_bytes());
+  std::size_t next = 0;
+  for (int y = 0; y < rows.height(); ++y) {
+    rows.next(row.data());
+    for (; next < wanted.size() && wanted[next] == y; ++next)
+      pick<3>(row.data(), columns, 3, out.row(static_cast<int>(next)));
+  }
+  return out;
+}
+
+// What is wanted of the result.
+PixelBox window_of(int width, int height, const ResizeOptions& options) {
+  check(width > 0 && height > 0 && width <= kMostPixels / height, "resize: cannot make a picture of {} x {}", width,
+        height);
+  const PixelBox window = options.window.value_or(PixelBox{0, 0, width, height});
+  check(window.left >= 0 && window.top >= 0 && window.right <= width && window.bottom <= height && window.width() > 0 &&
+            window.height() > 0,
+        "resize: the window {}, {}, {}, {} does not lie in a picture of {} x {}", window.left, window.top, window.right,
+        window.bottom, width, height);
+  return window;
 }
 
 Box box_of(const Image& image, const ResizeOptions& options) {
@@ -169,13 +266,7 @@ Filter filter_named(std::string_view name, std::string_view source) {
 
 Image resize(const Image& image, int width, int height, const ResizeOptions& options) {
   check_image(image, "resize");
-  check(width > 0 && height > 0 && width <= kMostPixels / height, "resize: cannot make a picture of {} x {}", width,
-        height);
-  const PixelBox window = options.window.value_or(PixelBox{0, 0, width, height});
-  check(window.left >= 0 && window.top >= 0 && window.right <= width && window.bottom <= height && window.width() > 0 &&
-            window.height() > 0,
-        "resize: the window {}, {}, {}, {} does not lie in a picture of {} x {}", window.left, window.top, window.right,
-        window.bottom, width, height);
+  const PixelBox window = window_of(width, height, options);
   const Box box = box_of(image, options);
   check(options.reducing_gap == 0 || options.reducing_gap >= 1, "resize: the reducing gap is 1 or more, not {}",
         options.reducing_gap);
@@ -187,6 +278,15 @@ Image resize(const Image& image, int width, int height, const ResizeOptions& opt
   const Axis down = {image.height, height, single(box.top), single(box.bottom), window.top, window.bottom};
   return options.filter == Filter::nearest ? resize_nearest(image, across, down)
                                            : resize_filtered(image, across, down, options.filter, options.precision);
+}
+
+Image resize(ImageRows& rows, int width, int height, const ResizeOptions& options) {
+  const PixelBox window = window_of(width, height, options);
+  check(!options.box && options.reducing_gap == 0, "resize: of rows all are resized, at once");
+  const Axis across = {rows.width(), width, 0, static_cast<float>(rows.width()), window.left, window.right};
+  const Axis down = {rows.height(), height, 0, static_cast<float>(rows.height()), window.top, window.bottom};
+  return options.filter == Filter::nearest ? resize_nearest(rows, across, down)
+                                           : resize_filtered(rows, across, down, options.filter, options.precision);
 }
 
 }  // namespace attend::image

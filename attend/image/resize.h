@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "attend/image/image.h"
+#include "attend/image/image_rows.h"
 
 namespace attend::image {
 
@@ -41,6 +42,8 @@ struct ResizeOptions {
 };
 
 Image resize(const Image& image, int width, int height, const ResizeOptions& options = {});
+// The same pixels from rows as they come: what is kept is as wide as the result. Without a box and a reducing gap.
+Image resize(ImageRows& rows, int width, int height, const ResizeOptions& options = {});
 
 // Averages blocks of so many pixels; those at the right and the bottom may be smaller. Pillow's Image.reduce.
 Image reduce(const Image& image, int factor_x, int factor_y, const std::optional<PixelBox>& box = {});

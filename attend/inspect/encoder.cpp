@@ -136,7 +136,7 @@ models::BertInput EncoderInspector::input_of(const Read& read) const {
     types.push_back(read.text.types[i] < config.types ? read.text.types[i] : 0);
   }
   models::BertInput input{{.ids = nn::row_of(backend_, read.text.ids), .positions = nn::row_of(backend_, positions)}};
-  if (!config.distilled()) input.types = nn::row_of(backend_, types);
+  if (config.typed()) input.types = nn::row_of(backend_, types);
   return input;
 }
 
@@ -213,7 +213,7 @@ Inspection EncoderInspector::inspect(const std::string& text, const InspectOptio
     const std::vector<float> logits = ask(read, rows, last ? &collector : nullptr);
     const std::size_t choices = rows.empty() ? 0 : logits.size() / rows.size();
     const std::size_t end = last ? rows.size() : i + 1;
-    if (encoder_->body().config().regression && !logits.empty()) {
+    if (encoder_->body().config().regression() && !logits.empty()) {
       result.text = fmt::format("{:.4f}", logits[0]);
       break;
     }
@@ -320,7 +320,7 @@ Output EncoderInspector::output(const TraceRequest& request) {
   check(request.token >= 0 && request.token < static_cast<std::int64_t>(whole.ids.size()), "there is no token {}",
         request.token);
   const bool each = card_.kind == "masked-lm" || card_.kind == "tagging";
-  const bool regression = encoder_->body().config().regression;
+  const bool regression = encoder_->body().config().regression();
   if (!each && (card_.kind != "classification" || request.token != 0 || regression)) return {};
   const std::vector<float> all = ask(reduced(whole, {}), {static_cast<std::int32_t>(request.token)}, nullptr);
   std::span<const float> logits = all;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "attend/base/error.h"
+#include "attend/base/ranking.h"
 #include "attend/inspect/candidates.h"
 #include "attend/inspect/layer_probe.h"
 #include "attend/inspect/weights.h"
@@ -48,6 +49,16 @@ std::vector<std::string> token_names(const models::AttentionPlace& place) {
   for (std::int64_t y = 0; y < place.queries.h; ++y)
     for (std::int64_t x = 0; x < place.queries.w; ++x) names.push_back(fmt::format("{}, {}", y + 1, x + 1));
   return names;
+}
+
+// The labels with the highest scores, as the model's problem makes them of its logits.
+std::vector<Candidate> judged(std::vector<float> logits, const models::PictureModel& model, std::size_t count) {
+  models::logits_to_scores(logits, model.problem());
+  std::vector<Candidate> labels;
+  for (const std::size_t label : largest(logits, static_cast<std::int64_t>(count)))
+    labels.push_back(
+        {.id = static_cast<std::int32_t>(label), .text = model.labels()[label], .probability = logits[label]});
+  return labels;
 }
 
 }  // namespace
@@ -108,12 +119,11 @@ PictureInspection PictureInspector::inspect(const image::Image& prepared, const 
   const Tensor states = encoder_.model().states(pass.input(encoder_.pixels(std::span(&result.seen, 1))));
   if (has_head_) {
     const std::vector<float> logits = download(encoder_.model().scores(encoder_.model().features(states)));
-    result.labels = candidates_of(
-        logits,
-        {.count = options.candidates, .log_sum = log_sum_of(logits), .allowed = {}, .name = [&](std::int32_t id) {
-           return encoder_.model().labels()[static_cast<std::size_t>(id)];
-         }});
-    result.text = fmt::format("{} {}", result.labels[0].text, percent_of(result.labels[0].probability));
+    result.labels = judged(logits, encoder_.model(), options.candidates);
+    const Candidate& first = result.labels[0];
+    result.text = encoder_.model().problem() == models::ProblemType::regression
+                      ? fmt::format("{} {:.6g}", first.text, first.probability)
+                      : fmt::format("{} {}", first.text, percent_of(first.probability));
   }
   for (const models::AttentionPlace& place : places_) result.attention.emplace_back(place, collector.at(place.label));
   result.rollout = rollout_of(result.attention);

@@ -53,6 +53,7 @@ class PictureInspector {
   const Anatomy& anatomy() const { return anatomy_; }
   const std::vector<models::AttentionPlace>& places() const { return places_; }
   image::Image prepare(const image::Image& picture) const { return encoder_.prepare(picture); }
+  image::Image prepare(image::ImageRows& picture) const { return encoder_.prepare(picture); }
 
   // Of a prepared picture. Throw Error for heads, layers, patches and tokens that are not there.
   PictureInspection inspect(const image::Image& prepared, const PictureOptions& options = {});

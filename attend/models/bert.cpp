@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "attend/base/error.h"
@@ -22,9 +24,10 @@ nn::Init init(const BertConfig& config) { return {nn::Init::normal, config.init_
 
 BertFamily family_named(const Json& json, std::string_view what) {
   const auto found = json.find("model_type");
-  for (BertFamily family : {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert, BertFamily::longformer})
+  for (BertFamily family : {BertFamily::bert, BertFamily::roberta, BertFamily::distilbert, BertFamily::longformer,
+                            BertFamily::xlm_roberta, BertFamily::mpnet})
     if (found != json.end() && *found == name_of(family)) return family;
-  fail("{}: 'model_type' must be bert, roberta, distilbert or longformer, not {}", what,
+  fail("{}: 'model_type' must be bert, roberta, xlm-roberta, mpnet, distilbert or longformer, not {}", what,
        found == json.end() ? "missing" : found->dump());
 }
 
@@ -50,6 +53,48 @@ std::shared_ptr<const ops::GlobalPositions> globals_of(const BertConfig& config,
   return std::make_shared<const ops::GlobalPositions>(texts.ids.backend(), ops::global_lists(layout, sets));
 }
 
+// i32 on the device, and under the pass, of another tensor.
+Tensor ints_on(const Tensor& like_this, const Shape& shape, const std::vector<std::int32_t>& values) {
+  const Tensor made = make_tensor(like_this.backend(), shape, DType::i32);
+  upload(made, values);
+  return like_this.pass() ? like_this.pass()->input(made) : made;
+}
+
+// Packed texts as rows of a padded batch, and back.
+struct PaddedRows {
+  std::int64_t count, longest;
+  Tensor to_padded, to_packed, lengths;  // i32 [count longest], [rows], [count]
+
+  explicit PaddedRows(const nn::Sequences& texts) : count(texts.offsets.dim(0) - 1), longest(texts.longest) {
+    const std::vector<std::int32_t> offsets = download_ints(texts.offsets);
+    std::vector<std::int32_t> padded, packed, sizes;
+    for (std::int64_t text = 0; text < count; ++text) {
+      const auto at = static_cast<std::size_t>(text);
+      const std::int32_t begin = offsets[at], size = offsets[at + 1] - begin;
+      sizes.push_back(size);
+      for (std::int32_t i = 0; i < longest; ++i) padded.push_back(i < size ? begin + i : begin);
+      for (std::int32_t i = 0; i < size; ++i) packed.push_back(static_cast<std::int32_t>(text * longest) + i);
+    }
+    to_padded = ints_on(texts.ids, {count * longest}, padded);
+    to_packed = ints_on(texts.ids, {static_cast<std::int64_t>(packed.size())}, packed);
+    lengths = ints_on(texts.ids, {count}, sizes);
+  }
+};
+
+// Near distances have a bucket each, far ones share them by their logarithm, and half of the buckets are for keys that
+// come later (T5, Raffel et al. 2020).
+std::int32_t distance_bucket(std::int64_t distance, std::int64_t buckets) {
+  constexpr double kFarthest = 128;
+  const std::int64_t half = buckets / 2, exact = half / 2, size = std::abs(distance);
+  std::int64_t bucket = size;
+  if (size >= exact) {
+    const float share = std::log(static_cast<float>(size) / static_cast<float>(exact)) /
+                        static_cast<float>(std::log(kFarthest / static_cast<double>(exact)));
+    bucket = std::min(exact + static_cast<std::int64_t>(share * static_cast<float>(half - exact)), half - 1);
+  }
+  return static_cast<std::int32_t>(bucket + (distance > 0 ? half : 0));
+}
+
 }  // namespace
 
 void check_config(const BertConfig& config, std::string_view what) {
@@ -63,6 +108,9 @@ void check_config(const BertConfig& config, std::string_view what) {
   check_within(what, "pad_token_id", config.pad, -1, config.vocabulary - 1);
   check(!config.counts_positions() || (config.pad >= 0 && config.pad + 1 < config.max_length),
         "{}: positions are counted from behind pad_token_id, which is {}", what, config.pad);
+  check(!config.biased_by_distance() || config.distance_buckets >= 4,
+        "{}: 'relative_attention_num_buckets' is {}, but must be 4 or more", what, config.distance_buckets);
+  check_limited(what, "relative_attention_num_buckets", config.distance_buckets, 1, limits::kMostPositions);
   check_token(what, "bos_token_id", config.start);
   check_token(what, "eos_token_id", config.end);
   check_heads(what, config.width, config.heads);
@@ -97,18 +145,13 @@ BertConfig bert_config(const Json& json, std::string_view what) {
   require_flag(json, "is_decoder", false, what);
   require_flag(json, "add_cross_attention", false, what);
   require_flag(json, "tie_word_embeddings", true, what);
-  const std::string positions = json.value("position_embedding_type", "absolute");
-  check(positions == "absolute", "{}: 'position_embedding_type' is '{}'; only absolute is known", what, positions);
+  const auto positions = json.find("position_embedding_type");
+  if (positions != json.end() && !positions->is_null() && *positions != "absolute")
+    fail("{}: 'position_embedding_type' is {}; only absolute is known", what, positions->dump());
   config.architecture = architecture_of(json, what);
   if (has_labels(config.architecture)) config.labels = labels_of(json, what);
-  const auto problem = json.find("problem_type");
-  if (problem != json.end() && !problem->is_null()) {
-    config.regression = *problem == "regression";
-    check(config.regression || *problem == "single_label_classification",
-          "{}: 'problem_type' is {}; there are regression and single_label_classification", what, problem->dump());
-  } else {
-    config.regression = config.labels.size() == 1 && config.architecture.ends_with("ForSequenceClassification");
-  }
+  if (config.architecture.ends_with("ForSequenceClassification"))
+    config.problem = problem_type_of(json, config.labels.size(), what);
   check_config(config, what);
   return config;
 }
@@ -123,7 +166,7 @@ Json bert_json(const BertConfig& config) {
   null_missing_tokens(json);
   if (!config.labels.empty()) write_labels(json, config.labels);
   if (config.architecture.ends_with("ForSequenceClassification"))
-    json["problem_type"] = config.regression ? "regression" : "single_label_classification";
+    json["problem_type"] = std::string(name_of(config.problem));
   json["tie_word_embeddings"] = true;
   return json;
 }
@@ -155,6 +198,7 @@ std::vector<std::int32_t> roberta_positions(std::span<const std::int32_t> ids, s
 
 BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
     : distilled_(config.distilled()),
+      mpnet_(config.family == BertFamily::mpnet),
       attention_(
           {.width = config.width,
            .heads = config.heads,
@@ -163,8 +207,12 @@ BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
            .window = config.window.of_layer(index, Looks::both_ways),
            .input = {.init = init(config)},
            .output = {.init = init(config)},
-           .input_name = distilled_ ? "q_lin|k_lin|v_lin." : "self.query|key|value.",
-           .output_name = distilled_ ? "out_lin" : "output.dense",
+           .input_name = distilled_ ? "q_lin|k_lin|v_lin."
+                         : mpnet_   ? "attn.q|k|v."
+                                    : "self.query|key|value.",
+           .output_name = distilled_ ? "out_lin"
+                          : mpnet_   ? "attn.o"
+                                     : "output.dense",
            .global_name = config.family == BertFamily::longformer ? "self.query_global|key_global|value_global." : ""}),
       norm1_(config.width, config.norm_eps),
       norm2_(config.width, config.norm_eps),
@@ -191,6 +239,7 @@ Bert::Bert(const BertConfig& config, Pooler pooler)
       tokens_(config.vocabulary, config.width, init(config)),
       positions_(config.max_length, config.width, init(config), nn::Role::other),
       types_(config.types, config.width, init(config), nn::Role::other),
+      distances_(config.distance_buckets, config.heads, init(config), nn::Role::other),
       norm_(config.width, config.norm_eps),
       pool_(config.width, config.width, {.init = init(config)}) {
   check(pooler == Pooler::without || !config.distilled(), "distilbert: it has no pooler");
@@ -207,7 +256,7 @@ Tensor Bert::embed(const BertInput& input) const {
                                      .position_ids = input.texts.positions,
                                      .padding = config_.pad,
                                      .position_padding = counted ? config_.pad : -1});
-  if (config_.distilled()) return ops::dropout(norm_(words), config_.dropout);
+  if (!config_.typed()) return ops::dropout(norm_(words), config_.dropout);
   Tensor types = input.types;
   if (!types.defined()) {
     types = like(ids);
@@ -219,13 +268,40 @@ Tensor Bert::embed(const BertInput& input) const {
 Tensor Bert::states(const BertInput& input, std::vector<Tensor>* hidden) const {
   const AttentionMask mask = mask_between(input.texts, input.texts);
   const auto globals = input.globals ? input.globals : globals_of(config_, input.texts);
-  nn::Residual stream(embed(input), {.dropout = config_.dropout});
+  Tensor embedded = embed(input);
+  if (!config_.biased_by_distance() || !input.texts.packed())
+    return states_of_padded(std::move(embedded), mask, globals, hidden);
+  // Attention takes a bias for padded texts alone: the rows are put side by side, and one behind another in the end.
+  const PaddedRows rows(input.texts);
+  const Tensor padded = ops::gather(embedded, rows.to_padded).reshape({rows.count, rows.longest, config_.width});
+  const Tensor states = states_of_padded(padded, {.key_lengths = rows.lengths}, globals, hidden);
+  return ops::gather(states.reshape({rows.count * rows.longest, config_.width}), rows.to_packed);
+}
+
+Tensor Bert::states_of_padded(Tensor embedded, AttentionMask mask,
+                              const std::shared_ptr<const ops::GlobalPositions>& globals,
+                              std::vector<Tensor>* hidden) const {
+  if (config_.biased_by_distance()) mask.bias = distance_bias(embedded);
+  nn::Residual stream(std::move(embedded), {.dropout = config_.dropout});
   if (hidden) hidden->push_back(stream.value());
   for (const BertLayer& layer : layers_) {
     layer(stream, mask, globals);
     if (hidden) hidden->push_back(stream.value());
   }
   return stream.value();
+}
+
+// [1, H, T, T] for states [B, T, C]: a number for each head and bucket of distances.
+Tensor Bert::distance_bias(const Tensor& states) const {
+  const std::int64_t T = states.dim(1);
+  std::vector<std::int32_t> buckets;
+  buckets.reserve(static_cast<std::size_t>(T * T));
+  for (std::int64_t query = 0; query < T; ++query)
+    for (std::int64_t key = 0; key < T; ++key)
+      buckets.push_back(distance_bucket(key - query, config_.distance_buckets));
+  const Tensor ids = ints_on(states, {T * T}, buckets);
+  const Tensor rows = ops::gather(distances_.table(), ids);  // [T T, H]
+  return ops::permute(rows.reshape({1, T, T, config_.heads}), {0, 3, 1, 2});
 }
 
 Tensor Bert::first(const Tensor& states, const nn::Sequences& texts) const {

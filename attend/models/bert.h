@@ -1,7 +1,8 @@
 // BERT (Devlin et al. 2019): an encoder that reads in both directions; RoBERTa (Liu et al. 2019), the same trained
-// longer, whose positions count from behind the padding's; and DistilBERT (Sanh et al. 2019), half as deep, without
-// token types and pooler. Parameters have the names of Hugging Face's files; queries, keys and values are one parameter
-// here and three tensors there.
+// longer, whose positions count from behind the padding's; XLM-RoBERTa (Conneau et al. 2020), the same in a hundred
+// languages; MPNet (Song et al. 2020), whose scores also get a bias by the distance of two tokens; and DistilBERT (Sanh
+// et al. 2019), half as deep, without token types and pooler. Parameters have the names of Hugging Face's files;
+// queries, keys and values are one parameter here and three tensors there.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 
 #include "attend/base/json_fwd.h"
 #include "attend/models/attention_windows.h"
+#include "attend/models/problem_type.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/feed_forward.h"
 #include "attend/nn/layers.h"
@@ -21,10 +23,14 @@
 
 namespace attend::models {
 
-enum class BertFamily : std::uint8_t { bert, roberta, distilbert, longformer };
+enum class BertFamily : std::uint8_t { bert, roberta, distilbert, longformer, xlm_roberta, mpnet };
 constexpr const char* name_of(BertFamily family) {
-  constexpr const char* kNames[] = {"bert", "roberta", "distilbert", "longformer"};
+  constexpr const char* kNames[] = {"bert", "roberta", "distilbert", "longformer", "xlm-roberta", "mpnet"};
   return kNames[static_cast<int>(family)];
+}
+// What the names of the body begin with in the file of a model with a head.
+constexpr const char* prefix_of(BertFamily family) {
+  return name_of(family == BertFamily::xlm_roberta ? BertFamily::roberta : family);
 }
 
 struct BertConfig {
@@ -37,16 +43,23 @@ struct BertConfig {
   float norm_eps = 1e-12f, init_deviation = 0.02f;
   std::int64_t start = -1, end = -1, pad = 0;  // tokens; -1: none
   std::int64_t separator = 2;                  // of a Longformer: behind a question
+  std::int64_t distance_buckets = 32;          // of an MPNet: how many biases by distance each head has
 
-  std::string architecture = {};         // "BertForMaskedLM": which head a file has
-  std::vector<std::string> labels = {};  // of a head that chooses between labels
-  bool regression = false;               // of a head with one label: a number instead
+  std::string architecture = {};                    // "BertForMaskedLM": which head a file has
+  std::vector<std::string> labels = {};             // of a head that chooses between labels
+  ProblemType problem = ProblemType::single_label;  // what the head's logits mean
 
   WindowSettings window = {};
 
+  bool regression() const { return problem == ProblemType::regression; }
   bool distilled() const { return family == BertFamily::distilbert; }
   // RoBERTa and what was made from it: positions are counted behind the padding's, and heads have a layer of their own.
-  bool counts_positions() const { return family == BertFamily::roberta || family == BertFamily::longformer; }
+  bool counts_positions() const {
+    return family == BertFamily::roberta || family == BertFamily::longformer || family == BertFamily::xlm_roberta ||
+           family == BertFamily::mpnet;
+  }
+  bool typed() const { return family != BertFamily::distilbert && family != BertFamily::mpnet; }  // tokens have types
+  bool biased_by_distance() const { return family == BertFamily::mpnet; }
   float dropout_of_head() const { return head_dropout < 0 ? dropout : head_dropout; }
 
   // By the keys of config.json.
@@ -62,8 +75,8 @@ struct BertConfig {
     v(distilled() ? "dropout" : "hidden_dropout_prob", dropout, "of embeddings and of what each sublayer adds");
     v(distilled() ? "attention_dropout" : "attention_probs_dropout_prob", attention_dropout, "of attention weights");
     v(distilled() ? "seq_classif_dropout" : "classifier_dropout", head_dropout, "before the classifier");
+    if (typed()) v("type_vocab_size", types, "how many types of tokens there are: first and second sentence");
     if (!distilled()) {
-      v("type_vocab_size", types, "how many types of tokens there are: first and second sentence");
       v("layer_norm_eps", norm_eps, "added to variances");
     }
     v("initializer_range", init_deviation, "deviation of the weights a new model starts from");
@@ -71,6 +84,8 @@ struct BertConfig {
     v("eos_token_id", end, "a text ends with it");
     v("pad_token_id", pad, "fills short texts");
     if (family == BertFamily::longformer) v("sep_token_id", separator, "stands behind a text");
+    if (family == BertFamily::mpnet)
+      v("relative_attention_num_buckets", distance_buckets, "distances that have a bias of their own");
     window.visit(v);
   }
 };
@@ -78,8 +93,9 @@ struct BertConfig {
 // Throws Error naming what (a path) and the first value that is out of range.
 void check_config(const BertConfig& config, std::string_view what);
 
-// From a config.json whose model_type is "bert", "roberta", "distilbert" or "longformer", and back. Throws Error for
-// what the model here cannot be.
+// From a config.json whose model_type is "bert", "roberta", "xlm-roberta", "mpnet", "distilbert" or "longformer", and
+// back.
+// Throws Error for what the model here cannot be.
 BertConfig bert_config(const Json& config, std::string_view what);
 Json bert_json(const BertConfig& config);
 
@@ -115,12 +131,13 @@ class BertLayer {
                   const std::shared_ptr<const ops::GlobalPositions>& globals = {}) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("attention", attention_), v(distilled_ ? "sa_layer_norm" : "attention.output.LayerNorm", norm1_);
+    v("attention", attention_);
+    v(distilled_ ? "sa_layer_norm" : mpnet_ ? "attention.LayerNorm" : "attention.output.LayerNorm", norm1_);
     v(distilled_ ? "ffn" : "", feed_forward_), v(distilled_ ? "output_layer_norm" : "output.LayerNorm", norm2_);
   }
 
  private:
-  bool distilled_;
+  bool distilled_, mpnet_;
   nn::SelfAttention attention_;
   nn::LayerNorm norm1_, norm2_;
   nn::FeedForward feed_forward_;
@@ -147,16 +164,22 @@ class Bert {
   template <class Visitor>
   void visit(Visitor&& v) {
     v("embeddings.word_embeddings", tokens_), v("embeddings.position_embeddings", positions_);
-    if (!config_.distilled()) v("embeddings.token_type_embeddings", types_);
+    if (config_.typed()) v("embeddings.token_type_embeddings", types_);
     v("embeddings.LayerNorm", norm_);
     v(config_.distilled() ? "transformer.layer" : "encoder.layer", layers_);
+    if (config_.biased_by_distance()) v("encoder.relative_attention_bias", distances_);
     if (pooler_ == Pooler::with) v("pooler.dense", pool_);
   }
 
  private:
+  Tensor states_of_padded(Tensor embedded, AttentionMask mask,
+                          const std::shared_ptr<const ops::GlobalPositions>& globals,
+                          std::vector<Tensor>* hidden) const;
+  Tensor distance_bias(const Tensor& states) const;
+
   BertConfig config_;
   Pooler pooler_;
-  nn::Embedding tokens_, positions_, types_;
+  nn::Embedding tokens_, positions_, types_, distances_;
   nn::LayerNorm norm_;
   std::vector<BertLayer> layers_;
   nn::Linear pool_;

@@ -18,7 +18,7 @@ nn::LinearConfig linear(const BertConfig& config) {
 
 // "BertForMaskedLM", "RobertaForMaskedLM" and so on.
 BertConfig config_for(BertConfig config, const char* task) {
-  constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert", "Longformer"};
+  constexpr const char* kClasses[] = {"Bert", "Roberta", "DistilBert", "Longformer", "XLMRoberta", "MPNet"};
   config.architecture = std::string(kClasses[static_cast<int>(config.family)]) + "For" + task;
   return config;
 }
@@ -86,10 +86,7 @@ Json NextSentenceModel::config() const { return json_of(body_.config(), "NextSen
 SequenceClassifier::SequenceClassifier(const BertConfig& config)
     : body_(config, config.family == BertFamily::bert ? Bert::Pooler::with : Bert::Pooler::without),
       dense_(config.width, config.width, linear(config)),
-      output_(config.width, labels_in(config), linear(config)) {
-  check(!config.regression || config.labels.size() == 1, "{}: a number has one label, not {}", name_of(config.family),
-        config.labels.size());
-}
+      output_(config.width, labels_in(config), linear(config)) {}
 
 Json SequenceClassifier::config() const { return json_of(body_.config(), "SequenceClassification"); }
 
@@ -105,7 +102,9 @@ Tensor SequenceClassifier::logits(const Tensor& states, const nn::Sequences& tex
 Tensor SequenceClassifier::loss(const BertInput& input, const Tensor& labels) const {
   Tensor scores = logits(body_.states(input), input.texts);
   if (labels.size() < scores.dim(0)) scores = ops::slice(scores, 0, 0, labels.size());
-  if (!body_.config().regression) return ops::cross_entropy(scores, labels).mean;
+  check(body_.config().problem != ProblemType::multi_label,
+        "{}: a head for several labels of a text at once is run here, not trained", name_of(body_.config().family));
+  if (!body_.config().regression()) return ops::cross_entropy(scores, labels).mean;
   const Tensor distance = ops::add(ops::cast(scores, DType::f32).reshape({scores.rows()}), ops::scale(labels, -1));
   return ops::mean(ops::multiply(distance, distance), 0);
 }

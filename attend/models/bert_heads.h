@@ -19,11 +19,20 @@ class TokenPredictor {
   ops::Loss loss(const Tensor& states, const nn::Embedding& tokens, const Tensor& labels) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    constexpr const char* kDense[] = {"cls.predictions.transform.dense", "lm_head.dense", "vocab_transform",
+    constexpr const char* kDense[] = {"cls.predictions.transform.dense",
+                                      "lm_head.dense",
+                                      "vocab_transform",
+                                      "lm_head.dense",
+                                      "lm_head.dense",
                                       "lm_head.dense"};
-    constexpr const char* kNorm[] = {"cls.predictions.transform.LayerNorm", "lm_head.layer_norm", "vocab_layer_norm",
+    constexpr const char* kNorm[] = {"cls.predictions.transform.LayerNorm",
+                                     "lm_head.layer_norm",
+                                     "vocab_layer_norm",
+                                     "lm_head.layer_norm",
+                                     "lm_head.layer_norm",
                                      "lm_head.layer_norm"};
-    constexpr const char* kBias[] = {"cls.predictions.bias", "lm_head.bias", "vocab_projector.bias", "lm_head.bias"};
+    constexpr const char* kBias[] = {"cls.predictions.bias", "lm_head.bias", "vocab_projector.bias",
+                                     "lm_head.bias",         "lm_head.bias", "lm_head.bias"};
     const auto family = static_cast<std::size_t>(family_);
     v(kDense[family], dense_), v(kNorm[family], norm_), v(kBias[family], bias_);
   }
@@ -50,7 +59,7 @@ class MaskedLanguageModel {
   ops::Loss loss(const BertInput& input, const Tensor& labels, const Tensor& rows = {}) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    v(name_of(body_.config().family), body_), predictor_.visit(v);
+    v(prefix_of(body_.config().family), body_), predictor_.visit(v);
   }
 
  private:
@@ -123,7 +132,7 @@ class SequenceClassifier {
   template <class Visitor>
   void visit(Visitor&& v) {
     const BertFamily family = body_.config().family;
-    v(name_of(family), body_);
+    v(prefix_of(family), body_);
     if (body_.config().counts_positions()) return v("classifier.dense", dense_), v("classifier.out_proj", output_);
     if (family == BertFamily::distilbert) v("pre_classifier", dense_);
     v("classifier", output_);
@@ -147,7 +156,7 @@ class TokenTagger {
   }
   template <class Visitor>
   void visit(Visitor&& v) {
-    v(name_of(body_.config().family), body_), v("classifier", output_);
+    v(prefix_of(body_.config().family), body_), v("classifier", output_);
   }
 
  private:
@@ -168,7 +177,7 @@ class QuestionAnswerer {
   ops::Loss loss(const BertInput& input, const Tensor& positions) const;
   template <class Visitor>
   void visit(Visitor&& v) {
-    v(name_of(body_.config().family), body_), v("qa_outputs", output_);
+    v(prefix_of(body_.config().family), body_), v("qa_outputs", output_);
   }
 
  private:

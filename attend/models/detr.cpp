@@ -2,12 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <optional>
 #include <utility>
 
 #include "attend/base/error.h"
 #include "attend/base/limits.h"
 #include "attend/models/config_checks.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/models/timm_resnet.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/attention.h"
@@ -34,6 +36,84 @@ nn::FeedForward feed_forward(const DetrConfig& config, std::int64_t hidden, std:
                           .label = std::move(label),
                           .expand_name = "fc1",
                           .contract_name = "fc2"});
+}
+
+constexpr std::int64_t kDilatedStride = 16;  // of the last stage (DC5)
+
+// timm's ResNet of this name.
+void read_timm_backbone(DetrConfig& config, const Json& name, std::string_view what) {
+  check(name.is_string(), "{}: 'backbone' must be the name of a timm model, not {}", what, name.dump());
+  const std::optional<ResNetConfig> known = timm_resnet(name.text());
+  check(known.has_value(), "{}: the backbone '{}' is not known; known are timm's {}", what, name.text(), kTimmResNets);
+  config.backbone = *known, config.timm_backbone = name.text();
+}
+
+// How it is made: the keys of DETR's own config, of its backbone_kwargs, or of a backbone_config.
+void read_timm_settings(DetrConfig& config, const Json& keys, std::string_view what) {
+  check(keys.is_object(), "{}: expected a JSON object", what);
+  const auto given = [&](const char* key) {
+    const auto found = keys.find(key);
+    return found == keys.end() || found->is_null() ? nullptr : &*found;
+  };
+  for (const char* key : {"num_channels", "in_chans"})
+    if (const Json* channels = given(key)) {
+      check(channels->is_number_integer(), "{}: '{}' must be a number, not {}", what, key, channels->dump());
+      config.backbone.channels = channels->get<std::int64_t>();
+    }
+  if (const Json* dilation = given("dilation")) {
+    check(dilation->is_boolean(), "{}: 'dilation' is {}, not true or false", what, dilation->dump());
+    if (dilation->get<bool>()) config.backbone.output_stride = kDilatedStride;
+  }
+  if (const Json* stride = given("output_stride")) {
+    check(stride->is_number_integer() && (*stride == Json(kDilatedStride) || *stride == Json(32)),
+          "{}: 'output_stride' is {}; 16 and 32 are known", what, stride->dump());
+    config.backbone.output_stride = stride->get<std::int64_t>();
+  }
+  if (const Json* indices = given("out_indices"))
+    check(indices->is_array() && !indices->empty() && (indices->back() == Json(4) || indices->back() == Json(-1)),
+          "{}: 'out_indices' is {}; DETR reads the last stage, 4", what, indices->dump());
+  if (const Json* features = given("features_only"))
+    check(*features == Json(true), "{}: 'features_only' is {}; only true is known", what, features->dump());
+}
+
+// transformers' own ResNet as the last stage of it is read.
+void read_own_backbone(DetrConfig& config, const Json& json, std::string_view what) {
+  config.backbone = resnet_config(json, what);
+  config.backbone.labels.clear();
+  const std::string last = fmt::format("stage{}", config.backbone.depths.size());
+  const auto features = json.find("out_features");
+  check(features == json.end() || features->is_null() ||
+            (features->is_array() && !features->empty() && features->back() == Json(last)),
+        "{}: 'out_features' is {}; DETR reads the last stage, {}", what, features == json.end() ? "" : features->dump(),
+        last);
+}
+
+// Of the files of transformers 4 (use_timm_backbone with the name of a timm model), of version 5 (backbone_config of
+// the type timm_backbone), and of both with transformers' own ResNet (backbone_config of the type resnet).
+void read_backbone(DetrConfig& config, const Json& json, std::string_view what) {
+  const Json none;
+  const auto given = [&](const Json& in, const char* key) -> const Json& {
+    const auto found = in.find(key);
+    return found == in.end() ? none : *found;
+  };
+  const Json &own = given(json, "backbone_config"), &timm = given(json, "use_timm_backbone");
+  check(timm.is_null() || timm.is_boolean(), "{}: 'use_timm_backbone' is {}, not true or false", what, timm.dump());
+  if (!own.is_null()) {
+    const std::string place = fmt::format("{}: backbone_config", what);
+    check(own.is_object(), "{}: expected a JSON object", place);
+    if (given(own, "model_type") == Json("timm_backbone")) {
+      read_timm_backbone(config, given(own, "backbone"), place);
+      return read_timm_settings(config, own, place);
+    }
+    require_flag(json, "dilation", false, what);
+    return read_own_backbone(config, own, place);
+  }
+  check(!(timm == Json(false)), "{}: 'use_timm_backbone' is false, but there is no 'backbone_config'", what);
+  const Json& name = given(json, "backbone");
+  read_timm_backbone(config, name.is_null() ? Json("resnet50") : name, what);
+  read_timm_settings(config, json, what);
+  if (const Json& more = given(json, "backbone_kwargs"); !more.is_null())
+    read_timm_settings(config, more, fmt::format("{}: backbone_kwargs", what));
 }
 
 Tensor as_f32(const Tensor& x) { return x.dtype() == DType::f32 ? x : ops::cast(x, DType::f32); }
@@ -77,27 +157,30 @@ DetrConfig detr_config(const Json& json, std::string_view what) {
         type == json.end() ? "missing" : type->dump());
   DetrConfig config;
   read_known_fields(config, json, what);
-  const auto backbone = json.find("backbone_config");
-  check(backbone != json.end() && backbone->is_object(),
-        "{}: no 'backbone_config'; only DETR on transformers' own ResNet is known (use_timm_backbone false)", what);
-  config.backbone = resnet_config(*backbone, fmt::format("{}: backbone_config", what));
-  config.backbone.labels.clear();
-  require_flag(json, "dilation", false, what);
+  read_backbone(config, json, what);
   const auto positions = json.find("position_embedding_type");
-  check(positions == json.end() || *positions == "sine", "{}: position_embedding_type is {}; only sine is known", what,
+  check(positions == json.end() || positions->is_null() || *positions == "sine",
+        "{}: position_embedding_type is {}; only sine is known", what,
         positions == json.end() ? "" : positions->dump());
   config.architecture = architecture_of(json, what);
+  // Of a model for segmentation the boxes are read, and that is what is written again.
+  if (config.architecture == "DetrForSegmentation") config.architecture = "DetrForObjectDetection";
   config.labels = labels_of(json, what);
   check_config(config, what);
   return config;
 }
 
+// A backbone of timm is written as transformers 4 and 5 both read it; use_pretrained_backbone would make version 4
+// download other weights first.
 Json detr_json(const DetrConfig& config) {
   Json json = {{"model_type", "detr"}};
   if (!config.architecture.empty()) json["architectures"] = Json::array({config.architecture});
   json.update(write_fields(config));
-  json["backbone"] = nullptr, json["use_timm_backbone"] = false, json["dilation"] = false;
-  json["backbone_config"] = resnet_json(config.backbone);
+  const bool timm = !config.timm_backbone.empty();
+  json["use_timm_backbone"] = timm, json["dilation"] = config.backbone.output_stride == kDilatedStride;
+  json["backbone"] = timm ? Json(config.timm_backbone) : Json();
+  json["backbone_config"] = timm ? Json() : resnet_json(config.backbone);
+  if (timm) json["use_pretrained_backbone"] = false;
   json["num_channels"] = config.backbone.channels;
   json["position_embedding_type"] = "sine", json["is_encoder_decoder"] = true;
   write_labels(json, config.labels);
@@ -170,6 +253,16 @@ Detr::Detr(const DetrConfig& config)
   for (std::int64_t i = 0; i < config.encoder_layers; ++i) encoder_.emplace_back(config_, i);
   for (std::int64_t i = 0; i < config.decoder_layers; ++i) decoder_.emplace_back(config_, i);
   for (int i = 0; i < kBoxLayers; ++i) box_layers_.emplace_back(config.width, i + 1 < kBoxLayers ? config.width : 4);
+}
+
+std::vector<nn::Parameters::Entry> Detr::parameters() {
+  std::vector<nn::Parameters::Entry> entries = nn::Parameters::list(*this);
+  if (config_.timm_backbone.empty()) return entries;
+  const std::string before = std::string(kBackbone) + ".";
+  for (nn::Parameters::Entry& entry : entries)
+    if (entry.name.starts_with(before))
+      entry.name = before + timm_resnet_name(std::string_view(entry.name).substr(before.size()));
+  return entries;
 }
 
 std::string Detr::attention_label(std::int64_t layer) { return fmt::format("encoder.{}.attention", layer); }

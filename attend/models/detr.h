@@ -26,6 +26,9 @@ namespace attend::models {
 
 struct DetrConfig {
   ResNetConfig backbone = {};
+  // "resnet50": the backbone is timm's (use_timm_backbone), and its parameters have timm's names; empty: transformers'
+  // own ResNet (backbone_config).
+  std::string timm_backbone = {};
   std::int64_t queries = 100, width = 256;
   std::int64_t encoder_layers = 6, encoder_heads = 8, encoder_hidden = 2048;
   std::int64_t decoder_layers = 6, decoder_heads = 8, decoder_hidden = 2048;
@@ -152,9 +155,10 @@ class DetrDecoderLayer {
 
 class Detr {
  public:
+  static constexpr std::string_view kBackbone = "model.backbone.conv_encoder.model";  // what its names begin with
   explicit Detr(const DetrConfig& config);
   const DetrConfig& config() const { return config_; }
-  std::vector<nn::Parameters::Entry> parameters() { return nn::Parameters::list(*this); }
+  std::vector<nn::Parameters::Entry> parameters();
   // Of a model that is only run, once its weights are in place (nn::ConvNorm::fold).
   void fold() { nn::fold_norms(*this); }
 
@@ -173,6 +177,7 @@ class Detr {
 
   DetrMemory encode(const Tensor& pixels, const DetrPlaces& places) const;
   std::vector<Tensor> decode(const DetrMemory& memory) const;  // [B, Q, width] of each layer, normalised
+  DetrOutput judge(const Tensor& states) const;                // by the heads, of such states
 
   // Weights of cross attention, [.., S] of each picture in turn, by the places of the grid instead of in the order of
   // `places`.
@@ -182,15 +187,13 @@ class Detr {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("model.backbone.conv_encoder.model", backbone_), v("model.input_projection", projection_);
+    v(kBackbone, backbone_), v("model.input_projection", projection_);
     v("model.query_position_embeddings", queries_);
     v("model.encoder.layers", encoder_), v("model.decoder.layers", decoder_), v("model.decoder.layernorm", norm_);
     v("class_labels_classifier", classifier_), v("bbox_predictor.layers", box_layers_);
   }
 
  private:
-  DetrOutput judge(const Tensor& states) const;
-
   DetrConfig config_;
   ResNet backbone_;
   nn::Conv2d projection_;

@@ -82,7 +82,10 @@ GPT2Config gpt2_decoder_config(const Json& json, std::string_view what) {
   require_flag(json, "scale_attn_weights", true, what);
   require_flag(json, "scale_attn_by_inverse_layer_idx", false, what);
   require_flag(json, "tie_word_embeddings", true, what);
-  if (architecture_of(json, what) == "GPT2ForSequenceClassification") config.labels = labels_of(json, what);
+  if (architecture_of(json, what) == "GPT2ForSequenceClassification") {
+    config.labels = labels_of(json, what);
+    config.problem = problem_type_of(json, config.labels.size(), what);
+  }
   const auto crossed = json.find("add_cross_attention");
   config.cross_attention = crossed != json.end() && crossed->is_boolean() && crossed->get<bool>();
   check_config(config, what);
@@ -97,7 +100,10 @@ Json gpt2_json(const GPT2Config& config) {
   config.window.leave_out_of(json);
   if (config.hidden == 0) json["n_inner"] = nullptr;
   null_missing_tokens(json);
-  if (classifier) write_labels(json, config.labels);
+  if (classifier) {
+    write_labels(json, config.labels);
+    json["problem_type"] = std::string(name_of(config.problem));
+  }
   if (config.cross_attention) json["add_cross_attention"] = json["is_decoder"] = true;
   json["tie_word_embeddings"] = true;
   return json;

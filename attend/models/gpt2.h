@@ -12,6 +12,7 @@
 
 #include "attend/base/json_fwd.h"
 #include "attend/models/attention_windows.h"
+#include "attend/models/problem_type.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/causal_model.h"
 #include "attend/nn/feed_forward.h"
@@ -34,8 +35,9 @@ struct GPT2Config {
   std::int64_t start = 50256, end = 50256, pad = -1;  // tokens; -1: none
   WindowSettings window = {};
 
-  std::vector<std::string> labels = {};  // of a classifier; a language model has none
-  bool cross_attention = false;          // between the other two sublayers: to a memory
+  std::vector<std::string> labels = {};             // of a classifier; a language model has none
+  ProblemType problem = ProblemType::single_label;  // what a classifier's logits mean
+  bool cross_attention = false;                     // between the other two sublayers: to a memory
 
   std::int64_t hidden_width() const { return hidden ? hidden : 4 * width; }
 

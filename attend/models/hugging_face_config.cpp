@@ -54,6 +54,13 @@ void require_flag(const Json& config, const char* key, bool value, std::string_v
         found->dump(), value);
 }
 
+void require_unset(const Json& config, const char* key, std::string_view what) {
+  const auto found = config.find(key);
+  if (found == config.end() || found->is_null() || *found == Json(false) || *found == Json(0)) return;
+  fail("{}: '{}' is {}; a model of type {} has no such part here", what, key, found->dump(),
+       config.value("model_type", "?"));
+}
+
 Json square_sizes(const Json& config, std::initializer_list<const char*> keys, std::string_view what) {
   Json square = config;
   for (const char* key : keys) {

@@ -39,6 +39,9 @@ void write_labels(Json& config, const std::vector<std::string>& labels);
 // Throws Error unless the flag is absent, null or as given: for variants that the model here is not.
 void require_flag(const Json& config, const char* key, bool value, std::string_view what);
 
+// Throws Error unless the key is absent, null, false or 0: for parts that the model here has not.
+void require_unset(const Json& config, const char* key, std::string_view what);
+
 // The config with sizes that may be lists, [16, 16], as one number. Throws Error for those that are not square.
 Json square_sizes(const Json& config, std::initializer_list<const char*> keys, std::string_view what);
 

@@ -217,6 +217,7 @@ MViTConfig mvit_config(const Json& json, std::string_view what) {
   require_text(json, "rel_pos_type", "spatial", what);
   config.architecture = architecture_of(json, what);
   config.labels = labels_or_numbers(json, what);
+  config.problem = problem_type_of(json, config.labels.size(), what);
   check_config(config, what);
   return config;
 }
@@ -232,6 +233,7 @@ Json mvit_json(const MViTConfig& config) {
   json["stride_kv_adaptive"] = Json::array({config.key_stride, config.key_stride});
   json["num_classes"] = config.labels.size();
   write_labels(json, config.labels);
+  write_problem_type(json, config.problem, config.labels.size());
   return json;
 }
 

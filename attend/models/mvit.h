@@ -34,6 +34,7 @@ struct MViTConfig {
 
   std::string architecture = {};  // "MViTForImageClassification", our own name
   std::vector<std::string> labels = {};
+  ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
   std::int64_t stages() const { return static_cast<std::int64_t>(depths.size()); }
   std::int64_t layers() const;

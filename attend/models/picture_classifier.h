@@ -38,8 +38,15 @@ class PictureClassifier : public PictureModel {
   std::vector<std::string> keys() const override { return keys_of(body_); }
   std::vector<nn::Parameters::Entry> parameters() override { return nn::Parameters::list(*this); }
   Extent2 size() const override { return body_.size(); }
+  bool any_size() const override {
+    if constexpr (requires { body_.any_size(); })
+      return body_.any_size();
+    else
+      return false;
+  }
   std::int64_t channels() const override { return body_.config().channels; }
   const std::vector<std::string>& labels() const override { return body_.config().labels; }
+  ProblemType problem() const override { return body_.config().problem; }
   std::int64_t width() const override { return body_.width(); }
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden) const override {
     return body_.states(pixels, hidden);

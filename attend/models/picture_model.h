@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attend/base/json_fwd.h"
+#include "attend/models/problem_type.h"
 #include "attend/nn/layers.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/pictures.h"
@@ -40,10 +41,12 @@ class PictureModel {
   virtual Json config() const = 0;                    // config.json of a folder that holds it
   virtual std::vector<std::string> keys() const = 0;  // that mean something in it
   virtual std::vector<nn::Parameters::Entry> parameters() = 0;
-  virtual Extent2 size() const = 0;  // of the pictures it was made for
+  virtual Extent2 size() const = 0;                // of the pictures it was made for
+  virtual bool any_size() const { return false; }  // it reads others, too
   virtual std::int64_t channels() const = 0;
   virtual const std::vector<std::string>& labels() const = 0;
-  virtual std::int64_t width() const = 0;  // of its states: C
+  virtual ProblemType problem() const = 0;  // what its scores of labels mean
+  virtual std::int64_t width() const = 0;   // of its states: C
 
   // What the model makes of each place, [B, places, C]: with tokens of its own in front, as attention_places() says.
   // hidden gets the embeddings and what every layer makes of them.

@@ -13,14 +13,16 @@ namespace attend::models {
 
 namespace {
 
-constexpr std::int64_t kReduction = 4;  // of channels inside of a bottleneck
+constexpr std::int64_t kReduction = 4;   // of channels inside of a bottleneck
+constexpr std::int64_t kUndilated = 32;  // an output_stride of all steps there are, however many
 
 nn::ConvNorm conv_norm(const ResNetConfig& config, std::int64_t in, std::int64_t out, std::int64_t kernel,
-                       std::int64_t stride) {
-  const std::int64_t around = kernel / 2;
+                       std::int64_t stride, std::int64_t dilation = 1) {
+  const std::int64_t around = kernel / 2 * dilation;
   return {in,
           out,
-          {.kernel = {kernel, kernel}, .window = {.stride = {stride, stride}, .padding = {around, around}}},
+          {.kernel = {kernel, kernel},
+           .window = {.stride = {stride, stride}, .padding = {around, around}, .dilation = {dilation, dilation}}},
           {.frozen = config.frozen_norms}};
 }
 
@@ -53,6 +55,8 @@ void check_config(const ResNetConfig& config, std::string_view what) {
         "{}: layer_type must be basic or bottleneck, not '{}'", what, config.layer_type);
   check(config.stem == "imagenet" || config.stem == "small", "{}: stem must be imagenet or small, not '{}'", what,
         config.stem);
+  check(config.output_stride == 8 || config.output_stride == 16 || config.output_stride == 32,
+        "{}: output_stride must be 8, 16 or 32, not {}", what, config.output_stride);
   std::int64_t parameters = 0, in = config.width;
   for (std::size_t i = 0; i < config.depths.size(); ++i) {
     check_limited(what, "each of depths", config.depths[i], 1, limits::kMostLayers);
@@ -79,6 +83,7 @@ ResNetConfig resnet_config(const Json& json, std::string_view what) {
   config.hidden_sizes = sizes_of(json, "hidden_sizes", config.hidden_sizes, what);
   config.architecture = architecture_of(json, what);
   config.labels = labels_of(json, what);
+  config.problem = problem_type_of(json, config.labels.size(), what);
   check_config(config, what);
   return config;
 }
@@ -93,21 +98,23 @@ Json resnet_json(const ResNetConfig& config) {
   if (config.self_attention_stage == 0) json.erase("self_attention_stage");
   json["depths"] = config.depths, json["hidden_sizes"] = config.hidden_sizes;
   if (!config.labels.empty()) write_labels(json, config.labels);
+  write_problem_type(json, config.problem, config.labels.size());
   return json;
 }
 
-ResNetBlock::ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, std::int64_t stride)
+ResNetBlock::ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, const ResNetSteps& steps)
     : activation_(activation_of(config)) {
+  const auto& [stride, first_dilation, dilation] = steps;
   if (in != out || stride != 1) shortcut_ = conv_norm(config, in, out, 1, stride);
   if (config.layer_type == "basic") {
-    layers_.push_back(conv_norm(config, in, out, 3, stride));
-    layers_.push_back(conv_norm(config, out, out, 3, 1));
+    layers_.push_back(conv_norm(config, in, out, 3, stride, first_dilation));
+    layers_.push_back(conv_norm(config, out, out, 3, 1, dilation));
     return;
   }
   const std::int64_t inside = out / kReduction;
   const bool first = config.downsample_in_bottleneck;
   layers_.push_back(conv_norm(config, in, inside, 1, first ? stride : 1));
-  layers_.push_back(conv_norm(config, inside, inside, 3, first ? 1 : stride));
+  layers_.push_back(conv_norm(config, inside, inside, 3, first ? 1 : stride, first_dilation));
   layers_.push_back(conv_norm(config, inside, out, 1, 1));
 }
 
@@ -121,12 +128,18 @@ ResNet::ResNet(const ResNetConfig& config)
     : config_((check_config(config, "resnet"), config)),
       stem_(conv_norm(config, config.channels, config.width, config.small() ? 3 : 7, config.small() ? 1 : 2)),
       activation_(activation_of(config)) {
-  std::int64_t in = config.width;
+  std::int64_t in = config.width, reached = config.small() ? 1 : 4;  // pixels for each place
+  ResNetSteps steps;
   for (std::size_t i = 0; i < config.depths.size(); ++i) {
     ResNetStage& stage = stages_.emplace_back();
-    const std::int64_t stride = i > 0 || config.downsample_in_first_stage ? 2 : 1;
+    const std::int64_t step = i > 0 || config.downsample_in_first_stage ? 2 : 1;
+    const bool dilated = config.output_stride < kUndilated && reached >= config.output_stride;
+    if (dilated) steps.dilation *= step;
+    stage.stride = dilated ? 1 : step, reached *= stage.stride;
     for (std::int64_t n = 0; n < config.depths[i]; ++n) {
-      stage.blocks.emplace_back(config_, in, config.hidden_sizes[i], n == 0 ? stride : 1);
+      steps.stride = n == 0 ? stage.stride : 1;
+      stage.blocks.emplace_back(config_, in, config.hidden_sizes[i], steps);
+      steps.first_dilation = steps.dilation;
       in = config.hidden_sizes[i];
     }
     if (static_cast<std::int64_t>(i) + 1 == config.self_attention_stage)
@@ -138,7 +151,8 @@ Extent2 ResNet::grid_size(Extent2 pixels) const { return size_behind(stages_.siz
 
 // Every step of two, of a window of any kind, leaves half of the places, rounded up.
 Extent2 ResNet::size_behind(std::size_t stage, Extent2 pixels) const {
-  std::size_t halvings = (config_.small() ? 0 : 2) + stage - (config_.downsample_in_first_stage ? 0 : 1);
+  std::size_t halvings = config_.small() ? 0 : 2;
+  for (std::size_t i = 0; i < stage; ++i) halvings += stages_[i].stride == 2 ? 1 : 0;
   for (; halvings > 0; --halvings) pixels = {(pixels.h + 1) / 2, (pixels.w + 1) / 2};
   return pixels;
 }

@@ -29,9 +29,13 @@ struct ResNetConfig {
   // Ours: behind which stage, 1 being the first, there is self-attention over its places (Zhang et al. 2019); 0: none.
   std::int64_t self_attention_stage = 0;
 
+  // Not of the file: how many pixels a place of the last stage stands for. Of 16 or 8, stages that would go beyond it
+  // widen their windows (dilation) instead of halving the grid, as timm does (DETR's DC5).
+  std::int64_t output_stride = 32;
   bool frozen_norms = false;      // not of the file: norms go by their running statistics even while the model learns
   std::string architecture = {};  // "ResNetForImageClassification"
   std::vector<std::string> labels = {};
+  ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
   bool small() const { return stem == "small"; }
 
@@ -55,10 +59,15 @@ void check_config(const ResNetConfig& config, std::string_view what);
 ResNetConfig resnet_config(const Json& config, std::string_view what);
 Json resnet_json(const ResNetConfig& config);
 
+// How far the windows of a block step, and how far apart they read: `first` where the grid could have been halved.
+struct ResNetSteps {
+  std::int64_t stride = 1, first_dilation = 1, dilation = 1;
+};
+
 // activation(f(x) + shortcut(x)): two convolutions of 3 x 3, or in a bottleneck one of them between two of 1 x 1.
 class ResNetBlock {
  public:
-  ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, std::int64_t stride);
+  ResNetBlock(const ResNetConfig& config, std::int64_t in, std::int64_t out, const ResNetSteps& steps);
   Tensor operator()(const Tensor& x) const;
   template <class Visitor>
   void visit(Visitor&& v) {
@@ -74,6 +83,7 @@ class ResNetBlock {
 
 struct ResNetStage {
   std::vector<ResNetBlock> blocks;
+  std::int64_t stride = 1;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("layers", blocks);
@@ -89,6 +99,8 @@ class ResNet {
   const ResNetConfig& config() const { return config_; }
   Json json() const { return resnet_json(config_); }
   Extent2 size() const { return {config_.image_size, config_.image_size}; }
+  // Attention between its places is of those of its own size.
+  bool any_size() const { return !attention_; }
   std::int64_t width() const { return config_.hidden_sizes.back(); }
 
   // H' and W' of pictures of this size.

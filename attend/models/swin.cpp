@@ -113,6 +113,7 @@ SwinConfig swin_config(const Json& json, std::string_view what) {
   require_flag(json, "use_absolute_embeddings", false, what);
   config.architecture = architecture_of(json, what);
   config.labels = labels_of(json, what);
+  config.problem = problem_type_of(json, config.labels.size(), what);
   check_config(config, what);
   return config;
 }
@@ -125,6 +126,7 @@ Json swin_json(const SwinConfig& config) {
   json["num_layers"] = config.stages(), json["hidden_size"] = config.width_of(config.stages() - 1);
   json["qkv_bias"] = true, json["use_absolute_embeddings"] = false;
   write_labels(json, config.labels);
+  write_problem_type(json, config.problem, config.labels.size());
   return json;
 }
 

@@ -32,6 +32,7 @@ struct SwinConfig {
 
   std::string architecture = {};  // "SwinForImageClassification"
   std::vector<std::string> labels = {};
+  ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
   std::int64_t stages() const { return static_cast<std::int64_t>(depths.size()); }
   std::int64_t layers() const;

@@ -77,8 +77,12 @@ ViTConfig vit_config(const Json& json, std::string_view what) {
   ViTConfig config{.family = family_named(json, what)};
   read_known_fields(config, square_sizes(json, {"image_size", "patch_size"}, what), what);
   require_flag(json, "qkv_bias", true, what);
+  // Keys of models that are computed otherwise (DINOv2, registers), should a file call itself a ViT all the same.
+  for (const char* key : {"layerscale_value", "layer_scale_init_value", "num_register_tokens", "use_swiglu_ffn"})
+    require_unset(json, key, what);
   config.architecture = architecture_of(json, what);
   config.labels = labels_of(json, what);
+  config.problem = problem_type_of(json, config.labels.size(), what);
   check_config(config, what);
   return config;
 }
@@ -89,6 +93,7 @@ Json vit_json(const ViTConfig& config) {
   json.update(write_fields(config));
   json["qkv_bias"] = true;
   write_labels(json, config.labels);
+  write_problem_type(json, config.problem, config.labels.size());
   return json;
 }
 

@@ -36,6 +36,7 @@ struct ViTConfig {
 
   std::string architecture = {};  // "ViTForImageClassification"
   std::vector<std::string> labels = {};
+  ProblemType problem = ProblemType::single_label;  // what the scores of labels mean
 
   bool distilled() const { return family == ViTFamily::deit; }
   bool convolutional() const { return family == ViTFamily::vit_conv; }
@@ -151,6 +152,7 @@ class ViTClassifier : public PictureModel {
   Extent2 size() const override { return body_.size(); }
   std::int64_t channels() const override { return body_.config().channels; }
   const std::vector<std::string>& labels() const override { return body_.config().labels; }
+  ProblemType problem() const override { return body_.config().problem; }
   std::int64_t width() const override { return body_.width(); }
   Tensor states(const Tensor& pixels, std::vector<Tensor>* hidden) const override {
     return body_.states(pixels, hidden);

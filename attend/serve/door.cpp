@@ -1,5 +1,7 @@
 #include "attend/serve/door.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,6 +11,16 @@
 namespace attend::serve {
 
 void refuse(int status, std::string why, std::string kind) { throw Refusal{status, std::move(why), std::move(kind)}; }
+
+void charge(Exchange& exchange, std::size_t bytes) {
+  if (!exchange.charge(bytes)) refuse(503, "requests occupy as much memory as they may; try again");
+}
+
+void Work::check_batch(std::size_t texts) const {
+  if (texts > static_cast<std::size_t>(context.max_client_batch))
+    refuse(413, fmt::format("batch size {} > maximum allowed batch size {}", texts, context.max_client_batch),
+           "Validation");
+}
 
 namespace {
 

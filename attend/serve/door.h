@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "attend/base/json.h"
+#include "attend/base/limits.h"
 #include "attend/serve/http.h"
+#include "attend/serve/turns.h"
 #include "attend/serving/metrics.h"
 #include "attend/serving/served_models.h"
 
@@ -28,8 +30,11 @@ struct DoorContext {
   serving::ServedModels& models;
   serving::Metrics& metrics;
   std::vector<std::string> keys = {};  // those that let in; none: everybody
-  std::int64_t max_concurrent = 512, max_batch_tokens = 4096;
+  std::int64_t max_concurrent = 512, max_batch_tokens = 4096, max_client_batch = 2048;
+  std::int64_t max_pixels = limits::kMostPixels;  // of an image that is decoded
   std::string version = {};
+  // Of pieces of work that take little, and of those that take long, which hold up only one another.
+  std::shared_ptr<Turns> turns = std::make_shared<Turns>(), long_turns = std::make_shared<Turns>(1);
 
   // Whether the key of the request's headers (Authorization: Bearer, or X-API-Key) lets in.
   bool lets_in(const HttpRequest& request) const;
@@ -55,6 +60,45 @@ class Door {
 
  protected:
   DoorContext& context_;
+};
+
+// Bytes that work on a request takes, before it takes them: a refusal with 503 where there is no room for them.
+void charge(Exchange& exchange, std::size_t bytes);
+// The same for as long as it lives.
+class Charged {
+ public:
+  Charged(Exchange& exchange, std::size_t bytes) : exchange_(exchange), bytes_(bytes) { charge(exchange, bytes); }
+  ~Charged() { exchange_.discharge(bytes_); }
+  Charged(const Charged&) = delete;
+  Charged& operator=(const Charged&) = delete;
+  void more(std::size_t bytes) {
+    charge(exchange_, bytes);
+    bytes_ += bytes;
+  }
+
+ private:
+  Exchange& exchange_;
+  std::size_t bytes_;
+};
+
+// What is done for one request.
+struct Work {
+  const DoorContext& context;
+  std::shared_ptr<Exchange> exchange;
+  std::stop_token stop = exchange->stop_token();
+
+  mutable std::size_t prepared = 0;  // bytes, so far; by one thread
+
+  // A piece of what the model does not do itself, on so many bytes: waits for its turn, unless the request has asked
+  // for little yet, which takes less than waiting. Throws serving::Cancelled when nobody waits for the answer any more.
+  template <class Piece>
+  auto piece(std::size_t bytes, Piece done) const {
+    constexpr std::size_t kLittle = 4 << 10, kLong = 64 << 10;
+    if ((prepared += bytes) < kLittle && !stop.stop_requested()) return done();
+    return (bytes < kLong ? context.turns : context.long_turns)->take(stop, std::move(done));
+  }
+  // Texts of one request have a limit: 413, in the words of TEI.
+  void check_batch(std::size_t texts) const;
 };
 
 // The model of that name; without a name the first that can do what is asked. Null when there is none.

@@ -21,6 +21,7 @@ HttpServer::HttpServer(HttpOptions options, Dispatcher) { fail_without_boost(opt
 HttpServer::~HttpServer() = default;
 int HttpServer::port() const { return 0; }
 std::size_t HttpServer::connections() const { return 0; }
+std::size_t HttpServer::memory() const { return 0; }
 void HttpServer::run(const std::function<bool()>&) {}
 
 }  // namespace attend::serve
@@ -35,7 +36,9 @@ void HttpServer::run(const std::function<bool()>&) {}
 #include <boost/asio/steady_timer.hpp>
 #include <exception>
 #include <mutex>
-#include <optional>
+#include <new>
+#include <thread>
+#include <utility>
 
 #include "attend/serve/http/core.h"
 #include "attend/serve/http/exchange.h"
@@ -59,7 +62,7 @@ void HttpServer::Core::listen() {
   check(!error, "{}: cannot listen on {}:{}: {}{}", options.command, options.host, options.port, error.message(),
         error == net::error::address_in_use ? "; --port 0 takes any free one" : "");
   port = acceptor.local_endpoint().port();
-  tcp.push_back(std::move(acceptor));
+  tcp.push_back({std::move(acceptor)});
 }
 
 // A socket that a server left behind when it was killed is taken over, one that answers is not.
@@ -86,7 +89,7 @@ void HttpServer::Core::listen_locally() {
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
   check(!error, "{}: cannot listen on {}: {}", options.command, options.unix_path, error.message());
-  local.push_back(std::move(acceptor));
+  local.push_back({std::move(acceptor)});
 }
 
 namespace {
@@ -98,52 +101,115 @@ std::string name_of(const net::ip::tcp::socket& socket) {
 std::string name_of(const net::local::stream_protocol::socket&) { return "unix"; }
 }  // namespace
 
+// One that fails for want of a descriptor or of memory is tried again by look(): what is open may end soon.
 template <class Acceptor>
-void HttpServer::Core::accept(std::shared_ptr<Core> self, Acceptor& acceptor) {
-  acceptor.async_accept([this, self, &acceptor](const error_code& error, auto socket) {
-    if (ends || error == net::error::operation_aborted) return;
-    if (error) {  // no descriptor or memory left: what is open may end soon
-      auto timer = std::make_shared<net::steady_timer>(io, std::chrono::milliseconds(50));
-      timer->async_wait([this, self, &acceptor, timer](const error_code&) {
-        if (!ends) accept(self, acceptor);
-      });
-      return;
+void HttpServer::Core::accept(const std::shared_ptr<Core>& self, Listener<Acceptor>& listener) {
+  if (listener.waits || ends || open >= options.max_connections) return;
+  listener.acceptor.async_accept([this, self, &listener](const error_code& error, auto socket) {
+    listener.waits = false;
+    if (ends || error) return;
+    try {
+      if constexpr (requires { typename std::decay_t<decltype(socket)>::protocol_type::resolver; }) {
+        error_code ignored;
+        socket.set_option(net::ip::tcp::no_delay(true), ignored);
+      }
+      std::string client = name_of(socket);
+      start(self, Socket(std::move(socket)), std::move(client));
+      accept(self, listener);
+    } catch (const std::exception&) {  // that connection ends
     }
-    if constexpr (requires { typename std::decay_t<decltype(socket)>::protocol_type::resolver; }) {
-      error_code ignored;
-      socket.set_option(net::ip::tcp::no_delay(true), ignored);
-    }
-    std::string client = name_of(socket);
-    start(self, Socket(std::move(socket)), std::move(client));
-    if (open >= options.max_connections)
-      paused = true;
-    else
-      accept(self, acceptor);
   });
+  listener.waits = true;
 }
 
 void HttpServer::Core::accept_all(const std::shared_ptr<Core>& self) {
-  for (auto& acceptor : tcp) accept(self, acceptor);
-  for (auto& acceptor : local) accept(self, acceptor);
+  for (auto& listener : tcp) accept(self, listener);
+  for (auto& listener : local) accept(self, listener);
 }
 
-void HttpServer::Core::start(std::shared_ptr<Core> self, Socket socket, std::string client) {
-  ++open;
-  const std::shared_ptr<Session> session(new Session(self, std::move(socket), std::move(client)), [](Session* one) {
-    const std::shared_ptr<Core> core = one->core();
-    net::post(core->io, [core, one] { core->left(core, one); });
-  });
+void HttpServer::Core::start(const std::shared_ptr<Core>& self, Socket socket, std::string client) {
+  const std::shared_ptr<Session> session(new Session(self, std::move(socket), std::move(client)),
+                                         [](Session* one) { left(one); });
   sessions.insert(session.get());
   session->start();
 }
 
-// Nobody has the session any more.
-void HttpServer::Core::left(const std::shared_ptr<Core>& self, Session* session) {
-  sessions.erase(session);
-  delete session;
-  if (!paused || ends || open >= options.max_connections) return;
-  paused = false;
+// Nothing is allocated that must be: look() finds them if nothing else does.
+void HttpServer::Core::left(Session* session) noexcept {
+  const std::shared_ptr<Core> core = session->core();
+  {
+    const std::lock_guard lock(core->outgoing_mutex);
+    if (!core->closed) {
+      session->next_left = core->leaving;
+      core->leaving = session;
+      session = nullptr;
+    }
+  }
+  if (session) {  // there is no thread any more that reads and writes
+    delete session;
+    return;
+  }
+  try {
+    net::post(core->io, [core] {
+      core->delete_left();
+      core->accept_all(core);
+    });
+  } catch (const std::exception&) {
+  }
+}
+
+void HttpServer::Core::delete_left() {
+  Session* all;
+  {
+    const std::lock_guard lock(outgoing_mutex);
+    all = leaving.exchange(nullptr);
+  }
+  while (all) {
+    Session* const one = std::exchange(all, all->next_left);
+    sessions.erase(one);
+    delete one;
+  }
+}
+
+// Sees clients close their side while their answers are found, also behind requests that they have sent ahead.
+void HttpServer::Core::find_gone() {
+  polled.clear(), answering.clear();
+  for (Session* session : sessions)
+    if (const int socket = session->answering(); socket >= 0) {
+      polled.push_back({.fd = socket, .events = POLLRDHUP, .revents = 0});
+      answering.push_back(session);
+    }
+  if (polled.empty() || ::poll(polled.data(), polled.size(), 0) <= 0) return;
+  for (std::size_t i = 0; i < polled.size(); ++i)
+    if (polled[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) answering[i]->client_left();
+}
+
+void HttpServer::Core::find_failed() {
+  if (!any_failed.exchange(false)) return;
+  for (Session* session : sessions)
+    if (session->failed()) session->give_up();
+}
+
+// What is done every now and then; true at the end, which no want of memory puts off.
+bool HttpServer::Core::look(const std::shared_ptr<Core>& self, const std::function<bool()>& stop) {
+  delete_left();
+  if (!ends && stop()) {
+    ends = true;
+    deadline_ = Clock::now() + options.drain;
+    close_listeners();
+  }
+  if (ends) {
+    for (Session* session : sessions) session->end();
+    if (sessions.empty()) return true;
+    if (Clock::now() >= deadline_) {
+      for (Session* session : sessions) session->close();
+      return true;
+    }
+  }
+  find_failed();
+  find_gone();
   accept_all(self);
+  return false;
 }
 
 void HttpServer::Core::list(std::shared_ptr<Outbox> outbox) {
@@ -162,13 +228,17 @@ void HttpServer::Core::send_outgoing() {
     const std::lock_guard lock(outgoing_mutex);
     all.swap(outgoing);
   }
-  for (const std::shared_ptr<Outbox>& outbox : all) outbox->empty();
+  for (const std::shared_ptr<Outbox>& outbox : all) try {
+      outbox->empty();
+    } catch (const std::exception&) {
+      outbox->session().give_up();
+    }
 }
 
 void HttpServer::Core::close_listeners() {
   error_code ignored;
-  for (auto& acceptor : tcp) acceptor.close(ignored);
-  for (auto& acceptor : local) acceptor.close(ignored);
+  for (auto& listener : tcp) listener.acceptor.close(ignored);
+  for (auto& listener : local) listener.acceptor.close(ignored);
   if (!local.empty()) ::unlink(options.unix_path.c_str());
 }
 
@@ -177,6 +247,7 @@ bool has_http_server() { return true; }
 HttpServer::HttpServer(HttpOptions options, Dispatcher dispatcher) : core_(std::make_shared<Core>()) {
   core_->options = std::move(options);
   core_->dispatcher = std::move(dispatcher);
+  core_->budget.set_limit(core_->options.max_memory ? core_->options.max_memory : default_memory_budget());
   core_->listen();
   core_->listen_locally();
 }
@@ -188,8 +259,7 @@ HttpServer::HttpServer(HttpOptions options, Handler handler) : HttpServer(std::m
     core->workers->add([&handler, request = std::move(request), exchange = std::move(exchange)] {
       try {
         exchange->answer(handler(request));
-      } catch (const std::exception&) {
-        exchange->answer(refused(500, "something went wrong here"));
+      } catch (const std::exception&) {  // an exchange that is let go answers for itself
       }
     });
   };
@@ -198,51 +268,52 @@ HttpServer::HttpServer(HttpOptions options, Handler handler) : HttpServer(std::m
 // Sessions refer to the core and the core to sessions: whoever is left is cut off.
 HttpServer::~HttpServer() {
   core_->close_listeners();
+  for (Session* session : core_->sessions) session->close();
   core_->workers.reset();
   core_->dispatcher = nullptr;
-  for (Session* session : core_->sessions) session->close();
-  std::vector<std::shared_ptr<Outbox> > left;
+  std::vector<std::shared_ptr<Outbox> > outgoing;
   {
     const std::lock_guard lock(core_->outgoing_mutex);
     core_->closed = true;
-    left.swap(core_->outgoing);
+    outgoing.swap(core_->outgoing);
   }
-  left.clear();
-  core_->io.restart();
-  core_->io.poll();
+  outgoing.clear();
+  try {
+    core_->io.restart();
+    core_->io.poll();
+  } catch (const std::exception&) {  // one that has nothing to answer any more
+  }
+  core_->delete_left();
 }
 
 int HttpServer::port() const { return core_->port; }
 std::size_t HttpServer::connections() const { return core_->open; }
+std::size_t HttpServer::memory() const { return core_->budget.used(); }
 
+// A handler that throws has lost what it was to do next, and only that: here the clock, which is wound up again.
 void HttpServer::run(const std::function<bool()>& stop) {
   Core& core = *core_;
-  core.accept_all(core_);
-  const auto tick = std::chrono::milliseconds(100);
   net::steady_timer timer(core.io);
-  std::optional<Clock::time_point> deadline;
-  std::function<void(const error_code&)> look = [&](const error_code&) {
-    if (!core.ends && stop()) {
-      core.ends = true;
-      deadline = Clock::now() + core.options.drain;
-      core.close_listeners();
-    }
-    if (core.ends) {
-      const std::vector<Session*> all(core.sessions.begin(), core.sessions.end());
-      for (Session* session : all) session->end();
-      if (core.sessions.empty()) return core.io.stop();
-      if (Clock::now() >= *deadline) {
-        for (Session* session : all) session->close();
-        return core.io.stop();
-      }
-    }
-    timer.expires_after(core.ends ? std::chrono::milliseconds(10) : tick);
-    timer.async_wait(look);
+  bool over = false;
+  const auto wind = [&](const auto& self) -> void {
+    timer.expires_after(std::chrono::milliseconds(core.ends ? 10 : 50));
+    timer.async_wait([&, self](const error_code& error) {
+      if (error) return;
+      over = core.look(core_, stop);
+      if (over) return core.io.stop();
+      self(self);
+    });
   };
-  timer.expires_after(tick);
-  timer.async_wait(look);
-  core.io.restart();
-  core.io.run();
+  core.accept_all(core_);
+  while (!over) {
+    core.io.restart();
+    try {
+      wind(wind);
+      core.io.run();
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
 }
 
 }  // namespace attend::serve

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,8 +52,14 @@ class Exchange {
   virtual void begin(HttpResponse head) = 0;
   virtual bool write(std::string_view piece) = 0;
   virtual void finish() = 0;
-  // The client has closed its side. It may still read, but most do not.
-  virtual bool gone() const = 0;
+  // Stopped when the client has closed its side (it may still read, but most do not), when it takes no more, and when
+  // the server ends. Whatever works for the request looks at it between pieces.
+  virtual std::stop_token stop_token() const = 0;
+  bool gone() const { return stop_token().stop_requested(); }
+  // Counts so many more bytes for this request, until it is answered or they are discharged; false: there is no room
+  // for them (HttpOptions::max_memory), and nothing was counted.
+  virtual bool charge(std::size_t) { return true; }
+  virtual void discharge(std::size_t) {}
 };
 
 // What is known of a request when it has been answered.
@@ -68,6 +75,7 @@ struct HttpOptions {
   int port = 0;                    // 0: any free one
   std::size_t max_body = 64 << 10, max_head = 16 << 10;
   std::size_t max_picture = 0;               // bytes of a body of type image/..
+  std::size_t max_memory = 0;                // of all requests together; 0: default_memory_budget()
   int workers = 4;                           // requests answered at once by a Handler; others wait
   std::chrono::milliseconds patience{5000};  // for a request to arrive, and for an answer to leave
   std::chrono::milliseconds idle{5000};      // for the next request of a connection
@@ -92,8 +100,10 @@ class HttpServer {
 
   int port() const;
   std::size_t connections() const;  // open now
-  // Answers until stop() is true, which is asked ten times per second; then takes no new requests, and returns when the
-  // running ones are answered or options.drain is over.
+  std::size_t memory() const;       // bytes that requests occupy
+  // Answers until stop() is true, which is asked twenty times per second; then takes no new requests, and returns when
+  // the running ones are answered, or stopped because options.drain is over. Where memory is missing, it is the one
+  // connection that ends.
   void run(const std::function<bool()>& stop);
 
   struct Core;  // of http.cpp

@@ -46,6 +46,8 @@ const char* reason_of(int status) {
       return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
+    case 499:
+      return "Client Closed Request";
     case 501:
       return "Not Implemented";
     case 503:

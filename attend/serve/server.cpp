@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -15,6 +19,7 @@
 #include "attend/serve/doors/openai.h"
 #include "attend/serve/doors/tei.h"
 #include "attend/serve/openapi.h"
+#include "attend/serving/failure.h"
 
 namespace attend::serve {
 
@@ -41,7 +46,9 @@ class Server::Counted : public Exchange {
   }
   bool write(std::string_view piece) override { return inner_->write(piece); }
   void finish() override { inner_->finish(); }
-  bool gone() const override { return inner_->gone(); }
+  std::stop_token stop_token() const override { return inner_->stop_token(); }
+  bool charge(std::size_t bytes) override { return inner_->charge(bytes); }
+  void discharge(std::size_t bytes) override { inner_->discharge(bytes); }
 
  private:
   void count(int status) {
@@ -58,6 +65,12 @@ class Server::Counted : public Exchange {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
+void give_back_memory() {
+#if defined(__GLIBC__)
+  ::malloc_trim(0);
+#endif
+}
+
 Server::Server(ServerOptions options, serving::ServedModels& models, serving::Metrics& metrics)
     : options_(std::move(options)),
       models_(models),
@@ -67,6 +80,8 @@ Server::Server(ServerOptions options, serving::ServedModels& models, serving::Me
                .keys = options_.keys,
                .max_concurrent = options_.max_concurrent,
                .max_batch_tokens = options_.max_batch_tokens,
+               .max_client_batch = options_.max_client_batch,
+               .max_pixels = options_.max_pixels,
                .version = options_.version} {
   doors_.push_back(std::make_unique<LibreDoor>(context_));
   doors_.push_back(std::make_unique<TeiDoor>(context_));
@@ -93,9 +108,18 @@ Server::~Server() {
 }
 
 void Server::run(const std::function<bool()>& stop) {
+  std::size_t most = 0;
   http_->run([&] {
     const bool now = stop();
     if (now) ends_ = true;
+    // What requests have left behind is kept by the C library for later, in pieces, unless it is told.
+    constexpr std::size_t kMuch = 32 << 20;
+    const std::size_t used = http_->memory();
+    most = std::max(most, used);
+    if (most > used + kMuch) {
+      most = used;
+      later(give_back_memory);
+    }
     return now;
   });
 }
@@ -114,6 +138,7 @@ HttpResponse Server::metrics_text() {
   }
   metrics_.set("te_queue_size", static_cast<double>(waiting));
   metrics_.set("attend_connections", static_cast<double>(http_->connections()));
+  metrics_.set("attend_memory_bytes", static_cast<double>(http_->memory()));
   metrics_.set("attend_requests_running", static_cast<double>(running_->load()));
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
@@ -176,17 +201,41 @@ void Server::dispatch(HttpRequest request, std::shared_ptr<Exchange> exchange) {
       [this, &door, request = std::move(request), counted = std::move(counted)] { answer(door, request, counted); });
 }
 
-void Server::answer(Door& door, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+namespace {
+
+// The one place that says whose fault it was. Call it while an exception is handled.
+Refusal refusal_of(const Door& door) {
   try {
-    if (auto response = door.answer(request, exchange)) exchange->answer(std::move(*response));
+    throw;
   } catch (const Refusal& refusal) {
-    exchange->answer(door.refused(refusal));
+    return refusal;
+  } catch (const serving::Cancelled&) {
+    return {499, "the client has gone, or the server ends", ""};
   } catch (const std::bad_alloc&) {
-    exchange->answer(door.refused({500, "out of memory", ""}));
+    return {503, "out of memory", ""};
+  } catch (const serving::ComputeFailure& failure) {
+    return {500, failure.what(), ""};
   } catch (const Error& error) {
-    exchange->answer(door.refused({door.bad_request(), error.what(), ""}));
+    return {door.bad_request(), error.what(), ""};
   } catch (const std::exception&) {
-    exchange->answer(door.refused({500, "something went wrong here", ""}));
+    return {500, "something went wrong here", ""};
+  }
+}
+
+}  // namespace
+
+// An exchange that is let go without an answer, because there is no memory even for a refusal, ends its connection.
+void Server::answer(Door& door, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) noexcept {
+  try {
+    try {
+      if (exchange->gone()) throw serving::Cancelled();
+      if (auto response = door.answer(request, exchange)) exchange->answer(std::move(*response));
+    } catch (...) {
+      HttpResponse response = door.refused(refusal_of(door));
+      if (response.status == 503) response.headers.emplace_back("retry-after", "1");
+      exchange->answer(std::move(response));
+    }
+  } catch (const std::exception&) {
   }
 }
 

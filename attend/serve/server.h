@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attend/base/limits.h"
 #include "attend/serve/door.h"
 #include "attend/serve/http.h"
 #include "attend/serve/workers.h"
@@ -19,10 +20,14 @@ struct ServerOptions {
   HttpOptions http = {};
   std::vector<std::string> keys = {};
   std::string cors_origin = {};  // "*", or one; empty: pages of other sites are not let in
-  std::int64_t max_concurrent = 512, max_batch_tokens = 4096;
+  std::int64_t max_concurrent = 512, max_batch_tokens = 4096, max_client_batch = 2048;
+  std::int64_t max_pixels = limits::kMostPixels;  // of an image that is decoded
   std::string version = {};
   std::function<std::unique_ptr<Backend>()> open_look_backend = {};  // empty: no /look
 };
+
+// Pages that are free, to the system.
+void give_back_memory();
 
 class Server {
  public:
@@ -43,7 +48,7 @@ class Server {
   class Counted;
   std::optional<HttpResponse> at_once(const HttpRequest& request);
   HttpResponse metrics_text();
-  void answer(Door& door, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
+  void answer(Door& door, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) noexcept;
   HttpHeaders common_headers() const;
 
   ServerOptions options_;

@@ -1,6 +1,6 @@
 #include "attend/serve/workers.h"
 
-#include <system_error>
+#include <exception>
 #include <utility>
 
 namespace attend::serve {
@@ -21,7 +21,7 @@ void Workers::add(std::function<void()> work) {
     waiting_.push_back(std::move(work));
     if (waiting_.size() > idle_ && threads_.size() < most_) try {
         threads_.emplace_back([this] { live(); });
-      } catch (const std::system_error&) {
+      } catch (const std::exception&) {  // no thread, or no memory for one
         if (threads_.empty()) {
           here = std::move(waiting_.back());
           waiting_.pop_back();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "attend/base/thread.h"
@@ -39,19 +40,18 @@ void Engine::wake() {
   wake_.notify_one();
 }
 
+// Where memory is missing, what waits is looked at again soon.
 void Engine::live() {
-  std::vector<std::shared_ptr<Hosted>> now;
+  std::uint64_t seen = 0;
   while (true) {
-    std::uint64_t seen;
-    {
-      const std::lock_guard lock(mutex_);
-      seen = calls_;
-      now = hosted_;
-    }
     bool any = false;
-    for (const std::shared_ptr<Hosted>& hosted : now) any = hosted->step() || any;
+    try {
+      any = work(seen);
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
+    }
     if (any) continue;
-    now.clear();
     std::unique_lock lock(mutex_);
     for (const std::shared_ptr<Hosted>& old : retired_) std::erase(hosted_, old);
     std::vector<std::shared_ptr<Hosted>> leaving = std::move(retired_);
@@ -69,6 +69,19 @@ void Engine::live() {
       std::this_thread::sleep_for(std::chrono::microseconds(batch_wait_us_));
     }
   }
+}
+
+// A piece of each; whether there was any. seen: the calls up to which it has looked.
+bool Engine::work(std::uint64_t& seen) {
+  std::vector<std::shared_ptr<Hosted>> now;
+  {
+    const std::lock_guard lock(mutex_);
+    seen = calls_;
+    now = hosted_;
+  }
+  bool any = false;
+  for (const std::shared_ptr<Hosted>& hosted : now) any = hosted->step() || any;
+  return any;
 }
 
 }  // namespace attend::serving

@@ -15,7 +15,8 @@ namespace attend::serving {
 class Hosted {
  public:
   virtual ~Hosted() = default;
-  // One piece: a batch, or a token of every text under way. False when there was nothing to do. Must not throw.
+  // One piece: a batch, or a token of every text under way. False when there was nothing to do. May throw bad_alloc
+  // where it has done nothing yet, and nothing else.
   virtual bool step() = 0;
 };
 
@@ -35,6 +36,7 @@ class Engine {
 
  private:
   void live();
+  bool work(std::uint64_t& seen);
 
   std::int64_t batch_wait_us_;
   std::mutex mutex_;

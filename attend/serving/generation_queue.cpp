@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
-#include <future>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/serving/failure.h"
 #include "attend/tasks/growing_text.h"
 #include "attend/tensor/backend.h"
 
@@ -190,7 +191,8 @@ void GenerationQueue::start(const GenerationRequest& request, Listener listener)
       if (!std::exchange(job->told, true) && job->listener.on_done)
         job->listener.on_done(std::move(texts), job->prompt_tokens);
     };
-    if (job->listener.gone) text.dropped = job->listener.gone;
+    if (job->listener.stop.stop_possible())
+      text.dropped = [stop = job->listener.stop] { return stop.stop_requested(); };
   }
   waiting_ += job->samples.size();
   {
@@ -200,49 +202,111 @@ void GenerationQueue::start(const GenerationRequest& request, Listener listener)
   engine_.wake();
 }
 
-std::vector<GeneratedText> GenerationQueue::run(const GenerationRequest& request, const std::function<bool()>& gone,
-                                                std::int64_t& prompt_tokens) {
-  // Whichever comes first; the promise goes with the job when that is dropped.
-  const auto promise = std::make_shared<std::promise<std::vector<GeneratedText>>>();
-  std::future<std::vector<GeneratedText>> result = promise->get_future();
-  const auto tokens = std::make_shared<std::int64_t>(0);
-  start(
-      request,
-      {.on_done =
-           [promise, tokens](std::vector<GeneratedText> texts, std::int64_t prompt) {
-             *tokens = prompt;
-             promise->set_value(std::move(texts));
-           },
-       .on_failure = [promise](const std::string& why) { promise->set_exception(std::make_exception_ptr(Error(why))); },
-       .gone = gone});
-  std::vector<GeneratedText> texts;
-  // What was dropped leaves without a word.
-  while (result.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
-    if (gone && gone()) return texts;
-  texts = result.get();
-  prompt_tokens = *tokens;
-  return texts;
+std::vector<GenerationQueue::Answer> GenerationQueue::run(std::span<const GenerationRequest> requests,
+                                                          const std::stop_token& stop) {
+  // Whoever is stopped is not waited for: the engine drops it at its next step, and has this until then.
+  struct Waiting {
+    std::mutex mutex;
+    std::condition_variable done;
+    std::vector<Answer> answers;
+    std::size_t left = 0;
+    std::exception_ptr failure;
+  };
+  const auto waiting = std::make_shared<Waiting>();
+  waiting->answers.resize(requests.size()), waiting->left = requests.size();
+  // One that fails ends the others.
+  std::stop_source ends;
+  const std::stop_callback ending(stop, [&] { ends.request_stop(); });
+  const auto end = [](Waiting& all, const auto& change) {
+    const std::lock_guard lock(all.mutex);
+    change();
+    all.done.notify_one();
+  };
+  try {
+    for (std::size_t i = 0; i < requests.size(); ++i)
+      start(requests[i], {.on_done =
+                              [waiting, end, i](std::vector<GeneratedText> texts, std::int64_t prompt) {
+                                end(*waiting, [&] {
+                                  waiting->answers[i] = {std::move(texts), prompt};
+                                  --waiting->left;
+                                });
+                              },
+                          .on_failure =
+                              [waiting, end](const std::exception_ptr& failure) {
+                                end(*waiting, [&] { waiting->failure = failure; });
+                              },
+                          .stop = ends.get_token(),
+                          .client = waiting.get()});
+  } catch (...) {
+    ends.request_stop();
+    throw;
+  }
+  const std::stop_callback stopping(
+      stop, [&] { end(*waiting, [&] { waiting->failure = std::make_exception_ptr(Cancelled()); }); });
+  std::unique_lock lock(waiting->mutex);
+  waiting->done.wait(lock, [&] { return waiting->left == 0 || waiting->failure; });
+  std::exception_ptr failure = waiting->failure;
+  std::vector<Answer> answers = std::move(waiting->answers);
+  lock.unlock();  // before what calls back
+  if (!failure) return answers;
+  ends.request_stop();
+  std::rethrow_exception(failure);
 }
 
-bool GenerationQueue::step() {
+// A few wait for a row; the others stand in line, and a text of each client enters in turn.
+void GenerationQueue::admit() {
   {
     const std::lock_guard lock(mutex_);
     for (; !arrived_.empty(); arrived_.pop_front()) {
       const std::shared_ptr<Job>& job = arrived_.front();
       running_.push_back(job);
-      for (Job::Sample& sample : job->samples) rows_->add(std::move(sample.text));
+      const void* const client = job->listener.client ? job->listener.client : job.get();
+      auto line = std::ranges::find(lines_, client, &Line::client);
+      if (line == lines_.end()) line = lines_.insert(line, Line{client});
+      for (std::size_t i = 0; i < job->samples.size(); ++i) line->samples.emplace_back(job, i), ++in_lines_;
     }
   }
   std::erase_if(running_, [](const std::weak_ptr<Job>& job) { return job.expired(); });
-  if (rows_->idle()) {
-    waiting_ = 0;
-    return false;
+  std::erase_if(lines_, [&](const Line& line) {  // a client stops all it has asked for
+    if (!line.samples.front().first->listener.stop.stop_requested()) return false;
+    in_lines_ -= line.samples.size();
+    return true;
+  });
+  const auto rows = static_cast<std::size_t>(options_.rows), together = static_cast<std::size_t>(options_.together);
+  const std::size_t most = std::max<std::size_t>(rows, 2) - 1;
+  while (rows_->waiting() < std::max(rows - rows_->busy(), together)) {
+    const auto line = std::ranges::find_if(lines_, [&](const Line& one) { return *one.admitted < most; });
+    if (line == lines_.end()) break;
+    const auto [job, sample] = line->samples.front();
+    std::shared_ptr<decode::RowText> text = std::move(job->samples[sample].text);
+    const std::shared_ptr<void> leaving(nullptr, [admitted = line->admitted](void*) { --*admitted; });
+    text->on_done = [leaving, then = std::move(text->on_done)](const decode::RowText& one) { then(one); };
+    ++*line->admitted;
+    rows_->add(std::move(text));
+    line->samples.pop_front();
+    --in_lines_;
+    if (line->samples.empty())
+      lines_.erase(line);
+    else
+      std::rotate(line, line + 1, lines_.end());
   }
+}
+
+bool GenerationQueue::step() {
   try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (arrived_.empty() && lines_.empty() && (!rows_ || rows_->idle())) {
+        waiting_ = 0;
+        return false;
+      }
+    }
+    if (!rows_) make_batch();  // there was no memory for it
+    admit();
     count_step(rows_->advance());
-    waiting_ = rows_->waiting() + rows_->busy();
-  } catch (const std::exception& error) {
-    fail_all(error.what());
+    waiting_ = in_lines_ + rows_->waiting() + rows_->busy();
+  } catch (...) {
+    fail_all(compute_failure());
   }
   return true;
 }
@@ -260,15 +324,29 @@ void GenerationQueue::count_step(std::size_t written) {
   counted_ = now;
 }
 
-// A step that fails leaves rows of which nobody knows what they have: all that ran are told, and the rest begins anew.
-void GenerationQueue::fail_all(const std::string& why) {
+// A step that fails leaves rows of which nobody knows what they have: all are told, and the rest begins anew.
+void GenerationQueue::fail_all(const std::exception_ptr& failure) noexcept {
+  const auto tell = [&](Job& job) {
+    if (std::exchange(job.told, true) || !job.listener.on_failure) return;
+    try {
+      job.listener.on_failure(failure);
+    } catch (...) {  // no memory to say so: its client sees the end of the connection
+    }
+  };
   for (const std::weak_ptr<Job>& weak : running_)
-    if (const std::shared_ptr<Job> job = weak.lock(); job && !std::exchange(job->told, true))
-      if (job->listener.on_failure) job->listener.on_failure(why);
+    if (const std::shared_ptr<Job> job = weak.lock()) tell(*job);
   running_.clear();
+  std::deque<std::shared_ptr<Job>> arrived;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived.swap(arrived_);
+  }
+  for (const std::shared_ptr<Job>& job : arrived) tell(*job);
+  lines_.clear(), in_lines_ = 0;
   try {
     make_batch();
-  } catch (const std::exception&) {  // no memory: the next request finds out
+  } catch (...) {  // the next request finds out
+    rows_.reset();
   }
 }
 

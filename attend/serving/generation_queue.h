@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -54,11 +57,15 @@ class GenerationQueue : public Hosted {
     // A piece of a sample's text, as soon as it is there, with the scores of its tokens; by the engine's thread.
     std::function<void(std::size_t sample, const std::string& piece, const std::vector<TokenScore>& scores)> on_text =
         {};
-    // All samples are at their end, in their order; or an error's text. One of the two, once, unless it was dropped.
+    // All samples are at their end, in their order; or what it ended with instead (failure.h). One of the two, once,
+    // unless it was stopped.
     std::function<void(std::vector<GeneratedText> texts, std::int64_t prompt_tokens)> on_done = {};
-    std::function<void(const std::string& why)> on_failure = {};
-    // Asked at every step; true: nobody wants it any more.
-    std::function<bool()> gone = {};
+    std::function<void(const std::exception_ptr& failure)> on_failure = {};
+    // Asked at every step.
+    std::stop_token stop = {};
+    // Those of one client take turns with those of others, and leave them a row: whoever asks for a thousand texts gets
+    // rows as often as who asks for one. Null: it is alone.
+    const void* client = nullptr;
   };
   struct Options {
     std::int64_t rows = 16;
@@ -73,9 +80,13 @@ class GenerationQueue : public Hosted {
 
   // Throws Error where the request makes no sense. Returns at once.
   void start(const GenerationRequest& request, Listener listener);
-  // The same, and waits. gone: as the listener's; then texts are as far as they got.
-  std::vector<GeneratedText> run(const GenerationRequest& request, const std::function<bool()>& gone,
-                                 std::int64_t& prompt_tokens);
+  // The same for several at once, and waits for all of them. Throws what one ended with, and Cancelled when it is
+  // stopped.
+  struct Answer {
+    std::vector<GeneratedText> texts;
+    std::int64_t prompt_tokens = 0;
+  };
+  std::vector<Answer> run(std::span<const GenerationRequest> requests, const std::stop_token& stop);
 
   bool step() override;
   std::size_t waiting() const;
@@ -83,11 +94,17 @@ class GenerationQueue : public Hosted {
 
  private:
   struct Job;
+  struct Line {  // texts of a client that are not in the rows yet
+    const void* client = nullptr;
+    std::shared_ptr<std::size_t> admitted = std::make_shared<std::size_t>(0);  // those that are
+    std::deque<std::pair<std::shared_ptr<Job>, std::size_t>> samples = {};
+  };
+  void admit();
   std::shared_ptr<Job> prepare(const GenerationRequest& request, Listener listener);
   void make_batch();
   void warm_up();
   void count_step(std::size_t written);
-  void fail_all(const std::string& why);
+  void fail_all(const std::exception_ptr& failure) noexcept;
 
   Engine& engine_;
   Metrics& metrics_;
@@ -101,6 +118,8 @@ class GenerationQueue : public Hosted {
   std::vector<std::weak_ptr<Job>> running_;
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<Job>> arrived_;
+  std::deque<Line> lines_;  // the next one's turn first
+  std::size_t in_lines_ = 0;
   std::atomic<std::size_t> waiting_{0};
 };
 

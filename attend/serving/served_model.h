@@ -36,8 +36,8 @@ struct ServedOptions {
   std::function<std::shared_ptr<Backend>()> open_backend;
   nn::ModelFormat format = {};
   std::int64_t max_batch_tokens = 4096;
-  std::int64_t max_rows = 16;  // texts that are generated at once
-  tasks::Pooling pooling = tasks::Pooling::mean;
+  std::int64_t max_rows = 16;                  // texts that are generated at once
+  std::optional<tasks::Pooling> pooling = {};  // of embeddings; else as each folder says
 };
 
 struct ToDetect {
@@ -79,8 +79,10 @@ class ServedModel {
   // How it reads texts; null for a model that reads none, or goes on with them.
   const tasks::EncoderReader* reader() const { return reader_; }
   const Tokenizer* tokenizer() const { return tokenizer_; }
-  std::int64_t width() const { return width_; }  // of its vectors
-  tasks::Pooling pooling() const { return options_.pooling; }
+  std::int64_t state_width() const { return width_; }
+  // How its states become a vector; null for a model without states.
+  const tasks::SentenceModules* modules() const { return modules_.get(); }
+  std::optional<tasks::Pooling> pooling() const { return options_.pooling; }  // instead of the folder's
 
   // What it can be asked; null is nothing of that kind.
   std::shared_ptr<TextQueue> states;  // [tokens, width] of a text
@@ -120,6 +122,7 @@ class ServedModel {
   std::string source_, target_;
   const tasks::EncoderReader* reader_ = nullptr;
   const Tokenizer* tokenizer_ = nullptr;
+  std::unique_ptr<const tasks::SentenceModules> modules_;
   std::vector<std::shared_ptr<Hosted>> hosted_;
 };
 

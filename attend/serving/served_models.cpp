@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 #include "attend/base/error.h"
 
@@ -16,7 +18,28 @@ void ServedModels::open(const std::string& name, const std::filesystem::path& fo
 }
 
 std::vector<std::string> ServedModels::reload() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(reloading_, true)) {
+      once_more_ = true;
+      return {"models are being opened anew already; they are looked at once more behind that"};
+    }
+  }
   std::vector<std::string> said;
+  for (bool more = true; more;) {
+    try {
+      reload_changed(said);
+    } catch (const std::exception&) {  // no memory even to say so
+    }
+    const std::lock_guard lock(mutex_);
+    more = std::exchange(once_more_, false);
+    reloading_ = more;
+  }
+  if (said.empty()) said.emplace_back("no model has changed");
+  return said;
+}
+
+void ServedModels::reload_changed(std::vector<std::string>& said) {
   for (const ServedModelPtr& old : all()) {
     if (!old->changed()) continue;
     try {
@@ -28,8 +51,6 @@ std::vector<std::string> ServedModels::reload() {
       said.push_back(fmt::format("{}: stays as it was: {}", old->name(), error.what()));
     }
   }
-  if (said.empty()) said.emplace_back("no model has changed");
-  return said;
 }
 
 std::vector<ServedModelPtr> ServedModels::all() const {

@@ -23,7 +23,8 @@ class ServedModels {
   // Throws Error when there is one of that name, or the folder cannot be served.
   void open(const std::string& name, const std::filesystem::path& folder);
   // Opens anew those whose files have changed; what is wrong with one of them leaves the old one in place. What to say
-  // of it, one line each.
+  // of it, one line each. Any thread, one at a time: who comes while another is at it returns at once, and the other
+  // looks once more at the end.
   std::vector<std::string> reload();
 
   // All of them, in the order they were opened.
@@ -31,11 +32,14 @@ class ServedModels {
   ServedModelPtr find(std::string_view name) const;  // null when there is none
 
  private:
+  void reload_changed(std::vector<std::string>& said);
+
   Engine& engine_;
   Metrics& metrics_;
   ServedOptions options_;
   mutable std::mutex mutex_;
   std::vector<ServedModelPtr> models_;
+  bool reloading_ = false, once_more_ = false;
 };
 
 }  // namespace attend::serving

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -29,11 +29,11 @@ class TranslationQueue : public Hosted {
                    const Options& options);
   ~TranslationQueue() override;
 
-  // One list a sentence, best first; none for a blank one. Waits. gone: asked now and then; then what is missing stays
-  // empty.
-  std::vector<std::vector<tasks::Translation>> run(const std::vector<std::string>& sentences,
+  // One list a sentence, best first; none for one without tokens. Waits. Throws what computing them ended with
+  // (failure.h), and Cancelled as soon as it is stopped.
+  std::vector<std::vector<tasks::Translation>> run(std::vector<std::vector<std::int32_t>> sentences,
                                                    const tasks::TranslateOptions& options,
-                                                   const std::function<bool()>& gone = {});
+                                                   const std::stop_token& stop = {});
   bool step() override;
   std::size_t waiting() const;
   const tasks::LoadedTranslator& translator() const { return *translator_; }
@@ -41,6 +41,7 @@ class TranslationQueue : public Hosted {
  private:
   struct Job;
   struct Running;
+  void take(Running& next, std::vector<std::vector<std::int32_t>>& sentences, tasks::TranslateOptions& options);
   void admit();
   void finish(const std::shared_ptr<Job>& job, std::size_t sentence, std::vector<tasks::Translation> translations);
   void fail(Running& search, const std::exception_ptr& failure);

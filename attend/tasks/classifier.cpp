@@ -1,7 +1,7 @@
 #include "attend/tasks/classifier.h"
 
 #include "attend/base/error.h"
-#include "attend/base/ranking.h"
+#include "attend/tasks/label_scores.h"
 
 namespace attend::tasks {
 
@@ -50,16 +50,7 @@ std::vector<std::vector<float>> Classifier::logits(EncoderBatch texts) const {
 }
 
 Classified Classifier::classified(std::vector<float> values, std::int64_t top_k) const {
-  Classified result;
-  if (regression()) {
-    result.number = values[0];
-    return result;
-  }
-  const std::vector<std::string>& labels = head_->labels();
-  softmax(values);
-  for (std::size_t label : largest(values, top_k > 0 ? top_k : static_cast<std::int64_t>(labels.size())))
-    result.labels.push_back({labels[label], values[label]});
-  return result;
+  return label_scores(std::move(values), labels(), problem(), top_k);
 }
 
 }  // namespace attend::tasks

@@ -19,7 +19,7 @@ struct ClassifyOptions {
 
 struct ClassLabel {
   std::string label;
-  float probability = 0;
+  float probability = 0;  // of a regression of several values: the value
 };
 
 struct Classified {
@@ -39,7 +39,8 @@ class Classifier {
   std::vector<std::vector<float>> logits(EncoderBatch texts) const;
   Classified classified(std::vector<float> logits, std::int64_t top_k) const;
 
-  bool regression() const { return head_->regression(); }
+  models::ProblemType problem() const { return head_->problem(); }
+  bool regression() const { return head_->regression() && labels().size() == 1; }  // one number instead of labels
   const std::vector<std::string>& labels() const { return head_->labels(); }
   const EncoderReader& reader() const { return reader_; }
 

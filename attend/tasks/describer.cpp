@@ -41,9 +41,9 @@ std::string one_line(std::string text) {
 }
 
 void check_options(const DescribeOptions& options) {
-  check(options.beams >= 1 && options.beams <= limits::kMostBeams,
+  check(options.beams >= 0 && options.beams <= limits::kMostBeams,
         "describe: the number of beams must be 1 to {}, not {}", limits::kMostBeams, options.beams);
-  check(options.alpha >= 0 && options.alpha <= 10, "describe: alpha must be 0 to 10, not {}", options.alpha);
+  check(options.alpha <= 10, "describe: alpha must be 0 to 10, not {}", options.alpha);
   check(options.max_length >= 0, "describe: the longest caption cannot be {} tokens", options.max_length);
 }
 
@@ -75,13 +75,18 @@ Describer::Describer(const models::Captioner& model, const Tokenizer& tokenizer,
 
 std::vector<std::vector<Hypothesis>> Describer::search(const Tensor& pixels, const DescribeOptions& options) const {
   const std::int64_t count = pixels.dim(0), most = model_.decoder().max_length() - 1;
-  const std::int64_t longest = options.max_length > 0 ? std::min(options.max_length, most) : most;
+  const SearchDefaults& usual = tokens_.search;
+  const std::int64_t told = usual.max_length > 1 ? std::min(usual.max_length - 1, most) : most;  // without the start
+  const std::int64_t longest = options.max_length > 0 ? std::min(options.max_length, most) : told;
+  const std::int64_t beams = options.beams > 0 ? options.beams : usual.beams;
+  const bool own = options.alpha < 0;
   std::vector<std::int64_t> max_lengths(static_cast<std::size_t>(count), longest);
   Pass pass(backend_);
-  const auto model = model_.start(pass, pass.input(pixels), options.sample ? 1 : options.beams);
+  const auto model = model_.start(pass, pass.input(pixels), options.sample ? 1 : beams);
   if (!options.sample)
-    return decode::beam_search(*model, {.beams = options.beams,
-                                        .alpha = options.alpha,
+    return decode::beam_search(*model, {.beams = beams,
+                                        .penalty = own ? usual.penalty : decode::LengthPenalty::wu,
+                                        .alpha = own ? usual.alpha : options.alpha,
                                         .start = tokens_.start,
                                         .end = tokens_.end,
                                         .suppressed = tokens_.never,
@@ -92,7 +97,7 @@ std::vector<std::vector<Hypothesis>> Describer::search(const Tensor& pixels, con
                                                         .top_k = options.top_k,
                                                         .top_p = options.top_p,
                                                         .seed = options.seed,
-                                                        .alpha = options.alpha,
+                                                        .alpha = own ? 0.6f : options.alpha,
                                                         .start = tokens_.start,
                                                         .end = tokens_.end,
                                                         .suppressed = tokens_.never,
@@ -152,6 +157,19 @@ std::vector<Description> Describer::describe(const Tensor& pixels, const Describ
   return results;
 }
 
+namespace {
+// A folder of transformers says how it is searched; one of ours says nothing.
+Describer::Tokens with_search(Describer::Tokens tokens, const std::filesystem::path& folder,
+                              const catalogue::ModelConfig& config, std::int64_t vocabulary) {
+  if (config.entry->type != "vision-encoder-decoder") return tokens;
+  tokens.search = search_defaults(folder, config.json, vocabulary);
+  constexpr std::int64_t kUsual = 20;  // of transformers' generate()
+  if (tokens.search.max_length == 0) tokens.search.max_length = kUsual;
+  tokens.never.insert(tokens.never.end(), tokens.search.never.begin(), tokens.search.never.end());
+  return tokens;
+}
+}  // namespace
+
 LoadedDescriber::LoadedDescriber(const std::filesystem::path& folder, const catalogue::ModelConfig& config,
                                  Backend& device, const nn::ModelFormat& format)
     : backend(device),
@@ -160,8 +178,9 @@ LoadedDescriber::LoadedDescriber(const std::filesystem::path& folder, const cata
       preprocessor(image::Preprocessor::load(folder)),
       model(catalogue::make_captioner(config.json, config.path)),
       parameters(device, model->parameters(), run_options(folder, format)),
-      describer(*model, tokenizer, device,
-                Describer::tokens_of(config.json, tokenizer, model->decoder().vocabulary(), config.path)) {
+      describer(*model, tokenizer.fit(model->decoder().vocabulary(), folder.string()), device,
+                with_search(Describer::tokens_of(config.json, tokenizer, model->decoder().vocabulary(), config.path),
+                            folder, config, model->decoder().vocabulary())) {
   check(model->encoder().channels() == 3, "{}: the model reads pictures of {} channels; only colours (3) are known",
         config.path, model->encoder().channels());
   catalogue::load_captioner(folder, config, parameters);
@@ -169,6 +188,10 @@ LoadedDescriber::LoadedDescriber(const std::filesystem::path& folder, const cata
 }
 
 image::Image LoadedDescriber::prepare(const image::Image& picture) const {
+  return prepare_for(model->encoder(), preprocessor, picture);
+}
+
+image::Image LoadedDescriber::prepare(image::ImageRows& picture) const {
   return prepare_for(model->encoder(), preprocessor, picture);
 }
 

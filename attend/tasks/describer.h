@@ -20,13 +20,14 @@
 #include "attend/image/preprocessor.h"
 #include "attend/models/captioner.h"
 #include "attend/nn/parameters.h"
+#include "attend/tasks/search_defaults.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend::tasks {
 
 struct DescribeOptions {
-  std::int64_t beams = 4;  // 1: greedy
-  float alpha = 0.6f;      // of the length penalty (Wu et al. 2016)
+  std::int64_t beams = 0;  // 1: greedy; 0: as the model's folder says, 4 where it says nothing
+  float alpha = -1;        // of the length penalty (Wu et al. 2016); below 0: the folder's penalty, or 0.6
   bool sample = false;     // draws instead of searching
   float temperature = 1;
   std::int64_t top_k = 0;  // 0: all
@@ -53,6 +54,7 @@ class Describer {
   struct Tokens {
     std::int32_t start = 0, end = 0;
     std::vector<std::int32_t> never = {};  // written
+    SearchDefaults search = {};
   };
   // Of a model's folder: what its config.json says, or <s>, </s> and so on of its tokenizer.
   static Tokens tokens_of(const Json& config, const Tokenizer& tokenizer, std::int64_t vocabulary,
@@ -83,6 +85,7 @@ struct LoadedDescriber {
                   const nn::ModelFormat& format);
 
   image::Image prepare(const image::Image& picture) const;
+  image::Image prepare(image::ImageRows& picture) const;  // the same, without all pixels in memory
   std::vector<Description> describe(std::span<const image::Image> prepared, const DescribeOptions& options) const;
 
   Backend& backend;

@@ -47,7 +47,8 @@ Detector::Detector(const std::filesystem::path& folder, const catalogue::ModelCo
   check(model_.config().backbone.channels == 3,
         "{}: the model reads pictures of {} channels; only colours (3) are known", config.path,
         model_.config().backbone.channels);
-  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
+  const TensorFiles files = TensorFiles::open(folder);
+  load_hugging_face(files, parameters_, catalogue::load_options(config, files));
   model_.fold();
 }
 

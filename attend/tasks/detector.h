@@ -43,6 +43,7 @@ class Detector {
 
   // Resized as the model reads them.
   image::Image prepare(const image::Image& picture) const { return preprocessor_.prepare(picture); }
+  image::Image prepare(image::ImageRows& picture) const { return preprocessor_.prepare(picture); }
   // One list for each prepared picture; sizes: of the pictures before they were prepared.
   std::vector<std::vector<Detected>> detect(std::span<const image::Image> prepared,
                                             std::span<const image::PixelSize> sizes, float threshold) const;

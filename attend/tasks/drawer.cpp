@@ -10,6 +10,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/model_file.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/ops/arithmetic.h"
 
 namespace attend::tasks {
@@ -105,8 +106,7 @@ Drawer::Drawer(const std::filesystem::path& folder, Backend& backend, DType dtyp
       dtype_(dtype),
       model_(config_in(folder)),
       parameters_(backend, model_.generator_parameters(), run_options(folder, {dtype, nn::WeightForm::plain})) {
-  load_part(Safetensors::open((folder / "model.safetensors").string()), parameters_,
-            std::string(models::Sagan::kDiscriminator) + ".");
+  load_part(open_weights(folder), parameters_, std::string(models::Sagan::kDiscriminator) + ".");
 }
 
 std::size_t Drawer::class_named(std::string_view name) const {

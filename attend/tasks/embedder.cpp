@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -11,46 +10,27 @@
 
 namespace attend::tasks {
 
-std::vector<float> pooled(std::span<const float> states, std::size_t width, const EmbedOptions& options) {
-  const std::size_t rows = states.size() / width;
-  std::vector<float> vector(states.begin(), states.begin() + static_cast<std::ptrdiff_t>(width));
-  if (options.pooling != Pooling::cls)
-    for (std::size_t column = 0; column < width; ++column) {
-      double sum = 0;
-      for (std::size_t row = 0; row < rows; ++row) {
-        const float value = states[row * width + column];
-        sum += value;
-        vector[column] = std::max(vector[column], value);
-      }
-      if (options.pooling == Pooling::mean) vector[column] = static_cast<float>(sum / static_cast<double>(rows));
-    }
-  if (options.normalize) normalize(vector);
-  return vector;
-}
-
-void normalize(std::span<float> vector) {
-  double squares = 0;
-  for (float value : vector) squares += static_cast<double>(value) * value;
-  if (squares > 0)
-    for (float& value : vector) value = static_cast<float>(value / std::sqrt(squares));
-}
-
 Embedder::Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
-    : encoder_(folder, "embed", catalogue::Task::embed, backend, format) {}
+    : encoder_(folder, "embed", catalogue::Task::embed, backend, format), modules_(folder, encoder_.config().width) {
+  encoder_.reader().limit(modules_.longest());
+}
 
 std::vector<std::vector<float>> Embedder::embed(std::span<const std::string> lines, const EmbedOptions& options) const {
   const EncoderReader& reader = encoder_.reader();
+  modules_.check(options.overrides());
+  const std::string prompt = options.prompt.value_or(modules_.prompt({}));
+  const std::size_t skipped = modules_.skipped_tokens(reader, prompt);
   std::vector<EncoderText> texts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::int64_t number = options.batching.first_line + static_cast<std::int64_t>(i);
-    texts.push_back(reader.read(lines[i], number, options.batching));
+    texts.push_back(reader.read(modules_.prepared(lines[i], prompt), number, options.batching));
     check(!texts.back().ids.empty(), "embed: line {} has no tokens", number);
   }
   std::vector<std::vector<float>> vectors(lines.size());
-  const auto columns = static_cast<std::size_t>(width());
   in_batches(texts, options.batching.batch, [&](EncoderBatch batch, std::span<const std::size_t> indices) {
     const std::vector<std::vector<float>> states = states_of(encoder_, batch);
-    for (std::size_t i = 0; i < batch.size(); ++i) vectors[indices[i]] = pooled(states[i], columns, options);
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      vectors[indices[i]] = modules_(states[i], options.overrides(), skipped);
   });
   return vectors;
 }

@@ -1,22 +1,25 @@
-// A vector for each text: the mean of its tokens' states, the largest of each column, or the first token's.
+// A vector for each text, as the folder's sentence-transformers modules say, or as the caller wants it.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "attend/tasks/encoder_model.h"
+#include "attend/tasks/sentence_modules.h"
 
 namespace attend::tasks {
 
-enum class Pooling : std::uint8_t { mean, cls, max };
-
 struct EmbedOptions {
-  Pooling pooling = Pooling::mean;
-  bool normalize = false;  // to length 1
+  std::optional<Pooling> pooling = {};     // else as the folder says: mean where it says nothing
+  std::optional<bool> normalize = {};      // to length 1; else as the folder says: no where it says nothing
+  std::optional<std::string> prompt = {};  // put in front of each text; else the folder's default prompt
   EncoderBatching batching = {};
+
+  SentenceOverrides overrides() const { return {pooling, normalize}; }
 };
 
 // The model without its head, whatever head the folder has.
@@ -33,14 +36,12 @@ class EncoderBody {
   models::Bert bert_;
 };
 
-// One vector from the states of a text's tokens, [tokens, width].
-std::vector<float> pooled(std::span<const float> states, std::size_t width, const EmbedOptions& options);
-
 class Embedder {
  public:
   Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
 
-  std::int64_t width() const { return encoder_.config().width; }
+  std::int64_t width() const { return modules_.width(); }  // of the vectors
+  const SentenceModules& modules() const { return modules_; }
   // One vector a line.
   std::vector<std::vector<float>> embed(std::span<const std::string> lines, const EmbedOptions& options = {}) const;
 
@@ -48,10 +49,8 @@ class Embedder {
 
  private:
   EncoderModel<EncoderBody> encoder_;
+  SentenceModules modules_;
 };
-
-// To length 1; 0 stays 0.
-void normalize(std::span<float> vector);
 
 // The cosine of the angle between two vectors; 0 when one is 0.
 double cosine(std::span<const float> a, std::span<const float> b);

@@ -57,21 +57,20 @@ TextSettings text_settings(const models::BertConfig& config) {
   return {
       .vocabulary = config.vocabulary,
       .longest = config.max_length - first,
-      .types = config.distilled() ? 0 : config.types,
+      .types = config.typed() ? config.types : 0,
       .start = config.start,
       .pad = config.pad,
       .first_position = first,
-      .spaces_begin_words = roberta,
       .globals = config.family == models::BertFamily::longformer ? models::GlobalRule(config) : models::GlobalRule{}};
 }
 
 EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command, const TextSettings& settings)
     : command_(std::move(command)), settings_(settings), tokenizer_(Tokenizer::load(folder)) {
+  for (const char* mark : {"\u2581", "\u0120"})  // SentencePiece's space, byte-level BPE's
+    if (tokenizer_.token_to_id(mark)) word_mark_ = mark;
   settings_.start = std::max<std::int64_t>(settings_.start, 0);
   settings_.pad = std::max<std::int64_t>(settings_.pad, 0);
-  check(tokenizer_.id_limit() <= settings_.vocabulary,
-        "{}: {}: the tokenizer has ids up to {}, the model only {} tokens", command_, folder.string(),
-        tokenizer_.id_limit() - 1, settings_.vocabulary);
+  tokenizer_.fit(settings_.vocabulary, fmt::format("{}: {}", command_, folder.string()));
 }
 
 std::int64_t EncoderReader::longest() const {
@@ -80,8 +79,8 @@ std::int64_t EncoderReader::longest() const {
 
 bool EncoderReader::continues_word(const EncoderText& text, std::size_t token) const {
   if (token == text.first.begin) return false;
-  if (!settings_.spaces_begin_words) return text.tokens[token].starts_with("##");
-  return text.offsets[token].begin == text.offsets[token - 1].end && !text.tokens[token].starts_with("\xC4\xA0");
+  if (word_mark_.empty()) return text.tokens[token].starts_with("##");
+  return text.offsets[token].begin == text.offsets[token - 1].end && !text.tokens[token].starts_with(word_mark_);
 }
 
 EncoderText EncoderReader::read_all(std::string_view text) const {

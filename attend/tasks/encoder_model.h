@@ -58,7 +58,6 @@ struct TextSettings {
   std::int64_t start = 0;    // the token that stands for a text of none
   std::int64_t pad = 0;
   std::int32_t first_position = 0;  // RoBERTa counts from behind the padding's
-  bool spaces_begin_words = false;  // byte-level BPE marks the space before a word, WordPiece the rest of one ("##")
   // Of a model whose global tokens have projections of their own: which they are.
   models::GlobalRule globals = {};
 };
@@ -99,6 +98,7 @@ class EncoderReader {
   std::string command_;
   TextSettings settings_;
   Tokenizer tokenizer_;
+  std::string word_mark_;  // of the space before a word; none: WordPiece marks the rest of one ("##")
   std::int64_t limit_ = 0;
 };
 
@@ -120,6 +120,7 @@ class EncoderModel {
 
   Backend& backend() const { return backend_; }
   const EncoderReader& reader() const { return reader_; }
+  EncoderReader& reader() { return reader_; }
   const Model& model() const { return model_; }
   const models::BertConfig& config() const { return model_.body().config(); }
   const nn::Parameters& parameters() const { return parameters_; }

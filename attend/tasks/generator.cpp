@@ -37,8 +37,7 @@ Generator::Generator(const std::filesystem::path& folder, const catalogue::Model
       parameters_(backend, model_, run_options(folder, format)) {
   load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
   const std::int64_t vocabulary = model_.body().config().vocabulary;
-  check(tokenizer_.id_limit() <= vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",
-        folder.string(), tokenizer_.id_limit() - 1, vocabulary);
+  tokenizer_.fit(vocabulary, folder.string());
 }
 
 std::vector<std::int32_t> Generator::read_prompt(std::string_view prompt) const {

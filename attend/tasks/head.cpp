@@ -15,7 +15,7 @@ class BertHead : public Head {
   Json config() const override { return model_.config(); }
   TextSettings texts() const override { return text_settings(settings()); }
   const std::vector<std::string>& labels() const override { return settings().labels; }
-  bool regression() const override { return settings().regression; }
+  models::ProblemType problem() const override { return settings().problem; }
   std::int64_t width() const override { return settings().width; }
 
  protected:
@@ -50,10 +50,10 @@ class GPT2Head : public Head {
     return {.vocabulary = settings().vocabulary,
             .longest = settings().max_length,
             .start = settings().start,
-            .pad = settings().pad,
-            .spaces_begin_words = true};
+            .pad = settings().pad};
   }
   const std::vector<std::string>& labels() const override { return settings().labels; }
+  models::ProblemType problem() const override { return settings().problem; }
   std::int64_t width() const override { return settings().width; }
   Tensor loss(const HeadBatch& batch) const override {
     return model_.loss(batch.input.texts, batch.last, batch.targets).mean;
@@ -70,7 +70,7 @@ std::unique_ptr<Head> make_gpt2_head(const catalogue::ModelConfig& model, Target
   check(kind == TargetKind::label, "{}: of GPT-2 there is only a head for labels", model.path);
   models::GPT2Config config = models::gpt2_config(model.json, model.path);
   if (change) {
-    config.labels = change->labels;
+    config.labels = change->labels, config.problem = models::ProblemType::single_label;
     if (change->dropout >= 0) config.dropout = config.attention_dropout = config.embedding_dropout = change->dropout;
     if (config.pad < 0) config.pad = config.end;  // transformers finds the last token by it
   }
@@ -82,7 +82,7 @@ std::unique_ptr<Head> make_bert_head(const catalogue::ModelConfig& model, Target
   models::BertConfig config = models::bert_config(model.json, model.path);
   if (change) {
     config.labels = change->labels;
-    config.regression = kind == TargetKind::number;
+    config.problem = kind == TargetKind::number ? models::ProblemType::regression : models::ProblemType::single_label;
     // As in transformers: only who gives a text one label makes the first token global without being told.
     if (config.family == models::BertFamily::longformer && !model.json.contains("global_tokens"))
       config.window.global_tokens = kind == TargetKind::label || kind == TargetKind::number ? 1 : 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attend/base/json_fwd.h"
+#include "attend/models/problem_type.h"
 #include "attend/nn/parameters.h"
 #include "attend/tasks/head_batch.h"
 
@@ -20,9 +21,11 @@ class Head {
   virtual Json config() const = 0;
   virtual TextSettings texts() const = 0;
   virtual const std::vector<std::string>& labels() const = 0;  // none of one that answers
-  virtual bool regression() const { return false; }            // a number instead of a label
-  virtual std::int64_t width() const = 0;                      // of the model
-  virtual Tensor loss(const HeadBatch& batch) const = 0;       // the mean, f32 [1]
+  virtual models::ProblemType problem() const { return models::ProblemType::single_label; }
+  // A number instead of a label.
+  bool regression() const { return problem() == models::ProblemType::regression; }
+  virtual std::int64_t width() const = 0;                 // of the model
+  virtual Tensor loss(const HeadBatch& batch) const = 0;  // the mean, f32 [1]
   // label and number: [texts, labels]; tags: [rows, labels]; span: [2, batch, longest].
   virtual Tensor logits(const HeadBatch& batch) const = 0;
 };

@@ -8,7 +8,11 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
+#include "attend/base/file_mark.h"
 #include "attend/base/joined.h"
+#include "attend/base/mapped_file.h"
+#include "attend/base/paths.h"
+#include "attend/tasks/hub_cache.h"
 
 namespace attend::tasks {
 
@@ -69,15 +73,62 @@ fs::path find_model(const std::string& path_or_name) {
   if (present(path / "config.json")) return path;
   check(!present(path), "model: {} is not a model's folder: it has no config.json", path_or_name);
   const bool name = path_or_name.find('/') == std::string::npos;
-  check(name, "model: there is no folder '{}'", path_or_name);
-  for (const fs::path& place : places_of(path_or_name))
-    if (present(place / "config.json")) return place;
+  if (name)
+    for (const fs::path& place : places_of(path_or_name))
+      if (present(place / "config.json")) return place;
+  if (const auto cached = find_in_hub_cache(path_or_name)) return *cached;
+  // "org/name" is a repository of the hub, "a/b/c" and "./a" are paths.
+  const bool repository = !name && path_or_name.find('/') == path_or_name.rfind('/') && path_or_name.front() != '/' &&
+                          path_or_name.front() != '.' && path_or_name.back() != '/';
+  check(name || repository, "model: there is no folder '{}'", path_or_name);
+  check(name,
+        "model: there is no folder '{}', and no repository of that name in the hub's cache ({}); hf download {} "
+        "puts it there",
+        path_or_name, hub_cache().string(), path_or_name);
   const std::vector<std::string> shipped = shipped_models();
   const std::string nearest = nearest_name(path_or_name, shipped);
-  fail("model: there is no folder '{}', and {}{}", path_or_name,
+  fail("model: there is no folder '{}', and {}{}; a repository of the Hugging Face hub is found after: hf download {}",
+       path_or_name,
        shipped.empty() ? "models/ with the shipped models is neither here nor beside the program"
                        : fmt::format("no model of that name comes with attend; shipped are {}", joined(shipped, ", ")),
-       nearest.empty() ? "" : "; did you mean '" + nearest + "'?");
+       nearest.empty() ? "" : "; did you mean '" + nearest + "'?", path_or_name);
+}
+
+std::vector<fs::path> model_files(const fs::path& folder) {
+  if (!is_folder(folder)) return {folder};
+  std::vector<fs::path> files = files_in(folder);
+  std::erase_if(files, [](const fs::path& path) {
+    static const std::set<std::string> kNames = {"config.json",
+                                                 "generation_config.json",
+                                                 "tokenizer_config.json",
+                                                 "special_tokens_map.json",
+                                                 "added_tokens.json",
+                                                 "vocab.json",
+                                                 "encoder.json",
+                                                 "vocab.txt",
+                                                 "merges.txt",
+                                                 "preprocessor_config.json",
+                                                 "modules.json",
+                                                 "sentence_bert_config.json",
+                                                 "config_sentence_transformers.json",
+                                                 "tokenizer.json"};
+    const std::string name = path.filename().string(), ending = path.extension().string();
+    const bool weights = (name.starts_with("model") && (ending == ".safetensors" || ending == ".json")) ||
+                         (name.starts_with("pytorch_model") && (ending == ".bin" || ending == ".json"));
+    return !weights && ending != ".spm" && ending != ".model" && !kNames.contains(name);
+  });
+  return files;
+}
+
+std::uint64_t model_hash(const fs::path& folder) {
+  ByteHash hash;
+  for (const fs::path& path : model_files(folder)) {
+    const MappedFile file(path);
+    hash.add(fmt::format("{}\n{}\n", path.filename().string(), file.text().size()));
+    hash.add(file.text());
+    file.check_whole();
+  }
+  return hash.value();
 }
 
 }  // namespace attend::tasks

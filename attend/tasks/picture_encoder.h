@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ namespace attend::tasks {
 // A picture resized and cropped as a model reads it. Throws Error when what the folder says makes another size.
 image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
                          const image::Image& picture);
+image::Image prepare_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
+                         image::ImageRows& picture);
 // Such pictures as numbers, [B, H, W, C].
 Tensor pixels_for(const models::PictureModel& model, const image::Preprocessor& preprocessor,
                   std::span<const image::Image> prepared, Backend& backend, DType dtype);
@@ -37,7 +40,8 @@ class PictureEncoder {
   nn::Parameters& parameters() { return parameters_; }
 
   // Resized and cropped as the model reads them.
-  image::Image prepare(const image::Image& picture) const { return prepare_for(*model_, preprocessor_, picture); }
+  image::Image prepare(const image::Image& picture) const;
+  image::Image prepare(image::ImageRows& picture) const;
   // Prepared pictures as numbers, [B, H, W, C], in the dtype the model computes in.
   Tensor pixels(std::span<const image::Image> prepared) const {
     return pixels_for(*model_, preprocessor_, prepared, backend_, dtype_);
@@ -51,11 +55,13 @@ class PictureEncoder {
  private:
   PictureEncoder(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
                  const nn::ModelFormat& format);
+  std::vector<std::vector<float>> rows(std::span<const image::Image> prepared,
+                                       const std::function<Tensor(const Tensor&)>& forward) const;
 
   Backend& backend_;
   DType dtype_;
-  std::unique_ptr<models::PictureModel> model_;
   image::Preprocessor preprocessor_;
+  std::unique_ptr<models::PictureModel> model_;
   nn::Parameters parameters_;
 };
 

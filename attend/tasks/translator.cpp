@@ -12,7 +12,7 @@
 #include "attend/base/paths.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/checkpoint/hugging_face.h"
-#include "attend/checkpoint/pickle.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
 #include "attend/models/transformer.h"
@@ -64,7 +64,7 @@ void check_options(const TranslateOptions& options) {
         "translate: {} beams cannot give {} translations; take --beams {}", options.beams, options.n_best,
         options.n_best);
   check(options.batch >= 1, "translate: a batch has at least 1 sentence, not {}", options.batch);
-  check(options.alpha >= 0 && options.alpha <= 10, "translate: alpha must be 0 to 10, not {}", options.alpha);
+  check(options.alpha <= 10, "translate: alpha must be 0 to 10, not {}", options.alpha);
 }
 
 // For who reads it all spaces are the same: the French one before a question mark is narrow, and no line breaks there.
@@ -78,14 +78,16 @@ std::string with_plain_spaces(std::string text) {
 }  // namespace
 
 Translator::Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend,
-                       std::optional<std::int32_t> start)
+                       std::optional<std::int32_t> start, SearchDefaults defaults)
     : model_(model),
       tokenizer_(tokenizer),
       backend_(backend),
       pad_(special(tokenizer, kPadToken)),
       start_(start ? *start : special(tokenizer, kStartToken)),
       end_(special(tokenizer, kEndToken)),
+      defaults_(std::move(defaults)),
       suppressed_{pad_, start_} {
+  suppressed_.insert(suppressed_.end(), defaults_.never.begin(), defaults_.never.end());
   check(tokenizer.id_limit() <= model.vocabulary(),
         "translator: the tokenizer has ids up to {}, the model only {} tokens", tokenizer.id_limit() - 1,
         model.vocabulary());
@@ -142,7 +144,7 @@ std::vector<std::vector<Hypothesis>> Translator::search(std::span<const Source> 
                                                           .top_k = options.top_k,
                                                           .seed = options.seed,
                                                           .samples = options.n_best,
-                                                          .alpha = options.alpha,
+                                                          .alpha = options.alpha < 0 ? 0.6f : options.alpha,
                                                           .start = start_,
                                                           .end = end_,
                                                           .suppressed = suppressed_,
@@ -163,13 +165,17 @@ void Translator::drop_doubles(std::vector<Hypothesis>& hypotheses, const Transla
 }
 
 std::int64_t Translator::longest_for(std::size_t tokens) const {
-  return std::min(model_.max_length(), 2 * (static_cast<std::int64_t>(tokens) - 1) + 50);
+  const std::int64_t most = 2 * (static_cast<std::int64_t>(tokens) - 1) + 50;
+  const std::int64_t told = defaults_.max_length > 1 ? defaults_.max_length - 1 : most;  // without the start
+  return std::min({model_.max_length(), most, told});
 }
 
 decode::BeamOptions Translator::beam_options(const TranslateOptions& options,
                                              std::vector<std::int64_t> max_lengths) const {
+  const bool own = options.alpha < 0;
   return {.beams = options.beams,
-          .alpha = options.alpha,
+          .penalty = own ? defaults_.penalty : decode::LengthPenalty::wu,
+          .alpha = own ? defaults_.alpha : options.alpha,
           .start = start_,
           .end = end_,
           .suppressed = suppressed_,
@@ -188,7 +194,8 @@ std::optional<std::vector<std::int32_t>> Translator::tokens_of(const std::string
 }
 
 std::unique_ptr<Translator::Search> Translator::begin(const std::vector<std::vector<std::int32_t>>& sentences,
-                                                      const TranslateOptions& options, Translated translated) const {
+                                                      const TranslateOptions& asked, Translated translated) const {
+  const TranslateOptions options = resolved(asked);
   check_options(options);
   std::unique_ptr<Search> search(new Search(backend_));
   std::vector<std::int64_t> max_lengths;
@@ -268,8 +275,14 @@ std::vector<SelfAttention> Translator::self_attention(const std::string& line) c
   }
 }
 
+TranslateOptions Translator::resolved(TranslateOptions options) const {
+  if (options.beams == 0) options.beams = defaults_.beams;
+  return options;
+}
+
 std::vector<TranslatedLine> Translator::translate(std::span<const std::string> lines,
-                                                  const TranslateOptions& options) const {
+                                                  const TranslateOptions& asked) const {
+  const TranslateOptions options = resolved(asked);
   check_options(options);
   std::vector<Source> sources = read(lines, options);
   std::stable_sort(sources.begin(), sources.end(),
@@ -304,8 +317,12 @@ LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const ca
     : tokenizer(Tokenizer::load(folder)),
       model(config.entry->translator.make(config.json, config.path)),
       parameters(backend, model->parameters(), run_options(folder, format)),
-      translator(*model, tokenizer, backend, config.entry->translator.start(config.json, tokenizer, config.path)) {
-  config.entry->translator.load(Safetensors::open((folder / "model.safetensors").string()), parameters);
+      translator(*model, tokenizer.fit(model->vocabulary(), folder.string()), backend,
+                 config.entry->translator.start(config.json, tokenizer, config.path),
+                 config.entry->family == catalogue::Family::marian
+                     ? search_defaults(folder, config.json, model->vocabulary())
+                     : SearchDefaults()) {
+  config.entry->translator.load(open_weights(folder), parameters);
   model->place(backend, format.dtype);
 }
 
@@ -314,7 +331,6 @@ std::unique_ptr<LoadedTranslator> load_translator(const std::filesystem::path& f
   check(path_exists(folder / "config.json"), "model: {} is not a translator's folder: it has no config.json",
         folder.string());
   const catalogue::ModelConfig config = catalogue::read_config(folder, catalogue::Task::translate);
-  if (!path_exists(folder / "model.safetensors")) fail_without_weights(folder);
   return std::make_unique<LoadedTranslator>(folder, config, backend, format);
 }
 

@@ -24,6 +24,7 @@
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/step_model.h"
+#include "attend/tasks/search_defaults.h"
 #include "attend/tensor/pass.h"
 #include "attend/text/tokenizer.h"
 #include "attend/view/attention_map.h"
@@ -31,8 +32,8 @@
 namespace attend::tasks {
 
 struct TranslateOptions {
-  std::int64_t beams = 4;   // 1: greedy
-  float alpha = 0.6f;       // of the length penalty (Wu et al. 2016)
+  std::int64_t beams = 0;   // 1: greedy; 0: as the model's folder says, 4 where it says nothing
+  float alpha = -1;         // of the length penalty (Wu et al. 2016); below 0: the folder's penalty, or 0.6
   std::int64_t n_best = 1;  // different texts, at most; fewer where the beams hold no more
   bool sample = false;      // draws instead of searching; n_best is then how many are drawn
   float temperature = 1;    // 0: greedy
@@ -81,7 +82,10 @@ class Translator {
   // All three must outlive it. start: what a translation begins with, if it is not <s>. Throws Error when the tokenizer
   // lacks a special token or knows more than the model.
   Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend,
-             std::optional<std::int32_t> start = {});
+             std::optional<std::int32_t> start = {}, SearchDefaults defaults = {});
+
+  // With the number of beams where the options leave that to the model.
+  TranslateOptions resolved(TranslateOptions options) const;
 
   // One result a line. Batches are made of lines of similar length among those given: a stream is handed over in
   // windows of a few batches.
@@ -138,6 +142,7 @@ class Translator {
   const Tokenizer& tokenizer_;
   Backend& backend_;
   std::int32_t pad_ = 0, start_ = 0, end_ = 0;
+  SearchDefaults defaults_;
   std::vector<std::int32_t> suppressed_;
 };
 

@@ -183,7 +183,7 @@ class Backend {
   // Whether attention gives the same bits for positions read together and read one after another from a cache.
   virtual bool exact_prompts() const { return false; }
 
-  // Memory. allocate throws Error when there is not enough, naming what was asked for.
+  // Memory. allocate throws Error or std::bad_alloc when there is not enough, naming what was asked for.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* data, std::size_t bytes) = 0;
   virtual void to_device(void* to, const void* from, std::size_t bytes) = 0;
@@ -195,6 +195,9 @@ class Backend {
   // Whether the fastest of several ways may be looked for where a product has a size not seen before, which can take a
   // second: not while somebody waits for answers of ever new sizes.
   virtual void set_tuning(bool /*tunes*/) {}
+  // Asked before every allocation, so a few times a layer: what it throws ends the forward pass. Empty: nobody asks. On
+  // devices that are not asked, a pass goes on to its end.
+  virtual void set_interrupt(std::function<void()> /*check*/) {}
   // Where it computes, for libraries that work beside it (NCCL): its number and stream (a cudaStream_t); null: none.
   virtual int device_number() const { return 0; }
   virtual void* native_stream() const { return nullptr; }

@@ -169,7 +169,7 @@ Encoding Tokenizer::encode_one(std::string_view text, std::int32_t type, Want wa
     const auto characters =
         static_cast<std::uint32_t>(want == Want::all || parts.size() > 1 ? count_characters(part.text) : 0);
     if (part.token) {
-      out.ids.push_back(part.token->id);
+      out.ids.push_back(usable(*part.token));
       if (want == Want::all) {
         out.tokens.emplace_back(part.text);
         out.offsets.push_back({first, first + characters});
@@ -212,7 +212,7 @@ void Tokenizer::encode_part(std::string_view part, PartOptions options, TextBudg
       encode_words(std::move(piece), want, out);
       continue;
     }
-    out.ids.push_back(inner.token->id);
+    out.ids.push_back(usable(*inner.token));
     if (!tracked) continue;
     out.tokens.emplace_back(inner.text);
     out.offsets.push_back(piece.span(piece.words[0]));
@@ -266,7 +266,20 @@ TokenId Tokenizer::id_limit() const {
   TokenId limit = std::max(model_->vocabulary().largest_id(), largest_around_) + 1;
   if (padding_) limit = std::max(limit, padding_->id() + 1);
   for (const AddedToken& token : added_.tokens()) limit = std::max(limit, token.id + 1);
-  return limit;
+  return static_cast<TokenId>(std::min<std::int64_t>(limit, rows_));
+}
+
+Tokenizer& Tokenizer::fit(std::int64_t rows, const std::string& what) {
+  const TokenId largest = std::max(model_->vocabulary().largest_id(), largest_around_);
+  check(largest < rows, "{}: the tokenizer has ids up to {}, the model only {} tokens", what, largest, rows);
+  rows_ = rows, model_name_ = what;
+  return *this;
+}
+
+TokenId Tokenizer::usable(const AddedToken& token) const {
+  check(token.id < rows_, "{}: the text has the token {} with the id {}, but the model has {} tokens", model_name_,
+        shown(token.content), token.id, rows_);
+  return token.id;
 }
 
 std::optional<TokenId> Tokenizer::token_to_id(std::string_view token) const {

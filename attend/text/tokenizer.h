@@ -10,6 +10,7 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,7 +45,9 @@ class Tokenizer {
   //   vocab.json and merges.txt          GPT-2 and RoBERTa (also under GPT-2's first names, encoder.json and vocab.bpe)
   //   vocab.txt                          BERT, with do_lower_case of tokenizer_config.json
   //   source.spm, target.spm, vocab.json Marian: the folder. Encodes with source.spm and decodes with target.spm
-  //   *.model, *.spm                     SentencePiece, with its own ids and nothing around the text
+  //   *.model, *.spm                     SentencePiece, with its own ids and nothing around the text; beside a config
+  //   of
+  //                                      XLM-RoBERTa with fairseq's ids, between <s> and </s>
   // Throws Error naming the file and what in it is wrong or unsupported.
   static Tokenizer load(const std::filesystem::path& path);
   // The same for the text to learn to write: of Marian it encodes with target.spm, of all others it is load().
@@ -63,6 +66,10 @@ class Tokenizer {
   // Ids that stand for nothing are left out.
   std::string decode(std::span<const TokenId> ids, DecodeOptions options = {}) const;
 
+  // For a model with so many rows in its table of tokens. Added tokens beyond them are accepted until a text has one
+  // (a [PAD] that was added and never used); throws Error when others are. what opens messages.
+  Tokenizer& fit(std::int64_t rows, const std::string& what);
+
   // How many tokens there are, and how many rows an embedding needs for them (ids may have gaps).
   std::size_t vocabulary_size() const;
   TokenId id_limit() const;
@@ -75,6 +82,7 @@ class Tokenizer {
   explicit Tokenizer(const JsonView& json);
   // pieces: source.spm or target.spm, which cuts the text.
   static Tokenizer load_marian(const std::filesystem::path& folder, const char* pieces);
+  static Tokenizer load_xlm_roberta(const std::filesystem::path& path);
   void add_tokens(const JsonView& json);
   // Learns what the post-processor does to ids, for encode_ids and truncation.
   void find_surroundings();
@@ -99,6 +107,10 @@ class Tokenizer {
   std::optional<Truncation> truncation_;
   std::optional<Padding> padding_;
 
+  TokenId usable(const AddedToken& token) const;  // its id; throws Error for one beyond the model's rows
+
+  std::int64_t rows_ = std::numeric_limits<std::int64_t>::max();  // of the model
+  std::string model_name_;
   std::vector<TokenId> before_, behind_;  // what is put around one text
   bool surrounds_ = true;                 // and that is all that happens to it
   std::size_t added_to_one_ = 0, added_to_two_ = 0;

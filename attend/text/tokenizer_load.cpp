@@ -3,6 +3,7 @@
 #include "attend/base/error.h"
 
 #include <memory>
+#include <utility>
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/base/paths.h"
@@ -26,6 +27,41 @@ struct VocabularyAndMerges {
 };
 constexpr VocabularyAndMerges kGpt2Names[] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 constexpr const char* kSentencePieceNames[] = {"spiece.model", "sentencepiece.bpe.model", "tokenizer.model"};
+
+// A file that may be there; an empty object else.
+Json read_beside(const fs::path& folder, const char* name) {
+  return path_exists(folder / name) ? read_json(folder / name) : Json::object();
+}
+
+// BERT's switches in tokenizer_config.json stand above those in tokenizer.json, as in transformers.
+void apply_bert_switches(Json& tokenizer, const fs::path& folder) {
+  const auto normalizer = tokenizer.is_object() ? tokenizer.find("normalizer") : tokenizer.end();
+  if (!tokenizer.is_object() || normalizer == tokenizer.end() || !normalizer->is_object()) return;
+  if (!normalizer->contains("type") || (*normalizer)["type"] != "BertNormalizer") return;
+  const Json config = read_beside(folder, "tokenizer_config.json");
+  if (!config.is_object()) return;
+  constexpr std::pair<const char*, const char*> kSwitches[] = {{"do_lower_case", "lowercase"},
+                                                               {"strip_accents", "strip_accents"},
+                                                               {"tokenize_chinese_chars", "handle_chinese_chars"}};
+  for (const auto& [there, here] : kSwitches) {
+    const auto found = config.find(there);
+    if (found != config.end() && found->is_boolean()) tokenizer["normalizer"][here] = *found;
+  }
+}
+
+// Whether a SentencePiece file is one of fairseq's, whose ids are moved by one.
+bool is_xlm_roberta(const fs::path& folder) {
+  const Json config = read_beside(folder, "config.json"), tokenizer = read_beside(folder, "tokenizer_config.json");
+  const auto says = [](const Json& json, const char* key, const char* what) {
+    const auto found = json.is_object() ? json.find(key) : json.end();
+    return json.is_object() && found != json.end() && found->is_string() &&
+           found->get<std::string>().find(what) != std::string::npos;
+  };
+  return says(config, "model_type", "xlm-roberta") || says(tokenizer, "tokenizer_class", "XLMRoberta");
+}
+
+Json sequence(const char* name) { return {{"Sequence", {{"id", name}, {"type_id", 0}}}}; }
+Json special(const char* token) { return {{"SpecialToken", {{"id", token}, {"type_id", 0}}}}; }
 
 std::unique_ptr<Model> sentencepiece_model(const SentencePieceFile& file, const std::string& what) {
   try {
@@ -66,19 +102,49 @@ Tokenizer Tokenizer::load_marian(const fs::path& folder, const char* pieces) {
     if (token.starts_with(">>") && token.ends_with("<<"))
       added.push_back({{"content", token}, {"id", id}, {"normalized", false}});
   const TokenId end = *tokens.find("</s>");
-  const Json post = {
-      {"type", "TemplateProcessing"},
-      {"single", {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, {{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}}}},
-      {"pair",
-       {{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
-        {{"Sequence", {{"id", "B"}, {"type_id", 0}}}},
-        {{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}}}},
-      {"special_tokens", {{"</s>", {{"ids", {end}}, {"tokens", {"</s>"}}}}}}};
+  const Json post = {{"type", "TemplateProcessing"},
+                     {"single", Json::array({sequence("A"), special("</s>")})},
+                     {"pair", Json::array({sequence("A"), sequence("B"), special("</s>")})},
+                     {"special_tokens", {{"</s>", {{"ids", {end}}, {"tokens", {"</s>"}}}}}}};
   tokenizer.model_ = std::make_unique<MarianModel>(std::move(tokenizer.model_), std::move(tokens));
   tokenizer.post_processor_ = make_post_processor(JsonView(post, vocabulary));
   tokenizer.decoder_ = std::make_unique<MarianDecoder>(
       std::make_unique<SentencePieceDecoder>(attend::parse_sentencepiece(read_file(target), target)));
   tokenizer.add_tokens(JsonView(added, vocabulary));
+  tokenizer.find_surroundings();
+  return tokenizer;
+}
+
+// fairseq's dictionary begins with <s>, <pad>, </s> and <unk>, where SentencePiece has <unk>, <s> and </s>; the pieces
+// behind them follow, and <mask> is the last.
+Tokenizer Tokenizer::load_xlm_roberta(const fs::path& path) {
+  const std::string what = path.string();
+  const SentencePieceFile file = attend::parse_sentencepiece(read_file(path), what);
+  constexpr std::size_t kOwn = 3;
+  check(file.pieces.size() > kOwn && file.unknown == 0, "{}: does not begin with <unk>, <s> and </s> as XLM-RoBERTa's",
+        what);
+  constexpr const char* kFirst[] = {"<s>", "<pad>", "</s>", "<unk>"};
+  Vocabulary tokens;
+  TokenId next = 0;
+  for (const char* token : kFirst) tokens.add(token, next++);
+  for (std::size_t i = kOwn; i < file.pieces.size(); ++i) tokens.add(file.pieces[i].text, next++);
+  tokens.add("<mask>", next);
+  Json added = Json::array();
+  for (const char* token : {"<s>", "<pad>", "</s>", "<unk>", "<mask>"})
+    added.push_back({{"content", token}, {"id", *tokens.find(token)}, {"special", true}, {"normalized", false}});
+  added.back()["lstrip"] = true;
+  const Json post = {{"type", "TemplateProcessing"},
+                     {"single", Json::array({special("<s>"), sequence("A"), special("</s>")})},
+                     {"pair", Json::array({special("<s>"), sequence("A"), special("</s>"), special("</s>"),
+                                           sequence("B"), special("</s>")})},
+                     {"special_tokens",
+                      {{"<s>", {{"ids", {0}}, {"tokens", {"<s>"}}}}, {"</s>", {{"ids", {2}}, {"tokens", {"</s>"}}}}}}};
+  Tokenizer tokenizer;
+  tokenizer.normalizer_ = std::make_unique<SentencePieceNormalizer>(file, what);
+  tokenizer.model_ = std::make_unique<MarianModel>(sentencepiece_model(file, what), std::move(tokens));
+  tokenizer.decoder_ = std::make_unique<SentencePieceDecoder>(file);
+  tokenizer.post_processor_ = make_post_processor(JsonView(post, what));
+  tokenizer.add_tokens(JsonView(added, what));
   tokenizer.find_surroundings();
   return tokenizer;
 }
@@ -110,8 +176,11 @@ Tokenizer Tokenizer::load(const fs::path& path) {
     return from_json(read_gpt2_files(folder / vocabulary, folder / merges), path);
   }
   if (name.ends_with(".txt")) return from_json(read_bert_vocabulary(path), path);
+  if (name.ends_with(".model") && is_xlm_roberta(folder)) return load_xlm_roberta(path);
   if (name.ends_with(".model") || name.ends_with(".spm")) return parse_sentencepiece(read_file(path), path.string());
-  return parse(read_file(path), path.string());
+  Json json = parse_json(read_file(path), path.string());
+  apply_bert_switches(json, folder);
+  return from_json(json, path);
 }
 
 Tokenizer Tokenizer::load_target(const fs::path& path) {

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "attend/checkpoint/model_file.h"
+#include "attend/checkpoint/safetensors.h"
 
 namespace attend::train {
 

@@ -28,6 +28,8 @@ void check_free(const RunRequest& request) {
   std::error_code error;
   const bool there = fs::exists(out, error);
   check(!there || fs::is_directory(out, error), "'{}' is a file; a run needs a folder", out.string());
+  check(!there || new_run_is_ours(out),
+        "'{}' holds '{}', which no training run wrote: choose another --out, or move it away", out.string(), kNewRun);
   check(!request.resume || (there && (Manifest::exists(out) || has_leftovers(out))), "'{}' holds no run to resume",
         out.string());
   if (!there || Manifest::exists(out) || has_leftovers(out)) return;
@@ -73,7 +75,7 @@ RunFolder::RunFolder(const RunRequest& request)
   check_run(request);
   data_ = resumed_ && !request.allow_changes ? manifest_.data : marks_of(request.data);
   sweep_temporaries(path_);
-  make_folders(staging());
+  make_new_run(path_);
 }
 
 void RunFolder::check_run(const RunRequest& request) {
@@ -129,7 +131,7 @@ void RunFolder::begin() {
   fresh.data = data_;
   std::vector<std::string> staged;
   for (const fs::directory_entry& entry : fs::directory_iterator(staging()))
-    staged.push_back(entry.path().filename().string());
+    if (entry.path().filename() != kStagingMark) staged.push_back(entry.path().filename().string());
   for (const std::string& name : staged) {
     check(manifest_.is_ours(path_, name), "'{}' is not this run's, and would be lost: move it away",
           (path_ / name).string());
@@ -142,6 +144,7 @@ void RunFolder::begin() {
     discard_new_run(path_);
   } else {
     fresh.write(staging());
+    remove_file(staging() / kStagingMark);
     replaces_ = Manifest::exists(path_);
     swap_runs(path_, manifest_, fresh);
   }

@@ -113,9 +113,24 @@ void recover_folder(const fs::path& folder) {
   discard_new_run(folder);
 }
 
+void make_new_run(const fs::path& folder) {
+  make_folders(folder / kNewRun);
+  write_file(folder / kNewRun / kStagingMark, "");
+}
+
+bool new_run_is_ours(const fs::path& folder) {
+  const fs::path prepared = folder / kNewRun;
+  if (!is_there(prepared) || is_there(prepared / kStagingMark) || Manifest::exists(prepared)) return true;
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(prepared, error))) return false;
+  for (fs::directory_iterator at(prepared, error), end; !error && at != end; at.increment(error))
+    if (!is_temporary_name(at->path().filename().string())) return false;
+  return !error;
+}
+
 void discard_new_run(const fs::path& folder) {
   std::error_code error;
-  if (is_there(folder / kNewRun)) fs::remove_all(folder / kNewRun, error);
+  if (is_there(folder / kNewRun) && new_run_is_ours(folder)) fs::remove_all(folder / kNewRun, error);
 }
 
 }  // namespace attend::train

@@ -16,6 +16,7 @@ namespace attend::train {
 
 inline constexpr const char* kNewRun = ".new-run";
 inline constexpr const char* kOldRun = ".old-run";
+inline constexpr const char* kStagingMark = ".attend-staging";  // in .new-run, until its run.json is there
 inline constexpr const char* kState = "state.safetensors";
 
 // Whether a process that ended has left something to be settled.
@@ -30,7 +31,11 @@ void recover_folder(const std::filesystem::path& folder);
 // What killed processes had begun to write in the folder and in checkpoints/. Nobody else writes there while it is
 // locked.
 void sweep_temporaries(const std::filesystem::path& folder);
-// Takes away what .new-run holds.
+// Makes .new-run, with a mark in it that says whose it is.
+void make_new_run(const std::filesystem::path& folder);
+// Whether there is no .new-run that somebody else made: without our mark or run.json, and not empty.
+bool new_run_is_ours(const std::filesystem::path& folder);
+// Takes away what .new-run holds, where it is ours.
 void discard_new_run(const std::filesystem::path& folder);
 
 }  // namespace attend::train

@@ -14,6 +14,7 @@
 #include "attend/base/interrupt.h"
 #include "attend/base/progress.h"
 #include "attend/checkpoint/model_file.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/tensor/backend.h"
 #include "attend/train/checkpoint_average.h"
 #include "attend/train/run_curves.h"

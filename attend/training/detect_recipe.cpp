@@ -7,6 +7,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
+#include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/training/start_folder.h"
@@ -19,8 +20,8 @@ constexpr float kPaperBackboneRate = 0.1f;
 
 // The backbone of a folder that classifies, as a DETR's config.json has it.
 Json backbone_json(const std::string& folder, const std::string& out) {
-  const std::filesystem::path path = start_folder(folder, out) / "config.json";
-  models::ResNetConfig backbone = models::resnet_config(read_json(path), path.string());
+  const catalogue::ModelConfig start = catalogue::read_config(start_folder(folder, out));
+  models::ResNetConfig backbone = models::resnet_config(start.json, start.path);
   backbone.labels.clear(), backbone.architecture.clear();
   return models::resnet_json(backbone);
 }
@@ -111,7 +112,10 @@ models::DetrConfig changed_detr(Json start, const DetectRecipe& recipe, const st
   const std::string what = recipe.out + "/config.json";
   Json changes = recipe.config;
   if (const auto backbone = changes.find("backbone_config"); backbone != changes.end()) {
-    Json all = start.value("backbone_config", Json::object());
+    const auto own = start.find("backbone_config");
+    check(own != start.end() && own->is_object(),
+          "{}: 'backbone_config' cannot be changed, because the model to start from has a backbone of timm", what);
+    Json all = *own;
     all.update(*backbone);
     changes["backbone_config"] = std::move(all);
   }

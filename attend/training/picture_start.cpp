@@ -42,6 +42,7 @@ Json picture_start_json(const catalogue::ModelConfig& start, const PictureRecipe
         start.entry->type);
   Json json = catalogue::make_picture_model(start.json, start.path)->config();
   json["image_size"] = recipe.pictures.image_size;
+  json.erase("problem_type");  // each image has one label here
   if (recipe.drop_path > 0) json["drop_path_rate"] = recipe.drop_path;
   json.update(recipe.config);
   models::write_labels(json, labels);
@@ -66,7 +67,7 @@ LoadReport load_picture_start(const std::filesystem::path& folder, nn::Parameter
   options.may_differ.assign(std::begin(kPositions), std::end(kPositions));
   LoadReport report = load_hugging_face(files, parameters, options);
   std::erase_if(report.missing, [&](const std::string& name) {
-    const Safetensors* file = is_positions(name) ? files.holding(name) : nullptr;
+    const TensorFile* file = is_positions(name) ? files.holding(name) : nullptr;
     if (!file) return false;
     for (const nn::Parameters::Entry& entry : parameters.entries())
       if ((options.spelling ? options.spelling(entry.name) : entry.name) == name)

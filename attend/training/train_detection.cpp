@@ -8,6 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/catalogue/catalogue.h"
+#include "attend/catalogue/timm.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/data/detection_batches.h"
 #include "attend/data/labelled_pictures.h"
@@ -21,7 +22,7 @@ namespace attend::tasks {
 
 namespace {
 
-constexpr std::string_view kBackbone = "model.backbone.conv_encoder.model";
+using models::Detr;
 
 // A set with what reads its pictures.
 struct DetectionPictures {
@@ -38,28 +39,32 @@ struct DetectionPictures {
   }
 };
 
-// The layers of a ResNet that classifies; all else stays new.
+// The layers of a ResNet that classifies, by transformers' or timm's names; all else stays new.
 LoadReport load_backbone(const std::filesystem::path& folder, nn::Parameters& parameters) {
-  const std::string own(kBackbone);
-  return load_hugging_face(TensorFiles::open(folder), parameters,
-                           {.prefix = own,
-                            .spelling =
-                                [own](const std::string& name) {
-                                  return name.starts_with(own + ".") ? "resnet" + name.substr(own.size()) : name;
-                                },
-                            .new_head = true});
+  const std::string own(Detr::kBackbone);
+  const TensorFiles files = TensorFiles::open(folder);
+  const catalogue::Spelling timm = catalogue::load_options(catalogue::read_config(folder), files).spelling;
+  const auto spelling = [own, timm](const std::string& name) {
+    if (!name.starts_with(own + ".")) return name;
+    const std::string theirs = "resnet" + name.substr(own.size());
+    return timm ? timm(theirs) : theirs;
+  };
+  return load_hugging_face(files, parameters, {.prefix = own, .spelling = spelling, .new_head = true});
 }
 
 // A DETR for the same labels, or for others: then the classifier stays new, also where it has as many.
 LoadReport load_detr(const std::filesystem::path& folder, const std::vector<std::string>& labels,
                      nn::Parameters& parameters) {
   const catalogue::ModelConfig start = catalogue::read_config(folder);
-  HuggingFaceOptions options{.prefix = std::string(start.entry->prefix), .new_head = true};
+  const TensorFiles files = TensorFiles::open(folder);
+  HuggingFaceOptions options = catalogue::load_options(start, files);
+  options.new_head = true;
   if (models::labels_of(start.json, start.path) != labels)
-    options.spelling = [](const std::string& name) {
-      return name.starts_with("class_labels_classifier.") ? "other." + name : name;
+    options.spelling = [known = options.spelling](const std::string& name) {
+      if (name.starts_with("class_labels_classifier.")) return "other." + name;
+      return known ? known(name) : name;
     };
-  return load_hugging_face(TensorFiles::open(folder), parameters, options);
+  return load_hugging_face(files, parameters, options);
 }
 
 class DetectTrainee : public Trainee {
@@ -90,7 +95,7 @@ class DetectTrainee : public Trainee {
     RunSettings settings = recipe;
     if (const float rate = given_.rate_of_backbone(); rate != 1)
       settings.parameter_groups.push_back(
-          {.match = std::string(kBackbone) + ".*", .learning_rate = rate, .frozen = rate == 0});
+          {.match = std::string(Detr::kBackbone) + ".*", .learning_rate = rate, .frozen = rate == 0});
     return {.name = "detr",
             .width = model_->config().width,
             .parts = {{model_->parameters()}},

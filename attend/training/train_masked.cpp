@@ -72,7 +72,7 @@ models::BertConfig new_config(const MaskedRecipe& recipe, const Tokenizer& token
 models::BertConfig started_config(const MaskedRecipe& recipe, const Tokenizer& tokenizer, const fs::path& folder) {
   const fs::path path = folder / "config.json";
   models::BertConfig config = models::bert_config(read_json(path), path.string());
-  config.labels.clear(), config.regression = false;
+  config.labels.clear(), config.problem = models::ProblemType::single_label;
   config.dropout = config.attention_dropout = recipe.dropout;
   if (!recipe.window.attention_window.empty()) config.window = recipe.window;
   check(tokenizer.id_limit() <= config.vocabulary, "{}: the tokenizer has ids up to {}, the model only {} tokens",

@@ -12,6 +12,7 @@
 #include "attend/base/error.h"
 #include "attend/base/progress.h"
 #include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/text/learn/bpe_trainer.h"
 #include "attend/text/text_reader.h"
 #include "attend/training/start_folder.h"
@@ -127,7 +128,7 @@ class TranslationTrainee : public Trainee {
   }
   void start(const std::vector<nn::Parameters*>& weights) override {
     if (start_ && !run_.folder.resumed()) {
-      start_->entry->translator.load(Safetensors::open((run_.from / "model.safetensors").string()), *weights[0]);
+      start_->entry->translator.load(open_weights(run_.from), *weights[0]);
       run_.options.messages << fmt::format("from {}\n", run_.from.string());
     }
     model_->place(run_.backend, run_.dtype);

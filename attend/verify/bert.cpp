@@ -5,6 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/models/bert_heads.h"
+#include "attend/tasks/reranker.h"
 #include "attend/verify/case.h"
 
 namespace attend::tasks {
@@ -26,13 +27,18 @@ struct BareBert {
 // The tokens that the file marks, which see all others and are seen by them; none where it marks none.
 std::shared_ptr<const ops::GlobalPositions> marked_tokens(const VerifyCase& verified, const models::BertConfig& config,
                                                           const Tensor& ids) {
-  if (!verified.wants("global_attention_mask")) return {};
+  if (!verified.wants("global_attention_mask")) {
+    if (config.family != models::BertFamily::longformer || !verified.first_is_global()) return {};
+    const std::vector<std::vector<std::int32_t>> first(static_cast<std::size_t>(ids.dim(0)), {0});
+    return std::make_shared<const ops::GlobalPositions>(
+        verified.backend, ops::global_lists(ops::AttentionLayout::padded(ids.dim(0), ids.dim(1)), first));
+  }
   check(config.family == models::BertFamily::longformer, "{}: global_attention_mask is for a Longformer",
         verified.expected.source());
-  const StoredTensor& stored = verified.expected["global_attention_mask"];
+  const StoredTensor& stored = verified.stored("global_attention_mask");
   check(stored.shape == ids.shape() && !is_float(stored.type), "{}: global_attention_mask is {}, but input_ids are {}",
         verified.expected.source(), stored.shape, ids.shape());
-  const std::vector<std::int64_t> mask = verified.expected.ints("global_attention_mask");
+  const std::vector<std::int64_t> mask = verified.stored_ints("global_attention_mask");
   const auto length = static_cast<std::size_t>(ids.dim(1));
   std::vector<std::vector<std::int32_t>> sets(static_cast<std::size_t>(ids.dim(0)));
   for (std::size_t i = 0; i < mask.size(); ++i)
@@ -43,7 +49,7 @@ std::shared_ptr<const ops::GlobalPositions> marked_tokens(const VerifyCase& veri
 
 models::BertInput input_of(const VerifyCase& verified, const models::BertConfig& config) {
   models::BertInput input{verified.texts(config.vocabulary)};
-  if (verified.wants("token_type_ids") && !config.distilled()) {
+  if (verified.wants("token_type_ids") && config.typed()) {
     input.types = verified.ids("token_type_ids", config.types);
     check(input.types.shape() == input.texts.ids.shape(), "{}: token_type_ids are {}, but input_ids are {}",
           verified.expected.source(), input.types.shape(), input.texts.ids.shape());
@@ -63,7 +69,7 @@ template <class Model, class Head, class Loss>
 void run(VerifyCase& verified, const models::BertConfig& config, Head head, Loss loss) {
   Model model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
-  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::name_of(config.family)});
+  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::prefix_of(config.family)});
   const models::BertInput input = input_of(verified, config);
   {
     view::Collector collector;
@@ -147,19 +153,34 @@ std::int64_t classes_of(const models::BertConfig& config) {
     return static_cast<std::int64_t>(config.labels.size());
 }
 
+// What a cross-encoder makes of its logits [B, 1]: one number a pair.
+void put_scores(VerifyCase& verified, const models::SequenceClassifier& model, const Tensor& states,
+                const nn::Sequences& texts) {
+  if (!verified.wants("scores")) return;
+  const RelevanceScore relevance(verified.config, model.body().config().labels.size(), verified.config_name());
+  ProducedTensor scores{{texts.ids.dim(0)}, {}, {}};
+  const std::vector<float> logits = download(model.logits(states, texts));
+  const std::size_t labels = logits.size() / static_cast<std::size_t>(texts.ids.dim(0));
+  for (std::size_t at = 0; at < logits.size(); at += labels)
+    scores.floats.push_back(relevance(
+        {logits.begin() + static_cast<std::ptrdiff_t>(at), logits.begin() + static_cast<std::ptrdiff_t>(at + labels)}));
+  verified.keep("scores", scores);
+}
+
 // Those whose loss is a mean over labels.
 template <class Model>
 void run_labels(VerifyCase& verified, const models::BertConfig& config) {
   run<Model>(
       verified, config,
       [&](const Model& model, const Tensor& states, const nn::Sequences& texts) {
+        if constexpr (std::is_same_v<Model, models::SequenceClassifier>) put_scores(verified, model, states, texts);
         if constexpr (requires { model.logits(states, texts); })
           verified.put("logits", model.logits(states, texts));
         else
           verified.put("logits", model.logits(states));
       },
       [&](const Model& model, const models::BertInput& input, Pass& pass) -> Tensor {
-        const bool numbers = std::is_same_v<Model, models::SequenceClassifier> && config.regression;
+        const bool numbers = std::is_same_v<Model, models::SequenceClassifier> && config.regression();
         const Tensor labels =
             pass.input(numbers ? verified.input("labels") : verified.labels("labels", classes_of<Model>(config)));
         if constexpr (std::is_same_v<Model, models::SequenceClassifier>) {
@@ -177,8 +198,10 @@ void run_labels(VerifyCase& verified, const models::BertConfig& config) {
 void run_bert_case(VerifyCase& verified, const std::string& architecture) {
   models::BertConfig config = models::bert_config(verified.config, verified.config_name());
   config.dropout = config.attention_dropout = config.head_dropout = 0;
+  // config.json may name one of the two heads that the file has.
+  if (architecture.ends_with("ForPreTraining") || verified.wants("prediction_logits"))
+    return run_pretraining(verified, config);
   if (architecture.ends_with("ForMaskedLM")) return run_labels<models::MaskedLanguageModel>(verified, config);
-  if (architecture.ends_with("ForPreTraining")) return run_pretraining(verified, config);
   if (architecture.ends_with("ForNextSentencePrediction"))
     return run_labels<models::NextSentenceModel>(verified, config);
   if (architecture.ends_with("ForSequenceClassification"))

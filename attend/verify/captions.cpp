@@ -31,6 +31,13 @@ void run_caption_case(VerifyCase& verified, const catalogue::ModelConfig& descri
   catalogue::load_captioner(verified.folder, described, parameters);
   model->place(verified.backend, verified.dtype);
   const Tensor pixels = verified.pictures();
+  if (verified.wants("decoder_input_ids")) {
+    Pass pass(verified.backend);
+    const Tensor regions = model->regions(pass.input(pixels));
+    verified.put("encoder_last", regions);
+    const nn::Sequences read{verified.ids("decoder_input_ids", model->decoder().vocabulary())};
+    verified.put("logits", model->decoder().logits(model->decoder().decode(regions, read.in(pass))));
+  }
   if (verified.wants("labels")) {
     const models::CaptionBatch batch = batch_of(verified, *model, pixels);
     Pass pass(verified.backend);

@@ -5,6 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/models/detr_loss.h"
+#include "attend/ops/embedding.h"
 #include "attend/verify/case.h"
 
 namespace attend::tasks {
@@ -14,12 +15,12 @@ namespace {
 // The pictures' own sizes: pixel_mask [B, H, W] is 1 from the upper left corner on, and 0 where they are padded.
 std::vector<Extent2> sizes_of(const VerifyCase& verified, const Tensor& pixels) {
   const std::int64_t B = pixels.dim(0), H = pixels.dim(1), W = pixels.dim(2);
-  if (!verified.expected.find("pixel_mask")) return std::vector<Extent2>(static_cast<std::size_t>(B), Extent2{H, W});
-  const StoredTensor& stored = verified.expected["pixel_mask"];
+  if (!verified.wants("pixel_mask")) return std::vector<Extent2>(static_cast<std::size_t>(B), Extent2{H, W});
+  const StoredTensor& stored = verified.stored("pixel_mask");
   check(stored.shape == Shape({B, H, W}) && !is_float(stored.type),
         "{}: pixel_mask is {}, but pixel_values are of {} pictures of {} x {}", verified.expected.source(),
         stored.shape, B, H, W);
-  const std::vector<std::int64_t> mask = verified.expected.ints("pixel_mask");
+  const std::vector<std::int64_t> mask = verified.stored_ints("pixel_mask");
   const auto shown = [&](std::int64_t b, std::int64_t h, std::int64_t w) {
     return mask[static_cast<std::size_t>((b * H + h) * W + w)] != 0;
   };
@@ -64,6 +65,18 @@ std::vector<models::DetrObjects> objects_of(const VerifyCase& verified, std::int
   return all;
 }
 
+// States [B, S, width] in the order of the grid: those of a padded batch have the picture's own places first here.
+Tensor by_grid(const Tensor& states, const models::DetrPlaces& places) {
+  if (!places.order.defined()) return states;
+  const std::vector<std::int32_t> order = download_ints(places.order);
+  std::vector<std::int32_t> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+  const Tensor rows = make_tensor(states.backend(), places.order.shape(), DType::i32);
+  upload(rows, back);
+  return ops::gather(states.reshape({-1, states.width()}), rows).reshape(states.shape());
+}
+
 // What one layer of the decoder alone would lose, under names that end in `ending`.
 void put_layer(VerifyCase& verified, const models::DetrConfig& config, const models::DetrOutput& output,
                std::span<const models::DetrObjects> objects, const std::string& ending) {
@@ -76,7 +89,7 @@ void put_layer(VerifyCase& verified, const models::DetrConfig& config, const mod
   verified.put("loss_dict.loss_giou" + ending, losses.giou);
   const std::string cardinality = "loss_dict.cardinality_error" + ending;
   if (verified.wants(cardinality))
-    verified.produced[cardinality] = {{1}, {static_cast<float>(criterion.cardinality_error())}};
+    verified.keep(cardinality, {{1}, {static_cast<float>(criterion.cardinality_error())}});
 }
 
 }  // namespace
@@ -85,7 +98,8 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
   models::Detr model(models::detr_config(described.json, described.path));
   const models::DetrConfig& config = model.config();
   nn::Parameters parameters(verified.backend, model.parameters(), verified.parameters);
-  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = std::string(described.entry->prefix)});
+  const TensorFiles files = TensorFiles::open(verified.folder);
+  load_hugging_face(files, parameters, catalogue::load_options(described, files));
   if (!verified.wants_gradients()) model.fold();
   const Tensor pixels = verified.pictures();
   const Extent2 padded{pixels.dim(1), pixels.dim(2)};
@@ -93,9 +107,13 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
   {
     view::Collector collector;
     Pass pass(verified.backend, {.probe = &collector});
-    const models::DetrOutput output = model.detect(pass.input(pixels), places);
+    const models::DetrMemory memory = model.encode(pass.input(pixels), places);
+    const Tensor states = model.decode(memory).back();
+    const models::DetrOutput output = model.judge(states);
     verified.put("logits", output.logits);
     verified.put("pred_boxes", output.boxes);
+    verified.put("last_hidden_state", states);
+    verified.put("encoder_last", by_grid(memory.states, places));
     for (std::int64_t i = 0; i < config.decoder_layers; ++i) {
       const std::string name = "cross_attention." + std::to_string(i);
       verified.put_attention(collector, models::Detr::cross_attention_label(i), name);

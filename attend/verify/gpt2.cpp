@@ -77,6 +77,10 @@ void put_search(VerifyCase& verified, const models::GPT2& body, VerifyCase::Sear
     if (best.finished) rows.back().push_back(search.options.end);
   }
   verified.put_searched(search, rows);
+  if (search.options.beams > 1) return;
+  Pass again(verified.backend);
+  nn::CausalDecoder reader(body, again, prompts, 1);
+  verified.put_log_probabilities(search, rows, static_cast<std::size_t>(length), reader);
 }
 
 // input_ids are [steps, texts, tokens]: the loss before each step, and the table of tokens after the last.
@@ -102,10 +106,10 @@ void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Para
     optimizer.set_rate(recipe.rate_at(step), step);
     optimizer.update();
   }
-  verified.produced["losses"] = {{all.dim(0)}, losses};
+  verified.keep("losses", {{all.dim(0)}, losses});
   for (const nn::Parameters::Entry& entry : parameters.entries())
     if (entry.name == "transformer.wte.weight" && verified.wants("final_wte"))
-      verified.produced["final_wte"] = {entry.parameter->shape, parameters.read(entry)};
+      verified.keep("final_wte", {entry.parameter->shape, parameters.read(entry)});
 }
 
 void run_language_model(VerifyCase& verified, const models::GPT2Config& config) {

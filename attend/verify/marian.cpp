@@ -7,7 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/paths.h"
 #include "attend/catalogue/marian.h"
-#include "attend/checkpoint/pickle.h"
+#include "attend/checkpoint/weight_files.h"
 #include "attend/verify/case.h"
 
 namespace attend::tasks {
@@ -73,7 +73,7 @@ void put_gradients(VerifyCase& verified, const models::Transformer& model, nn::P
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(i * size);
       if (verified.wants("grad." + names[i]))
-        verified.produced["grad." + names[i]] = {shape, {begin, begin + static_cast<std::ptrdiff_t>(size)}};
+        verified.keep("grad." + names[i], {shape, {begin, begin + static_cast<std::ptrdiff_t>(size)}});
     }
   }
 }
@@ -94,13 +94,16 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   models::Transformer model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
   model.place(verified.backend, verified.dtype);
-  if (!path_exists(verified.folder / "model.safetensors")) fail_without_weights(verified.folder);
-  catalogue::load_marian_weights(Safetensors::open((verified.folder / "model.safetensors").string()), parameters);
+  catalogue::load_marian_weights(open_weights(verified.folder), parameters);
   view::Collector collector;
   Pass pass(verified.backend, {.probe = &collector});
   const nn::Sequences read = verified.texts(model.vocabulary()).in(pass);
   verified.put("encoder_last",
                model.encode(model.embed(read, models::Transformer::Side::source), mask_between(read, read)));
+  if (verified.wants("decoder_input_ids")) {
+    const nn::Sequences target{verified.ids("decoder_input_ids", model.vocabulary())};
+    verified.put("logits", model.logits(model.decode(read, target.in(pass))));
+  }
   if (verified.wants("labels")) {
     const auto start = verified.token("decoder_start_token_id", model.vocabulary()),
                pad = verified.token("pad_token_id", model.vocabulary());

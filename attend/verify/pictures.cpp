@@ -2,10 +2,18 @@
 #include <utility>
 
 #include "attend/base/error.h"
+#include "attend/ops/layout.h"
 #include "attend/ops/softmax.h"
 #include "attend/verify/case.h"
 
 namespace attend::tasks {
+
+namespace {
+
+// Grids are [B, H, W, C] here, and [B, C, H, W] in transformers and timm.
+Tensor as_others_have(const Tensor& x) { return x.rank() == 4 ? ops::permute(x, {0, 3, 1, 2}) : x; }
+
+}  // namespace
 
 void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& described) {
   const auto model = catalogue::make_picture_model(described.json, described.path);
@@ -22,8 +30,10 @@ void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& descri
     Pass pass(verified.backend, {.probe = &collector});
     std::vector<Tensor> hidden;
     const Tensor states = model->states(pass.input(pixels), &hidden), features = model->features(states);
+    for (Tensor& each : hidden) each = as_others_have(each);
     verified.put_hidden(hidden);
     verified.put("last_hidden_state", states);
+    if (!hidden.empty()) verified.put("features", hidden.back().rank() == 4 ? hidden.back() : states);
     verified.put("logits", model->scores(features));
     const std::vector<models::AttentionPlace> places = model->attention_places();
     for (std::size_t i = 0; i < places.size(); ++i)
@@ -33,6 +43,8 @@ void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& descri
   Pass pass(verified.backend, {.recording = true});
   pass.begin({});
   parameters.start_gradients();
+  check(model->problem() == models::ProblemType::single_label, "{}: the loss of {} is not known", described.path,
+        name_of(model->problem()));
   const Tensor labels = verified.labels("labels", static_cast<std::int64_t>(model->labels().size()));
   const Tensor loss = ops::cross_entropy(model->logits(pass.input(pixels)), pass.input(labels)).mean;
   verified.put("loss", loss);

@@ -92,6 +92,10 @@ def _whole(name: str, value: Any, *, least: int = -(2**63), most: int = 2**63 - 
     return number
 
 
+def _beams(value: Any) -> int:
+    return 0 if value is None else _whole("beams", value, least=1)  # 0: as the model's folder says, or 4
+
+
 def _seed(value: Any) -> int:
     return _whole("seed", value, least=0, most=2**64 - 1)
 
@@ -172,12 +176,12 @@ class Model:
         return self._inner.task
 
     @overload
-    def translate(self, lines: str, *, beams: int = 4, batch: int = 32) -> str: ...
+    def translate(self, lines: str, *, beams: int | None = None, batch: int = 32) -> str: ...
     @overload
-    def translate(self, lines: Sequence[str], *, beams: int = 4, batch: int = 32) -> list[str]: ...
-    def translate(self, lines, *, beams=4, batch=32):
+    def translate(self, lines: Sequence[str], *, beams: int | None = None, batch: int = 32) -> list[str]: ...
+    def translate(self, lines, *, beams=None, batch=32):
         texts, single = _listed(lines)
-        found = self._inner.translate(texts, _whole("beams", beams), 1, _whole("batch", batch))
+        found = self._inner.translate(texts, _beams(beams), 1, _whole("batch", batch))
         best = [line[0][0] if line else "" for line in found]
         return best[0] if single else best
 
@@ -189,14 +193,14 @@ class Model:
     def attention(self, line: str) -> Attention:
         return Attention(*self._inner.attention(_text("line", line)))
 
-    def classify(self, lines, *, top_k: int = 0, batch: int = 32):
+    def classify(self, lines, *, top_k: int = 0, batch: int = 32, max_pixels: int = 0):
         """All labels, or the top_k likeliest, of each text (a tab separates a pair) or picture (uint8 [H, W, 3])."""
         top_k, batch = _whole("top_k", top_k), _whole("batch", batch)
         looks, given = _are_pictures(lines)
         if looks:
             self._of_pictures("classify")
             pictures, single = _pictures(given)
-            found = [self._inner.classify_pictures(pictures, top_k)]
+            found = [self._inner.classify_pictures(pictures, top_k, _whole("max_pixels", max_pixels, least=0))]
         else:
             texts, single = _listed(given)
             if not texts and self._inner.looks:
@@ -225,36 +229,50 @@ class Model:
         return tokens[0] if single else tokens
 
     def embed(
-        self, lines: Any, *, pooling: str = "mean", normalize: bool = False, batch: int = 32
+        self,
+        lines: Any,
+        *,
+        pooling: str | None = None,
+        normalize: bool | None = None,
+        prompt_name: str | None = None,
+        batch: int = 32,
+        max_pixels: int = 0,
     ) -> npt.NDArray[np.float32]:
-        """[width] of a text, [texts, width] of a list; of pictures (uint8 [H, W, 3]) too."""
-        pooling, normalize, batch = _text("pooling", pooling), bool(normalize), _whole("batch", batch)
+        """[width] of a text, [texts, width] of a list; of images (uint8 [H, W, 3]) too.
+
+        A sentence-transformers folder decides the pooling, normalization and default prompt; arguments override it.
+        """
+        how, prompt = _text("pooling", pooling or ""), _text("prompt_name", prompt_name or "")
+        length_one, batch = None if normalize is None else bool(normalize), _whole("batch", batch)
         looks, given = _are_pictures(lines)
         if looks:
             self._of_pictures("embed")
             pictures, single = _pictures(given)
-            vectors = self._inner.embed_pictures(pictures, normalize)
+            vectors = self._inner.embed_pictures(
+                pictures, bool(length_one), _whole("max_pixels", max_pixels, least=0)
+            )
         else:
             texts, single = _listed(given)
             if texts or not self._inner.looks:
                 self._of_texts("embed")
-                found = _in_windows(texts, batch, lambda part: self._inner.embed(part, pooling, normalize, batch))
+                found = _in_windows(texts, batch, lambda part: self._inner.embed(part, how, length_one, prompt, batch))
                 vectors = found[0] if len(found) == 1 else np.concatenate(found)
             else:
-                vectors = self._inner.embed_pictures([], normalize)
+                vectors = self._inner.embed_pictures([], bool(length_one), 0)
         return vectors[0] if single else vectors
 
-    def detect(self, pictures, *, threshold: float = 0.7):
+    def detect(self, pictures, *, threshold: float = 0.7, max_pixels: int = 0):
         """What is in a picture (uint8 [H, W, 3]), or in each of a list."""
         several, single = _pictures(pictures)
-        found = self._inner.detect(several, _number("threshold", threshold))
+        found = self._inner.detect(several, _number("threshold", threshold), _whole("max_pixels", max_pixels, least=0))
         boxes = [[Box(*each) for each in picture] for picture in found]
         return boxes[0] if single else boxes
 
-    def describe(self, pictures, *, beams: int = 4):
+    def describe(self, pictures, *, beams: int | None = None, max_pixels: int = 0):
         """A sentence about a picture (uint8 [H, W, 3]), or about each of a list."""
         several, single = _pictures(pictures)
-        texts = [text for text, _ in self._inner.describe(several, _whole("beams", beams))]
+        most = _whole("max_pixels", max_pixels, least=0)
+        texts = [text for text, _ in self._inner.describe(several, _beams(beams), most)]
         return texts[0] if single else texts
 
     def draw(self, count: int = 1, *, label: str = "", seed: int = 1) -> npt.NDArray[np.uint8]:

@@ -112,6 +112,9 @@ def test_boxes_of_pictures():
     picture = np.zeros((64, 64, 3), np.uint8)
     assert isinstance(model.detect(picture), list)
     assert len(model.detect([picture, picture[:32]])) == 2
+    with pytest.raises(attend.Error, match="64 x 64 is too large: at most 4095 pixels"):
+        model.detect(picture, max_pixels=4095)
+    assert model.detect(picture, max_pixels=4096) == model.detect(picture)
     for wrong in (picture.astype(np.float32), picture[..., 0:1], picture[:, :, 0]):
         with pytest.raises(attend.Error, match="uint8"):
             model.detect([wrong])

@@ -253,8 +253,13 @@ TEST(HostileC, PicturesThatAreNone) {
   std::vector<std::uint8_t> grey(16 * 16 * 3, 128);
   attend_tensor picture = {};
   picture.data = grey.data(), picture.rank = 3, picture.dtype = ATTEND_U8;
-  for (const auto& shape : std::vector<std::vector<std::int64_t>>{
-           {0, 16, 3}, {-16, 16, 3}, {16, 16, 4}, {kMost, kMost, 3}, {1LL << 32, 1LL << 32, 3}}) {
+  for (const auto& shape : std::vector<std::vector<std::int64_t>>{{0, 16, 3},
+                                                                  {-16, 16, 3},
+                                                                  {16, 16, 4},
+                                                                  {kMost, kMost, 3},
+                                                                  {1LL << 32, 1LL << 32, 3},
+                                                                  {67000000, 1, 3},
+                                                                  {10000, 10000, 3}}) {
     std::copy(shape.begin(), shape.end(), picture.shape);
     EXPECT_EQ(attend_see(model, &picture, 1, nullptr, &results), ATTEND_ARGUMENT) << shape[0];
   }
@@ -266,6 +271,12 @@ TEST(HostileC, PicturesThatAreNone) {
     options.size = sizeof options, options.threshold = threshold;
     EXPECT_EQ(attend_see(model, &picture, 1, &options, &results), ATTEND_ERROR) << threshold;
   }
+  options.threshold = 0;
+  for (const std::int64_t pixels : {255, 256}) {
+    options.max_pixels = pixels;
+    EXPECT_EQ(attend_see(model, &picture, 1, &options, &results), pixels < 256 ? ATTEND_ARGUMENT : ATTEND_OK);
+  }
+  attend_results_free(&results);
   EXPECT_EQ(attend_see(model, nullptr, 0, nullptr, &results), ATTEND_OK) << attend_message();
   EXPECT_EQ(attend_results_lines(results), 0u);
   attend_results_free(&results);

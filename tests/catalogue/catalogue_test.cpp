@@ -22,7 +22,8 @@ using catalogue::Task;
 
 const std::string kData = "tests/fixtures/data/";
 const std::string kAllTypes =
-    "known are bert, roberta, distilbert, longformer, gpt2, marian, transformer, rnn, vit, deit, vit_conv, swin, mvit, "
+    "known are bert, roberta, xlm-roberta, mpnet, distilbert, longformer, gpt2, marian, transformer, rnn, vit, deit, "
+    "vit_conv, swin, mvit, "
     "resnet, "
     "detr";
 

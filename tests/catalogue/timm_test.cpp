@@ -15,7 +15,10 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/catalogue/catalogue.h"
+#include "attend/catalogue/imagenet_labels.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/checkpoint/safetensors_writer.h"
+#include "attend/image/preprocessor_config.h"
 #include "attend/ops/layout.h"
 #include "tests/tensor/tensors.h"
 
@@ -35,7 +38,8 @@ using Tensors = std::map<std::string, Numbers>;
 Tensors read(const std::string& fixture) {
   const Safetensors file = Safetensors::open(kData + fixture + "/model.safetensors");
   Tensors tensors;
-  for (const StoredTensor& tensor : file.tensors()) tensors[tensor.name] = {tensor.shape, file.floats(tensor.name)};
+  for (const StoredTensor& tensor : file.tensors())
+    if (is_float(tensor.type)) tensors[tensor.name] = {tensor.shape, file.floats(tensor.name)};
   return tensors;
 }
 
@@ -98,6 +102,28 @@ Tensors swin_of_timm(int merged_in, const std::string& head) {
     const std::string ours = std::string("swin.encoder.layers.") + layer, theirs = std::string("layers.") + layer;
     add_layer(to, from, ours, ".attention.self.", theirs);
     to[theirs + ".attn.relative_position_bias_table"] = from.at(ours + ".attention.self.relative_position_bias_table");
+  }
+  return to;
+}
+
+// Of the fixture's names, "resnet.encoder.stages.1.layers.0.layer.1.convolution.weight" and so on.
+Tensors resnet_of_timm() {
+  Tensors to;
+  for (const auto& [name, tensor] : read("resnet")) {
+    std::string theirs = name;
+    const auto replace = [&](const std::string& ours, const std::string& other) {
+      if (const std::size_t at = theirs.find(ours); at != std::string::npos) theirs.replace(at, ours.size(), other);
+    };
+    replace("resnet.embedder.embedder.convolution", "conv1"), replace("resnet.embedder.embedder.normalization", "bn1");
+    for (int i = 0; i < 4; ++i) {
+      const std::string stage = std::to_string(i), next = std::to_string(i + 1);
+      replace("resnet.encoder.stages." + stage + ".layers.", "layer" + next + ".");
+      replace(".layer." + stage + ".convolution", ".conv" + next),
+          replace(".layer." + stage + ".normalization", ".bn" + next);
+    }
+    replace("shortcut.convolution", "downsample.0"), replace("shortcut.normalization", "downsample.1");
+    replace("classifier.1.", "fc.");
+    to[theirs] = tensor;
   }
   return to;
 }
@@ -182,6 +208,81 @@ TEST_F(TimmFolder, Swin) {
   expect_logits_of("swin");
 }
 
+TEST_F(TimmFolder, ResNet) {
+  const Tensors tensors = resnet_of_timm();
+  ASSERT_TRUE(tensors.contains("layer2.1.conv2.weight") && tensors.contains("layer2.0.downsample.1.running_var"));
+  for (const char* name : {"resnet18", "resnet34.a1_in1k"}) {
+    write({{"architecture", name},
+           {"num_classes", 5},
+           {"global_pool", "avg"},
+           {"pretrained_cfg", {{"input_size", {3, 96, 96}}}}},
+          tensors);
+    EXPECT_EQ(described().entry->type, "resnet");
+    EXPECT_EQ(described().task, catalogue::Task::classify_pictures);
+    expect_logits_of("resnet");
+  }
+  EXPECT_EQ(catalogue::make_picture_model(described().json, "config.json")->size().h, 96);
+  // Other networks with names that begin alike, and settings that no tensor shows.
+  for (const char* name : {"resnet50d", "resnet50_gn", "resnetv2_50", "resnet", "resnet50x", "wide_resnet50_2"}) {
+    write({{"architecture", name}}, tensors);
+    EXPECT_NE(message().find("is not known; known are vit_"), std::string::npos) << message();
+  }
+  write({{"architecture", "resnet18"}, {"global_pool", "catavgmax"}}, tensors);
+  EXPECT_NE(message().find("'global_pool' is \"catavgmax\""), std::string::npos) << message();
+  write({{"architecture", "resnet18"}, {"model_args", {{"output_stride", 16}}}}, tensors);
+  EXPECT_NE(message().find("'model_args' has output_stride: 16"), std::string::npos) << message();
+  write({{"architecture", "resnet18"}, {"model_args", {{"num_classes", 5}}}}, tensors);
+  EXPECT_EQ(message(), "no error");
+}
+
+// transformers' wrapper around a model of timm, as it saves a fine-tuned one.
+TEST_F(TimmFolder, InsideOfAWrapper) {
+  const auto wrapped = [](const Tensors& tensors) {
+    Tensors named;
+    for (const auto& [name, tensor] : tensors) named["timm_model." + name] = tensor;
+    return named;
+  };
+  Json config = {{"model_type", "timm_wrapper"},
+                 {"architectures", Json::array({"TimmWrapperForImageClassification"})},
+                 {"architecture", "resnet18"},
+                 {"problem_type", "multi_label_classification"},
+                 {"label_names", {"ant", "bee", "cat", "dog", "eel"}},
+                 {"pretrained_cfg", {{"input_size", {3, 64, 64}}}}};
+  write(config, wrapped(resnet_of_timm()));
+  expect_logits_of("resnet");
+  const auto model = catalogue::make_picture_model(described().json, "config.json");
+  EXPECT_EQ(model->problem(), models::ProblemType::multi_label);
+  EXPECT_EQ(model->labels()[4], "eel");
+  write_file(folder_ / "preprocessor_config.json",
+             R"({"image_processor_type": "TimmWrapperImageProcessor", "pretrained_cfg": {"input_size": [3, 64, 64]}})");
+  EXPECT_EQ(image::PreprocessorConfig::load(folder_).family, "timm");
+  EXPECT_EQ(image::PreprocessorConfig::load(folder_).crop->width, 64);
+  config["architecture"] = "swin_tiny_patch4_window7_224";
+  write(config, wrapped(swin_of_timm(0, "head")));
+  expect_logits_of("swin");
+}
+
+// timm's own files have none.
+TEST_F(TimmFolder, LabelsOfImageNetHaveNames) {
+  Tensors tensors = resnet_of_timm();
+  tensors["fc.weight"] = {{1000, 32}, std::vector<float>(32000)},
+  tensors["fc.bias"] = {{1000}, std::vector<float>(1000)};
+  const auto first = [&](const Json& more) {
+    Json config = {{"architecture", "resnet18"}};
+    config.update(more);
+    write(config, tensors);
+    return catalogue::make_picture_model(described().json, "config.json")->labels()[0];
+  };
+  EXPECT_EQ(first({{"pretrained_cfg", {{"tag", "a1_in1k"}}}}), "tench, Tinca tinca");
+  EXPECT_EQ(first({{"pretrained_cfg", {{"num_classes", 1000}}}}), "tench, Tinca tinca");
+  EXPECT_EQ(first({{"pretrained_cfg", {{"tag", "places"}}}}), "LABEL_0");
+  EXPECT_EQ(first(Json::object()), "LABEL_0");
+  Json names = Json::array();
+  for (int i = 0; i < 1000; ++i) names.push_back("own " + std::to_string(i));
+  EXPECT_EQ(first({{"pretrained_cfg", {{"tag", "a1_in1k"}}}, {"label_names", names}}), "own 0");
+  EXPECT_EQ(catalogue::imagenet_labels()[999], "toilet tissue, toilet paper, bathroom tissue");
+}
+
 // Its names are ours; timm's strides are not the reference's, so that only the shape is compared.
 TEST_F(TimmFolder, MViT) {
   write({{"architecture", "mvitv2_tiny.fb_in1k"}, {"model_args", {{"img_size", 64}}}}, read("mvit"));
@@ -235,6 +336,15 @@ TEST_F(TimmFolder, WhatIsWrongIsNamed) {
   EXPECT_NE(message().find("'architecture' must be a name, not 3"), std::string::npos) << message();
   write({{"architecture", "swin_tiny_patch4_window7_224"}}, tensors);
   EXPECT_NE(message().find("no tensor 'layers.0.blocks.0.attn"), std::string::npos) << message();
+  Tensors scaled = tensors;
+  scaled["blocks.0.ls1.gamma"] = {{24}, std::vector<float>(24, 0.1f)};
+  write({{"architecture", "vit_tiny_patch8_224"}}, scaled);
+  EXPECT_NE(message().find("has 'blocks.0.ls1.gamma' (LayerScale)"), std::string::npos) << message();
+  write({{"architecture", "vit_tiny_patch8_224"}, {"model_args", {{"class_token", false}}}}, tensors);
+  EXPECT_NE(message().find("'model_args' has class_token: false"), std::string::npos) << message();
+  write({{"architecture", "vit_tiny_patch8_224"}, {"global_pool", "avg"}}, tensors);
+  EXPECT_NE(message().find("'global_pool' is \"avg\"; of a vit_tiny_patch8_224 only token"), std::string::npos)
+      << message();
   Tensors broken = tensors;
   broken["pos_embed"] = {{1, 16, 24}, std::vector<float>(16 * 24)};
   write({{"architecture", "vit_tiny_patch8_224"}}, broken);

@@ -1,6 +1,7 @@
 // I8 tensors with their scales: read as the product of both, written to within half a step, and refused where the scale
 // is missing, of another shape or type, or no number.
 #include "attend/checkpoint/quantised.h"
+#include "attend/checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -10,6 +10,8 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/safetensors.h"
+#include "attend/checkpoint/safetensors_writer.h"
+#include "tests/checkpoint/torch_writer.h"
 #include "tests/cli/run_attend.h"
 
 namespace attend::test {
@@ -104,11 +106,13 @@ TEST(Verify, ProductsOfPieces) {
   EXPECT_NE(elsewhere.err.find("bf16x3 is for the CPU"), std::string::npos) << elsewhere.err;
 }
 
-// A folder from before safetensors: every command that wants its weights says how to get them.
-TEST(Pickle, EveryCommandSaysHowToConvertIt) {
+// A folder from before safetensors, in both formats of torch's files: every command says of it what it says of the same
+// weights as safetensors.
+TEST(TorchFolders, EveryCommandTakesThem) {
   struct Case {
     std::string config;
     std::vector<std::string> words;  // FOLDER stands for the folder
+    std::string input = {};
   };
   const std::string fixtures = "tests/fixtures/data/";
   const Case cases[] = {
@@ -116,32 +120,107 @@ TEST(Pickle, EveryCommandSaysHowToConvertIt) {
       {fixtures + "gpt2", {"convert", "FOLDER", "--out", "FOLDER/out"}},
       {fixtures + "gpt2", {"verify", "FOLDER"}},
       {fixtures + "marian", {"verify", "FOLDER"}},
-      {fixtures + "gpt2", {"generate", "--model", "FOLDER", "a"}},
-      {fixtures + "gpt2", {"perplexity", "--model", "FOLDER"}},
-      {fixtures + "bert_masked_lm", {"fill", "--model", "FOLDER"}},
-      {fixtures + "bert_classify", {"classify", "--model", "FOLDER"}},
-      {fixtures + "bert_tag", {"tag", "--model", "FOLDER"}},
-      {fixtures + "bert_qa", {"answer", "--model", "FOLDER", "--question", "a", "--context-text", "b"}},
-      {fixtures + "bert_base", {"embed", "--model", "FOLDER"}},
-      {"models/en-fr", {"translate", "--model", "FOLDER"}},
+      {fixtures + "detr", {"verify", "FOLDER"}},
+      {fixtures + "vit_gpt2_captioner", {"verify", "FOLDER"}},
+      {fixtures + "bert_base", {"embed", "--model", "FOLDER"}, "a b\n"},
+      {fixtures + "bert_classify", {"classify", "--model", "FOLDER"}, "a b\n"},
+      {"models/en-fr", {"translate", "--model", "FOLDER"}, "hello\n"},
       {"models/en-fr", {"look", "--model", "FOLDER", "--text", "a", "--svg", "FOLDER/a.svg"}},
   };
-  const fs::path folder = fs::temp_directory_path() / ("attend_pickle_" + std::to_string(getpid()));
+  const fs::path folder = fs::temp_directory_path() / ("attend_torch_" + std::to_string(getpid()));
   for (const Case& item : cases) {
     fs::remove_all(folder);
     fs::create_directories(folder);
     for (const auto& entry : fs::directory_iterator(item.config))
-      if (entry.path().filename() != "model.safetensors") fs::copy(entry.path(), folder / entry.path().filename());
+      if (entry.is_regular_file()) fs::copy(entry.path(), folder / entry.path().filename());
     if (!fs::exists(folder / "tokenizer.json"))
       write_file(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");
-    fs::copy(fixtures + "gpt2/config.json", folder / "pytorch_model.bin");
-    std::vector<std::string> words = item.words;
-    for (std::string& word : words)
-      if (word.starts_with("FOLDER")) word = folder.string() + word.substr(6);
-    const Outcome outcome = run_attend(words);
-    EXPECT_EQ(outcome.code, 1) << words[0];
-    EXPECT_NE(outcome.err.find("safetensors.torch"), std::string::npos) << words[0] << ": " << outcome.err;
+    const auto run = [&] {
+      std::vector<std::string> words = item.words;
+      for (std::string& word : words)
+        if (word.starts_with("FOLDER")) word = folder.string() + word.substr(6);
+      const Outcome outcome = run_attend(words, item.input);
+      fs::remove_all(folder / "out");
+      return outcome;
+    };
+    const Outcome expected = run();
+    EXPECT_EQ(expected.code, 0) << item.words[0] << ": " << expected.err;
+    const std::string weights = (folder / "model.safetensors").string();
+    const Safetensors file = Safetensors::open(weights);
+    for (const bool zip : {false, true}) {
+      write_file(folder / "pytorch_model.bin", torch_of(file, zip));
+      fs::rename(weights, weights + ".away");
+      const Outcome outcome = run();
+      fs::rename(weights + ".away", weights);
+      EXPECT_EQ(outcome.code, 0) << item.words[0] << ": " << outcome.err;
+      EXPECT_EQ(outcome.out, expected.out) << item.words[0];
+    }
   }
+  fs::remove_all(folder);
+}
+
+// A table that is tied to the output may be stored under either name.
+TEST(TiedWeights, AreFoundUnderTheirOtherName) {
+  const struct {
+    const char *fixture, *name, *other;
+  } cases[] = {
+      {"gpt2", "transformer.wte.weight", "lm_head.weight"},
+      {"bert_masked_lm", "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+      {"bert_masked_lm", "cls.predictions.bias", "cls.predictions.decoder.bias"},
+      {"roberta_masked_lm", "roberta.embeddings.word_embeddings.weight", "lm_head.decoder.weight"},
+      {"roberta_masked_lm", "lm_head.bias", "lm_head.decoder.bias"},
+      {"vit_gpt2_captioner", "decoder.transformer.wte.weight", "decoder.lm_head.weight"},
+      {"marian", "model.shared.weight", "model.decoder.embed_tokens.weight"},
+  };
+  const fs::path folder = fs::temp_directory_path() / ("attend_tied_" + std::to_string(getpid()));
+  for (const auto& item : cases) {
+    fs::remove_all(folder);
+    fs::copy(std::string("tests/fixtures/data/") + item.fixture, folder);
+    const Safetensors file =
+        Safetensors::open(std::string("tests/fixtures/data/") + item.fixture + "/model.safetensors");
+    SafetensorsWriter writer;
+    for (const StoredTensor& tensor : file.tensors()) {
+      if (tensor.name == item.other) continue;
+      writer.add(tensor.name == item.name ? item.other : tensor.name, tensor.type, tensor.shape, tensor.bytes);
+    }
+    writer.write((folder / "model.safetensors").string());
+    const Outcome outcome = run_attend({"verify", folder.string()});
+    EXPECT_EQ(outcome.code, 0) << item.fixture << " " << item.other << ": " << outcome.out << outcome.err;
+  }
+  fs::remove_all(folder);
+}
+
+TEST(Convert, AFileOfTorchWithoutAConfig) {
+  const fs::path folder = fs::temp_directory_path() / ("attend_convert_file_" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const std::string zoo = "tests/fixtures/data/hub/bin_zoo/", out = (folder / "out.safetensors").string();
+  const Outcome outcome = run_attend({"convert", zoo + "views.bin", "--out", out});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Safetensors made = Safetensors::open(out), twin = Safetensors::open(zoo + "views.safetensors");
+  ASSERT_EQ(made.tensors().size(), twin.tensors().size());
+  for (const StoredTensor& tensor : twin.tensors())
+    EXPECT_TRUE(std::ranges::equal(made[tensor.name].bytes, tensor.bytes)) << tensor.name;
+  EXPECT_EQ(run_attend({"convert", zoo + "views.bin", "--out", out}).code, 1);  // it is there already
+  EXPECT_EQ(run_attend({"convert", out, "--out", out, "--overwrite"}).code, 1);
+  EXPECT_EQ(run_attend({"convert", zoo + "views.bin", "--out", folder.string()}).code, 1);
+  EXPECT_EQ(run_attend({"convert", zoo + "views.bin", "--dtype", "int8", "--out", out, "--overwrite"}).code, 1);
+  ASSERT_EQ(run_attend({"convert", zoo + "views.bin", "--dtype", "bf16", "--out", out, "--overwrite"}).code, 0);
+  EXPECT_EQ(Safetensors::open(out)["t"].type, StoredType::bf16);
+  const std::string evil = (folder / "evil.safetensors").string();
+  const Outcome refused = run_attend({"convert", zoo + "hostile/os_system.bin", "--out", evil});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("os.system"), std::string::npos) << refused.err;
+  EXPECT_FALSE(fs::exists(evil) || fs::exists("PWNED"));
+  fs::remove_all(folder);
+}
+
+// Without --dtype numbers stay what they are, of a model in int8 too.
+TEST(Convert, KeepsTypesUnlessTold) {
+  const fs::path folder = fs::temp_directory_path() / ("attend_convert_keep_" + std::to_string(getpid()));
+  const std::string small = (folder / "small").string(), same = (folder / "same").string();
+  ASSERT_EQ(run_attend({"convert", kFixture, "--dtype", "int8", "--out", small}).code, 0);
+  ASSERT_EQ(run_attend({"convert", small, "--out", same}).code, 0);
+  EXPECT_EQ(read_file(small + "/model.safetensors"), read_file(same + "/model.safetensors"));
   fs::remove_all(folder);
 }
 

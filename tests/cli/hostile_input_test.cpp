@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "attend/base/files.h"
+#include "attend/image/encode.h"
 #include "tests/cli/run_attend.h"
 #include "tests/tasks/changed_folder.h"
 #include "tests/tasks/translator_fixture.h"
@@ -124,6 +125,28 @@ TEST(HostileInput, AContextThatIsNotThereIsNotTheContext) {
   expect_error(with({"--context", "typo.txt"}), "cannot open 'typo.txt'");
   expect_error(with({"--context", "typo.txt", "--context-text", "text"}), "give one");
   expect_error(with({"--context-text", kLong}), "the context has 3145728 bytes, more than 1048576; --max-line raises");
+}
+
+// Every command that reads images: what is beyond the limit is not decoded, and the limit can be raised and lowered.
+TEST(HostileInput, ImagesBeyondThePixelsAreRefused) {
+  const std::string folder = testing::TempDir() + "attend_beyond_the_pixels", file = folder + "/a.png";
+  write_file(file, image::encode_png(image::Image(32, 32)));
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"classify", "--model", "vit-fashion-mnist", file},
+           {"classify", "--model", "vit-fashion-mnist", file, "--show-attention"},
+           {"embed", "--model", "vit-fashion-mnist", file},
+           {"describe", "--model", "flickr8k", "--beams", "1", file},
+           {"detect", "--model", "detr-scenes", file},
+           {"preprocess", "--model", "vit-fashion-mnist", file, "--out", folder + "/a.safetensors"},
+           {"look", "--model", "vit-fashion-mnist", "--picture", file, "--svg", folder + "/a.svg"}}) {
+    std::vector<std::string> fewer = words, enough = words;
+    fewer.insert(fewer.end(), {"--max-pixels", "1023"}), enough.insert(enough.end(), {"--max-pixels", "1024"});
+    const Outcome refused = run_attend(fewer);
+    EXPECT_EQ(refused.code, 1) << words[0];
+    EXPECT_NE(refused.err.find("32 x 32 is too large: at most 1023 pixels"), std::string::npos) << refused.err;
+    EXPECT_EQ(run_attend(enough).code, 0) << words[0];
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(HostileInput, PathsThatNoFileSystemTakesAreErrorsInPlainWords) {

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "attend/base/files.h"
 #include "attend/base/memory.h"
+#include "attend/image/encode.h"
 #include "tests/cli/run_attend.h"
 #include "tests/training/folder_bytes.h"
 #include "tests/training/toy_corpus.h"
@@ -63,6 +65,27 @@ TEST_F(Memory, Writing) {
 
 TEST_F(Memory, Classifying) {
   walk({"classify", "--model", "models/bert-sst2", "--threads", "1"}, "a moving film .\n", 25);
+}
+
+// An image of 2000 x 1500, 9 MB as pixels, is resized as it is decoded.
+TEST_F(Memory, ALargeImageIsNeverWhole) {
+  const std::string file = (folder_ / "large.png").string();
+  write_file(file, image::encode_png(image::Image(2000, 1500)));
+  std::atomic<std::size_t> largest = 0;
+  const auto largest_of = [&](const Words& words) {
+    largest = 0;
+    const memory::FaultInjection watching([&](std::size_t bytes) {
+      for (std::size_t seen = largest; bytes > seen && !largest.compare_exchange_weak(seen, bytes);) {
+      }
+      return true;
+    });
+    const Outcome outcome = run_attend(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return largest.load();
+  };
+  const std::string out = (folder_ / "out.safetensors").string();
+  EXPECT_LT(largest_of({"preprocess", "--model", "models/vit-cifar10", file, "--out", out}), 2'000'000u);
+  EXPECT_GE(largest_of({"detect", "--model", "models/detr-scenes", file}), 9'000'000u);  // which draws on it
 }
 
 TEST_F(Memory, Training) {

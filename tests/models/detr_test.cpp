@@ -50,7 +50,7 @@ TEST(Detr, RefusesConfigsThatAreNone) {
                                                {"num_queries", 0},
                                                {"dilation", true},
                                                {"position_embedding_type", "learned"},
-                                               {"backbone_config", nullptr},
+                                               {"backbone_config", 3},
                                                {"backbone_config", Json{{"model_type", "swin"}}},
                                                {"eos_coefficient", -1},
                                                {"encoder_attention_heads", 5},
@@ -60,6 +60,65 @@ TEST(Detr, RefusesConfigsThatAreNone) {
     json[key] = value;
     EXPECT_THROW(models::detr_config(json, "bad.json"), Error) << key << " " << value.dump();
   }
+}
+
+// As the hub's files have it, as transformers 5 writes it, and what only looks like it.
+TEST(Detr, BackbonesOfTimm) {
+  Json json = read_json(kConfig);
+  for (const char* key : {"backbone_config", "use_timm_backbone", "backbone", "dilation"}) json.erase(key);
+  const auto read = [&](const Json& more) {
+    Json changed = json;
+    changed.update(more);
+    return models::detr_config(changed, "c.json");
+  };
+  EXPECT_EQ(read(Json::object()).timm_backbone, "resnet50");
+  const DetrConfig basic = read({{"backbone", "resnet18"}, {"use_timm_backbone", true}, {"num_channels", 4}});
+  EXPECT_EQ(basic.backbone.layer_type, "basic");
+  EXPECT_EQ(basic.backbone.hidden_sizes.back(), 512);
+  EXPECT_EQ(basic.backbone.channels, 4);
+  EXPECT_EQ(basic.backbone.output_stride, 32);
+  // As transformers 4.40 and later write it.
+  const Json kwargs = {{"in_chans", 3}, {"out_indices", {1, 2, 3, 4}}, {"output_stride", 16}};
+  EXPECT_EQ(read({{"dilation", true}, {"backbone_kwargs", kwargs}, {"position_embedding_type", nullptr}})
+                .backbone.output_stride,
+            16);
+  EXPECT_EQ(read({{"backbone_kwargs", {{"in_chans", 1}}}}).backbone.channels, 1);
+  const DetrConfig dilated = read({{"backbone", "resnet101"}, {"dilation", true}});
+  EXPECT_EQ(dilated.backbone.depths, (std::vector<std::int64_t>{3, 4, 23, 3}));
+  EXPECT_EQ(dilated.backbone.output_stride, 16);
+  const Json wrapped = {{"model_type", "timm_backbone"},
+                        {"backbone", "resnet50"},
+                        {"out_indices", {1, 2, 3, 4}},
+                        {"features_only", true},
+                        {"output_stride", 16}};
+  EXPECT_EQ(read({{"backbone_config", wrapped}}).backbone.output_stride, 16);
+  for (const DetrConfig& config : {basic, dilated, read({{"backbone_config", wrapped}})}) {
+    const Json written = models::detr_json(config);
+    EXPECT_EQ(written["use_timm_backbone"], Json(true));
+    EXPECT_EQ(written["use_pretrained_backbone"], Json(false));  // transformers 4 would download others
+    const DetrConfig again = models::detr_config(written, "again");
+    EXPECT_EQ(models::detr_json(again), written);
+    EXPECT_EQ(again.timm_backbone, config.timm_backbone);
+    EXPECT_EQ(again.backbone.output_stride, config.backbone.output_stride);
+  }
+  const Json kBad[] = {
+      {{"backbone", "resnet50d"}},
+      {{"backbone", "swin_tiny"}},
+      {{"backbone", 50}},
+      {{"use_timm_backbone", "yes"}},
+      {{"use_timm_backbone", false}},
+      {{"dilation", "true"}},
+      {{"num_channels", "3"}},
+      {{"num_channels", -1}},
+      {{"backbone_config", "resnet50"}},
+      {{"backbone_kwargs", 3}},
+      {{"backbone_kwargs", {{"output_stride", 8}}}},
+      {{"backbone_kwargs", {{"output_stride", 16.5}}}},
+      {{"backbone_config", {{"model_type", "timm_backbone"}}}},
+      {{"backbone_config", {{"model_type", "timm_backbone"}, {"backbone", "resnet50"}, {"output_stride", 8}}}},
+      {{"backbone_config", {{"model_type", "timm_backbone"}, {"backbone", "resnet50"}, {"out_indices", {1, 2}}}}},
+      {{"backbone_config", {{"model_type", "resnet"}, {"out_features", {"stage3"}}}}}};
+  for (const Json& bad : kBad) EXPECT_THROW(read(bad), Error) << bad.dump();
 }
 
 // 20 x 12 of 32 x 32 pixels is 5 x 3 of 8 x 8 places, which come first, row by row.

@@ -11,6 +11,7 @@
 #include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/safetensors.h"
+#include "attend/models/timm_resnet.h"
 #include "attend/ops/layout.h"
 #include "attend/ops/reduce.h"
 #include "tests/tensor/tensors.h"
@@ -215,6 +216,53 @@ TEST(ResNet, RefusesConfigsThatAreNone) {
     json[key] = value;
     EXPECT_THROW(models::resnet_config(json, "bad.json"), Error) << key << " " << value.dump();
   }
+}
+
+// A dilated stage computes every place that the one with a stride would, and those between (à trous): at every second
+// place both are the same.
+TEST(ResNet, DilationKeepsThePlacesThatAStrideLeavesOut) {
+  for (const char* type : {"basic", "bottleneck"}) {
+    models::ResNetConfig config;
+    config.width = 8, config.layer_type = type, config.depths = {1, 1, 2, 3}, config.hidden_sizes = {8, 16, 24, 32};
+    const auto grid_of = [&](std::int64_t stride, Extent2 size) {
+      config.output_stride = stride;
+      models::ResNet model(config);
+      nn::Parameters parameters(cpu(), model, {.seed = 3, .trained = false});
+      std::vector<float> values;
+      for (std::int64_t i = 0; i < size.h * size.w * 3; ++i) values.push_back(std::sin(0.7f * static_cast<float>(i)));
+      Pass pass(cpu());
+      const Tensor grid = model.grid(pass.input(tensor_of(cpu(), {1, size.h, size.w, 3}, values)));
+      EXPECT_EQ(grid.dim(1), model.grid_size(size).h);
+      EXPECT_EQ(grid.dim(2), model.grid_size(size).w);
+      return std::pair(grid.shape(), download(grid));
+    };
+    const Extent2 size{128, 64};
+    const auto [wide, plain] = grid_of(32, size);
+    for (const std::int64_t stride : {16, 8}) {
+      const auto [shape, dilated] = grid_of(stride, size);
+      const std::int64_t step = 32 / stride;
+      ASSERT_EQ(shape, Shape({1, wide[1] * step, wide[2] * step, 32}));
+      for (std::int64_t y = 0; y < wide[1]; ++y)
+        for (std::int64_t x = 0; x < wide[2]; ++x)
+          for (std::int64_t c = 0; c < 32; ++c)
+            EXPECT_NEAR(dilated[static_cast<std::size_t>(((y * shape[2] + x) * step) * 32 + c)],
+                        plain[static_cast<std::size_t>((y * wide[2] + x) * 32 + c)], 1e-5)
+                << type << ' ' << stride << ' ' << y << ' ' << x << ' ' << c;
+    }
+  }
+}
+
+TEST(ResNet, ParametersHaveNamesInTimm) {
+  using models::timm_resnet_name;
+  EXPECT_EQ(timm_resnet_name("embedder.embedder.convolution.weight"), "conv1.weight");
+  EXPECT_EQ(timm_resnet_name("embedder.embedder.normalization.running_mean"), "bn1.running_mean");
+  EXPECT_EQ(timm_resnet_name("encoder.stages.0.layers.1.layer.2.convolution.weight"), "layer1.1.conv3.weight");
+  EXPECT_EQ(timm_resnet_name("encoder.stages.3.layers.22.layer.0.normalization.bias"), "layer4.22.bn1.bias");
+  EXPECT_EQ(timm_resnet_name("encoder.stages.1.layers.0.shortcut.normalization.bias"), "layer2.0.downsample.1.bias");
+  for (const char* name : {"encoder.self_attention.gamma", "encoder.stages.x.layers.0.layer.0.convolution.weight", ""})
+    EXPECT_THROW(timm_resnet_name(name), Error) << name;
+  EXPECT_FALSE(models::timm_resnet("resnet50d").has_value());
+  EXPECT_EQ(models::timm_resnet("resnet152.tv_in1k")->depths, (std::vector<std::int64_t>{3, 8, 36, 3}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "attend/checkpoint/model_file.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/nn/parameters.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/linear.h"

@@ -11,6 +11,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "attend/checkpoint/hugging_face.h"
+#include "attend/checkpoint/safetensors.h"
 #include "attend/inspect/inspect.h"
 #include "attend/inspect/source_lines.h"
 #include "attend/models/bert_heads.h"

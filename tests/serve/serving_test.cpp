@@ -55,7 +55,9 @@ TEST_F(Serve, EmbedsAsTheModelDoesWhateverTheBatch) {
   for (const std::string& text : texts) {
     const tasks::EncoderText read = filler.encoder().reader().read(text, 1, {});
     const tasks::EncoderText* one = &read;
-    alone.push_back(tasks::pooled(tasks::states_of(filler.encoder(), std::span(&one, 1))[0], 256, {.normalize = true}));
+    alone.push_back(
+        tasks::pooled(tasks::states_of(filler.encoder(), std::span(&one, 1))[0], 256, tasks::Pooling::mean));
+    tasks::normalize(alone.back());
   }
   const auto vectors_of = [](const Answered& answer) {
     std::vector<std::vector<float>> vectors;

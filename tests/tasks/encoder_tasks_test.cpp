@@ -39,7 +39,8 @@ class Encoders : public testing::Test {
     save<models::TokenTagger>("tag", config);
     config.family = models::BertFamily::distilbert;
     save<models::SequenceClassifier>("distilled", config);
-    config.labels = {"score"}, config.regression = true, config.family = models::BertFamily::bert;
+    config.labels = {"score"}, config.problem = models::ProblemType::regression,
+    config.family = models::BertFamily::bert;
     save<models::SequenceClassifier>("number", config);
     models::BertConfig roberta{.family = models::BertFamily::roberta, .vocabulary = 2000, .max_length = 66, .types = 1};
     roberta.width = 32, roberta.layers = 2, roberta.heads = 2, roberta.hidden = 48, roberta.pad = 1;

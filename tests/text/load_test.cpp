@@ -75,6 +75,32 @@ TEST_F(LoadTokenizer, BertVocabulary) {
   EXPECT_NE(message(folder_).find("has no line [UNK]"), std::string::npos) << message(folder_);
 }
 
+// bert-base-uncased and others of its time have a tokenizer.json whose model has no type.
+TEST_F(LoadTokenizer, ModelsWithoutAType) {
+  const auto ids = [&](const std::string& model, const std::string& others = "") {
+    write("tokenizer.json", "{" + others + R"("pre_tokenizer": {"type": "Whitespace"}, "model": )" + model + "}");
+    return Tokenizer::load(folder_).encode_ids("ab b");
+  };
+  EXPECT_EQ(ids(R"({"unk_token": "?", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+                    "vocab": {"?": 0, "a": 1, "##b": 2, "b": 3}})"),
+            (Ids{1, 2, 3}));
+  EXPECT_EQ(ids(R"({"dropout": null, "unk_token": null, "continuing_subword_prefix": null, "end_of_word_suffix": null,
+                    "fuse_unk": false, "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]})"),
+            (Ids{2, 1}));
+  EXPECT_EQ(ids(R"({"unk_id": 0, "vocab": [["?", 0], ["a", -1], ["b", -1], ["ab", -1.5]]})"), (Ids{3, 2}));
+  EXPECT_EQ(ids(R"({"unk_token": "?", "vocab": {"?": 0, "ab": 1}})"), (Ids{1, 0}));
+  write("tokenizer.json", R"({"model": {"vocab": {"a": 0}}})");
+  EXPECT_NE(message(folder_).find("model.type is missing"), std::string::npos) << message(folder_);
+}
+
+TEST_F(LoadTokenizer, SpecialTokensAsObjects) {
+  write("vocab.txt", "[PAD]\n<u>\n[CLS]\n[SEP]\n[MASK]\na\n");
+  write("tokenizer_config.json", R"({"unk_token": {"__type": "AddedToken", "content": "<u>", "lstrip": false}})");
+  EXPECT_EQ(Tokenizer::load(folder_).encode_ids("a b"), (Ids{2, 5, 1, 3}));
+  write("tokenizer_config.json", R"({"unk_token": {"lstrip": false}})");
+  EXPECT_NE(message(folder_).find("unk_token.content is missing"), std::string::npos) << message(folder_);
+}
+
 TEST_F(LoadTokenizer, MarianFolder) {
   const std::string model = read_file("tests/fixtures/data/text/spm_unigram.model");
   write("source.spm", model);

@@ -8,6 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/os.h"
+#include "attend/train/run_recovery.h"
 
 namespace attend::test {
 namespace {
@@ -73,6 +74,32 @@ TEST_F(RunFolders, SavesThatFailLeaveTheStateTheRuns) {
     for (const char* state : {"two", "three", "four"}) EXPECT_THROW(save(folder, state), Error);
   }
   EXPECT_TRUE(train::Manifest::read(path_).is_ours(path_, "state.safetensors"));
+}
+
+// A folder of the name that runs are prepared in may be somebody else's.
+TEST_F(RunFolders, WhatIsPreparedAsideIsOurs) {
+  const auto refused = [&] {
+    try {
+      train::RunFolder folder({.out = path_});
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  write_file(path_ / ".new-run" / "mine.txt", "work");
+  EXPECT_NE(refused().find("holds '.new-run', which no training run wrote"), std::string::npos) << refused();
+  EXPECT_FALSE(train::has_run(path_));
+  EXPECT_EQ(read_file(path_ / ".new-run" / "mine.txt"), "work");
+  fs::remove_all(path_);
+  // A process that was killed while it prepared its run: whatever it had written goes.
+  for (const char* name : {"", "a.0123456789abcdef.tmp", train::kStagingMark, "run.json"}) {
+    fs::create_directories(path_ / train::kNewRun);
+    if (*name) write_file(path_ / train::kNewRun / name, "{}");
+    if (name == std::string(train::kStagingMark)) write_file(path_ / train::kNewRun / "config.json", "{}");
+    if (name == std::string("run.json")) train::Manifest().write(path_ / train::kNewRun);
+    EXPECT_EQ(refused(), "") << name;
+    EXPECT_FALSE(fs::exists(path_ / train::kNewRun)) << name;
+  }
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST_P(Faults, WhateverFailsAnOverwrittenRunIsWholeOrReplaced) {
   expect_whole_or_replaced(GetParam() == std::string("language-model") ? 30 : 12);
 }
 
-TEST_P(Faults, TwoKillsLoseNoMoreThanOne) { expect_pairs(40); }
+TEST_P(Faults, TwoKillsLoseNoMoreThanOne) { expect_pairs(200); }
 
 // Every call; under ASan every sixth.
 class LongFaults : public Faults {};

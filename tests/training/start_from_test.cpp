@@ -166,7 +166,7 @@ TEST_F(StartFrom, MarianGoesOnAsOneOfOurs) {
   run(translator("tuned"), more);
   EXPECT_EQ(read_json(folder_ / "tuned/config.json")["model_type"], "transformer");
   EXPECT_EQ(read_file(folder_ / "tuned/target.spm"), read_file(marian / "target.spm"));
-  const std::vector<std::string> words = {"translate", "--beams", "2", "--json", "--model"};
+  const std::vector<std::string> words = {"translate", "--beams", "2", "--alpha", "0.6", "--json", "--model"};
   std::vector<std::string> before = words, after = words;
   before.push_back(marian.string()), after.push_back(path("tuned"));
   const Json was = Json::parse(run_attend(before, "one two\n").out),

@@ -5,9 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 
 #include "attend/base/error.h"
 #include "attend/serve/doors/openai.h"
@@ -36,7 +34,7 @@ float number(const Json& body, const char* name, float otherwise, double least, 
   return static_cast<float>(value);
 }
 
-std::vector<std::string> prompts_of(const Json& body, const serving::ServedModel& model) {
+std::vector<std::string> prompts_of(const Work& work, const Json& body, const serving::ServedModel& model) {
   const Json* prompt = field(body, "prompt");
   if (!prompt) return {""};
   const auto decoded = [&](const Json& list) {
@@ -49,16 +47,17 @@ std::vector<std::string> prompts_of(const Json& body, const serving::ServedModel
   };
   if (prompt->is_array() && !prompt->empty() && prompt->at(0).is_number()) return {decoded(*prompt)};
   if (prompt->is_array() && !prompt->empty() && prompt->at(0).is_array()) {
+    work.check_batch(prompt->size());
     std::vector<std::string> texts;
     for (const Json& list : *prompt) texts.push_back(decoded(list));
     return texts;
   }
-  return texts_of(*prompt, "prompt");
+  return texts_of(work, *prompt, "prompt");
 }
 
-Settings settings_of(const Json& body, const serving::ServedModel& model) {
+Settings settings_of(const Work& work, const Json& body, const serving::ServedModel& model) {
   Settings settings;
-  settings.prompts = prompts_of(body, model);
+  settings.prompts = prompts_of(work, body, model);
   check(!settings.prompts.empty() && settings.prompts.size() <= 256, "'prompt' must have 1 to 256 texts, not {}",
         settings.prompts.size());
   GenerationRequest& request = settings.request;
@@ -122,61 +121,46 @@ Json usage_json(std::int64_t prompt, std::int64_t written) {
   return {{"prompt_tokens", prompt}, {"completion_tokens", written}, {"total_tokens", prompt + written}};
 }
 
+// Bytes of all that will be written, at most: as it grows, as JSON, and as that on its way.
+std::size_t written_size(const Settings& settings, const serving::GenerationQueue& queue) {
+  const GenerationRequest& request = settings.request;
+  constexpr std::size_t kToken = 64, kScore = 256, kLikely = 192;
+  std::size_t token = kToken;
+  if (request.logprobs >= 0) token += kScore + kLikely * static_cast<std::size_t>(request.logprobs);
+  const std::int64_t longest = queue.generator().model().body().config().max_length;
+  std::size_t copies = 0;  // of prompts: as tokens, and where they are told again
+  for (const std::string& prompt : settings.prompts)
+    copies += 4 * std::min(prompt.size(), static_cast<std::size_t>(longest)) + (settings.echo ? 3 * prompt.size() : 0);
+  constexpr std::size_t kSample = 2048, kLogit = 16;
+  const auto vocabulary = static_cast<std::size_t>(queue.generator().tokenizer().id_limit());
+  const auto tokens = static_cast<std::size_t>(std::min(request.max_tokens, longest));
+  return static_cast<std::size_t>(request.samples) * (settings.prompts.size() * (kSample + tokens * token) + copies) +
+         settings.prompts.size() * vocabulary * kLogit;
+}
+
 // One object, with logprobs or null, and choices[index].finish_reason.
 std::string whole_answer(serving::GenerationQueue& queue, const Settings& settings, const Heading& heading,
-                         const std::shared_ptr<Exchange>& exchange) {
+                         const Work& work) {
+  charge(*work.exchange, written_size(settings, queue));
+  std::vector<GenerationRequest> requests;
+  for (std::size_t i = 0; i < settings.prompts.size(); ++i) {
+    requests.push_back(settings.request);
+    requests.back().prompt = settings.prompts[i];
+    requests.back().seed += i;
+  }
+  // All prompts are under way at once; their answers are put together in order.
+  std::vector<serving::GenerationQueue::Answer> answers = queue.run(requests, work.stop);
   Json choices = Json::array();
   std::int64_t prompt_tokens = 0, written = 0;
   std::size_t index = 0;
-  // All prompts are under way at once; their answers are put together in order.
-  struct Part {
-    std::vector<GeneratedText> texts;
-    std::int64_t prompt = 0;
-    std::exception_ptr failure;
-  };
-  std::vector<Part> parts(settings.prompts.size());
-  struct Waiting {
-    std::mutex mutex;
-    std::condition_variable done;
-    std::size_t left;
-  };
-  const auto waiting = std::make_shared<Waiting>();
-  waiting->left = parts.size();
-  const auto shared = std::make_shared<std::vector<Part>>(std::move(parts));
-  for (std::size_t i = 0; i < settings.prompts.size(); ++i) {
-    GenerationRequest request = settings.request;
-    request.prompt = settings.prompts[i];
-    request.seed += i;
-    const auto ended = [waiting, shared, i](auto change) {
-      const std::lock_guard lock(waiting->mutex);
-      change((*shared)[i]);
-      --waiting->left;
-      waiting->done.notify_all();
-    };
-    queue.start(request, {.on_done =
-                              [ended](std::vector<GeneratedText> texts, std::int64_t prompt) {
-                                ended([&](Part& part) { part.texts = std::move(texts), part.prompt = prompt; });
-                              },
-                          .on_failure =
-                              [ended](const std::string& why) {
-                                ended([&](Part& part) { part.failure = std::make_exception_ptr(Refusal{500, why}); });
-                              },
-                          .gone = [exchange] { return exchange->gone(); }});
-  }
-  {
-    std::unique_lock lock(waiting->mutex);
-    while (!waiting->done.wait_for(lock, std::chrono::milliseconds(100), [&] { return waiting->left == 0; }))
-      if (exchange->gone()) refuse(499, "the client has gone");
-  }
-  for (std::size_t i = 0; i < shared->size(); ++i) {
-    Part& part = (*shared)[i];
-    if (part.failure) std::rethrow_exception(part.failure);
-    prompt_tokens += part.prompt;
-    for (const GeneratedText& text : part.texts) written += text.tokens;
-    if (static_cast<std::int64_t>(part.texts.size()) > settings.samples)
-      std::ranges::stable_sort(part.texts, std::ranges::greater(), &GeneratedText::score);
-    part.texts.resize(static_cast<std::size_t>(settings.samples));
-    for (const GeneratedText& text : part.texts) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    std::vector<GeneratedText>& texts = answers[i].texts;
+    prompt_tokens += answers[i].prompt_tokens;
+    for (const GeneratedText& text : texts) written += text.tokens;
+    if (static_cast<std::int64_t>(texts.size()) > settings.samples)
+      std::ranges::stable_sort(texts, std::ranges::greater(), &GeneratedText::score);
+    texts.resize(static_cast<std::size_t>(settings.samples));
+    for (const GeneratedText& text : texts) {
       const std::string before = settings.echo ? settings.prompts[i] : "";
       std::size_t offset = before.size();
       choices.push_back(choice_json(index++, before + text.text,
@@ -199,7 +183,6 @@ struct Stream {
   std::int64_t prompt_tokens = 0, written = 0;
   std::vector<std::size_t> offsets = {};
   std::string opening = {};  // of an event, up to its one choice
-  std::atomic<bool> stuck{false};
 
   void tell(const Json& json) { send(fmt::format("data: {}\n\n", json.dump())); }
   void tell_choice(std::size_t index, const std::string& text, const Json& logprobs, const char* reason) {
@@ -210,13 +193,13 @@ struct Stream {
     event += usage ? "],\"usage\":null}\n\n" : "]}\n\n";
     send(event);
   }
-  void send(std::string_view event) {
-    if (!exchange->write(event)) stuck = true;
-  }
+  // One that takes no more is stopped by the exchange.
+  void send(std::string_view event) { exchange->write(event); }
 };
 
-void begin_stream(serving::GenerationQueue& queue, const Settings& settings, const Heading& heading,
-                  const std::shared_ptr<Exchange>& exchange) {
+void begin_stream(serving::GenerationQueue& queue, const Settings& settings, const Heading& heading, const Work& work) {
+  const std::shared_ptr<Exchange>& exchange = work.exchange;
+  charge(*exchange, written_size(settings, queue));
   const auto stream = std::make_shared<Stream>();
   stream->exchange = exchange, stream->heading = heading, stream->usage = settings.usage;
   stream->logprobs = settings.request.logprobs >= 0;
@@ -226,7 +209,8 @@ void begin_stream(serving::GenerationQueue& queue, const Settings& settings, con
   const auto samples = static_cast<std::size_t>(settings.samples);
   stream->offsets.resize(settings.prompts.size() * samples);
   // What is wrong with a request is said before an answer begins.
-  for (const std::string& prompt : settings.prompts) queue.generator().read_prompt(prompt);
+  for (const std::string& prompt : settings.prompts)
+    work.piece(prompt.size(), [&] { queue.generator().read_prompt(prompt); });
   exchange->begin({.type = "text/event-stream; charset=utf-8"});
   for (std::size_t i = 0; i < settings.prompts.size(); ++i) {
     GenerationRequest request = settings.request;
@@ -259,37 +243,43 @@ void begin_stream(serving::GenerationQueue& queue, const Settings& settings, con
                stream->exchange->finish();
              },
          .on_failure =
-             [stream](const std::string& why) {
+             [stream](const std::exception_ptr& failure) {
+               std::string why = "something went wrong here";
+               try {
+                 std::rethrow_exception(failure);
+               } catch (const std::exception& thrown) {
+                 why = thrown.what();
+               }
                Json error = Json::object();
                error["error"] = {{"message", why}, {"type", "server_error"}, {"param", nullptr}, {"code", nullptr}};
                stream->tell(error);
                stream->exchange->finish();
              },
-         .gone = [stream] { return stream->stuck || stream->exchange->gone(); }});
+         .stop = work.stop,
+         .client = stream.get()});
   }
 }
 
 }  // namespace
 }  // namespace completions
 
-std::optional<HttpResponse> complete(const Json& body, const std::string& named, DoorContext& context,
-                                     const std::shared_ptr<Exchange>& exchange) {
+std::optional<HttpResponse> complete(const Json& body, const std::string& named, const Work& work) {
   const std::string name = named.empty() ? word(body, "model", "") : named;
   const serving::ServedModelPtr model =
-      choose(context.models, name, [](const serving::ServedModel& one) { return one.generation != nullptr; });
+      choose(work.context.models, name, [](const serving::ServedModel& one) { return one.generation != nullptr; });
   if (!model)
     refuse(404,
            name.empty() ? "no model here goes on with texts"
                         : fmt::format("The model '{}' does not exist, or does not go on with texts", name),
            "model_not_found");
-  const completions::Settings settings = completions::settings_of(body, *model);
+  const completions::Settings settings = completions::settings_of(work, body, *model);
   static std::atomic<std::uint64_t> count{0};
   const std::int64_t now =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   const completions::Heading heading{fmt::format("cmpl-{:x}{:06x}", now, ++count), model->name(), now};
   if (!settings.stream)
-    return HttpResponse{.body = completions::whole_answer(*model->generation, settings, heading, exchange)};
-  completions::begin_stream(*model->generation, settings, heading, exchange);
+    return HttpResponse{.body = completions::whole_answer(*model->generation, settings, heading, work)};
+  completions::begin_stream(*model->generation, settings, heading, work);
   return std::nullopt;
 }
 

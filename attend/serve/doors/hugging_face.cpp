@@ -34,8 +34,8 @@ Path path_of(std::string_view path) {
 struct Call {
   const ServedModel& model;
   const Json& inputs;
+  const Work& work;
   Json parameters = Json::object();
-  std::shared_ptr<Exchange> exchange = {};
 };
 
 TextOptions cutting() { return {.truncate = true}; }  // as pipelines do
@@ -43,18 +43,24 @@ TextOptions cutting() { return {.truncate = true}; }  // as pipelines do
 // A list for each text; one text is a list of one.
 Json classify(const Call& call) {
   std::vector<TextPair> texts;
-  for (const Json& item : call.inputs.is_array() ? call.inputs : Json::array({call.inputs})) {
-    if (item.is_object())
-      texts.push_back({text_of(item["text"], "text"), item.contains("text_pair")
-                                                          ? std::optional(text_of(item["text_pair"], "text_pair"))
-                                                          : std::nullopt});
-    else
-      texts.push_back({text_of(item, "inputs")});
-  }
+  if (call.inputs.is_array()) call.work.check_batch(call.inputs.size());
+  const auto view = [](const Json& value, const char* name) -> std::string_view {
+    check(value.is_string(), "'{}' must be a string", name);
+    return value.text();
+  };
+  const auto add = [&](const Json& item) {
+    if (!item.is_object()) return texts.push_back({view(item, "inputs")});
+    texts.push_back({view(item["text"], "text")});
+    if (item.contains("text_pair")) texts.back().second = view(item["text_pair"], "text_pair");
+  };
+  if (call.inputs.is_array())
+    for (const Json& item : call.inputs) add(item);
+  else
+    add(call.inputs);
   check(!texts.empty(), "'inputs' cannot be empty");
   TextTimes times;
   Json result = Json::array();
-  for (std::vector<float>& logits : classify_texts(call.model, texts, cutting(), times)) {
+  for (std::vector<float>& logits : classify_texts(call.work, call.model, texts, cutting(), times)) {
     const tasks::Classified found =
         call.model.classifier->classified(std::move(logits), whole(call.parameters, "top_k", 0));
     Json labels = Json::array();
@@ -78,12 +84,13 @@ Json entity_json(const std::string& name, const char* key, double score, const s
   return json;
 }
 
-Json tagged(const ServedModel& model, const std::string& given, bool grouped) {
+Json tagged(const Call& call, const std::string& given, bool grouped) {
+  const ServedModel& model = call.model;
   const std::string line = replace_invalid_utf8(given);
   TextTimes times;
-  const TextPair pair{line};
-  const auto read = read_texts(model, std::span(&pair, 1), cutting(), times);
-  const tasks::TaggedLine words = model.tagger->tagged(read[0], model.logits->run(read)[0], line);
+  const tasks::EncoderText read = read_text(call.work, model, {line}, cutting(), times);
+  const tasks::TaggedLine words =
+      model.tagger->tagged(read, model.logits->run(std::span(&read, 1), call.work.stop)[0], line);
   Json list = Json::array();
   for (std::size_t i = 0; i < words.size();) {
     if (words[i].label == "O") {
@@ -111,10 +118,25 @@ Json tagged(const ServedModel& model, const std::string& given, bool grouped) {
 
 Json tag(const Call& call) {
   const bool grouped = word(call.parameters, "aggregation_strategy", "simple") != "none";
-  if (call.inputs.is_string()) return tagged(call.model, call.inputs.text(), grouped);
+  if (call.inputs.is_string()) return tagged(call, call.inputs.text(), grouped);
   Json all = Json::array();
-  for (const std::string& text : texts_of(call.inputs, "inputs")) all.push_back(tagged(call.model, text, grouped));
+  for (const std::string& text : texts_of(call.work, call.inputs, "inputs")) all.push_back(tagged(call, text, grouped));
   return all;
+}
+
+// A question of many tokens leaves little room for its context, which then is read in many windows.
+std::vector<tasks::EncoderText> windows_of(const Call& call, const std::string& question, const std::string& context,
+                                           const tasks::AnswerOptions& options) {
+  constexpr std::size_t kReading = 128, kToken = 64;  // bytes: of a letter, and of a token of a window
+  const Charged reading(*call.work.exchange, kReading * (question.size() + context.size()));
+  return call.work.piece(question.size() + context.size(), [&] {
+    const tasks::EncoderReader& reader = *call.model.reader();
+    const auto limit = static_cast<std::size_t>(reader.longest());
+    const std::size_t asked = reader.read_all(question).ids.size(), room = limit > asked ? limit - asked : 1;
+    const std::size_t step = std::max<std::size_t>(room - std::min<std::size_t>(options.overlap, room / 2), 1);
+    charge(*call.work.exchange, (context.size() / step + 1) * limit * kToken);
+    return tasks::answer_windows(reader, question, context, options.overlap);
+  });
 }
 
 Json answered(const Call& call) {
@@ -125,10 +147,16 @@ Json answered(const Call& call) {
   check(top >= 1 && top <= 100, "'top_k' must be 1 to 100, not {}", top);
   const tasks::AnswerOptions options{
       .top_k = top, .max_tokens = std::clamp<std::int64_t>(whole(call.parameters, "max_answer_len", 15), 1, 512)};
-  const auto windows = tasks::answer_windows(*call.model.reader(), question, context, options.overlap);
-  const auto logits = call.model.windows->run(windows);
+  const std::vector<tasks::EncoderText> windows = windows_of(call, question, context, options);
+  std::size_t spans = 0;
+  for (const tasks::EncoderText& window : windows) spans += window.second.size();
+  constexpr std::size_t kSpan = 96;  // bytes of a place where an answer may begin and end, while they are sorted
+  const Charged scored(*call.work.exchange, spans * static_cast<std::size_t>(options.max_tokens) * kSpan);
+  const auto logits = call.model.windows->run(windows, call.work.stop);
   Json list = Json::array();
-  for (const tasks::Answer& answer : tasks::Answerer::answers(windows, logits, context, options))
+  const auto answers =
+      call.work.piece(spans, [&] { return tasks::Answerer::answers(windows, logits, context, options); });
+  for (const tasks::Answer& answer : answers)
     list.push_back({{"score", static_cast<double>(answer.score)},
                     {"start", answer.span.begin},
                     {"end", answer.span.end},
@@ -143,9 +171,12 @@ Json filled(const Call& call, const std::string& text) {
   const std::int64_t top = whole(call.parameters, "top_k", 5);
   check(top >= 1 && top <= 1000, "'top_k' must be 1 to 1000, not {}", top);
   TextTimes times;
-  const TextPair pair{text};
-  const auto read = read_texts(call.model, std::span(&pair, 1), cutting(), times);
-  const tasks::FilledLine line = filler.filled(call.model.logits->run(read)[0], top);
+  const tasks::EncoderText read = read_text(call.work, call.model, {text}, cutting(), times);
+  const auto places = static_cast<std::size_t>(std::ranges::count(read.tokens, filler.mask()));
+  const auto vocabulary = static_cast<std::size_t>(call.model.tokenizer()->id_limit());
+  charge(*call.work.exchange,
+         places * vocabulary * 16 + places * static_cast<std::size_t>(top) * 4 * (text.size() + 256));
+  const tasks::FilledLine line = filler.filled(call.model.logits->run(std::span(&read, 1), call.work.stop)[0], top);
   Json masks = Json::array();
   for (std::size_t mask = 0; mask < line.size(); ++mask) {
     Json list = Json::array();
@@ -162,16 +193,18 @@ Json filled(const Call& call, const std::string& text) {
 Json fill(const Call& call) {
   if (call.inputs.is_string()) return filled(call, call.inputs.text());
   Json all = Json::array();
-  for (const std::string& text : texts_of(call.inputs, "inputs")) all.push_back(filled(call, text));
+  for (const std::string& text : texts_of(call.work, call.inputs, "inputs")) all.push_back(filled(call, text));
   return all;
 }
 
 // One vector for one text, a list of them for a list.
 std::string features(const Call& call) {
   TextTimes times;
-  const std::vector<std::string> texts = texts_of(call.inputs, "inputs");
+  const std::vector<std::string> texts = texts_of(call.work, call.inputs, "inputs");
   check(!texts.empty(), "'inputs' cannot be empty");
-  const auto vectors = embed_texts(call.model, texts, cutting(), flag(call.parameters, "normalize", false), times);
+  TextOptions options = cutting();
+  if (field(call.parameters, "normalize")) options.normalize = flag(call.parameters, "normalize", false);
+  const auto vectors = embed_texts(call.work, call.model, texts, options, times);
   if (call.inputs.is_string()) return floats_json(vectors[0]);
   std::string json = "[";
   for (const std::vector<float>& vector : vectors) {
@@ -183,10 +216,10 @@ std::string features(const Call& call) {
 
 Json similarity(const Call& call) {
   check(call.inputs.is_object(), "'inputs' must be an object with source_sentence and sentences");
-  std::vector<std::string> texts = texts_of(call.inputs["sentences"], "sentences");
+  std::vector<std::string> texts = texts_of(call.work, call.inputs["sentences"], "sentences");
   texts.insert(texts.begin(), text_of(call.inputs["source_sentence"], "source_sentence"));
   TextTimes times;
-  const auto vectors = embed_texts(call.model, texts, cutting(), true, times);
+  const auto vectors = embed_texts(call.work, call.model, texts, cutting(), times);
   Json list = Json::array();
   for (std::size_t i = 1; i < vectors.size(); ++i) list.push_back(tasks::cosine(vectors[0], vectors[i]));
   return list;
@@ -194,10 +227,12 @@ Json similarity(const Call& call) {
 
 Json translate(const Call& call) {
   std::vector<std::string> texts;
-  for (const std::string& text : texts_of(call.inputs, "inputs")) texts.push_back(replace_invalid_utf8(text));
-  const std::int64_t beams = whole(call.parameters, "num_beams", 4);
-  check(beams >= 1 && beams <= 32, "'num_beams' must be 1 to 32, not {}", beams);
-  const auto found = call.model.translation->run(texts, {.beams = beams}, [&] { return call.exchange->gone(); });
+  for (const std::string& text : texts_of(call.work, call.inputs, "inputs"))
+    texts.push_back(replace_invalid_utf8(text));
+  const std::int64_t beams = whole(call.parameters, "num_beams", 0);  // 0: as the model says
+  check(beams >= (field(call.parameters, "num_beams") ? 1 : 0) && beams <= 32, "'num_beams' must be 1 to 32, not {}",
+        beams);
+  const auto found = translate_sentences(call.work, *call.model.translation, texts, {.beams = beams});
   Json list = Json::array();
   for (const std::vector<tasks::Translation>& translations : found) {
     Json one = Json::object();
@@ -220,10 +255,15 @@ Json generate(const Call& call) {
   request.seed = static_cast<std::uint64_t>(whole(p, "seed", 1));
   request.samples = whole(p, "num_return_sequences", 1);
   if (const Json* stop = field(p, "stop")) request.stops = texts_of(*stop, "stop");
-  std::int64_t prompt_tokens = 0;
+  check(request.samples >= 1 && request.samples <= 128, "'num_return_sequences' must be 1 to 128, not {}",
+        request.samples);
+  const std::int64_t longest = call.model.generation->generator().model().body().config().max_length;
+  constexpr std::int64_t kToken = 64;  // bytes, at most, as text, as JSON, and on its way
+  charge(*call.work.exchange, static_cast<std::size_t>(request.samples) *
+                                  (static_cast<std::size_t>(longest * kToken) + 3 * request.prompt.size()));
   Json list = Json::array();
-  for (const serving::GeneratedText& text : call.model.generation->run(
-           request, [&] { return call.exchange->gone(); }, prompt_tokens)) {
+  const auto answers = call.model.generation->run(std::span(&request, 1), call.work.stop);
+  for (const serving::GeneratedText& text : answers[0].texts) {
     Json one = Json::object();
     one["generated_text"] = (flag(p, "return_full_text", true) ? request.prompt : "") + text.text;
     list.push_back(std::move(one));
@@ -292,15 +332,15 @@ std::optional<HttpResponse> HuggingFaceDoor::answer(const HttpRequest& request,
                                       {"model_type", std::string(model->config().entry->type)}})
                                     .dump()};
   if (request.method != "POST") refuse(405, "ask with POST");
-  if (auto response = look_at_picture(*model, request)) return response;
+  const Work work{context_, exchange};
+  if (auto response = look_at_picture(*model, request, work)) return response;
   const Json body = json_body(request);
   const Json* inputs = field(body, "inputs");
   check(inputs != nullptr, "missing field `inputs`");
-  hugging_face::Call call{*model, *inputs};
+  hugging_face::Call call{*model, *inputs, work};
   if (const Json* parameters = field(body, "parameters")) call.parameters = *parameters;
   if (const Json* normalize = field(body, "normalize")) call.parameters["normalize"] = *normalize;
   check(call.parameters.is_object(), "'parameters' must be an object");
-  call.exchange = exchange;
   return HttpResponse{
       .body = hugging_face::answer_text(task.empty() ? hugging_face::guessed(*model, *inputs) : task, call)};
 }

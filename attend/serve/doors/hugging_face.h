@@ -15,6 +15,7 @@ class HuggingFaceDoor : public Door {
 };
 
 // attend/serve/doors/pictures.cpp: of a model that looks at pictures. Nothing: it does not.
-std::optional<HttpResponse> look_at_picture(const serving::ServedModel& model, const HttpRequest& request);
+std::optional<HttpResponse> look_at_picture(const serving::ServedModel& model, const HttpRequest& request,
+                                            const Work& work);
 
 }  // namespace attend::serve

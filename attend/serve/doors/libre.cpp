@@ -123,11 +123,11 @@ bool LibreDoor::takes(const HttpRequest& request) const {
 
 HttpResponse LibreDoor::refused(const Refusal& refusal) const { return serve::refused(refusal.status, refusal.why); }
 
-HttpResponse LibreDoor::translate(const Json& request, const std::shared_ptr<Exchange>& exchange) const {
+HttpResponse LibreDoor::translate(const Json& request, const Work& work) const {
   const Json* q = field(request, "q");
   check(q != nullptr, "Invalid request: missing q parameter");
   const bool batch = q->is_array();
-  const std::vector<std::string> texts = texts_of(*q, "q");
+  const std::vector<std::string> texts = texts_of(work, *q, "q");
   check(batch || !texts[0].empty(), "Invalid request: missing q parameter");
   const std::string target = libre::wanted(request, "target"), format = word(request, "format", "text");
   std::string source = libre::wanted(request, "source");
@@ -161,19 +161,23 @@ HttpResponse LibreDoor::translate(const Json& request, const std::shared_ptr<Exc
   std::vector<std::vector<TextPiece>> pieces;
   std::vector<std::string> sentences;
   for (const std::string& text : texts) {
-    const std::string fine = replace_invalid_utf8(text);
-    pieces.push_back(format == "html" ? html_pieces(fine) : plain_pieces(fine));
+    constexpr std::size_t kLetter = 64;  // bytes, at most, of a text that is all full stops, or all tags
+    charge(*work.exchange, kLetter * text.size());
+    pieces.push_back(work.piece(text.size(), [&] {
+      const std::string fine = replace_invalid_utf8(text);
+      return format == "html" ? html_pieces(fine) : plain_pieces(fine);
+    }));
     for (const TextPiece& piece : pieces.back())
       if (piece.translated) sentences.push_back(piece.text);
   }
   const bool tagged = std::ranges::any_of(pieces, [](const std::vector<TextPiece>& text) {
     return std::ranges::any_of(text, [](const TextPiece& piece) { return !piece.elements.empty(); });
   });
-  const tasks::TranslateOptions options{
-      .beams = std::max<std::int64_t>(4, alternatives + 1), .n_best = alternatives + 1, .attention = tagged};
+  const tasks::TranslateOptions options{.beams = alternatives > 0 ? std::max<std::int64_t>(4, alternatives + 1) : 0,
+                                        .n_best = alternatives + 1,
+                                        .attention = tagged};
   std::vector<std::vector<tasks::Translation>> translated(sentences.size());
-  if (found != models.end())
-    translated = (*found)->translation->run(sentences, options, [&] { return exchange->gone(); });
+  if (found != models.end()) translated = translate_sentences(work, *(*found)->translation, sentences, options);
   translated.resize(sentences.size());
   Json all = Json::array(), others = Json::array();
   std::size_t next = 0;
@@ -247,12 +251,13 @@ std::optional<HttpResponse> LibreDoor::answer(const HttpRequest& request, const 
     if (!context_.knows(key))
       refuse(403, key.empty() ? "Please contact the server operator to get an API key" : "Invalid API key");
   }
-  if (request.path == "/translate") return translate(fields, exchange);
+  const Work work{context_, exchange};
+  if (request.path == "/translate") return translate(fields, work);
   Json list = Json::array();
   std::string all;
   const Json* q = field(fields, "q");
   check(q != nullptr, "Invalid request: missing q parameter");
-  for (const std::string& text : texts_of(*q, "q")) all += text + '\n';
+  for (const std::string& text : texts_of(work, *q, "q")) all += text + '\n';
   for (const libre::Detected& one : libre::detect(context_.models, all)) list.push_back(libre::detected_json(one));
   return HttpResponse{.body = list.dump()};
 }

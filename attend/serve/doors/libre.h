@@ -15,7 +15,7 @@ class LibreDoor : public Door {
   bool reads_keys() const override { return true; }
 
  private:
-  HttpResponse translate(const Json& request, const std::shared_ptr<Exchange>& exchange) const;
+  HttpResponse translate(const Json& request, const Work& work) const;
 };
 
 }  // namespace attend::serve

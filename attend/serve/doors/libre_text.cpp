@@ -98,13 +98,15 @@ void add_line(std::vector<TextPiece>& pieces, std::string_view line) {
 std::string unescaped_html(std::string_view text) {
   static constexpr std::pair<std::string_view, std::string_view> kNamed[] = {
       {"amp", "&"}, {"lt", "<"}, {"gt", ">"}, {"quot", "\""}, {"apos", "'"}, {"nbsp", "\xC2\xA0"}};
+  constexpr std::size_t kLongest = 11;  // "&#x0010FFFF" is no longer; a text of '&' alone would be read all over again
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t end = text[i] == '&' ? text.find(';', i) : std::string_view::npos;
-    if (end == std::string_view::npos || end - i > 10) {
+    const std::size_t length = text[i] == '&' ? text.substr(i, kLongest).find(';') : std::string_view::npos;
+    if (length == std::string_view::npos) {
       result += text[i];
       continue;
     }
+    const std::size_t end = i + length;
     const std::string_view name = text.substr(i + 1, end - i - 1);
     bool known = false;
     for (const auto& [entity, character] : kNamed)
@@ -285,6 +287,7 @@ std::vector<TextPiece> plain_pieces(std::string_view text) {
 }
 
 std::vector<TextPiece> html_pieces(std::string_view html) {
+  constexpr std::size_t kMostTags = 256;  // of a run, whose every sentence is held against every tag
   std::vector<TextPiece> pieces;
   InlineRun run;
   std::size_t at = 0;
@@ -293,6 +296,7 @@ std::vector<TextPiece> html_pieces(std::string_view html) {
       const std::size_t end = end_of_tag(html, at);
       const std::string_view tag = html.substr(at, end - at);
       if (is_inline(tag)) {
+        if (run.tags.size() >= kMostTags) run.add_to(pieces);
         run.tags.push_back({std::string(tag), run.text.size(), tag[1] == '/'});
       } else {
         run.add_to(pieces);

@@ -27,7 +27,7 @@ Json model_json(const serving::ServedModel& model) {
 }
 
 // Strings, or lists of ids, which are read as their text is.
-std::vector<std::string> inputs_of(const Json& body, const serving::ServedModel& model) {
+std::vector<std::string> inputs_of(const Work& work, const Json& body, const serving::ServedModel& model) {
   const Json* input = field(body, "input");
   check(input != nullptr, "missing field `input`");
   const auto decoded = [&](const Json& list) {
@@ -40,11 +40,12 @@ std::vector<std::string> inputs_of(const Json& body, const serving::ServedModel&
   };
   if (input->is_array() && !input->empty() && input->at(0).is_number()) return {decoded(*input)};
   if (input->is_array() && !input->empty() && input->at(0).is_array()) {
+    work.check_batch(input->size());
     std::vector<std::string> texts;
     for (const Json& list : *input) texts.push_back(decoded(list));
     return texts;
   }
-  return texts_of(*input, "input");
+  return texts_of(work, *input, "input");
 }
 
 }  // namespace
@@ -80,7 +81,7 @@ HttpResponse OpenAiDoor::models(const HttpRequest& request) const {
   return {.body = Json({{"object", "list"}, {"data", list}}).dump()};
 }
 
-HttpResponse OpenAiDoor::embeddings(const Json& body) const {
+HttpResponse OpenAiDoor::embeddings(const Json& body, const Work& work) const {
   const std::string name = word(body, "model", "");
   const serving::ServedModelPtr model = choose(context_.models, name, embeds);
   if (!model)
@@ -90,16 +91,17 @@ HttpResponse OpenAiDoor::embeddings(const Json& body) const {
         "model_not_found");
   const std::string format = word(body, "encoding_format", "float");
   check(format == "float" || format == "base64", "'encoding_format' must be float or base64, not {}", format);
-  const std::vector<std::string> texts = openai::inputs_of(body, *model);
+  const std::vector<std::string> texts = openai::inputs_of(work, body, *model);
   check(!texts.empty(), "'input' cannot be empty");
-  const std::int64_t dimensions = whole(body, "dimensions", model->width());
-  check(dimensions >= 1 && dimensions <= model->width(), "'dimensions' must be 1 to {}, not {}", model->width(),
-        dimensions);
+  const std::int64_t dimensions = whole(body, "dimensions", model->modules()->width());
+  check(dimensions >= 1 && dimensions <= model->modules()->width(), "'dimensions' must be 1 to {}, not {}",
+        model->modules()->width(), dimensions);
   TextTimes times;
   std::vector<std::vector<float>> vectors;
   try {
-    vectors = embed_texts(*model, texts, {}, false, times);
+    vectors = embed_texts(work, *model, texts, {.normalize = false}, times);
   } catch (Refusal& refusal) {  // here a text that is too long is one of many bad requests
+    if (refusal.status != 413) throw;
     refuse(400, refusal.why, "context_length_exceeded");
   }
   std::string json = R"({"object":"list","data":[)";
@@ -127,8 +129,9 @@ std::optional<HttpResponse> OpenAiDoor::answer(const HttpRequest& request, const
     refuse(404, fmt::format("there is no {} here", request.path), "unknown_url");
   if (request.method != "POST") refuse(405, "ask with POST");
   const Json body = json_body(request);
-  if (completions) return complete(body, named, context_, exchange);
-  return embeddings(body);
+  const Work work{context_, exchange};
+  if (completions) return complete(body, named, work);
+  return embeddings(body, work);
 }
 
 }  // namespace attend::serve

@@ -15,11 +15,10 @@ class OpenAiDoor : public Door {
 
  private:
   HttpResponse models(const HttpRequest& request) const;
-  HttpResponse embeddings(const Json& body) const;
+  HttpResponse embeddings(const Json& body, const Work& work) const;
 };
 
 // attend/serve/doors/completions.cpp. model: instead of the one the body names.
-std::optional<HttpResponse> complete(const Json& body, const std::string& model, DoorContext& context,
-                                     const std::shared_ptr<Exchange>& exchange);
+std::optional<HttpResponse> complete(const Json& body, const std::string& model, const Work& work);
 
 }  // namespace attend::serve

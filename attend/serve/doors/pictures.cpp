@@ -16,8 +16,6 @@ namespace attend::serve {
 namespace hf_pictures {
 namespace {
 
-constexpr std::int64_t kMostPixels = 64 << 20;  // a small file can claim any size
-
 // RFC 4648, blanks and a "data:image/png;base64," in front allowed.
 std::string from_base64(std::string_view text) {
   if (text.starts_with("data:"))
@@ -45,7 +43,8 @@ struct Picture {
   Json parameters = Json::object();
 };
 
-Picture picture_of(const HttpRequest& request) {
+// A small file can claim any size: that is bounded, and paid for, before anything is decoded.
+Picture picture_of(const HttpRequest& request, const Work& work) {
   Picture result;
   std::string decoded;
   const std::string* file = &request.body;
@@ -58,26 +57,34 @@ Picture picture_of(const HttpRequest& request) {
     if (const Json* parameters = field(body, "parameters")) result.parameters = *parameters;
   }
   check(!file->empty(), "there is no picture");
-  result.image = image::decode(std::as_bytes(std::span(*file)), "the picture", {.most_pixels = kMostPixels});
+  const auto rows =
+      image::open_rows(std::as_bytes(std::span(*file)), "the picture", {.most_pixels = work.context.max_pixels});
+  charge(*work.exchange, static_cast<std::size_t>(rows->header().memory));
+  result.image = rows->whole();
   return result;
 }
 
-std::string classified(const serving::ServedModel& model, const Picture& picture) {
+std::string classified(const serving::ServedModel& model, const Picture& picture, const Work& work) {
   const std::int64_t top = std::max<std::int64_t>(whole(picture.parameters, "top_k", 5), 1);
-  const image::Image prepared = model.picture_encoder->prepare(picture.image);
+  const image::Image prepared =
+      work.piece(picture.image.pixels.size(), [&] { return model.picture_encoder->prepare(picture.image); });
   Json list = Json::array();
-  const std::vector<tasks::Classified> found = model.pictures->run(std::span(&prepared, 1));
+  const std::vector<tasks::Classified> found = model.pictures->run(std::span(&prepared, 1), work.stop);
+  if (found[0].labels.empty())
+    list.push_back({{"label", model.picture_encoder->model().labels()[0]}, {"score", found[0].number}});
   for (const tasks::ClassLabel& label : found[0].labels)
     if (static_cast<std::int64_t>(list.size()) < top)
       list.push_back({{"label", label.label}, {"score", static_cast<double>(label.probability)}});
   return list.dump();
 }
 
-std::string detected(const serving::ServedModel& model, const Picture& picture) {
+std::string detected(const serving::ServedModel& model, const Picture& picture, const Work& work) {
   const double threshold = real(picture.parameters, "threshold", 0.5);
-  const serving::ToDetect item{model.detector->prepare(picture.image), {picture.image.width, picture.image.height}};
+  const serving::ToDetect item{
+      work.piece(picture.image.pixels.size(), [&] { return model.detector->prepare(picture.image); }),
+      {picture.image.width, picture.image.height}};
   Json list = Json::array();
-  const std::vector<std::vector<tasks::Detected>> found = model.boxes->run(std::span(&item, 1));
+  const std::vector<std::vector<tasks::Detected>> found = model.boxes->run(std::span(&item, 1), work.stop);
   for (const tasks::Detected& one : found[0]) {
     if (static_cast<double>(one.score) < threshold) continue;
     const auto pixel = [](double at) { return static_cast<std::int64_t>(std::lround(at)); };
@@ -92,22 +99,26 @@ std::string detected(const serving::ServedModel& model, const Picture& picture) 
   return list.dump();
 }
 
-std::string described(const serving::ServedModel& model, const Picture& picture) {
-  const image::Image prepared = model.describer->prepare(picture.image);
+std::string described(const serving::ServedModel& model, const Picture& picture, const Work& work) {
+  const image::Image prepared =
+      work.piece(picture.image.pixels.size(), [&] { return model.describer->prepare(picture.image); });
   Json object = Json::object();
-  object["generated_text"] = model.descriptions->run(std::span(&prepared, 1))[0].text;
+  object["generated_text"] = model.descriptions->run(std::span(&prepared, 1), work.stop)[0].text;
   return object.dump();
 }
 
 }  // namespace
 }  // namespace hf_pictures
 
-std::optional<HttpResponse> look_at_picture(const serving::ServedModel& model, const HttpRequest& request) {
+std::optional<HttpResponse> look_at_picture(const serving::ServedModel& model, const HttpRequest& request,
+                                            const Work& work) {
   if (!model.pictures && !model.boxes && !model.descriptions) return std::nullopt;
-  const hf_pictures::Picture picture = hf_pictures::picture_of(request);
-  if (model.pictures) return HttpResponse{.body = hf_pictures::classified(model, picture)};
-  if (model.boxes) return HttpResponse{.body = hf_pictures::detected(model, picture)};
-  return HttpResponse{.body = hf_pictures::described(model, picture)};
+  const hf_pictures::Picture picture =
+      work.piece(request.body.size(), [&] { return hf_pictures::picture_of(request, work); });
+  charge(*work.exchange, picture.image.pixels.size());  // as the model reads it
+  if (model.pictures) return HttpResponse{.body = hf_pictures::classified(model, picture, work)};
+  if (model.boxes) return HttpResponse{.body = hf_pictures::detected(model, picture, work)};
+  return HttpResponse{.body = hf_pictures::described(model, picture, work)};
 }
 
 }  // namespace attend::serve

@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "attend/base/error.h"
 #include "attend/base/ranking.h"
 #include "attend/serve/doors/texts.h"
 #include "attend/serve/request.h"
+#include "attend/tasks/reranker.h"
 
 namespace attend::serve {
 
@@ -20,14 +20,13 @@ using serving::ServedModel;
 using serving::ServedModelPtr;
 
 struct Call {
-  const HttpRequest& http;
-  const DoorContext& context;
+  const Work& work;
   Json body;
   TextTimes times = {};
   std::string model = {};
 
   ServedModelPtr choose_for(const Can& can, const char* what) const {
-    ServedModelPtr chosen = choose(context.models, model, can);
+    ServedModelPtr chosen = choose(work.context.models, model, can);
     if (!chosen)
       refuse(424,
              model.empty() ? fmt::format("no model here can {}", what)
@@ -48,14 +47,17 @@ void check_filled(std::span<const std::string> texts) {
 }
 
 std::string embed(Call& call) {
-  const std::vector<std::string> texts = texts_of(call.inputs(), "inputs");
+  const std::vector<std::string> texts = texts_of(call.work, call.inputs(), "inputs");
   check_filled(texts);
   const ServedModelPtr model = call.choose_for(embeds, "embed");
-  const std::int64_t dimensions = whole(call.body, "dimensions", model->width());
-  check(dimensions >= 1 && dimensions <= model->width(), "`dimensions` must be 1 to {}, not {}", model->width(),
-        dimensions);
+  const std::int64_t dimensions = whole(call.body, "dimensions", model->modules()->width());
+  check(dimensions >= 1 && dimensions <= model->modules()->width(), "`dimensions` must be 1 to {}, not {}",
+        model->modules()->width(), dimensions);
+  TextOptions options = call.options();
+  options.normalize = false;  // it is done below, behind a cut to fewer dimensions
+  if (const Json* name = field(call.body, "prompt_name")) options.prompt_name = text_of(*name, "prompt_name");
   std::string json = "[";
-  for (std::vector<float>& vector : embed_texts(*model, texts, call.options(), false, call.times)) {
+  for (std::vector<float>& vector : embed_texts(call.work, *model, texts, options, call.times)) {
     vector.resize(static_cast<std::size_t>(dimensions));
     if (flag(call.body, "normalize", true)) tasks::normalize(vector);
     if (json.size() > 1) json += ',';
@@ -65,35 +67,44 @@ std::string embed(Call& call) {
 }
 
 std::string embed_all(Call& call) {
-  const std::vector<std::string> texts = texts_of(call.inputs(), "inputs");
+  const std::vector<std::string> texts = texts_of(call.work, call.inputs(), "inputs");
   check_filled(texts);
   const ServedModelPtr model = call.choose_for(embeds, "embed");
-  std::vector<TextPair> alone;
-  for (const std::string& text : texts) alone.push_back({text});
-  const auto read = read_texts(*model, alone, call.options(), call.times);
-  const auto width = static_cast<std::size_t>(model->width());
+  const auto width = static_cast<std::size_t>(model->state_width());
   std::string json = "[";
-  for (const std::vector<float>& states : model->states->run(read, &call.times.queue)) {
+  const auto add = [&](const std::vector<float>& states) {
+    constexpr std::size_t kNumber = 2 * 16;  // as text, and as that on its way
+    charge(*call.work.exchange, states.size() * kNumber);
     json += json.size() > 1 ? ",[" : "[";
     for (std::size_t at = 0; at < states.size(); at += width) {
       if (at > 0) json += ',';
       append_floats(json, std::span(states).subspan(at, width));
     }
     json += ']';
-  }
+  };
+  compute_texts(call.work, *model, *model->states, width, alone(texts), call.options(), call.times,
+                [&](std::span<std::vector<float>> results) { std::ranges::for_each(results, add); });
   return json + "]";
+}
+
+std::string_view view_in(const Json& value) {
+  check(value.is_string(), "'inputs' must be a string");
+  return value.text();
 }
 
 TextPair pair_of(const Json& value) {
   if (value.is_string()) return {value.text()};
   check(value.is_array() && (value.size() == 1 || value.size() == 2),
         "an item of 'inputs' is a text, or one or two in a list");
-  TextPair pair{text_of(value.at(0), "inputs")};
-  if (value.size() == 2) pair.second = text_of(value.at(1), "inputs");
+  TextPair pair{view_in(value.at(0))};
+  if (value.size() == 2) pair.second = view_in(value.at(1));
   return pair;
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+// TEI gives the only label of a model its sigmoid, also where that was trained as a regression.
+models::ProblemType score_type(const tasks::Classifier& classifier) {
+  return classifier.labels().size() == 1 ? models::ProblemType::multi_label : classifier.problem();
+}
 
 Json labels_json(const ServedModel& model, std::vector<float> logits, bool raw) {
   const tasks::Classifier& classifier = *model.classifier;
@@ -101,12 +112,7 @@ Json labels_json(const ServedModel& model, std::vector<float> logits, bool raw) 
   const auto label = [&](std::size_t i) {
     return i < classifier.labels().size() ? classifier.labels()[i] : fmt::format("LABEL_{}", i);
   };
-  if (logits.size() == 1) {
-    list.push_back({{"score", raw ? static_cast<double>(logits[0]) : sigmoid(static_cast<double>(logits[0]))},
-                    {"label", label(0)}});
-    return list;
-  }
-  if (!raw) softmax(logits);
+  if (!raw) models::logits_to_scores(logits, score_type(classifier));
   for (const std::size_t i : largest(logits, static_cast<std::int64_t>(logits.size())))
     list.push_back({{"score", static_cast<double>(logits[i])}, {"label", label(i)}});
   return list;
@@ -117,6 +123,7 @@ std::string predict(Call& call) {
   const Json& inputs = call.inputs();
   const bool batch = inputs.is_array() && !inputs.empty() && inputs.at(0).is_array();
   std::vector<TextPair> pairs;
+  if (batch) call.work.check_batch(inputs.size());
   if (batch)
     for (const Json& item : inputs) pairs.push_back(pair_of(item));
   else if (inputs.is_array() && inputs.empty())
@@ -126,7 +133,7 @@ std::string predict(Call& call) {
   const ServedModelPtr model = call.choose_for(classifies, "predict");
   const bool raw = flag(call.body, "raw_scores", false);
   Json result = Json::array();
-  for (std::vector<float>& logits : classify_texts(*model, pairs, call.options(), call.times)) {
+  for (std::vector<float>& logits : classify_texts(call.work, *model, pairs, call.options(), call.times)) {
     Json labels = labels_json(*model, std::move(logits), raw);
     if (!batch) return labels.dump();
     result.push_back(std::move(labels));
@@ -136,19 +143,20 @@ std::string predict(Call& call) {
 
 std::string rerank(Call& call) {
   const std::string query = text_of(call.body["query"], "query");
-  const std::vector<std::string> texts = texts_of(call.body["texts"], "texts");
+  const std::vector<std::string> texts = texts_of(call.work, call.body["texts"], "texts");
   if (texts.empty()) refuse(400, "`texts` cannot be empty", "Empty");
   const ServedModelPtr model = call.choose_for(
-      [](const ServedModel& one) { return classifies(one) && one.classifier->labels().size() <= 2; }, "rerank");
+      [](const ServedModel& one) {
+        return classifies(one) && tasks::RelevanceScore::fits(one.classifier->labels().size());
+      },
+      "rerank");
   std::vector<TextPair> pairs;
   for (const std::string& text : texts) pairs.push_back({query, text});
   const bool raw = flag(call.body, "raw_scores", false);
   std::vector<double> scores;
-  for (std::vector<float>& logits : classify_texts(*model, pairs, call.options(), call.times)) {
-    if (!raw && logits.size() > 1) softmax(logits);
-    const double last = static_cast<double>(logits.back());
-    scores.push_back(!raw && logits.size() == 1 ? sigmoid(last) : last);
-  }
+  const tasks::RelevanceScore relevance(model->config().json, model->classifier->labels().size(), model->config().path);
+  for (const std::vector<float>& logits : classify_texts(call.work, *model, pairs, call.options(), call.times))
+    scores.push_back(static_cast<double>(raw ? logits.back() : relevance(logits)));
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t i) { return scores[i]; });
@@ -165,13 +173,13 @@ std::string rerank(Call& call) {
 std::string similarity(Call& call) {
   const Json& inputs = call.inputs();
   check(inputs.is_object(), "'inputs' must be an object");
-  std::vector<std::string> texts = texts_of(inputs["sentences"], "sentences");
+  std::vector<std::string> texts = texts_of(call.work, inputs["sentences"], "sentences");
   if (texts.empty()) refuse(400, "`inputs.sentences` cannot be empty", "Empty");
   texts.insert(texts.begin(), text_of(inputs["source_sentence"], "source_sentence"));
   const ServedModelPtr model = call.choose_for(embeds, "embed");
   const Json* parameters = field(call.body, "parameters");
   const TextOptions options{.truncate = parameters && flag(*parameters, "truncate", false)};
-  const auto vectors = embed_texts(*model, texts, options, true, call.times);
+  const auto vectors = embed_texts(call.work, *model, texts, options, call.times);
   Json result = Json::array();
   for (std::size_t i = 1; i < vectors.size(); ++i) result.push_back(tasks::cosine(vectors[0], vectors[i]));
   return result.dump();
@@ -181,31 +189,36 @@ std::string similarity(Call& call) {
 ServedModelPtr with_tokens(const Call& call, const char* what) {
   if (call.model.empty())
     if (ServedModelPtr reads =
-            choose(call.context.models, {}, [](const ServedModel& one) { return one.reader() != nullptr; }))
+            choose(call.work.context.models, {}, [](const ServedModel& one) { return one.reader() != nullptr; }))
       return reads;
   return call.choose_for([](const ServedModel& one) { return one.tokenizer() != nullptr; }, what);
 }
 
 std::string tokenize(Call& call) {
-  const std::vector<std::string> texts = texts_of(call.inputs(), "inputs");
+  const std::vector<std::string> texts = texts_of(call.work, call.inputs(), "inputs");
   check_filled(texts);
   const ServedModelPtr model = with_tokens(call, "tokenize");
   const bool around = flag(call.body, "add_special_tokens", true);
-  Json result = Json::array();
+  std::string json = "[";
   for (const std::string& text : texts) {
-    const Encoding encoding =
-        model->tokenizer()->encode(text, {.add_special_tokens = around, .truncate = false, .pad = false});
-    Json tokens = Json::array();
+    constexpr std::size_t kReading = 128, kToken = 256;  // bytes: of a letter, and of a token as JSON
+    const Charged reading(*call.work.exchange, kReading * text.size());
+    const Encoding encoding = call.work.piece(text.size(), [&] {
+      return model->tokenizer()->encode(text, {.add_special_tokens = around, .truncate = false, .pad = false});
+    });
+    charge(*call.work.exchange, kToken * encoding.size());
+    json += json.size() > 1 ? ",[" : "[";
     for (std::size_t i = 0; i < encoding.size(); ++i) {
-      const bool special = encoding.offsets[i].begin == encoding.offsets[i].end;
-      Json token = {{"id", encoding.ids[i]}, {"text", encoding.tokens[i]}, {"special", special}};
-      token["start"] = special ? Json() : Json(encoding.offsets[i].begin);
-      token["stop"] = special ? Json() : Json(encoding.offsets[i].end);
-      tokens.push_back(std::move(token));
+      if (i % 4096 == 0 && call.work.stop.stop_requested()) throw serving::Cancelled();
+      const auto [begin, end] = encoding.offsets[i];
+      if (i > 0) json += ',';
+      json += fmt::format(R"({{"id":{},"text":{},"special":{},)", encoding.ids[i], Json(encoding.tokens[i]).dump(),
+                          begin == end);
+      json += begin == end ? R"("start":null,"stop":null})" : fmt::format(R"("start":{},"stop":{}}})", begin, end);
     }
-    result.push_back(std::move(tokens));
+    json += ']';
   }
-  return result.dump();
+  return json + "]";
 }
 
 std::string decode(Call& call) {
@@ -222,10 +235,9 @@ std::string decode(Call& call) {
     }
     result.push_back(model->tokenizer()->decode(tokens, {.skip_special_tokens = skip}));
   };
-  if (!given->empty() && given->at(0).is_array())
-    for (const Json& list : *given) add(list);
-  else
-    add(*given);
+  const bool lists = !given->empty() && given->at(0).is_array();
+  if (lists) call.work.check_batch(given->size());
+  for (const Json& list : lists ? *given : Json::array({*given})) call.work.piece(list.size(), [&] { add(list); });
   return result.dump();
 }
 
@@ -240,23 +252,25 @@ std::string info(const Call& call) {
     type = Json::object();
     type["classifier"] = {{"id2label", to_label}, {"label2id", to_id}};
   } else {
-    const char* names[] = {"mean", "cls", "max"};
+    const auto pooling = model->modules() ? model->modules()->pooling() : std::span<const tasks::Pooling>();
     type = Json::object();
     type["embedding"] = Json::object();
-    type["embedding"]["pooling"] = names[static_cast<int>(model->pooling())];
+    type["embedding"]["pooling"] = model->pooling()  ? tasks::name_of(*model->pooling())
+                                   : pooling.empty() ? "none"
+                                                     : tasks::name_of(pooling[0]);
   }
   return Json({{"model_id", model->name()},
                {"model_sha", nullptr},
                {"model_dtype", "float32"},
                {"model_type", type},
-               {"max_concurrent_requests", call.context.max_concurrent},
+               {"max_concurrent_requests", call.work.context.max_concurrent},
                {"max_input_length", model->reader()->longest()},
-               {"max_batch_tokens", call.context.max_batch_tokens},
+               {"max_batch_tokens", call.work.context.max_batch_tokens},
                {"max_batch_requests", nullptr},
-               {"max_client_batch_size", 1 << 20},
+               {"max_client_batch_size", call.work.context.max_client_batch},
                {"auto_truncate", false},
-               {"tokenization_workers", call.context.max_concurrent},
-               {"version", call.context.version},
+               {"tokenization_workers", call.work.context.max_concurrent},
+               {"version", call.work.context.version},
                {"sha", nullptr},
                {"docker_label", nullptr}})
       .dump();
@@ -289,18 +303,19 @@ HttpResponse TeiDoor::refused(const Refusal& refusal) const {
   return {.status = refusal.status, .body = Json({{"error", refusal.why}, {"error_type", kind}}).dump()};
 }
 
-std::optional<HttpResponse> TeiDoor::answer(const HttpRequest& request, const std::shared_ptr<Exchange>&) {
+std::optional<HttpResponse> TeiDoor::answer(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
   std::string model;
   for (const auto& [name, value] : form_fields(request.query))
     if (name == "model") model = value;
+  const Work work{context_, exchange};
   if (request.path == "/info") {
     if (request.method != "GET" && request.method != "HEAD") refuse(405, "ask with GET");
-    tei::Call call{request, context_, {}};
+    tei::Call call{work, {}};
     call.model = model;
     return HttpResponse{.body = tei::info(call)};
   }
   if (request.method != "POST") refuse(405, "ask with POST");
-  tei::Call call{request, context_, json_body(request)};
+  tei::Call call{work, json_body(request)};
   call.model = word(call.body, "model", model.c_str());
   for (const tei::Route& route : tei::kRoutes) {
     if (route.path != request.path) continue;

@@ -2,12 +2,14 @@
 // These headers are http.cpp's alone, so that Boost is read once.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <cctype>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "attend/serve/http.h"
+#include "attend/serve/http/memory_budget.h"
 #include "attend/serve/workers.h"
 
 namespace attend::serve {
@@ -27,17 +30,30 @@ using Socket = net::generic::stream_protocol::socket;
 class Session;
 class Outbox;
 
+// bytes of a connection that waits: what it is itself, and room for a head
+inline constexpr std::size_t kConnectionBytes = 16 << 10;
+
+template <class Acceptor>
+struct Listener {
+  Acceptor acceptor;
+  bool waits = false;  // for the next connection
+};
+
 struct HttpServer::Core {
   HttpOptions options;
   Dispatcher dispatcher;
+  MemoryBudget budget;
   net::io_context io{1};
-  std::vector<net::ip::tcp::acceptor> tcp;
-  std::vector<net::local::stream_protocol::acceptor> local;
+  std::vector<Listener<net::ip::tcp::acceptor> > tcp;
+  std::vector<Listener<net::local::stream_protocol::acceptor> > local;
   int port = 0;
   std::atomic<std::size_t> open{0};
   std::unordered_set<Session*> sessions;  // of the thread that reads and writes
   bool ends = false;                      // no new requests
-  bool paused = false;                    // as many connections as may be
+  std::vector<pollfd> polled;
+  std::vector<Session*> answering;      // that polled is about
+  std::atomic<Session*> leaving{};      // a list of those that nobody has any more
+  std::atomic<bool> any_failed{false};  // some session has an answer that no memory was left for
   std::mutex outgoing_mutex;
   std::vector<std::shared_ptr<Outbox> > outgoing;  // those that have something for their clients
   bool closed = false;                             // nobody takes it any more
@@ -46,22 +62,24 @@ struct HttpServer::Core {
   void listen();
   void listen_locally();
   template <class Acceptor>
-  void accept(std::shared_ptr<Core> self, Acceptor& acceptor);
+  void accept(const std::shared_ptr<Core>& self, Listener<Acceptor>& listener);
   void accept_all(const std::shared_ptr<Core>& self);
-  void start(std::shared_ptr<Core> self, Socket socket, std::string client);
-  void left(const std::shared_ptr<Core>& self, Session* session);
+  void start(const std::shared_ptr<Core>& self, Socket socket, std::string client);
+  // Any thread: nobody has the session any more.
+  static void left(Session* session) noexcept;
+  void delete_left();
+  void find_gone();
+  void find_failed();
+  bool look(const std::shared_ptr<Core>& self, const std::function<bool()>& stop);
   void close_listeners();
   // Any thread: the one that reads and writes is to empty this.
   void list(std::shared_ptr<Outbox> outbox);
   void send_outgoing();
+
+ private:
+  Clock::time_point deadline_ = {};
 };
 
 using Core = HttpServer::Core;
-
-inline std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 }  // namespace attend::serve

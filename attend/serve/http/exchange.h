@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -28,19 +30,25 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
     bool grows = false, last = false;
     std::string body = {};
   };
+  // Where memory is missing for it, the connection ends.
   template <class Change>
-  void put(Change change) {
-    bool first;
-    {
-      const std::lock_guard lock(mutex_);
-      change(parts_);
-      waiting_ = parts_.body.size();
-      first = !std::exchange(listed_, true);
+  void put(Change change) noexcept {
+    try {
+      bool first;
+      {
+        const std::lock_guard lock(mutex_);
+        change(parts_);
+        waiting_ = parts_.body.size();
+        first = !std::exchange(listed_, true);
+      }
+      if (first) session_->core()->list(shared_from_this());
+    } catch (const std::exception&) {
+      session_->fail();
     }
-    if (first) session_->core()->list(shared_from_this());
   }
   bool full() const { return session_->unsent() + waiting_ > kMostUnsent; }
-  bool broken() const { return session_->broken(); }
+  Session& session() { return *session_; }
+  const Session& session() const { return *session_; }
 
   // By the thread that reads and writes.
   void empty() {
@@ -61,7 +69,8 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
     if (parts.grows || !session.head_only()) bytes += parts.body;
     if (chunked && size > 0) bytes += "\r\n";
     if (chunked && parts.last) bytes += "0\r\n\r\n";
-    session.send(bytes, parts.last);
+    std::string().swap(parts.body);
+    session.send(std::move(bytes), size, parts.last);
   }
 
  private:
@@ -75,15 +84,22 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
 // The answer to one request.
 class SessionExchange : public Exchange {
  public:
-  SessionExchange(std::shared_ptr<Session> session, std::shared_ptr<std::atomic<bool> > gone)
-      : outbox_(std::make_shared<Outbox>(std::move(session))), gone_(std::move(gone)) {}
+  SessionExchange(std::shared_ptr<Session> session, std::stop_source stop)
+      : outbox_(std::make_shared<Outbox>(std::move(session))), stop_(std::move(stop)) {}
   ~SessionExchange() override {
     if (begun_ && !done_) finish();
-    if (!begun_ && !done_) answer(refused(500, "something went wrong here"));
+    if (begun_ || done_) return;
+    try {
+      answer(refused(500, "something went wrong here"));
+    } catch (const std::exception&) {
+      outbox_->session().fail();
+    }
   }
 
+  // What is there already is sent, whatever it does to the budget: whoever computes it has asked before.
   void answer(HttpResponse response) override {
     if (done_.exchange(true)) return;
+    outbox_->session().charge().note(response.body.size());
     outbox_->put([&](Outbox::Parts& parts) {
       parts.body = std::move(response.body);
       parts.head = std::move(response);
@@ -95,7 +111,10 @@ class SessionExchange : public Exchange {
     outbox_->put([&](Outbox::Parts& parts) { parts.head = std::move(head), parts.grows = true; });
   }
   bool write(std::string_view piece) override {
-    if (done_ || outbox_->broken() || outbox_->full()) return false;
+    if (done_ || outbox_->session().broken() || outbox_->full() || !charge(piece.size())) {
+      stop_.request_stop();
+      return false;
+    }
     if (!piece.empty()) outbox_->put([&](Outbox::Parts& parts) { parts.body += piece; });
     return true;
   }
@@ -103,38 +122,31 @@ class SessionExchange : public Exchange {
     if (done_.exchange(true)) return;
     outbox_->put([](Outbox::Parts& parts) { parts.last = true; });
   }
-  bool gone() const override { return gone_->load() || outbox_->broken(); }
+  std::stop_token stop_token() const override { return stop_.get_token(); }
+  bool charge(std::size_t bytes) override { return outbox_->session().charge().add(bytes); }
+  void discharge(std::size_t bytes) override { outbox_->session().charge().remove(bytes); }
 
  private:
   std::shared_ptr<Outbox> outbox_;
-  std::shared_ptr<std::atomic<bool> > gone_;
+  std::stop_source stop_;
   std::atomic<bool> begun_{false}, done_{false};
 };
 
 inline void Session::hand_on() {
-  state_ = State::answering;
-  auto message = parser_->release();
-  HttpRequest request;
-  request.method = view_of(message.method_string());
-  const std::string_view target = view_of(message.target());
-  request.path = target.substr(0, target.find('?'));
-  if (const std::size_t mark = target.find('?'); mark != std::string_view::npos)
-    request.query = target.substr(mark + 1);
-  for (const auto& field : message)
-    request.headers.emplace_back(lower(view_of(field.name_string())), std::string(view_of(field.value())));
-  request.host = request.header("host");
-  request.content_type = request.header("content-type");
+  HttpRequest request = reader_->take_request();
   request.id = id_of(request.header("x-request-id"));
   request.client = client_;
-  request.body = std::move(message.body());
   record_.id = request.id, record_.method = request.method, record_.path = request.path;
   record_.received = request.body.size();
   head_only_ = request.method == "HEAD";
-  old_ = message.version() < 11;
-  keep_ = message.keep_alive() && !ends_;
-  auto gone = std::make_shared<std::atomic<bool> >(false);
-  if (buffer_.size() == 0) watch(gone);
-  core_->dispatcher(std::move(request), std::make_shared<SessionExchange>(shared_from_this(), gone));
+  old_ = reader_->old();
+  const bool picture = lower(request.content_type).starts_with("image/");
+  if (!picture && !charge_.add(decoded_size(request.body)))
+    return refuse(503, "requests occupy as much memory as they may; try again");
+  state_ = State::answering;
+  keep_ = reader_->keep_alive() && !ends_;
+  stop_ = std::stop_source();
+  core_->dispatcher(std::move(request), std::make_shared<SessionExchange>(shared_from_this(), stop_));
 }
 
 }  // namespace attend::serve

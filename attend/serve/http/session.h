@@ -7,34 +7,23 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <limits>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "attend/serve/http/core.h"
+#include "attend/serve/http/request_reader.h"
 
 namespace attend::serve {
-
-namespace http = boost::beast::http;
-
-inline std::string_view view_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-inline bool has_huge_number(std::string_view head) {
-  int digits = 0;
-  for (const char c : head) {
-    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
-    if (digits > 18) return true;
-  }
-  return false;
-}
 
 // A name that another program chose is kept if it can stand in a header and a line of a log.
 inline std::string id_of(std::string_view given) {
@@ -53,10 +42,17 @@ inline std::string id_of(std::string_view given) {
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Core> core, Socket socket, std::string client)
-      : core_(std::move(core)), socket_(std::move(socket)), timer_(core_->io), client_(std::move(client)) {
+      : core_(std::move(core)),
+        socket_(std::move(socket)),
+        timer_(core_->io),
+        client_(std::move(client)),
+        charge_(core_->budget) {
+    charge_.note(kConnectionBytes);
+    core_->open.fetch_add(1);
     error_code ignored;
     socket_.non_blocking(true, ignored);
   }
+  ~Session() { core_->open.fetch_sub(1); }
 
   void start() { await_request(core_->options.patience); }
   // No more requests: at once when none is running.
@@ -64,24 +60,44 @@ class Session : public std::enable_shared_from_this<Session> {
     ends_ = true;
     if (state_ == State::idle) close();
   }
+  // Whoever works for it stops.
   void close() {
     broken_ = true;
     error_code ignored;
     timer_.cancel();
     socket_.close(ignored);
+    stop_.request_stop();
   }
   const std::shared_ptr<Core>& core() const { return core_; }
+  MemoryCharge& charge() { return charge_; }
 
-  // For an outbox.
-  void send(std::string_view bytes, bool last) {
+  // The socket of a session whose answer is being found, to see whether the client goes; -1 of others.
+  int answering() { return state_ == State::answering && !stop_.stop_requested() ? socket_.native_handle() : -1; }
+  void client_left() { stop_.request_stop(); }
+
+  // Any thread: memory was missing for the answer. The thread that reads and writes gives it up soon.
+  void fail() noexcept {
+    failed_ = true;
+    core_->any_failed = true;
+  }
+  bool failed() const { return failed_; }
+  // Memory is missing, and this connection ends for it. What is said needs none.
+  void give_up() noexcept;
+
+  // For an outbox, which has charged so many of the bytes.
+  void send(std::string bytes, std::size_t charged, bool last) {
     if (broken_) return;
     if (last) state_ = State::flushing;
     unsent_ += bytes.size();
-    pending_ += bytes;
+    charge_.note(bytes.size() - std::min(charged, bytes.size()));
+    if (pending_.empty())
+      pending_ = std::move(bytes);
+    else
+      pending_ += bytes;
     if (!writing_) write_pending();
   }
   std::string head_of(const HttpResponse& response, std::optional<std::size_t> length);
-  bool broken() const { return broken_; }
+  bool broken() const { return broken_ || failed_; }
   std::size_t unsent() const { return unsent_; }
   bool chunked() const { return chunked_; }
   bool head_only() const { return head_only_; }
@@ -89,6 +105,18 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   enum class State { idle, reading, answering, flushing, lingering };
+
+  // What the socket or the timer calls: an exception ends this connection, and no other.
+  template <class Body>
+  auto guarded(Body body) {
+    return [self = shared_from_this(), body = std::move(body)](const error_code& error, std::size_t bytes = 0) {
+      try {
+        body(*self, error, bytes);
+      } catch (const std::exception&) {
+        self->give_up();
+      }
+    };
+  }
 
   void arm(std::chrono::milliseconds time) {
     timer_.expires_after(time);
@@ -104,49 +132,11 @@ class Session : public std::enable_shared_from_this<Session> {
     timer_.cancel();
   }
 
-  // A connection may wait long for its next request, but a request that has begun may not take long.
-  void await_request(std::chrono::milliseconds time) {
-    state_ = State::idle, late_ = false;
-    parser_.emplace();
-    parser_->header_limit(static_cast<std::uint32_t>(core_->options.max_head));
-    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());  // until the head says what it is
-    if (buffer_.size() > 0) return read_head();
-    arm(time);
-    socket_.async_read_some(buffer_.prepare(8192),
-                            [self = shared_from_this()](const error_code& error, std::size_t bytes) {
-                              self->disarm();
-                              if (error) return self->finish();
-                              self->buffer_.commit(bytes);
-                              self->read_head();
-                            });
-  }
-
-  void read_head() {
-    state_ = State::reading;
-    began_ = Clock::now();
-    record_ = {.client = client_};
-    chunked_ = head_only_ = false, keep_ = false, unsent_ = 0;
-    huge_ = has_huge_number({static_cast<const char*>(buffer_.data().data()), buffer_.data().size()});
-    arm(core_->options.patience);
-    http::async_read_header(socket_, buffer_, *parser_,
-                            [self = shared_from_this()](const error_code& error, std::size_t) {
-                              if (error) return self->refuse(error);
-                              self->take_head();
-                            });
-  }
-
-  void take_head();
-  void read_body() {
-    http::async_read(socket_, buffer_, *parser_, [self = shared_from_this()](const error_code& error, std::size_t) {
-      self->disarm();
-      if (error) return self->refuse(error);
-      self->hand_on();
-    });
-  }
+  void await_request(std::chrono::milliseconds time);
+  void read_request();
+  void read_more();
   void hand_on();
-  void watch(const std::shared_ptr<std::atomic<bool> >& gone);
-  void refuse(const error_code& error);
-  void refuse(int status, const char* why);
+  void refuse(int status, const std::string& why);
   void write_pending();
   void written();
   // Who is still sending when we close would see a reset instead of the answer.
@@ -159,99 +149,124 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   void drop_more(std::size_t left) {
     buffer_.clear();
-    socket_.async_read_some(buffer_.prepare(8192),
-                            [self = shared_from_this(), left](const error_code& error, std::size_t bytes) {
-                              if (error || bytes >= left) return self->finish();
-                              self->drop_more(left - bytes);
-                            });
-  }
-  void finish() {
-    broken_ = true;
-    close();
+    socket_.async_read_some(buffer_.prepare(8192), guarded([left](Session& self, const error_code& error, auto bytes) {
+                              if (error || bytes >= left) return self.close();
+                              self.drop_more(left - bytes);
+                            }));
   }
 
- public:
-  ~Session() { core_->open.fetch_sub(1); }
-
- private:
   std::shared_ptr<Core> core_;  // first: it outlives the rest
   Socket socket_;
   net::steady_timer timer_;
   std::string client_;
+  MemoryCharge charge_;
   boost::beast::flat_buffer buffer_;
-  std::optional<http::request_parser<http::string_body> > parser_;
+  std::optional<RequestReader> reader_;
+  std::stop_source stop_{std::nostopstate};  // of the request that is answered
   State state_ = State::idle;
   std::uint64_t turn_ = 0;  // of the timer
-  bool huge_ = false;       // a number that no machine has room for stands in the head
   bool late_ = false, keep_ = false, chunked_ = false, head_only_ = false, old_ = false;
-  bool writing_ = false, ends_ = false;
-  std::atomic<bool> broken_{false};
+  bool writing_ = false, ends_ = false, begun_ = false;
+  std::atomic<bool> broken_{false}, failed_{false};
   std::atomic<std::size_t> unsent_{0};
   std::string pending_, sending_;  // bytes that wait, and those that the socket is being given
   Clock::time_point began_;
   HttpRecord record_;
+
+ public:
+  Session* next_left = nullptr;  // of Core::leaving
 };
 
-// Two ways to say where a body ends are a way past a proxy that believes the other one.
-inline void Session::take_head() {
-  const auto& message = parser_->get();
-  const std::string_view coding = view_of(message[http::field::transfer_encoding]);
-  if (message.count(http::field::content_length) > 1) return refuse(400, "two Content-Lengths");
-  if (message.count(http::field::transfer_encoding) > 1 || (!coding.empty() && lower(coding) != "chunked"))
-    return refuse(501, "of transfer codings only chunked is known");
-  const bool picture = lower(view_of(message[http::field::content_type])).starts_with("image/");
-  const std::size_t most = picture ? core_->options.max_picture : core_->options.max_body;
-  if (const auto length = parser_->content_length(); length && *length > most)
-    return refuse(413, fmt::format("the body has {} bytes, at most {} are taken", *length, most).c_str());
-  parser_->body_limit(most);
-  if (parser_->is_done()) {
-    disarm();
-    return hand_on();
-  }
-  if (lower(view_of(message[http::field::expect])) == "100-continue" && buffer_.size() == 0) {
-    net::async_write(socket_, net::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")),
-                     [self = shared_from_this()](const error_code& error, std::size_t) {
-                       if (error) return self->finish();
-                       self->read_body();
-                     });
-    return;
-  }
-  read_body();
+// A connection may wait long for its next request, but a request that has begun may not take long.
+inline void Session::await_request(std::chrono::milliseconds time) {
+  constexpr std::size_t kRoom = 8192;
+  state_ = State::idle, late_ = false, begun_ = false;
+  const HttpOptions& options = core_->options;
+  reader_.reset();
+  if (buffer_.size() == 0 && buffer_.capacity() > kRoom) buffer_ = {};
+  charge_.set(kConnectionBytes);
+  reader_.emplace(RequestReader::Limits{options.max_head, options.max_body, options.max_picture}, charge_);
+  chunked_ = head_only_ = false, keep_ = false, unsent_ = 0;
+  record_ = {.client = client_};
+  if (buffer_.size() > 0) return read_request();
+  arm(time);
+  socket_.async_read_some(buffer_.prepare(kRoom), guarded([](Session& self, const error_code& error, auto bytes) {
+                            self.disarm();
+                            if (error) return self.close();
+                            self.buffer_.commit(bytes);
+                            self.read_request();
+                          }));
 }
 
-// Sees the client close its side while an answer is being found.
-inline void Session::watch(const std::shared_ptr<std::atomic<bool> >& gone) {
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this(), gone](const error_code& error) {
-    if (error || self->state_ != State::answering) return;
-    char byte;
-    const ssize_t got = ::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) *gone = true;
-  });
-}
-
-inline void Session::refuse(const error_code& error) {
-  if (late_) return refuse(408, "the request did not arrive in time");
-  if (error == http::error::header_limit) return refuse(431, "the head of the request is too large");
-  if (error == http::error::body_limit) return refuse(413, "the body is too large");
-  if (error == http::error::bad_content_length) {
-    // A number that no machine has room for is a length all the same.
-    return huge_ ? refuse(413, "the body is too large") : refuse(400, "a bad Content-Length");
+// What is there of it; the clock runs from now on.
+inline void Session::read_request() {
+  using Step = RequestReader::Step;
+  if (state_ == State::idle) {
+    state_ = State::reading;
+    began_ = Clock::now();
+    arm(core_->options.patience);
   }
-  if (error == http::error::partial_message || error == http::error::end_of_stream)
-    return parser_ && parser_->got_some() ? refuse(400, "the request ends too early") : finish();
-  if (error.category() == http::make_error_code(http::error::bad_value).category())
-    return refuse(400, "this is not an HTTP request");
-  finish();
+  switch (reader_->read(buffer_)) {
+    case Step::more:
+      return read_more();
+    case Step::go_on:
+      return net::async_write(socket_, net::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")),
+                              guarded([](Session& self, const error_code& error, auto) {
+                                if (error) return self.close();
+                                self.read_more();
+                              }));
+    case Step::done:
+      disarm();
+      return hand_on();
+    case Step::refused:
+      return refuse(reader_->status(), reader_->why());
+    case Step::closed:
+      return close();
+  }
 }
 
-inline void Session::refuse(int status, const char* why) {
+inline void Session::read_more() {
+  constexpr std::size_t kHeadPiece = 8192, kBodyPiece = 65536;
+  const std::size_t piece = reader_->in_body() ? kBodyPiece : kHeadPiece;
+  if (buffer_.capacity() < piece && !charge_.add(piece))
+    return refuse(503, "requests occupy as much memory as they may; try again");
+  socket_.async_read_some(buffer_.prepare(piece), guarded([](Session& self, const error_code& error, auto bytes) {
+                            if (self.late_) return self.refuse(408, "the request did not arrive in time");
+                            if (error == net::error::eof && self.reader_->end() == RequestReader::Step::refused)
+                              return self.refuse(self.reader_->status(), self.reader_->why());
+                            if (error) return self.close();
+                            self.buffer_.commit(bytes);
+                            self.read_request();
+                          }));
+}
+
+inline void Session::refuse(int status, const std::string& why) {
   disarm();
   state_ = State::answering;
   keep_ = false;
   if (record_.id.empty()) record_.id = id_of({});
-  const HttpResponse response = refused(status, why);
+  HttpResponse response = refused(status, why);
+  if (status == 503) response.headers.emplace_back("retry-after", "1");
   note(response.body.size());
-  send(head_of(response, response.body.size()) + response.body, true);
+  send(head_of(response, response.body.size()) + response.body, 0, true);
+}
+
+inline void Session::give_up() noexcept {
+  constexpr std::string_view kSaid =
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 25\r\nRetry-After: 1\r\n"
+      "Connection: close\r\n\r\n{\"error\":\"out of memory\"}";
+  try {
+    stop_.request_stop();
+    disarm();
+    if (!broken_ && !begun_ && (state_ == State::reading || state_ == State::answering)) {
+      begun_ = true;
+      error_code ignored;
+      socket_.write_some(net::buffer(kSaid), ignored);
+      return linger();
+    }
+  } catch (const std::exception&) {  // then it just ends
+  }
+  close();
 }
 
 inline std::string Session::head_of(const HttpResponse& response, std::optional<std::size_t> length) {
@@ -277,25 +292,32 @@ inline std::string Session::head_of(const HttpResponse& response, std::optional<
 // The socket mostly has room for all of it; only what it has no room for is waited for, and not for ever.
 inline void Session::write_pending() {
   if (!pending_.empty()) {
+    begun_ = true;
     error_code error;
     const std::size_t sent = socket_.write_some(net::buffer(pending_), error);
-    if (error && error != net::error::would_block && error != net::error::try_again) return finish();
-    unsent_ -= std::min(unsent_.load(), sent);
+    if (error && error != net::error::would_block && error != net::error::try_again) return close();
+    const auto taken = [](Session& self, std::size_t bytes) {
+      self.unsent_ -= std::min(self.unsent_.load(), bytes);
+      self.charge_.remove(bytes);
+    };
+    taken(*this, sent);
     if (sent < pending_.size()) {
       sending_ = std::exchange(pending_, {});
       writing_ = true;
       arm(core_->options.patience);
       net::async_write(socket_, net::buffer(sending_) + sent,
-                       [self = shared_from_this()](const error_code& failed, std::size_t bytes) {
-                         self->disarm();
-                         self->writing_ = false;
-                         self->unsent_ -= std::min(self->unsent_.load(), bytes);
-                         if (failed) return self->finish();
-                         self->write_pending();
-                       });
+                       guarded([taken](Session& self, const error_code& failed, auto bytes) {
+                         self.disarm();
+                         self.writing_ = false;
+                         self.sending_ = {};
+                         taken(self, bytes);
+                         if (failed) return self.close();
+                         self.write_pending();
+                       }));
       return;
     }
-    pending_.clear();
+    constexpr std::size_t kKept = 65536;  // so that a connection does not keep the room of a large answer
+    pending_.capacity() > kKept ? std::string().swap(pending_) : pending_.clear();
   }
   written();
 }

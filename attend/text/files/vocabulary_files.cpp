@@ -1,11 +1,13 @@
 #include "attend/text/files/vocabulary_files.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
@@ -48,8 +50,50 @@ void for_each_line(const fs::path& path, const Take& take) {
   }
 }
 
-Json added_token(const std::string& content, const Json& id) {
-  return {{"id", id}, {"content", content}, {"special", true}, {"normalized", false}};
+Json added_token(const std::string& content, const Json& id, bool special = true) {
+  return {{"id", id}, {"content", content}, {"special", special}, {"normalized", !special}};
+}
+
+// A token of tokenizer_config.json or special_tokens_map.json: a text, or an object with its "content".
+std::string token_text(const JsonView& view, const std::string& key, std::string_view otherwise) {
+  const auto found = view.find(key);
+  if (!found) return std::string(otherwise);
+  return found->value().is_object() ? (*found)["content"].text() : found->text();
+}
+
+// Tokens that files beside the vocabulary add to it: added_tokens.json ({"token": id}), and added_tokens_decoder of
+// tokenizer_config.json ({"id": {"content": .., "lstrip": ..}}), which knows more. What special_tokens_map.json names
+// is special.
+void add_tokens_beside(const fs::path& vocabulary, Json& added) {
+  const auto put = [&](Json token) {
+    for (Json& each : added)
+      if (each["content"] == token["content"]) {
+        each = std::move(token);
+        return;
+      }
+    added.push_back(std::move(token));
+  };
+  std::vector<std::string> special;
+  const Json map = read_beside(vocabulary, "special_tokens_map.json");
+  for (const auto& [key, value] : map.items())
+    for (const Json& each : value.is_array() ? value : Json::array({value})) {
+      const Json& token = each.is_object() ? each["content"] : each;
+      if (token.is_string()) special.push_back(token.get<std::string>());
+    }
+  const Json listed = read_beside(vocabulary, "added_tokens.json");
+  for (const auto& [token, id] : listed.items()) put(added_token(token, id, std::ranges::count(special, token) > 0));
+  const Json config = read_beside(vocabulary, "tokenizer_config.json");
+  const std::string what = (vocabulary.parent_path() / "tokenizer_config.json").string();
+  const auto decoder = JsonView(config, what).find("added_tokens_decoder");
+  if (!decoder) return;
+  if (!decoder->value().is_object()) decoder->complain("must be an object");
+  for (const auto& [number, settings] : decoder->value().items()) {
+    const std::int64_t id = number.size() < 10 ? std::strtol(number.c_str(), nullptr, 10) : -1;
+    if (std::to_string(id) != number || !settings.is_object()) decoder->complain("has no id and token at {}", number);
+    Json token = settings;
+    token["id"] = id;
+    put(std::move(token));
+  }
 }
 
 }  // namespace
@@ -66,13 +110,16 @@ Json read_gpt2_files(const fs::path& vocabulary, const fs::path& merges) {
   const JsonView view(config, (vocabulary.parent_path() / "tokenizer_config.json").string());
   const bool prefix = view.boolean("add_prefix_space", false);
   const std::string kind = view.text("tokenizer_class", "") + JsonView(model, "config.json").text("model_type", "");
+  const bool roberta = kind.find("oberta") != kind.npos || kind.find("ongformer") != kind.npos;
   Json added = Json::array();
   for (const char* token : {"<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>"})
     if (vocab.contains(token)) added.push_back(added_token(token, vocab[token]));
+  if (roberta && vocab.contains("<mask>")) added.back()["lstrip"] = true;  // " <mask>" is one token
+  add_tokens_beside(vocabulary, added);
   const Json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", prefix}, {"trim_offsets", true}};
   Json post = byte_level;
   post["trim_offsets"] = false;
-  if (kind.find("oberta") != kind.npos && vocab.contains("<s>") && vocab.contains("</s>")) {
+  if (roberta && vocab.contains("<s>") && vocab.contains("</s>")) {
     post["type"] = "RobertaProcessing";
     post["trim_offsets"] = true;
     post["sep"] = {"</s>", vocab["</s>"]};
@@ -94,15 +141,22 @@ Json read_bert_vocabulary(const fs::path& path) {
     check(vocab.contains(token), "{}: has no line {}", path.string(), token);
     return vocab[token];
   };
-  const std::string unknown = view.text("unk_token", "[UNK]"), start = view.text("cls_token", "[CLS]"),
-                    separator = view.text("sep_token", "[SEP]");
-  Json post = {{"type", "BertProcessing"}};
+  const Json model = read_beside(path, "config.json");
+  const bool mpnet = JsonView(model, "config.json").text("model_type", "") == "mpnet";
+  const std::string unknown = token_text(view, "unk_token", "[UNK]"),
+                    start = token_text(view, "cls_token", mpnet ? "<s>" : "[CLS]"),
+                    separator = token_text(view, "sep_token", mpnet ? "</s>" : "[SEP]"),
+                    pad = token_text(view, "pad_token", mpnet ? "<pad>" : "[PAD]"),
+                    mask = token_text(view, "mask_token", mpnet ? "<mask>" : "[MASK]");
+  Json post = {{"type", mpnet ? "RobertaProcessing" : "BertProcessing"}};  // which puts two separators between texts
   post["sep"] = Json::array({separator, id_of(separator)});
   post["cls"] = Json::array({start, id_of(start)});
   id_of(unknown);
   Json added = Json::array();
-  for (const std::string& token : {std::string("[PAD]"), unknown, start, separator, std::string("[MASK]")})
+  for (const std::string& token : {pad, unknown, start, separator, mask})
     if (vocab.contains(token)) added.push_back(added_token(token, vocab[token]));
+  if (mpnet && vocab.contains(mask)) added.back()["lstrip"] = true;
+  add_tokens_beside(path, added);
   Json normalizer = {{"type", "BertNormalizer"},
                      {"lowercase", view.boolean("do_lower_case", true)},
                      {"handle_chinese_chars", view.boolean("tokenize_chinese_chars", true)}};
