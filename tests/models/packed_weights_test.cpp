@@ -89,7 +89,7 @@ TEST(PackedWeights, Transformer) {
     compare<models::Transformer>(
         [&] {
           models::TransformerConfig config;
-          config.vocabulary = 70, config.width = 32, config.heads = 4, config.hidden = 50, config.max_length = 16;
+          config.vocabulary = 150, config.width = 64, config.heads = 4, config.hidden = 116, config.max_length = 16;
           config.encoder_layers = config.decoder_layers = 2, config.shared_embeddings = shared;
           return models::Transformer(config);
         },
