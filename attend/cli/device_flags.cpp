@@ -50,9 +50,9 @@ void add_device_flags(Flags& flags, DeviceFlags& options) {
 void add_weights_flag(Flags& flags, DeviceFlags& options) {
   flags
       .add("--weights", options.weights,
-           "f32, bf16 or int8: how the CPU keeps the weights; smaller is faster and a little less exact. Else as "
-           "--dtype, "
-           "or int8 where the file is")
+           "f32, bf16 or int8: how the CPU keeps the weights; smaller is faster and a little less exact. On a CPU "
+           "without bf16 products (AVX2 alone) bf16 takes the memory of f32. Else as --dtype, or int8 where the file "
+           "is")
       .one_of({"f32", "bf16", "int8"});
   flags
       .add("--strict", options.strict,

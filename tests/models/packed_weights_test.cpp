@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "attend/base/error.h"
+#include "attend/cpu/features.h"
+#include "attend/cpu/gemm/kernel.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"
 #include "attend/models/rnn_seq2seq.h"
@@ -40,8 +42,11 @@ void compare(const std::function<Model()>& make, const std::function<Tensor(cons
   if constexpr (requires { plain.place(cpu(), DType::f32); }) plain.place(cpu(), DType::f32);
   Pass pass(cpu());
   const std::vector<float> expected = download(answer(plain, pass));
-  for (const auto& [form, tolerance, size] :
-       {std::tuple{WeightForm::f32, 1e-5, 1.6}, {WeightForm::bf16, 0.03, 1.0}, {WeightForm::int8, 0.06, 0.7}}) {
+  // Without products of bf16 (AVX2 alone, generic) such weights are rounded, and kept as f32.
+  const bool narrow = attend::cpu::detail::choose_kernels(attend::cpu::features()).bf16 != nullptr;
+  for (const auto& [form, tolerance, size] : {std::tuple{WeightForm::f32, 1e-5, 1.6},
+                                              {WeightForm::bf16, 0.03, narrow ? 1.0 : 1.6},
+                                              {WeightForm::int8, 0.06, 0.7}}) {
     SCOPED_TRACE(static_cast<int>(form));
     Model packed = make();
     nn::Parameters parameters(cpu(), packed, {.trained = false, .initialized = false, .weights = form});
@@ -89,7 +94,7 @@ TEST(PackedWeights, Transformer) {
     compare<models::Transformer>(
         [&] {
           models::TransformerConfig config;
-          config.vocabulary = 150, config.width = 64, config.heads = 4, config.hidden = 116, config.max_length = 16;
+          config.vocabulary = 70, config.width = 32, config.heads = 4, config.hidden = 50, config.max_length = 16;
           config.encoder_layers = config.decoder_layers = 2, config.shared_embeddings = shared;
           return models::Transformer(config);
         },

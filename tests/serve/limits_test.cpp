@@ -184,13 +184,17 @@ TEST_F(Limits, AnyAllocationMayFail) {
 TEST_F(Limits, ComesFromTheMachine) {
   EXPECT_GE(default_memory_budget(), std::size_t{16} << 20);
   MemoryBudget budget;
-  budget.set_limit(100);
+  budget.set_limit(100000);
   {
     MemoryCharge charge(budget);
-    EXPECT_TRUE(charge.add(60));
-    EXPECT_FALSE(charge.add(60));
+    EXPECT_TRUE(charge.add(60000));
+    EXPECT_FALSE(charge.add(60000));
     EXPECT_FALSE(charge.add(SIZE_MAX));
-    charge.remove(1000);
+    MemoryCharge other(budget);
+    EXPECT_TRUE(other.add(MemoryCharge::kAlways)) << "a little, always";
+    EXPECT_FALSE(other.add(60000));
+    other.remove(MemoryCharge::kAlways);
+    charge.remove(1000000);
     EXPECT_EQ(budget.used(), 0u);
     charge.note(200);
     EXPECT_EQ(budget.used(), 200u);

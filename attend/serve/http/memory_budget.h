@@ -41,7 +41,14 @@ class MemoryCharge {
   MemoryCharge(const MemoryCharge&) = delete;
   MemoryCharge& operator=(const MemoryCharge&) = delete;
 
+  // So much a connection always has: a small request is answered, too, when others have spent the budget.
+  static constexpr std::size_t kAlways = 16 << 10;
+
   bool add(std::size_t bytes) noexcept {
+    if (bytes <= kAlways && held_ <= kAlways - bytes) {
+      note(bytes);
+      return true;
+    }
     if (!budget_.take(bytes)) return false;
     held_ += bytes;
     return true;
