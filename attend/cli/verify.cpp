@@ -30,10 +30,11 @@ constexpr const char* kVerifyExamples = R"(Examples:
   attend verify my-model
   attend verify my-model --device cuda --tolerance 1e-3
   attend verify my-model --dtype bf16                       with a tolerance of its own, 0.2
-The folder holds config.json (or case.json with a "config"), model.safetensors and expected.safetensors: inputs
-(input_ids, attention_mask, token_type_ids, labels, start_positions, end_positions, next_sentence_label, prompt) and
-what they should lead to (logits, loss, hidden.N, attention.N, grad.PARAMETER, greedy, beam4, ...), as another library
-computed it.
+The folder holds config.json (or case.json with a "config"), the weights and expected.safetensors: inputs
+(input_ids, attention_mask, token_type_ids, decoder_input_ids, labels, start_positions, end_positions, prompt, ...) and
+what they should lead to (logits, loss, hidden.N, attention.N, grad.PARAMETER, greedy, beam4, embeddings, ...), as
+another library computed it. A name may end in a slice (hidden.12[:, :, ::16]); NAME.1 belongs to text 1, run alone.
+Where case.json lists "texts", the tokenizer's ids are compared, too.
 Exit code 1: something is beyond the tolerance, or is named and was not produced.)";
 
 constexpr const char* kVerdicts[] = {"ok", "BEYOND", "NOT PRODUCED"};
