@@ -44,7 +44,7 @@ class CpuBackend final : public Backend {
   bool exact_prompts() const override { return exact_prompts_; }
 
   void* allocate(std::size_t bytes) override;
-  void set_interrupt(std::function<void()> check) override { interrupt_ = std::move(check); }
+  void set_interrupt(const std::function<void()>& check) override { interrupt_ = check; }
   void free(void* data, std::size_t bytes) override;
   void to_device(void* to, const void* from, std::size_t bytes) override;
   void to_host(void* to, const void* from, std::size_t bytes) override;

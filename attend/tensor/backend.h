@@ -197,7 +197,7 @@ class Backend {
   virtual void set_tuning(bool /*tunes*/) {}
   // Asked before every allocation, so a few times a layer: what it throws ends the forward pass. Empty: nobody asks. On
   // devices that are not asked, a pass goes on to its end.
-  virtual void set_interrupt(std::function<void()> /*check*/) {}
+  virtual void set_interrupt(const std::function<void()>& /*check*/) {}
   // Where it computes, for libraries that work beside it (NCCL): its number and stream (a cudaStream_t); null: none.
   virtual int device_number() const { return 0; }
   virtual void* native_stream() const { return nullptr; }
