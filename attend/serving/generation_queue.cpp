@@ -31,7 +31,7 @@ struct GenerationQueue::Job {
   decode::SampleOptions draw;
   std::unique_ptr<decode::Drawer> drawer;
   struct Sample {
-    std::shared_ptr<decode::RowText> text;  // until it is in the rows, which have it then: it refers to the job
+    std::shared_ptr<decode::RowText> text;  // until it stands in line, which has it then: it refers to the job
     decode::Hypothesis hypothesis;
     std::unique_ptr<tasks::GrowingText> growing;
     std::vector<TokenScore> scores;  // all of them, or those of a stream that were not handed on
@@ -51,6 +51,11 @@ GenerationQueue::GenerationQueue(Engine& engine, Metrics& metrics, std::shared_p
   make_batch();
   vocabulary_ = batch_->vocabulary();
   allowed_ = vocabulary_ - static_cast<std::int64_t>(suppressed_.size());
+}
+
+GenerationQueue::~GenerationQueue() {
+  for (const std::shared_ptr<Job>& job : arrived_)
+    for (Job::Sample& sample : job->samples) sample.text.reset();  // which refers to the job
 }
 
 void GenerationQueue::make_batch() {
@@ -263,7 +268,7 @@ void GenerationQueue::admit() {
       const void* const client = job->listener.client ? job->listener.client : job.get();
       auto line = std::ranges::find(lines_, client, &Line::client);
       if (line == lines_.end()) line = lines_.insert(line, Line{client});
-      for (std::size_t i = 0; i < job->samples.size(); ++i) line->samples.emplace_back(job, i), ++in_lines_;
+      for (Job::Sample& sample : job->samples) line->samples.emplace_back(job, std::move(sample.text)), ++in_lines_;
     }
   }
   std::erase_if(running_, [](const std::weak_ptr<Job>& job) { return job.expired(); });
@@ -277,8 +282,7 @@ void GenerationQueue::admit() {
   while (rows_->waiting() < std::max(rows - rows_->busy(), together)) {
     const auto line = std::ranges::find_if(lines_, [&](const Line& one) { return *one.admitted < most; });
     if (line == lines_.end()) break;
-    const auto [job, sample] = line->samples.front();
-    std::shared_ptr<decode::RowText> text = std::move(job->samples[sample].text);
+    std::shared_ptr<decode::RowText> text = std::move(line->samples.front().second);
     const std::shared_ptr<void> leaving(nullptr, [admitted = line->admitted](void*) { --*admitted; });
     text->on_done = [leaving, then = std::move(text->on_done)](const decode::RowText& one) { then(one); };
     ++*line->admitted;
@@ -341,7 +345,10 @@ void GenerationQueue::fail_all(const std::exception_ptr& failure) noexcept {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
   }
-  for (const std::shared_ptr<Job>& job : arrived) tell(*job);
+  for (const std::shared_ptr<Job>& job : arrived) {
+    tell(*job);
+    for (Job::Sample& sample : job->samples) sample.text.reset();  // which refers to the job
+  }
   lines_.clear(), in_lines_ = 0;
   try {
     make_batch();

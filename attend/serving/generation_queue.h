@@ -77,6 +77,7 @@ class GenerationQueue : public Hosted {
 
   GenerationQueue(Engine& engine, Metrics& metrics, std::shared_ptr<const tasks::Generator> generator,
                   const Options& options);
+  ~GenerationQueue();
 
   // Throws Error where the request makes no sense. Returns at once.
   void start(const GenerationRequest& request, Listener listener);
@@ -97,7 +98,7 @@ class GenerationQueue : public Hosted {
   struct Line {  // texts of a client that are not in the rows yet
     const void* client = nullptr;
     std::shared_ptr<std::size_t> admitted = std::make_shared<std::size_t>(0);  // those that are
-    std::deque<std::pair<std::shared_ptr<Job>, std::size_t>> samples = {};
+    std::deque<std::pair<std::shared_ptr<Job>, std::shared_ptr<decode::RowText>>> samples = {};
   };
   void admit();
   std::shared_ptr<Job> prepare(const GenerationRequest& request, Listener listener);

@@ -81,7 +81,8 @@ TEST(TorchFile, WindowsOfOldStorages) {
 TEST(TorchFile, StridesOfEveryRank) {
   const Storages storages = {{"0", floats_of(120)}};
   const TorchTensor tensor{.name = "w", .elements = 120, .offset = 3, .shape = {2, 3, 2, 2}, .strides = {1, 20, 4, 7}};
-  const TensorFile file = read_made(torch_zip(pickled_dict({tensor}), storages)).tensors;
+  const std::string bytes = torch_zip(pickled_dict({tensor}), storages);  // which the file points into
+  const TensorFile file = read_made(bytes).tensors;
   std::vector<float> expected;
   for (int a = 0; a < 2; ++a)
     for (int b = 0; b < 3; ++b)
