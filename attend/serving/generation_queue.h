@@ -77,7 +77,7 @@ class GenerationQueue : public Hosted {
 
   GenerationQueue(Engine& engine, Metrics& metrics, std::shared_ptr<const tasks::Generator> generator,
                   const Options& options);
-  ~GenerationQueue();
+  ~GenerationQueue() override;
 
   // Throws Error where the request makes no sense. Returns at once.
   void start(const GenerationRequest& request, Listener listener);
