@@ -1,5 +1,6 @@
 // PNG through libpng, which turns every kind into 8 bit RGB as it reads; only 16 bit grey is ours. As with JPEG, errors
 // come back by longjmp: the functions with setjmp hold nothing that has a destructor.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -53,6 +54,9 @@ void attend_png_read(png_structp library, png_bytep to, std::size_t count) {
 
 // Text and colour profiles decide no pixel and may unpack to anything.
 constexpr png_byte kSkipped[] = "iCCP\0zTXt\0iTXt\0tEXt\0sPLT\0eXIf";
+
+// More pixels than any limit allows, and few enough to be multiplied by the bytes of one.
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 56;
 
 bool read_png_header(PngReader& reader, std::span<const std::byte> file) {
   std::memset(&reader, 0, sizeof reader);
@@ -149,7 +153,9 @@ class OpenPng {
   ImageHeader header() const {
     const std::int64_t width = png_get_image_width(reader_.library, reader_.info),
                        height = png_get_image_height(reader_.library, reader_.info);
-    return {width, height, 3 * width * height * (orientation_ > 1 ? 2 : 1) + 16 * width};
+    // Either side may claim 2^31 - 1; the product below then stays a number, and check_size() refuses the image.
+    const std::int64_t pixels = std::min(width * height, kMostCounted);
+    return {width, height, 3 * pixels * (orientation_ > 1 ? 2 : 1) + 16 * width};
   }
   int start(std::size_t row_bytes) {
     const int passes = start_png(reader_, row_bytes);

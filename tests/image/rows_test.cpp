@@ -108,6 +108,7 @@ TEST(ImageRows, SidesAndPixelsAreBoundedBeforeAnythingIsDecoded) {
   };
   EXPECT_NE(said(claiming(67'000'000, 1)).find("67000000 x 1 is too large: a side has at most 65535 pixels"),
             std::string::npos);
+  EXPECT_NE(said(claiming(0x7fffffff, 0x7fffffff)).find("a side has at most 65535"), std::string::npos);
   EXPECT_NE(said(claiming(1, 65'536)).find("a side has at most 65535"), std::string::npos);
   EXPECT_NE(said(claiming(10'000, 10'000)).find("at most 89478485 pixels are read (--max-pixels, max_pixels)"),
             std::string::npos)
