@@ -86,9 +86,10 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/attend-config-v
 install(FILES ${PROJECT_BINARY_DIR}/generated/attend-config.cmake
               ${PROJECT_BINARY_DIR}/generated/attend-config-version.cmake
         DESTINATION ${package_dir} COMPONENT development)
-foreach(folder ${library_folders})
-  if(NOT folder MATCHES "^(capi|cpu)$")
-    install(DIRECTORY attend/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attend COMPONENT development
+get_property(library_paths GLOBAL PROPERTY attend_library_paths)
+foreach(path ${library_paths})
+  if(NOT path MATCHES "^(capi|cpu)$")
+    install(DIRECTORY attend/${path}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attend/${path} COMPONENT development
             FILES_MATCHING PATTERN *.h PATTERN rows EXCLUDE)  # which has none
   endif()
 endforeach()

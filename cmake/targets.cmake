@@ -97,6 +97,8 @@ function(attend_folder folder)
   endif()
   if(NOT folder MATCHES "^(look_inspect|look|verify|serve_engine|serve|http|cli|cuda)$")  # the program's own, and what is opened
     set_property(GLOBAL APPEND PROPERTY attend_library_folders ${folder})
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/attend ${dir})
+    set_property(GLOBAL APPEND PROPERTY attend_library_paths ${path})
   endif()
   if(NOT folder MATCHES "^(cli|serve|look|http|capi)$")
     target_link_libraries(attend_everything INTERFACE attend_${folder})

@@ -29,7 +29,7 @@ int main(int count, char** words) try {
   settings["out"] = folder, settings["preset"] = "tiny", settings["vocabulary_size"] = 300;
   settings["steps"] = count > 2 ? std::stoi(words[2]) : 300;
   const auto backend = attend::open_backend("cpu");
-  attend::tasks::run_training(attend::tasks::translation_training(settings, "settings"), *backend,
+  attend::train::run_training(attend::train::translation_training(settings, "settings"), *backend,
                               {.messages = std::cerr});
   return 0;
 } catch (const std::exception& error) {
