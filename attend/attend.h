@@ -40,7 +40,7 @@
 // Text to tokens and back.
 #include "attend/text/tokenizer.h"
 // Training: settings as attend train has them, files to a folder.
-#include "attend/training/trainings.h"
+#include "attend/train/recipes/trainings.h"
 // Pictures of attention.
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_svg.h"

@@ -33,7 +33,7 @@ struct Options : ModelOptions {
 
 void save_states(const std::string& file, const Tensor& states, const Tensor& ids, std::span<const std::int64_t> words,
                  const std::vector<std::vector<std::int32_t>>& globals) {
-  SafetensorsWriter writer;
+  checkpoint::SafetensorsWriter writer;
   const std::vector<float> values = download(states);
   writer.add("states", states.shape(), values);
   writer.add("ids", ids.shape(), words);
@@ -74,8 +74,9 @@ void run(const Options& options) {
   const auto started = BenchClock::now();
   const Json config = read_json(folder / "config.json");
   models::MaskedLanguageModel model(models::bert_config(config, (folder / "config.json").string()));
-  nn::Parameters parameters(*backend, model, run_options(folder, options.format()));
-  load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = config.at("model_type").get<std::string>()});
+  nn::Parameters parameters(*backend, model, checkpoint::run_options(folder, options.format()));
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters,
+                                {.prefix = config.at("model_type").get<std::string>()});
   Json report = {{"load", seconds_since(started)}, {"seconds", Json::array()}};
 
   const auto vocabulary = static_cast<std::uint32_t>(model.body().config().vocabulary);

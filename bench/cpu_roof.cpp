@@ -42,17 +42,18 @@ double least_seconds(double budget, const Run& run) {
 }
 
 double operations(const Options& options, ThreadPool& pool) {
-  const Precision precision = options.weights == "bf16x3" ? Precision::split : Precision::exact;
+  const cpu::Precision precision = options.weights == "bf16x3" ? cpu::Precision::split : cpu::Precision::exact;
   const DType dtype = options.weights == "int8" ? DType::i8 : options.weights == "bf16" ? DType::bf16 : DType::f32;
   double best = 0;
   for (const auto& [m, n, k] : {std::array{1024, 3072, 768}, {1024, 768, 3072}, {2048, 2048, 2048}}) {
     const std::vector<float> a(static_cast<std::size_t>(m * k), 0.5f), b(static_cast<std::size_t>(n * k), 0.25f);
     std::vector<float> c(static_cast<std::size_t>(m * n));
-    const PackedWeights weights = PackedWeights::pack({b.data(), DType::f32, k, false}, n, k, dtype, precision, pool);
-    PackedGemm g;
+    const cpu::PackedWeights weights =
+        cpu::PackedWeights::pack({b.data(), DType::f32, k, false}, n, k, dtype, precision, pool);
+    cpu::PackedGemm g;
     g.m = m, g.a = a.data(), g.a_stride = k, g.weights = &weights;
     g.out.c = c.data(), g.out.c_stride = n;
-    best = std::max(best, 2.0 * m * n * k / least_seconds(0.2, [&] { gemm_packed(g, pool); }));
+    best = std::max(best, 2.0 * m * n * k / least_seconds(0.2, [&] { cpu::gemm_packed(g, pool); }));
   }
   return best;
 }

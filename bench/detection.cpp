@@ -10,7 +10,7 @@
 #include "attend/models/detr_loss.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/step_graph.h"
-#include "attend/train/optimizer.h"
+#include "attend/train/loop/optimizer.h"
 #include "bench/support/bench_main.h"
 
 namespace {

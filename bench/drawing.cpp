@@ -13,7 +13,7 @@
 #include "attend/nn/parameters.h"
 #include "attend/tensor/step_graph.h"
 #include "attend/tensor/storage.h"
-#include "attend/train/optimizer.h"
+#include "attend/train/loop/optimizer.h"
 #include "bench/support/bench_main.h"
 
 namespace {

@@ -75,7 +75,8 @@ void run(const Options& options) {
   nn::Parameters parameters(
       *backend, model,
       {.dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32, .trained = false, .initialized = folder.empty()});
-  if (!folder.empty()) load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
+  if (!folder.empty())
+    checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   const std::vector<decode::Text> texts = workload(options, model.body().config().vocabulary);
   nn::CausalBatch batch(model.body(), *backend, options.batch, options.prompt + options.longest);
 

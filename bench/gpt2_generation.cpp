@@ -38,7 +38,7 @@ struct Options : ModelOptions {
 };
 
 void save_logits(const std::string& file, std::span<const float> logits) {
-  SafetensorsWriter writer;
+  checkpoint::SafetensorsWriter writer;
   writer.add("logits", {static_cast<std::int64_t>(logits.size())}, logits);
   writer.write(file);
 }
@@ -83,8 +83,8 @@ void run(const Options& options) {
   const auto started = BenchClock::now();
   models::GPT2LanguageModel model(
       models::gpt2_config(read_json(folder / "config.json"), (folder / "config.json").string()));
-  nn::Parameters parameters(*backend, model, run_options(folder, options.format()));
-  load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
+  nn::Parameters parameters(*backend, model, checkpoint::run_options(folder, options.format()));
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   Json report = {{"load", seconds_since(started)}, {"prefill", Json::array()}, {"decode", Json::array()}};
   report["search"] = Json::array();
 

@@ -15,8 +15,8 @@
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/step_graph.h"
-#include "attend/train/optimizer.h"
-#include "attend/training/run_settings.h"
+#include "attend/train/loop/optimizer.h"
+#include "attend/train/recipes/run_settings.h"
 #include "bench/support/bench_main.h"
 
 namespace {
@@ -57,14 +57,15 @@ void run(const Options& options) {
   nn::Parameters parameters(*backend, model,
                             {.dtype = options.dtype == "bf16" || options.dtype == "fp8" ? DType::bf16 : DType::f32,
                              .products8 = options.dtype == "fp8"});
-  if (!options.model.empty()) load_hugging_face(TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
+  if (!options.model.empty())
+    checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters, {.prefix = models::kGPT2Prefix});
   train::Optimizer optimizer(parameters, {.beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1});
 
   const std::vector<std::int32_t> ids = ids_of(options, config.vocabulary);
   const Tensor texts = place(*backend, options, ids);
   const Tensor labels = place(*backend, options, models::next_tokens(ids, options.length));
   const Tensor loss_kept = make_tensor(*backend, {2}, DType::f32);
-  Pass pass(*backend, {.recording = true, .recompute = tasks::recompute_named(options.recompute)});
+  Pass pass(*backend, {.recording = true, .recompute = train::recompute_named(options.recompute)});
   StepGraph graph(pass);
   const auto one_step = [&] {
     parameters.start_gradients();

@@ -29,7 +29,7 @@ struct Options {
 const models::TransformerConfig kConfig{.dropout = 0};
 
 void dump(const std::string& path, const nn::Parameters& parameters, const std::map<std::string, Tensor>& tensors) {
-  SafetensorsWriter writer;
+  checkpoint::SafetensorsWriter writer;
   std::list<std::vector<float>> kept;  // until write() has run
   const auto add = [&](const std::string& name, const Shape& shape, std::vector<float> values) {
     kept.push_back(std::move(values));

@@ -19,7 +19,7 @@ struct Options {
   std::string wire = "f32";
 };
 
-double seconds_of(World& world, std::vector<float>& numbers, Wire wire) {
+double seconds_of(world::World& world, std::vector<float>& numbers, world::Wire wire) {
   world.barrier();
   const auto start = std::chrono::steady_clock::now();
   world.all_reduce(std::span<float>(numbers), wire);
@@ -27,9 +27,9 @@ double seconds_of(World& world, std::vector<float>& numbers, Wire wire) {
 }
 
 void run(const Options& options) {
-  const std::unique_ptr<World> opened = open_world();
-  World& world = opened ? *opened : alone();
-  const Wire wire = options.wire == "bf16" ? Wire::bf16 : Wire::f32;
+  const std::unique_ptr<world::World> opened = world::open_world();
+  world::World& world = opened ? *opened : world::alone();
+  const world::Wire wire = options.wire == "bf16" ? world::Wire::bf16 : world::Wire::f32;
   for (std::size_t count = 256; count <= (std::size_t{1} << 24); count *= 4) {
     std::vector<float> numbers(count, 1.0f);
     seconds_of(world, numbers, wire);

@@ -17,7 +17,7 @@
 
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/data/picture_augmentation.h"
+#include "attend/data/images/picture_augmentation.h"
 #include "attend/image/augment.h"
 #include "attend/image/crop.h"
 #include "attend/image/decode.h"

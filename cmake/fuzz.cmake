@@ -15,7 +15,7 @@ if(ATTEND_COVERAGE)
   list(APPEND fuzz_reading -fprofile-instr-generate -fcoverage-mapping)
   target_link_options(attend_flags INTERFACE -fprofile-instr-generate)
 endif()
-foreach(folder base image text checkpoint models data metrics train catalogue training verify serve)
+foreach(folder base image text checkpoint models data metrics train_loop catalogue train_recipes verify http look serve)
   target_compile_options(attend_${folder} PRIVATE ${fuzz_reading})
 endforeach()
 
@@ -73,19 +73,19 @@ attend_door(sentencepiece LINKS attend_text
 attend_door(vocabulary LINKS attend_text
             READERS attend/text/files/vocabulary_files.cpp attend/text/tokenizer_load.cpp attend/text/models/marian.cpp)
 attend_door(labelled LINKS attend_data
-            READERS attend/data/conll.cpp attend/data/labelled_text.cpp attend/data/squad.cpp attend/data/table.cpp)
+            READERS attend/data/text/conll.cpp attend/data/text/labelled_text.cpp attend/data/text/squad.cpp attend/data/text/table.cpp)
 attend_door(parallel_text LINKS attend_data
-            READERS attend/data/parallel_cache_build.cpp attend/text/text_reader.cpp)
-attend_door(pair_cache LINKS attend_data READERS attend/data/parallel_cache.cpp)
-attend_door(token_cache LINKS attend_data READERS attend/data/token_stream.cpp)
-attend_door(recipe LINKS attend_training attend_backends
-            READERS attend/base/fields.cpp attend/base/fields.h attend/training/caption_recipe.cpp
-                    attend/training/detect_recipe.cpp:resolve_detect_recipe|for_pictures|new_detr|changed_detr|check_detect_keys
-                    attend/training/draw_recipe.cpp attend/training/head_recipe.cpp attend/training/language_recipe.cpp
-                    attend/training/masked_recipe.cpp attend/training/picture_recipe.cpp:resolve_picture_recipe|unused_of_vit
-                    attend/training/recipe_json.cpp attend/training/translation_recipe.cpp)
-attend_door(run_state LINKS attend_train attend_backends READERS attend/train/run_state.cpp)
-attend_door(run_log LINKS attend_serve READERS attend/serve/run_reader.cpp)
+            READERS attend/data/text/parallel_cache_build.cpp attend/text/text_reader.cpp)
+attend_door(pair_cache LINKS attend_data READERS attend/data/text/parallel_cache.cpp)
+attend_door(token_cache LINKS attend_data READERS attend/data/text/token_stream.cpp)
+attend_door(recipe LINKS attend_train_recipes attend_backends
+            READERS attend/base/fields.cpp attend/base/fields.h attend/train/recipes/caption_recipe.cpp
+                    attend/train/recipes/detect_recipe.cpp:resolve_detect_recipe|for_pictures|new_detr|changed_detr|check_detect_keys
+                    attend/train/recipes/draw_recipe.cpp attend/train/recipes/head_recipe.cpp attend/train/recipes/language_recipe.cpp
+                    attend/train/recipes/masked_recipe.cpp attend/train/recipes/picture_recipe.cpp:resolve_picture_recipe|unused_of_vit
+                    attend/train/recipes/recipe_json.cpp attend/train/recipes/translation_recipe.cpp)
+attend_door(run_state LINKS attend_train_loop attend_backends READERS attend/train/loop/run_state.cpp)
+attend_door(run_log LINKS attend_look READERS attend/look/api/run_reader.cpp)
 attend_door(verify LINKS attend_verify attend_backends
             READERS attend/verify/bert.cpp attend/verify/case.cpp attend/verify/gpt2.cpp
                     attend/verify/marian.cpp attend/verify/verify.cpp)
@@ -99,19 +99,19 @@ attend_door(exif LINKS attend_image READERS attend/image/exif.cpp)
 attend_door(preprocessor LINKS attend_image
             READERS attend/image/preprocessor_config.cpp attend/image/size_rule.cpp attend/image/preprocessor.cpp:size_of|prepared|stack)
 attend_door(coco LINKS attend_data
-            READERS attend/metrics/coco_files.cpp attend/data/captioned_pictures.cpp
-                    attend/data/detection_sets.cpp:read_coco|list_boxes)
+            READERS attend/data/images/coco_files.cpp attend/data/images/captioned_pictures.cpp
+                    attend/data/images/detection_sets.cpp:read_coco|list_boxes)
 attend_door(image_records LINKS attend_data
-            READERS attend/data/picture_records.cpp attend/data/labelled_pictures.cpp:read_records|record_of)
+            READERS attend/data/images/picture_records.cpp attend/data/images/labelled_pictures.cpp:read_records|record_of)
 
 attend_door(serve_request LINKS attend_serve
-            READERS attend/serve/door.cpp attend/serve/request.cpp:field|whole|real|flag|word|ids attend/serve/doors/completions.cpp
-                    attend/serve/doors/hugging_face.cpp attend/serve/doors/libre.cpp attend/serve/doors/libre_text.cpp
-                    attend/serve/doors/openai.cpp attend/serve/doors/pictures.cpp attend/serve/doors/tei.cpp
-                    attend/serve/doors/texts.cpp)
+            READERS attend/serve/api/door.cpp attend/http/json_request.cpp:field|whole|real|flag|word|ids attend/serve/api/completions.cpp
+                    attend/serve/api/hugging_face.cpp attend/serve/api/libre.cpp attend/serve/api/libre_text.cpp
+                    attend/serve/api/openai.cpp attend/serve/api/pictures.cpp attend/serve/api/tei.cpp
+                    attend/serve/api/texts.cpp)
 if(attend_boost_dir)  # the HTTP server is there
-  attend_door(http LINKS attend_serve READERS attend/serve/http.cpp attend/serve/http/session.h attend/serve/http/exchange.h)
-  attend_door(chunked_body LINKS attend_base READERS attend/serve/http/request_reader.h attend/serve/http/memory_budget.h)
-  target_sources(fuzz_chunked_body PRIVATE attend/serve/http/memory_budget.cpp attend/serve/http_message.cpp)  # and no model
+  attend_door(http LINKS attend_http READERS attend/http/http.cpp attend/http/session.h attend/http/exchange.h)
+  attend_door(chunked_body LINKS attend_base READERS attend/http/request_reader.h attend/http/memory_budget.h)
+  target_sources(fuzz_chunked_body PRIVATE attend/http/memory_budget.cpp attend/http/message.cpp)  # and no model
   target_compile_options(fuzz_chunked_body PRIVATE ${fuzz_reading})
 endif()

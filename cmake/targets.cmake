@@ -1,4 +1,5 @@
-# attend_folder(cpu LINKS attend_tensor): the static library attend_cpu from attend/cpu and its sub-folders. Sources are those
+# attend_folder(cpu LINKS attend_tensor): the static library attend_cpu from attend/cpu and its sub-folders. A sub-folder may be a
+# library of its own, declared before its folder: attend_folder(train/loop ..) is attend_train_loop. Sources are those
 # that attend/cpu/sources.cmake puts in ATTEND_CPU_SOURCES (it may also set flags for each file), else every *.cpp and *.cu.
 # attend_everything collects what exists, for the layers on top and the tests.
 add_library(attend_everything INTERFACE)
@@ -35,6 +36,7 @@ endfunction()
 function(attend_folder folder)
   cmake_parse_arguments(arg "" "" "LINKS" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/attend/${folder})
+  string(REPLACE "/" "_" folder ${folder})
   string(TOUPPER ${folder} upper)
   if(EXISTS ${dir}/sources.cmake)
     include(${dir}/sources.cmake)
@@ -43,7 +45,12 @@ function(attend_folder folder)
   else()
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp ${dir}/*.cu)
     list(FILTER sources EXCLUDE REGEX "/(main|operator_new)\\.cpp$")
+    get_property(libraries GLOBAL PROPERTY attend_folders)
+    foreach(library ${libraries})
+      list(FILTER sources EXCLUDE REGEX "^${library}/")
+    endforeach()
   endif()
+  set_property(GLOBAL APPEND PROPERTY attend_folders ${dir})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${dir}/*.h)
   set(links)
   foreach(link ${arg_LINKS})
@@ -73,7 +80,7 @@ function(attend_folder folder)
   if(folder STREQUAL "cuda" AND NOT ATTEND_CUDA STREQUAL "PLUGIN")  # libattend has none of it
     set_target_properties(attend_cuda PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   endif()
-  if(folder MATCHES "^(tasks|training|inspect|verify|serving|catalogue|view|serve|cli|models|decode|data|train|checkpoint|metrics)$")
+  if(folder MATCHES "^(tasks|train_recipes|train_loop|look_inspect|look|verify|serve_engine|serve|http|catalogue|view|cli|models|decode|data|checkpoint|metrics)$")
     target_link_libraries(attend_${folder} PRIVATE attend_cold)
   endif()
   if(NOT folder MATCHES "^(base|text|image|tensor|cpu|cuda|ops|nn|decode|metrics)$")  # loops of their own, or run for every step
@@ -86,12 +93,12 @@ function(attend_folder folder)
   endif()
   if(folder STREQUAL "cli" AND ATTEND_SANITIZE STREQUAL "address")
     # UBSan and optimisation on CLI11's templates cost more than half a minute; ASan alone still watches them.
-    set_source_files_properties(${dir}/flags.cpp PROPERTIES COMPILE_OPTIONS "-O0;-fno-sanitize=undefined")
+    set_source_files_properties(${dir}/support/flags.cpp PROPERTIES COMPILE_OPTIONS "-O0;-fno-sanitize=undefined")
   endif()
-  if(NOT folder MATCHES "^(inspect|verify|serving|serve|cli|cuda)$")  # the program's own, and what is opened
+  if(NOT folder MATCHES "^(look_inspect|look|verify|serve_engine|serve|http|cli|cuda)$")  # the program's own, and what is opened
     set_property(GLOBAL APPEND PROPERTY attend_library_folders ${folder})
   endif()
-  if(NOT folder MATCHES "^(cli|serve|capi)$")
+  if(NOT folder MATCHES "^(cli|serve|look|http|capi)$")
     target_link_libraries(attend_everything INTERFACE attend_${folder})
   endif()
 endfunction()

@@ -19,11 +19,12 @@ else()
   target_link_libraries(attend_gtest INTERFACE GTest::gtest_main)
 endif()
 
-set(threaded_folders base cpu data serve world capi)
+set(threaded_folders base cpu data http look serve world capi)
 set(low_folders base cpu data)  # these link only their own folder and what is below it
 # Which suites: all that are not long. Under TSan those with several threads; worlds of several processes are not built there.
 if(ATTEND_SANITIZE STREQUAL "thread")
-  set(only_serve "Echo.*:Http.*:Serve.*:ServeAlone.*:ServeHostile.*:LookServer.*:Shelves.*:Limits.*:Leaving.*")
+  set(only_look "LookServer.*:Shelves.*")
+  set(only_serve "Serve.*:ServeAlone.*:ServeHostile.*:Limits.*:Leaving.*")
   set(only_world "Couriers.*:Sums.*:Buckets.*:OneBatch.*:SharedBatchNorm.*:Weights.*:Agreement.*")
 endif()
 set(long "Long*:*/Long*")
@@ -31,7 +32,7 @@ set(long "Long*:*/Long*")
 # TrainLook, TrainDetection and TrainCaptions.
 if(ATTEND_SANITIZE STREQUAL "address")
   foreach(model transformer rnnattention maskedlm classify classifyimages detect)
-    string(APPEND long_training ":*/Resume.*/${model}")
+    string(APPEND long_train ":*/Resume.*/${model}")
   endforeach()
 endif()
 add_custom_target(threaded_tests)
@@ -43,8 +44,8 @@ file(GLOB folders CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJE
 set(tests_link $<TARGET_NAME_IF_EXISTS:attend_cli> $<TARGET_NAME_IF_EXISTS:attend_capi> $<TARGET_NAME_IF_EXISTS:attend_backends> attend_everything)
 
 # So many entries that none should take more than two minutes on two cores under ASan, and the limit is ten times that for a
-# busy machine. Chosen from the processor time of the Release build (training 19 s, ops 13 s, text 6 s, models 4 s, cpu 3 s).
-set(shards_training 10)
+# busy machine. Chosen from the processor time of the Release build (train 19 s, ops 13 s, text 6 s, models 4 s, cpu 3 s).
+set(shards_train 10)
 set(shards_models 4)
 set(shards_ops 4)
 set(shards_text 3)
@@ -136,7 +137,7 @@ foreach(folder ${folders})
                                 COMPILE_OPTIONS "-O2;-fno-sanitize=all")
   endif()
   # Memory that fails on command; TSan has an operator new of its own.
-  if(folder STREQUAL "memory" OR (folder STREQUAL "serve" AND NOT ATTEND_SANITIZE STREQUAL "thread"))
+  if(folder STREQUAL "memory" OR (folder MATCHES "^(http|look|serve)$" AND NOT ATTEND_SANITIZE STREQUAL "thread"))
     target_sources(${target} PRIVATE attend/cli/operator_new.cpp)
   endif()
   attend_configure(${target})

@@ -1,11 +1,11 @@
-# Puts the files of web/ into the program: build/generated/web_content.cpp, written anew when one of them changes. Run
+# Puts the files of attend/look/web/ into the program: build/generated/web_content.cpp, written anew when one of them changes. Run
 # two ways: included by CMakeLists.txt, and as a script (cmake -P) by the rule it makes.
 if(CMAKE_SCRIPT_MODE_FILE)
   cmake_minimum_required(VERSION 3.25)
-  set(text "#include <array>\n\n#include \"attend/serve/web_files.h\"\n\nnamespace attend::serve {\n\n")
-  file(GLOB files ${SOURCE_DIR}/web/*.html ${SOURCE_DIR}/web/*.css ${SOURCE_DIR}/web/*.js)
-  # And the sources whose lines the page links to (attend/inspect/source_lines.txt), under their own paths.
-  file(READ ${SOURCE_DIR}/attend/inspect/source_lines.txt table)
+  set(text "#include <array>\n\n#include \"attend/look/api/web_files.h\"\n\nnamespace attend::look {\n\n")
+  file(GLOB files ${SOURCE_DIR}/attend/look/web/*.html ${SOURCE_DIR}/attend/look/web/*.css ${SOURCE_DIR}/attend/look/web/*.js)
+  # And the sources whose lines the page links to (attend/look/inspect/source_lines.txt), under their own paths.
+  file(READ ${SOURCE_DIR}/attend/look/inspect/source_lines.txt table)
   string(REGEX MATCHALL "attend/[a-z0-9_/]+\\.(cpp|h)" sources "${table}")
   list(REMOVE_DUPLICATES sources)
   list(TRANSFORM sources PREPEND ${SOURCE_DIR}/)
@@ -47,14 +47,14 @@ if(CMAKE_SCRIPT_MODE_FILE)
   endif()
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" hex "${hex}")
   string(APPEND text "std::string_view embedded_contents() { return {\"${hex}\", ${size}}; }\n\n")
-  string(APPEND text "}  // namespace attend::serve\n")
+  string(APPEND text "}  // namespace attend::look\n")
   file(WRITE ${OUTPUT} "${text}")
   return()
 endif()
 
-if(TARGET attend_serve)
-  file(GLOB web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*)
-  file(READ ${PROJECT_SOURCE_DIR}/attend/inspect/source_lines.txt table)
+if(TARGET attend_look)
+  file(GLOB web_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attend/look/web/*)
+  file(READ ${PROJECT_SOURCE_DIR}/attend/look/inspect/source_lines.txt table)
   string(REGEX MATCHALL "attend/[a-z0-9_/]+\\.(cpp|h)" sources "${table}")
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/)
   list(APPEND web_files ${sources})
@@ -66,8 +66,8 @@ if(TARGET attend_serve)
   add_custom_command(OUTPUT ${web_content} DEPENDS ${web_files} ${CMAKE_CURRENT_LIST_FILE}
     COMMAND ${CMAKE_COMMAND} -D SOURCE_DIR=${PROJECT_SOURCE_DIR} -D OUTPUT=${web_content} -D COMPRESS=${compress}
             -P ${CMAKE_CURRENT_LIST_FILE}
-    COMMENT "Embedding web/")
-  target_sources(attend_serve PRIVATE ${web_content})
+    COMMENT "Embedding attend/look/web/")
+  target_sources(attend_look PRIVATE ${web_content})
   # The page in a real browser; skipped where there is no Chromium, and in builds too slow to wait for.
   if(NOT CMAKE_CROSSCOMPILING AND NOT ATTEND_SANITIZE)
     foreach(page look picture drawing reading teach)

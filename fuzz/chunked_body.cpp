@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "attend/serve/http/memory_budget.h"
-#include "attend/serve/http/request_reader.h"
+#include "attend/http/memory_budget.h"
+#include "attend/http/request_reader.h"
 #include "fuzz/shared/door.h"
 
 namespace attend::fuzz {
@@ -13,7 +13,7 @@ const Door kDoor = {.file = "request.txt"};
 
 namespace {
 
-using Reader = serve::RequestReader;
+using Reader = http::RequestReader;
 
 constexpr Reader::Limits kLimits{.head = 512, .body = 1024, .picture = 2048};
 constexpr std::size_t kBudget = 64 << 10;
@@ -21,15 +21,15 @@ constexpr std::size_t kBudget = 64 << 10;
 struct Outcome {
   Reader::Step step = Reader::Step::more;
   int status = 0;
-  serve::HttpRequest request;
+  http::HttpRequest request;
 };
 
 Outcome read_in_pieces(std::string_view bytes, std::size_t piece) {
-  serve::MemoryBudget budget;
+  http::MemoryBudget budget;
   budget.set_limit(kBudget);
   Outcome outcome;
   {
-    serve::MemoryCharge charge(budget);
+    http::MemoryCharge charge(budget);
     Reader reader(kLimits, charge);
     boost::beast::flat_buffer buffer;
     while (!bytes.empty() && (outcome.step == Reader::Step::more || outcome.step == Reader::Step::go_on)) {

@@ -1,9 +1,9 @@
 // COCO's files: instances, captions and the results that go with them, for scores and as sets to learn from.
-#include "attend/metrics/coco_files.h"
+#include "attend/data/images/coco_files.h"
 
-#include "attend/data/captioned_pictures.h"
-#include "attend/data/detection_sets.h"
-#include "attend/data/object_masks.h"
+#include "attend/data/images/captioned_pictures.h"
+#include "attend/data/images/detection_sets.h"
+#include "attend/data/images/object_masks.h"
 #include "fuzz/shared/door.h"
 
 namespace attend::fuzz {
@@ -25,13 +25,13 @@ void enter(const Input& input) {
   const auto captions = write("captions.json", input["captions.json"]);
   write("a.png", "no image, but a file");
   attempt([&] {
-    const metrics::Instances truth = metrics::read_instances(instances);
-    const metrics::DetectionFile found = metrics::read_detections(results, truth);
+    const data::Instances truth = data::read_instances(instances);
+    const data::DetectionFile found = data::read_detections(results, truth);
     if (found.detections.size() < 100) metrics::coco_scores(truth, found.detections);
   });
-  attempt([&] { metrics::read_coco_set(instances, {.outlines = true}); });
-  attempt([&] { metrics::read_coco_names(instances); });
-  attempt([&] { metrics::caption_scores(metrics::read_captions(captions, results).pictures); });
+  attempt([&] { data::read_coco_set(instances, {.outlines = true}); });
+  attempt([&] { data::read_coco_names(instances); });
+  attempt([&] { metrics::caption_scores(metrics::captioned(data::read_captions(captions, results).pictures)); });
   attempt([&] {
     const data::CaptionedPictures set = data::read_captioned_pictures(captions, {.pictures = folder()});
     must(set.files.size() == set.captions.size(), "every picture has captions");

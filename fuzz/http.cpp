@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "attend/serve/http.h"
+#include "attend/http/http.h"
 #include "fuzz/shared/door.h"
 
 namespace attend::fuzz {
@@ -20,13 +20,13 @@ namespace {
 struct Listening {
   std::string path = (folder() / "http.sock").string();
   std::atomic<bool> stop{false};
-  serve::HttpServer server{
+  http::HttpServer server{
       {.max_body = 4096,
        .max_head = 2048,
        .patience = std::chrono::milliseconds(2000),
        .idle = std::chrono::milliseconds(2000),
        .unix_path = path},
-      serve::HttpServer::Dispatcher([](serve::HttpRequest request, std::shared_ptr<serve::Exchange> exchange) {
+      http::HttpServer::Dispatcher([](http::HttpRequest request, std::shared_ptr<http::Exchange> exchange) {
         must(request.body.size() <= 4096, "a body has a limit");
         exchange->answer({.body = request.method + request.path + request.body});
       })};

@@ -1,6 +1,6 @@
 // MNIST's idx files with their labels, and CIFAR's binary files, plain or compressed.
-#include "attend/data/labelled_pictures.h"
-#include "attend/data/picture_records.h"
+#include "attend/data/images/labelled_pictures.h"
+#include "attend/data/images/picture_records.h"
 #include "fuzz/shared/door.h"
 
 namespace attend::fuzz {

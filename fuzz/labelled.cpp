@@ -1,5 +1,5 @@
 // A labelled text in any format, which its name says (csv, tsv, jsonl, conll, squad.json), with any settings.
-#include "attend/data/labelled_text.h"
+#include "attend/data/text/labelled_text.h"
 
 #include "attend/base/json.h"
 #include "fuzz/shared/door.h"

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "attend/base/hashing.h"
-#include "attend/data/cache_format.h"
-#include "attend/data/pair_batches.h"
+#include "attend/data/text/cache_format.h"
+#include "attend/data/text/pair_batches.h"
 #include "fuzz/shared/door.h"
 #include "fuzz/shared/small_tokenizer.h"
 

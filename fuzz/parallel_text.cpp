@@ -1,5 +1,5 @@
 // Two texts, line by line, plain or gzip: a cache of pairs is made of them and read, or they are refused.
-#include "attend/data/parallel_cache.h"
+#include "attend/data/text/parallel_cache.h"
 #include "attend/text/text_reader.h"
 #include "fuzz/shared/door.h"
 #include "fuzz/shared/small_tokenizer.h"
@@ -14,7 +14,7 @@ namespace {
 // Blocks are whole lines, and together the text.
 void read_blocks(const std::filesystem::path& path, std::size_t bytes) {
   std::string all;
-  TextReader reader(path, bytes);
+  text::TextReader reader(path, bytes);
   for (std::string_view block = reader.next_block(); !block.empty(); block = reader.next_block()) {
     must(all.empty() || all.ends_with('\n'), "a block begins with a line");
     all += block;

@@ -1,14 +1,14 @@
 // Any bytes as a recipe.json, for every task; nothing is trained.
 #include "attend/base/json.h"
 #include "attend/catalogue/catalogue.h"
-#include "attend/training/caption_recipe.h"
-#include "attend/training/detect_recipe.h"
-#include "attend/training/draw_recipe.h"
-#include "attend/training/head_recipe.h"
-#include "attend/training/language_recipe.h"
-#include "attend/training/masked_recipe.h"
-#include "attend/training/picture_recipe.h"
-#include "attend/training/translation_recipe.h"
+#include "attend/train/recipes/caption_recipe.h"
+#include "attend/train/recipes/detect_recipe.h"
+#include "attend/train/recipes/draw_recipe.h"
+#include "attend/train/recipes/head_recipe.h"
+#include "attend/train/recipes/language_recipe.h"
+#include "attend/train/recipes/masked_recipe.h"
+#include "attend/train/recipes/picture_recipe.h"
+#include "attend/train/recipes/translation_recipe.h"
 #include "fuzz/shared/door.h"
 
 namespace attend::fuzz {
@@ -49,8 +49,8 @@ namespace {
 template <class Resolve>
 auto reads_back(const Json& json, Resolve resolve) {
   auto recipe = resolve(json, "input");
-  const Json written = tasks::to_json(recipe);
-  must_take([&] { must(tasks::to_json(resolve(written, "written")) == written, "a recipe reads back as it was"); },
+  const Json written = train::to_json(recipe);
+  must_take([&] { must(train::to_json(resolve(written, "written")) == written, "a recipe reads back as it was"); },
             "a recipe that was taken can be saved and read");
   return recipe;
 }
@@ -58,21 +58,21 @@ auto reads_back(const Json& json, Resolve resolve) {
 // Models may be as large as a machine; here they are only described.
 void describe_models(const Json& json) {
   const std::vector<std::string> labels = {"a", "b"};
-  attempt([&] { tasks::make_model(reads_back(json, tasks::resolve_recipe), 64); });
-  attempt([&] { models::GPT2(tasks::model_config(reads_back(json, tasks::resolve_language_recipe), 64, 0)); });
+  attempt([&] { train::make_model(reads_back(json, train::resolve_recipe), 64); });
+  attempt([&] { models::GPT2(train::model_config(reads_back(json, train::resolve_language_recipe), 64, 0)); });
   attempt([&] {
-    const tasks::PictureRecipe recipe = reads_back(json, tasks::resolve_picture_recipe);
-    catalogue::make_picture_model(tasks::picture_model_json(recipe, labels), "input");
+    const train::PictureRecipe recipe = reads_back(json, train::resolve_picture_recipe);
+    catalogue::make_picture_model(train::picture_model_json(recipe, labels), "input");
   });
   attempt([&] {
-    const tasks::PictureRecipe encoder = tasks::encoder_recipe(reads_back(json, tasks::resolve_caption_recipe));
-    catalogue::make_picture_model(tasks::picture_model_json(encoder, labels), "input");
+    const train::PictureRecipe encoder = train::encoder_recipe(reads_back(json, train::resolve_caption_recipe));
+    catalogue::make_picture_model(train::picture_model_json(encoder, labels), "input");
   });
   attempt([&] {
-    const tasks::DetectRecipe recipe = reads_back(json, tasks::resolve_detect_recipe);
-    if (!recipe.pretrained()) models::Detr(tasks::new_detr(recipe, labels));
+    const train::DetectRecipe recipe = reads_back(json, train::resolve_detect_recipe);
+    if (!recipe.pretrained()) models::Detr(train::new_detr(recipe, labels));
   });
-  attempt([&] { models::Sagan(tasks::draw_model_config(reads_back(json, tasks::resolve_draw_recipe), labels)); });
+  attempt([&] { models::Sagan(train::draw_model_config(reads_back(json, train::resolve_draw_recipe), labels)); });
 }
 
 }  // namespace
@@ -80,11 +80,11 @@ void describe_models(const Json& json) {
 void enter(const Input& input) {
   const Json json = parse_json(input.first().bytes, "input");
   describe_models(json);
-  attempt([&] { reads_back(json, tasks::resolve_masked_recipe); });
+  attempt([&] { reads_back(json, train::resolve_masked_recipe); });
   attempt([&] {
-    const tasks::HeadRecipe recipe = reads_back(json, tasks::resolve_head_recipe);
+    const train::HeadRecipe recipe = reads_back(json, train::resolve_head_recipe);
     for (const std::int64_t texts : {1, 1000, 1 << 30})
-      must_take([&] { tasks::check_settings(tasks::for_texts(recipe, texts), "input"); },
+      must_take([&] { train::check_settings(train::for_texts(recipe, texts), "input"); },
                 "any number of texts will do");
   });
 }

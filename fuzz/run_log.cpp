@@ -1,5 +1,5 @@
 // Any bytes as the log of a run, read while it grows, and as the recipe beside it.
-#include "attend/serve/run_reader.h"
+#include "attend/look/api/run_reader.h"
 
 #include "fuzz/shared/door.h"
 
@@ -16,7 +16,7 @@ void enter(const Input& input) {
       write(name, input[name]);
     else
       remove(name);
-  serve::RunReader reader(folder());
+  look::RunReader reader(folder());
   std::size_t lines = 0;
   // A third, two thirds and all of it, then a run that began anew.
   for (const std::size_t end : {log.size() / 3, log.size() / 3 * 2, log.size(), log.size() / 2}) {

@@ -1,5 +1,5 @@
 // Any bytes as the state.safetensors of a run whose model is small.
-#include "attend/train/run_state.h"
+#include "attend/train/loop/run_state.h"
 
 #include <fstream>
 #include <iterator>

@@ -18,9 +18,9 @@ const Door kDoor = {
 void enter(const Input& input) {
   static const std::unique_ptr<Backend> backend = open_backend("cpu", {.threads = 1});
   const std::string& bytes = input.first().bytes;
-  const auto file = Safetensors::view(std::as_bytes(std::span(bytes)), "input");
+  const auto file = checkpoint::Safetensors::view(std::as_bytes(std::span(bytes)), "input");
   std::size_t all = 0;
-  for (const StoredTensor& tensor : file.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : file.tensors()) {
     must(file.find(tensor.name) == &tensor, "a tensor is found by its name");
     all += tensor.bytes.size();
     attempt([&] { file.floats(tensor.name); });
@@ -34,9 +34,9 @@ void enter(const Input& input) {
   attempt([&] { file.load("no such tensor", {}); });
   if (!file.tensors().empty()) attempt([&] { file.load(file.tensors()[0].name, {}); });
   // From a file the same, which may be let go of.
-  const auto mapped = Safetensors::open(write("input.safetensors", bytes).string());
+  const auto mapped = checkpoint::Safetensors::open(write("input.safetensors", bytes).string());
   must(mapped.tensors().size() == file.tensors().size() && mapped.metadata() == file.metadata(), "a file is its bytes");
-  for (const StoredTensor& tensor : mapped.tensors()) mapped.forget(tensor.name);
+  for (const checkpoint::StoredTensor& tensor : mapped.tensors()) mapped.forget(tensor.name);
 }
 
 }  // namespace attend::fuzz

@@ -58,7 +58,7 @@ def hash_text(data):
 
 
 def pair_cache(pairs, id_bytes=2, id_limit=7):
-    """The file of attend/data/cache_format.h; pairs are (source ids, target ids)."""
+    """The file of attend/data/text/cache_format.h; pairs are (source ids, target ids)."""
     magic = struct.pack("<Q", 0x3173726961507461)
     bounds, ids = [0], []
     for pair in pairs:

@@ -9,7 +9,7 @@ const Door kDoor = {.file = "spiece.model",
                     .schema = R"({"@words": ["\u2581", "  ", "<0x41>", "\u2047", "\u6771", "\u0301"]})"};
 
 void enter(const Input& input) {
-  const auto tokenizer = Tokenizer::parse_sentencepiece(input["spiece.model"], "input");
+  const auto tokenizer = text::Tokenizer::parse_sentencepiece(input["spiece.model"], "input");
   tokenize(tokenizer, input.has("text") ? input["text"] : kText);
 }
 

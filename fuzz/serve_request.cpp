@@ -6,11 +6,11 @@
 #include "attend/backends.h"
 #include "attend/base/json.h"
 #include "attend/base/paths.h"
-#include "attend/serve/doors/hugging_face.h"
-#include "attend/serve/doors/libre.h"
-#include "attend/serve/doors/libre_text.h"
-#include "attend/serve/doors/openai.h"
-#include "attend/serve/doors/tei.h"
+#include "attend/serve/api/hugging_face.h"
+#include "attend/serve/api/libre.h"
+#include "attend/serve/api/libre_text.h"
+#include "attend/serve/api/openai.h"
+#include "attend/serve/api/tei.h"
 #include "fuzz/shared/door.h"
 
 namespace attend::fuzz {
@@ -33,19 +33,19 @@ const Door kDoor = {
 
 namespace {
 
-class Silence : public serve::Exchange {
+class Silence : public http::Exchange {
  public:
-  void answer(serve::HttpResponse) override {}
-  void begin(serve::HttpResponse) override {}
+  void answer(http::HttpResponse) override {}
+  void begin(http::HttpResponse) override {}
   bool write(std::string_view) override { return true; }
   void finish() override {}
   std::stop_token stop_token() const override { return {}; }
 };
 
 struct House {
-  serving::Metrics metrics;
-  serving::Engine engine;
-  serving::ServedModels models{
+  serve::Metrics metrics;
+  serve::Engine engine;
+  serve::ServedModels models{
       engine,
       metrics,
       {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }, .max_rows = 2}};
@@ -79,7 +79,7 @@ void enter(const Input& input) {
   static House house;
   const Json json = parse_json(input.first().bytes, "input");
   if (!json.is_object()) return;
-  serve::HttpRequest request;
+  http::HttpRequest request;
   request.method = "POST";
   request.path = json["path"].is_string() ? json["path"].text() : "/embed";
   request.content_type = json["type"].is_string() ? json["type"].text() : "application/json";

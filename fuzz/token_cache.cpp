@@ -4,8 +4,8 @@
 
 #include "attend/base/file_mark.h"
 #include "attend/base/hashing.h"
-#include "attend/data/masked_blocks.h"
-#include "attend/data/token_stream.h"
+#include "attend/data/text/masked_blocks.h"
+#include "attend/data/text/token_stream.h"
 #include "fuzz/shared/door.h"
 #include "fuzz/shared/small_tokenizer.h"
 

@@ -42,7 +42,7 @@ const Door kDoor = {.file = "tokenizer.json", .schema = R"json({
   "@words": ["\\p{L}", "(?=", "(?!", "|", "[^", "]", "{2,3}", "\\s", "\\b", ".*", "(?:", ")", "\u2581", "##", "<0x41>", "\u0130", "\u0301", "\uac00", "\u6771", "\r\n", "  "]})json"};
 
 void enter(const Input& input) {
-  const auto tokenizer = Tokenizer::parse(input["tokenizer.json"], "input");
+  const auto tokenizer = text::Tokenizer::parse(input["tokenizer.json"], "input");
   tokenize(tokenizer, input.has("text") ? input["text"] : kText);
 }
 

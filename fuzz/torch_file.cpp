@@ -12,9 +12,9 @@ const Door kDoor = {.file = "pytorch_model.bin"};
 
 namespace {
 
-void check_tensors(const TensorFile& file) {
+void check_tensors(const checkpoint::TensorFile& file) {
   constexpr std::size_t kSmall = 1 << 20;  // larger ones are views of few numbers, and would only take time
-  for (const StoredTensor& tensor : file.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : file.tensors()) {
     must(file.find(tensor.name) == &tensor, "a tensor is found by its name");
     if (tensor.size_in_bytes() > kSmall) continue;
     must(file.contents(tensor.name).view().size() == tensor.size_in_bytes(), "a tensor is as long as its shape says");
@@ -24,10 +24,10 @@ void check_tensors(const TensorFile& file) {
 }
 
 void read(const std::string& bytes) {
-  check_tensors(torch::view_torch_file(std::as_bytes(std::span(bytes)), "input").tensors);
+  check_tensors(checkpoint::torch::view_torch_file(std::as_bytes(std::span(bytes)), "input").tensors);
   // From a file the same, which may be let go of.
-  TensorFile mapped = torch::open_torch_file(write("input.bin", bytes)).tensors;
-  for (const StoredTensor& tensor : mapped.tensors()) mapped.forget(tensor.name);
+  checkpoint::TensorFile mapped = checkpoint::torch::open_torch_file(write("input.bin", bytes)).tensors;
+  for (const checkpoint::StoredTensor& tensor : mapped.tensors()) mapped.forget(tensor.name);
   mapped.drop_prefix("module.");
   check_tensors(mapped);
 }

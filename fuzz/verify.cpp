@@ -69,7 +69,7 @@ Backend& backend() {
 
 template <class Model>
 void save(Model&& model, const fs::path& path) {
-  save_hugging_face(path, nn::Parameters(backend(), model, {}), Json::object());
+  checkpoint::save_hugging_face(path, nn::Parameters(backend(), model, {}), Json::object());
 }
 
 void save_bert(const Json& json, const fs::path& path) {
@@ -95,7 +95,7 @@ void save_gpt2(const Json& json, const fs::path& path) {
 void save_marian(const Json& json, const fs::path& path) {
   models::Transformer model(catalogue::marian_config(json, "config"));
   nn::Parameters parameters(backend(), model, {});
-  SafetensorsWriter writer;
+  checkpoint::SafetensorsWriter writer;
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
     const std::vector<std::string> names = catalogue::marian_names(entry);
     const auto count = static_cast<std::int64_t>(names.size()), size = entry.parameter->shape.size() / count;
@@ -135,8 +135,8 @@ void enter(const Input& input) {
     else
       remove(file);
   }
-  attempt([&] { tasks::verify(path, backend()).passed(); });
-  attempt([&] { tasks::verify(path, backend(), {.dtype = DType::bf16, .weights = nn::WeightForm::int8}); });
+  attempt([&] { verify::verify(path, backend()).passed(); });
+  attempt([&] { verify::verify(path, backend(), {.dtype = DType::bf16, .weights = nn::WeightForm::int8}); });
 }
 
 }  // namespace attend::fuzz

@@ -28,9 +28,9 @@ void enter(const Input& input) {
     else
       remove(name);
   const std::string_view text = input.has("text") ? input["text"] : kText;
-  attempt([&] { tokenize(Tokenizer::load(folder()), text); });
+  attempt([&] { tokenize(text::Tokenizer::load(folder()), text); });
   for (const char* name : kFiles)
-    if (input.has(name)) attempt([&] { Tokenizer::load(folder() / name); });
+    if (input.has(name)) attempt([&] { text::Tokenizer::load(folder() / name); });
 }
 
 }  // namespace attend::fuzz

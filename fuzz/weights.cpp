@@ -54,28 +54,29 @@ void enter(const Input& input) {
       remove(name);
   attempt([&] {
     for (nn::WeightForm form : {nn::WeightForm::stored, nn::WeightForm::plain})
-      run_options(folder(), {DType::f32, form});
+      checkpoint::run_options(folder(), {DType::f32, form});
   });
   for (const bool new_head : {false, true})
     attempt([&] {
       Model model;
       nn::Parameters parameters(*backend, model, {.initialized = new_head});
-      load_hugging_face(TensorFiles::open(folder()), parameters, {.prefix = "base", .new_head = new_head});
+      checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder()), parameters,
+                                    {.prefix = "base", .new_head = new_head});
     });
   for (const nn::WeightForm form : {nn::WeightForm::f32, nn::WeightForm::bf16, nn::WeightForm::int8})
     attempt([&] {
       Model model;
       nn::Parameters parameters(*backend, model, {.trained = false, .initialized = false, .weights = form});
-      load_hugging_face(TensorFiles::open(folder()), parameters, {.prefix = "base"});
+      checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder()), parameters, {.prefix = "base"});
     });
   Model model{.rows = true};
   nn::Parameters parameters(*backend, model, {});
   const std::string path = (folder() / "model.safetensors").string();
-  load_weights(Safetensors::open(path), parameters);
+  checkpoint::load_weights(checkpoint::Safetensors::open(path), parameters);
   // What was read can be written, and read again.
   const std::string written = (folder() / "written.safetensors").string();
-  save_weights(written, parameters);
-  load_weights(Safetensors::open(written), parameters);
+  checkpoint::save_weights(written, parameters);
+  checkpoint::load_weights(checkpoint::Safetensors::open(written), parameters);
 }
 
 }  // namespace attend::fuzz

@@ -330,14 +330,14 @@ std::string generate(capi::LoadedModel& model, const std::string& prompt, const 
 }
 
 py::array_t<std::int32_t> tokenize(const capi::LoadedModel& model, const std::string& text) {
-  std::vector<TokenId> ids = capi::tokenizer_of(model).encode_ids(text);
+  std::vector<text::TokenId> ids = capi::tokenizer_of(model).encode_ids(text);
   const auto count = static_cast<py::ssize_t>(ids.size());
   return array_of(std::move(ids), {count});
 }
 
-Lines tokens_of(const capi::LoadedModel& model, const std::vector<TokenId>& ids) {
+Lines tokens_of(const capi::LoadedModel& model, const std::vector<text::TokenId>& ids) {
   Lines tokens;
-  for (const TokenId id : ids) tokens.emplace_back(capi::tokenizer_of(model).id_to_token(id).value_or(""));
+  for (const text::TokenId id : ids) tokens.emplace_back(capi::tokenizer_of(model).id_to_token(id).value_or(""));
   return tokens;
 }
 
@@ -365,22 +365,22 @@ class LineStream : public std::streambuf {
   std::string line_;
 };
 
-tasks::Training training_of(const Json& settings) {
+train::Training training_of(const Json& settings) {
   check(settings.is_object(), "settings: expected a JSON object");
   const Json named = settings.contains("task") ? settings["task"] : Json("translation");
   check(named.is_string(), "settings: 'task' is {}, but must be a name", named.dump());
   const std::string task = named.get<std::string>();
-  const std::pair<std::string_view, tasks::Training (*)(const Json&, std::string_view)> known[] = {
-      {"translation", tasks::translation_training},
-      {"language-model", tasks::language_training},
-      {"masked-lm", tasks::masked_training},
-      {"classify", tasks::head_training},
-      {"tag", tasks::head_training},
-      {"answer", tasks::head_training},
-      {"classify-images", tasks::picture_training},
-      {"describe", tasks::caption_training},
-      {"detect", tasks::detect_training},
-      {"draw", tasks::draw_training}};
+  const std::pair<std::string_view, train::Training (*)(const Json&, std::string_view)> known[] = {
+      {"translation", train::translation_training},
+      {"language-model", train::language_training},
+      {"masked-lm", train::masked_training},
+      {"classify", train::head_training},
+      {"tag", train::head_training},
+      {"answer", train::head_training},
+      {"classify-images", train::picture_training},
+      {"describe", train::caption_training},
+      {"detect", train::detect_training},
+      {"draw", train::draw_training}};
   for (const auto& [name, make] : known)
     if (name == task) return make(settings, "settings");
   fail("settings: 'task' is '{}', which attend train does not know", task);
@@ -388,13 +388,13 @@ tasks::Training training_of(const Json& settings) {
 
 void train(const std::string& settings, const std::function<void(std::string)>& heard, bool resume, bool overwrite) {
   const Unlocked others;
-  const tasks::Training training = training_of(parse_json(settings, "settings"));
+  const train::Training training = training_of(parse_json(settings, "settings"));
   const auto backend = open_backend(training.settings.device, {.threads = static_cast<int>(training.settings.threads)});
   LineStream lines(heard);
   std::ostream messages(&lines);
   messages.exceptions(std::ios::badbit);  // what Python raises comes through
   const int signal =
-      tasks::run_training(training, *backend, {.resume = resume, .overwrite = overwrite, .messages = messages}).interrupted;
+      train::run_training(training, *backend, {.resume = resume, .overwrite = overwrite, .messages = messages}).interrupted;
   if (!signal) return;
   std::raise(signal);  // the run is saved: now Python may do with it what it does
   handle_signals();
@@ -438,7 +438,7 @@ PYBIND11_MODULE(_attend, module) {
       .def("generate", &generate)
       .def("tokenize", &tokenize)
       .def("tokens", &tokens_of)
-      .def("detokenize", [](const capi::LoadedModel& model, const std::vector<TokenId>& ids) {
+      .def("detokenize", [](const capi::LoadedModel& model, const std::vector<text::TokenId>& ids) {
         return capi::tokenizer_of(model).decode(ids);
       });
 }

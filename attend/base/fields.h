@@ -1,5 +1,6 @@
 // A struct of settings lists its members once, in visit(), and is then read from JSON, written to JSON, and offered as
-// flags (attend/cli/field_flags.h) from that one list. A member may be a list of such structs, which are no flags:
+// flags (attend/cli/support/field_flags.h) from that one list. A member may be a list of such structs, which are no
+// flags:
 //
 //   struct Config {
 //     std::int64_t width = 512;

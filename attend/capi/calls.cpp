@@ -337,7 +337,7 @@ attend_status attend_tokenize(attend_model* model, const char* text, attend_tens
   return guarded([&] {
     const auto open = opened("attend_tokenize", model);
     check_argument(text && ids, "attend_tokenize: {} is null", text ? "the place for the ids" : "text");
-    const std::vector<TokenId> tokens = tokenizer_of(*open).encode_ids(text);
+    const std::vector<text::TokenId> tokens = tokenizer_of(*open).encode_ids(text);
     hand_over("attend_tokenize", ids, ATTEND_I32, {static_cast<std::int64_t>(tokens.size())}, tokens.data());
   });
 }
@@ -348,7 +348,7 @@ attend_status attend_detokenize(attend_model* model, const attend_tensor* ids, a
                    "attend_detokenize: ids are i32 [tokens], and these are not");
     check_alive("attend_detokenize", *ids);
     check_count("attend_detokenize", static_cast<size_t>(ids->shape[0]), "tokens");
-    const auto* first = static_cast<const TokenId*>(ids->data);
+    const auto* first = static_cast<const text::TokenId*>(ids->data);
     made.lines.push_back({{.text = tokenizer_of(on).decode({first, static_cast<std::size_t>(ids->shape[0])})}});
   });
 }

@@ -115,7 +115,7 @@ std::vector<image::Image> drawings(const tasks::Drawer& drawer, const std::strin
   return drawn;
 }
 
-const Tokenizer& tokenizer_of(const LoadedModel& model) {
+const text::Tokenizer& tokenizer_of(const LoadedModel& model) {
   if (model.translator) return model.translator->tokenizer;
   if (model.generator) return model.generator->tokenizer();
   if (model.classifier) return model.classifier->reader().tokenizer();

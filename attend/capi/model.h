@@ -130,6 +130,6 @@ std::vector<image::Image> drawings(const tasks::Drawer& drawer, const std::strin
                                    std::uint64_t seed);
 
 // Of a model that reads or writes text. Throws Error for others.
-const Tokenizer& tokenizer_of(const LoadedModel& model);
+const text::Tokenizer& tokenizer_of(const LoadedModel& model);
 
 }  // namespace attend::capi

@@ -104,10 +104,10 @@ std::unique_ptr<models::Captioner> make_vision_encoder_decoder(const Json& confi
 
 void load_captioner(const std::filesystem::path& folder, const ModelConfig& model, nn::Parameters& parameters) {
   if (model.entry->make_captioner == make_vision_encoder_decoder) {
-    load_hugging_face(TensorFiles::open(folder), parameters, {});
+    checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters, {});
     return;
   }
-  load_weights(open_weights(folder), parameters);
+  checkpoint::load_weights(checkpoint::open_weights(folder), parameters);
 }
 
 }  // namespace attend::catalogue

@@ -63,7 +63,8 @@ constexpr Entry gpt2(std::string_view type) {
 std::unique_ptr<models::Seq2Seq> make_marian(const Json& config, std::string_view what) {
   return std::make_unique<models::Transformer>(marian_config(config, what));
 }
-std::optional<std::int32_t> start_of_marian(const Json& config, const Tokenizer& tokenizer, std::string_view what) {
+std::optional<std::int32_t> start_of_marian(const Json& config, const text::Tokenizer& tokenizer,
+                                            std::string_view what) {
   return marian_start(config, tokenizer, what);
 }
 constexpr Entry marian(std::string_view type) {
@@ -128,7 +129,7 @@ std::unique_ptr<models::Seq2Seq> make_own(const Json& config, std::string_view w
   settings.erase("model_type");
   return make(settings, what);
 }
-std::optional<std::int32_t> start_of_own(const Json& config, const Tokenizer& tokenizer, std::string_view what) {
+std::optional<std::int32_t> start_of_own(const Json& config, const text::Tokenizer& tokenizer, std::string_view what) {
   const auto named = config.find("start_token");
   if (named == config.end()) return std::nullopt;
   const auto token = named->get<std::string>();
@@ -142,7 +143,7 @@ constexpr Entry own(std::string_view type) {
           .family = Family::seq2seq,
           .body = Task::translate,
           .check = [](const Json& config, std::string_view what) { make_own<make>(config, what); },
-          .translator = {make_own<make>, load_weights, start_of_own}};
+          .translator = {make_own<make>, checkpoint::load_weights, start_of_own}};
 }
 
 // The table.
@@ -205,7 +206,8 @@ const Entry& entry_of(const Json& config, std::string_view what) {
 
 ModelConfig describe(Json config, std::string path) {
   const bool timm = is_timm(config);
-  if (timm) config = timm_config(config, TensorFiles::open(std::filesystem::path(path).parent_path()), path);
+  if (timm)
+    config = timm_config(config, checkpoint::TensorFiles::open(std::filesystem::path(path).parent_path()), path);
   const Entry& entry = entry_of(config, path);
   entry.check(config, path);
   std::string architecture = models::architecture_of(config, path);
@@ -246,8 +248,9 @@ ModelConfig read_config(const std::filesystem::path& folder, Task wanted, std::s
        name_of(model.task), head);
 }
 
-HuggingFaceOptions load_options(const ModelConfig& model, const TensorFiles& files) {
-  HuggingFaceOptions options{.prefix = std::string(model.entry->prefix), .head = std::string(model.entry->head)};
+checkpoint::HuggingFaceOptions load_options(const ModelConfig& model, const checkpoint::TensorFiles& files) {
+  checkpoint::HuggingFaceOptions options{.prefix = std::string(model.entry->prefix),
+                                         .head = std::string(model.entry->head)};
   if (model.timm) options.spelling = timm_spelling(model.entry->type, files);
   if (model.entry->family == Family::detr) options.spelling = detr_spelling(files);
   return options;

@@ -1,6 +1,7 @@
 // The one table of models: what a config.json describes, and which command it is for. A new model is a file in
 // attend/models, a line of the table in catalogue.cpp, and a case in attend/verify; where it is computed like none
-// before it, also a Family and what the rooms above (tasks/head.cpp, inspect/open.cpp, verify/verify.cpp) do with that.
+// before it, also a Family and what the rooms above (tasks/head.cpp, look/inspect/open.cpp, verify/verify.cpp) do with
+// that.
 //
 //   const catalogue::ModelConfig model = catalogue::read_config("models/bert", catalogue::Task::fill);
 //   model.entry->type, model.architecture, model.task     // "bert", "BertForMaskedLM", Task::fill
@@ -58,9 +59,10 @@ struct Head {
 // How a folder becomes a translator. All throw Error naming what is wrong.
 struct TranslatorParts {
   std::unique_ptr<models::Seq2Seq> (*make)(const Json& config, std::string_view what) = nullptr;
-  void (*load)(const TensorFile& file, nn::Parameters& parameters) = nullptr;
+  void (*load)(const checkpoint::TensorFile& file, nn::Parameters& parameters) = nullptr;
   // What a translation begins with; none: <s>.
-  std::optional<std::int32_t> (*start)(const Json& config, const Tokenizer& tokenizer, std::string_view what) = nullptr;
+  std::optional<std::int32_t> (*start)(const Json& config, const text::Tokenizer& tokenizer,
+                                       std::string_view what) = nullptr;
 };
 
 struct Entry {
@@ -109,7 +111,7 @@ inline ModelConfig read_config(const std::filesystem::path& folder, Task wanted)
 }
 
 // How the files of its folder become its parameters: their names there. new_head is up to the caller.
-HuggingFaceOptions load_options(const ModelConfig& model, const TensorFiles& files);
+checkpoint::HuggingFaceOptions load_options(const ModelConfig& model, const checkpoint::TensorFiles& files);
 
 // A model that looks at pictures, from its config.
 std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std::string_view what);

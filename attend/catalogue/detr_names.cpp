@@ -30,7 +30,7 @@ struct DetrNames {
 
 }  // namespace
 
-Spelling detr_spelling(const TensorFiles& files) {
+Spelling detr_spelling(const checkpoint::TensorFiles& files) {
   const auto has = [&](const std::string& name) {
     return files.holding(name) != nullptr || files.holding("model." + name) != nullptr;
   };

@@ -9,6 +9,6 @@
 namespace attend::catalogue {
 
 // The file's name of a parameter; empty where both have the same.
-Spelling detr_spelling(const TensorFiles& files);
+Spelling detr_spelling(const checkpoint::TensorFiles& files);
 
 }  // namespace attend::catalogue

@@ -46,7 +46,7 @@ constexpr NameHint kHeadHints[] = {{"qa_outputs.", "ForQuestionAnswering"},
 // None where there are no weights: then somebody else says so.
 std::vector<std::string> names_in(const std::filesystem::path& folder) {
   try {
-    return TensorFiles::open(folder).names();
+    return checkpoint::TensorFiles::open(folder).names();
   } catch (const Error&) {
     return {};
   }

@@ -99,7 +99,7 @@ models::TransformerConfig marian_config(const Json& config, std::string_view wha
 namespace {
 
 // The one table has four names, and a file may have kept any of them.
-std::string stored_name(const TensorFile& file, const std::string& name) {
+std::string stored_name(const checkpoint::TensorFile& file, const std::string& name) {
   if (name != kTable || file.find(name)) return name;
   for (const char* other : {"lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"})
     if (file.find(other)) return other;
@@ -108,7 +108,7 @@ std::string stored_name(const TensorFile& file, const std::string& name) {
 
 }  // namespace
 
-void load_marian_weights(const TensorFile& file, nn::Parameters& parameters) {
+void load_marian_weights(const checkpoint::TensorFile& file, nn::Parameters& parameters) {
   for (const nn::Parameters::Entry& entry : parameters.entries()) {
     std::vector<float> values;
     for (const std::string& name : marian_names(entry)) {
@@ -122,7 +122,7 @@ void load_marian_weights(const TensorFile& file, nn::Parameters& parameters) {
   }
 }
 
-std::int32_t marian_start(const Json& config, const Tokenizer& tokenizer, std::string_view what) {
+std::int32_t marian_start(const Json& config, const text::Tokenizer& tokenizer, std::string_view what) {
   const auto agree = [&](const char* key, const char* token) {
     const auto id = value_of<std::int64_t>(config, key, what);
     const auto known = tokenizer.token_to_id(token);

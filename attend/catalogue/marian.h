@@ -20,9 +20,9 @@ models::TransformerConfig marian_config(const Json& config, std::string_view wha
 std::vector<std::string> marian_names(const nn::Parameters::Entry& entry);
 
 // Fills the parameters of a Transformer made from marian_config().
-void load_marian_weights(const TensorFile& file, nn::Parameters& parameters);
+void load_marian_weights(const checkpoint::TensorFile& file, nn::Parameters& parameters);
 
 // What the decoder begins with: the token of padding. Throws Error when config and tokenizer disagree.
-std::int32_t marian_start(const Json& config, const Tokenizer& tokenizer, std::string_view what);
+std::int32_t marian_start(const Json& config, const text::Tokenizer& tokenizer, std::string_view what);
 
 }  // namespace attend::catalogue

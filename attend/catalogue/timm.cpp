@@ -25,7 +25,7 @@ constexpr const char* kKnown =
 
 constexpr std::string_view kWrapped = "timm_model.";
 
-bool is_wrapped(const TensorFiles& files) {
+bool is_wrapped(const checkpoint::TensorFiles& files) {
   const std::vector<std::string> names = files.names();
   return !names.empty() && std::ranges::all_of(names, [](const auto& name) { return name.starts_with(kWrapped); });
 }
@@ -33,7 +33,7 @@ bool is_wrapped(const TensorFiles& files) {
 // What there is to read a config from.
 struct Folder {
   const Json& config;
-  const TensorFiles& files;
+  const checkpoint::TensorFiles& files;
   std::string_view what;
   std::string architecture;
   std::vector<std::string> words = {};  // of the architecture: "vit", "tiny", "patch16", "224"
@@ -41,7 +41,7 @@ struct Folder {
 
   bool has(const std::string& name) const { return files.holding(before + name) != nullptr; }
   Shape shape(const std::string& name, int rank) const {
-    const TensorFile* file = files.holding(before + name);
+    const checkpoint::TensorFile* file = files.holding(before + name);
     check(file, "{}: no tensor '{}', which a {} of timm has", files.source(), before + name, architecture);
     const Shape& shape = (*file)[before + name].shape;
     check(shape.rank() == rank && shape.size() > 0, "{}: '{}' is {}, but in a {} of timm it has {} dimensions",
@@ -338,7 +338,7 @@ bool is_timm(const Json& config) {
   return !config.contains("model_type") || config["model_type"] == Json("timm_wrapper");
 }
 
-Json timm_config(const Json& config, const TensorFiles& files, std::string_view what) {
+Json timm_config(const Json& config, const checkpoint::TensorFiles& files, std::string_view what) {
   const Json& architecture = config["architecture"];
   check(architecture.is_string(), "{}: 'architecture' must be a name, not {}", what, architecture.dump());
   // What is behind a dot tells where the weights are from.
@@ -359,7 +359,7 @@ Json timm_config(const Json& config, const TensorFiles& files, std::string_view 
 
 namespace {
 
-Spelling bare_spelling(std::string_view type, const TensorFiles& files, const std::string& before) {
+Spelling bare_spelling(std::string_view type, const checkpoint::TensorFiles& files, const std::string& before) {
   if (type == "resnet") return resnet_name;
   const auto found = std::ranges::find(kNames, type, [](const auto& each) { return each.first; });
   if (found == std::end(kNames)) return {};
@@ -376,7 +376,7 @@ Spelling bare_spelling(std::string_view type, const TensorFiles& files, const st
 
 }  // namespace
 
-Spelling timm_spelling(std::string_view type, const TensorFiles& files) {
+Spelling timm_spelling(std::string_view type, const checkpoint::TensorFiles& files) {
   if (!is_wrapped(files)) return bare_spelling(type, files, "");
   const Spelling bare = bare_spelling(type, files, std::string(kWrapped));
   return [bare](const std::string& name) { return std::string(kWrapped) + (bare ? bare(name) : name); };

@@ -24,10 +24,10 @@ bool is_timm(const Json& config);
 
 // What a config.json of ours would say of it. Throws Error naming the architectures there are, or the tensor that is
 // missing or has not the shape it should.
-Json timm_config(const Json& config, const TensorFiles& files, std::string_view what);
+Json timm_config(const Json& config, const checkpoint::TensorFiles& files, std::string_view what);
 
 // timm's name of a parameter of ours, for a model of this type ("vit", "swin", ..).
 using Spelling = std::function<std::string(const std::string& name)>;
-Spelling timm_spelling(std::string_view type, const TensorFiles& files);
+Spelling timm_spelling(std::string_view type, const checkpoint::TensorFiles& files);
 
 }  // namespace attend::catalogue

@@ -3,7 +3,7 @@
 #include "attend/base/error.h"
 #include "attend/ops/layout.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 Shape channels_first(const Shape& weight) {
   check(weight.rank() == 4, "convolution: its weight is {}, not [O, kh, kw, C]", weight);
@@ -23,4 +23,4 @@ std::vector<float> channels_last(std::span<const float> values, const Shape& in_
   return result;
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

@@ -7,7 +7,7 @@
 
 #include "attend/tensor/tensor.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 // The shape that files have.
 Shape channels_first(const Shape& weight);
@@ -16,4 +16,4 @@ Tensor channels_first(const Tensor& weight);
 // And back: values of a file's tensor of this shape, in our order.
 std::vector<float> channels_last(std::span<const float> values, const Shape& in_file);
 
-}  // namespace attend
+}  // namespace attend::checkpoint

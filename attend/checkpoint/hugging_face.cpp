@@ -15,7 +15,7 @@
 #include "attend/checkpoint/unread_tensors.h"
 #include "attend/checkpoint/weight_files.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -207,4 +207,4 @@ void save_hugging_face(const fs::path& folder, const Parameters& parameters, Jso
   write_file(folder / "config.json", config.dump(2) + "\n");
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

@@ -16,7 +16,7 @@
 #include "attend/checkpoint/tensor_file.h"
 #include "attend/nn/parameters.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 // The tensors of one file or of several that make up one model.
 class TensorFiles {
@@ -78,4 +78,4 @@ LoadReport load_hugging_face(const TensorFiles& files, nn::Parameters& parameter
 // Writes config.json and model.safetensors, in the dtype the model computes in.
 void save_hugging_face(const std::filesystem::path& folder, const nn::Parameters& parameters, Json config);
 
-}  // namespace attend
+}  // namespace attend::checkpoint

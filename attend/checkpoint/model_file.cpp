@@ -12,7 +12,7 @@
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/tensor/backend.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -144,4 +144,4 @@ void produce_weights(const FileWriter& write, std::span<const Parameters* const>
   writer.produce(write);
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

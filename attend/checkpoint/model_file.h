@@ -11,7 +11,7 @@
 #include "attend/checkpoint/tensor_file.h"
 #include "attend/nn/parameters.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 // Fills every parameter. Throws Error when the file lacks one, has one of another shape, or holds a tensor that the
 // model has no place for. A model may have several sets of them (a GAN's two networks), under names of their own.
@@ -29,4 +29,4 @@ void produce_weights(const FileWriter& write, std::span<const nn::Parameters* co
 void save_weights(const std::string& path, const nn::Parameters& parameters, SavedWeights which = SavedWeights::values,
                   const std::map<std::string, std::string>& metadata = {});
 
-}  // namespace attend
+}  // namespace attend::checkpoint

@@ -7,7 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -75,4 +75,4 @@ Quantised quantise(std::span<const float> values, const Shape& shape, ScaleAxis 
   return result;
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

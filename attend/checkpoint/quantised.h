@@ -11,7 +11,7 @@
 
 #include "attend/checkpoint/tensor_file.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 inline constexpr std::string_view kScaleSuffix = ".scale";
 
@@ -31,4 +31,4 @@ struct Quantised {
 // values [R, C]. Throws Error for one that is not finite, naming what.
 Quantised quantise(std::span<const float> values, const Shape& shape, ScaleAxis axis, std::string_view what);
 
-}  // namespace attend
+}  // namespace attend::checkpoint

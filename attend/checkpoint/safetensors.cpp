@@ -9,7 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -199,4 +199,4 @@ Safetensors Safetensors::view(std::span<const std::byte> bytes, std::string sour
   return Safetensors(TensorFile(std::move(source), {}, std::move(read.tensors), std::move(read.metadata)));
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

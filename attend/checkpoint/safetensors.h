@@ -11,7 +11,7 @@
 
 #include "attend/checkpoint/tensor_file.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 class Safetensors : public TensorFile {
  public:
@@ -23,4 +23,4 @@ class Safetensors : public TensorFile {
   explicit Safetensors(TensorFile file) : TensorFile(std::move(file)) {}
 };
 
-}  // namespace attend
+}  // namespace attend::checkpoint

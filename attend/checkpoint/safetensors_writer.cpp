@@ -11,7 +11,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/tensor/backend.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -111,4 +111,4 @@ void SafetensorsWriter::produce(const FileWriter& write) const {
   }
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

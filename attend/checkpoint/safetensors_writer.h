@@ -13,7 +13,7 @@
 #include "attend/checkpoint/stored_type.h"
 #include "attend/tensor/tensor.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 class SafetensorsWriter {
  public:
@@ -50,4 +50,4 @@ class SafetensorsWriter {
   std::map<std::string, std::string> metadata_;
 };
 
-}  // namespace attend
+}  // namespace attend::checkpoint

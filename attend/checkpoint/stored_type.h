@@ -9,7 +9,7 @@
 
 #include "attend/base/dtype.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 enum class StoredType : std::uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 
@@ -75,4 +75,4 @@ struct Half {
   }
 };
 
-}  // namespace attend
+}  // namespace attend::checkpoint

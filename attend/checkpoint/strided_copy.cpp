@@ -6,7 +6,7 @@
 
 #include "attend/base/error.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -71,4 +71,4 @@ void copy_in_rows(std::span<const std::byte> from, std::size_t width, const Shap
   }
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

@@ -12,7 +12,7 @@
 #include "attend/checkpoint/strided_copy.h"
 #include "attend/tensor/backend.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -192,4 +192,4 @@ void TensorFile::load(std::string_view name, const Tensor& into) const {
   }
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

@@ -19,7 +19,7 @@
 #include "attend/tensor/shape.h"
 #include "attend/tensor/tensor.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 struct StoredTensor {
   std::string name;
@@ -88,4 +88,4 @@ class TensorFile {
   std::map<std::string, std::string> metadata_;
 };
 
-}  // namespace attend
+}  // namespace attend::checkpoint

@@ -11,7 +11,7 @@
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -80,4 +80,4 @@ void report_unread(const std::string& source, std::span<const std::string> names
   if (now.warn) now.warn(message + "; its answers may not be those of the model that was trained");
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

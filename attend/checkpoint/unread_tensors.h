@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace attend {
+namespace attend::checkpoint {
 
 struct UnreadPolicy {
   bool strict = false;                                // an Error instead of a warning
@@ -35,4 +35,4 @@ bool is_of_another_head(std::string_view name);
 // Warns or throws about names of a file (source), but for those of other heads.
 void report_unread(const std::string& source, std::span<const std::string> names);
 
-}  // namespace attend
+}  // namespace attend::checkpoint

@@ -13,7 +13,7 @@
 #include "attend/checkpoint/safetensors.h"
 #include "attend/checkpoint/torch/torch_file.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 namespace {
 
@@ -97,4 +97,4 @@ TensorFile open_tensor_file(const fs::path& path, std::vector<std::string>& left
   return Safetensors::open(path.string());
 }
 
-}  // namespace attend
+}  // namespace attend::checkpoint

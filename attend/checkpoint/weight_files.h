@@ -7,7 +7,7 @@
 
 #include "attend/checkpoint/tensor_file.h"
 
-namespace attend {
+namespace attend::checkpoint {
 
 // Of a folder: model.safetensors, or the shards of model.safetensors.index.json; else pytorch_model.bin, or the shards
 // of pytorch_model.bin.index.json. Throws Error when it has none of them, naming what it has instead.
@@ -20,4 +20,4 @@ bool has_weights(const std::filesystem::path& folder);
 // beside its state dict that hold tensors too.
 TensorFile open_tensor_file(const std::filesystem::path& path, std::vector<std::string>& left_out);
 
-}  // namespace attend
+}  // namespace attend::checkpoint

@@ -14,37 +14,37 @@
 #include "attend/base/memory.h"
 #include "attend/base/terminal.h"
 #include "attend/checkpoint/unread_tensors.h"
-#include "attend/cli/answer.h"
-#include "attend/cli/classify.h"
-#include "attend/cli/convert.h"
-#include "attend/cli/demo.h"
-#include "attend/cli/describe.h"
-#include "attend/cli/detect.h"
-#include "attend/cli/devices.h"
-#include "attend/cli/draw.h"
-#include "attend/cli/embed.h"
-#include "attend/cli/evaluate.h"
-#include "attend/cli/fill.h"
-#include "attend/cli/flags.h"
-#include "attend/cli/generate.h"
-#include "attend/cli/info.h"
-#include "attend/cli/look.h"
-#include "attend/cli/make_data.h"
-#include "attend/cli/preprocess.h"
-#include "attend/cli/rerank.h"
-#include "attend/cli/score.h"
-#include "attend/cli/serve.h"
-#include "attend/cli/tag.h"
-#include "attend/cli/tokenize.h"
-#include "attend/cli/train.h"
-#include "attend/cli/train_tokenizer.h"
-#include "attend/cli/translate.h"
-#include "attend/cli/verify.h"
-#include "attend/cli/version.h"
+#include "attend/cli/commands/answer.h"
+#include "attend/cli/commands/classify.h"
+#include "attend/cli/commands/convert.h"
+#include "attend/cli/commands/demo.h"
+#include "attend/cli/commands/describe.h"
+#include "attend/cli/commands/detect.h"
+#include "attend/cli/commands/devices.h"
+#include "attend/cli/commands/draw.h"
+#include "attend/cli/commands/embed.h"
+#include "attend/cli/commands/evaluate.h"
+#include "attend/cli/commands/fill.h"
+#include "attend/cli/commands/generate.h"
+#include "attend/cli/commands/info.h"
+#include "attend/cli/commands/look.h"
+#include "attend/cli/commands/make_data.h"
+#include "attend/cli/commands/preprocess.h"
+#include "attend/cli/commands/rerank.h"
+#include "attend/cli/commands/score.h"
+#include "attend/cli/commands/serve.h"
+#include "attend/cli/commands/tag.h"
+#include "attend/cli/commands/tokenize.h"
+#include "attend/cli/commands/train.h"
+#include "attend/cli/commands/train_tokenizer.h"
+#include "attend/cli/commands/translate.h"
+#include "attend/cli/commands/verify.h"
+#include "attend/cli/commands/version.h"
+#include "attend/cli/support/flags.h"
 #include "attend/cli/write_documents.h"
 #include "attend/world/agreement.h"
 
-namespace attend {
+namespace attend::cli {
 
 namespace {
 
@@ -58,7 +58,7 @@ constexpr const char* kProgramExamples = R"(Examples:
 
 // What is wrong for all of several processes is said by the first: it ends the others while they hold back.
 void say_error(const Streams& streams, std::string_view message) {
-  const World& world = *streams.world;
+  const world::World& world = *streams.world;
   if (!world.leads()) std::this_thread::sleep_for(std::chrono::milliseconds(500));
   const std::string who = world.size() > 1 ? fmt::format("rank {} of {}: ", world.rank(), world.size()) : "";
   streams.err << "attend: " << who << printable(message) << '\n' << std::flush;
@@ -102,11 +102,11 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   std::signal(SIGXFSZ, SIG_IGN);
   CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
                    version_text);
-  const UnreadGuard unread({.warn = [&](const std::string& message) {
+  const checkpoint::UnreadGuard unread({.warn = [&](const std::string& message) {
     if (streams.world->leads()) streams.err << "attend: " << printable(message) << '\n';
   }});
   try {
-    check_agreement(*streams.world, {{"command", args.empty() ? "" : args[0]}});
+    world::check_agreement(*streams.world, {{"command", args.empty() ? "" : args[0]}});
     add_commands(line.flags(), streams, args);
     line.run(args, streams.out);
   } catch (const Interrupted& interrupted) {
@@ -132,4 +132,4 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   return 0;
 }
 
-}  // namespace attend
+}  // namespace attend::cli

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "attend/cli/streams.h"
+#include "attend/cli/support/streams.h"
 
-namespace attend {
+namespace attend::cli {
 
 int run_program(const std::vector<std::string>& args, const Streams& streams);
 
-}  // namespace attend
+}  // namespace attend::cli

@@ -9,12 +9,12 @@
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
-#include "attend/cli/command.h"
-#include "attend/cli/command_files.h"
 #include "attend/cli/program.h"
-#include "attend/cli/train_tasks.h"
+#include "attend/cli/support/command.h"
+#include "attend/cli/support/command_files.h"
+#include "attend/cli/support/train_tasks.h"
 
-namespace attend {
+namespace attend::cli {
 
 namespace {
 
@@ -282,4 +282,4 @@ void add_manual_command(Flags& program, const Streams& streams) {
       run_manual);
 }
 
-}  // namespace attend
+}  // namespace attend::cli

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/cli/flags.h"
-#include "attend/cli/streams.h"
+#include "attend/cli/support/flags.h"
+#include "attend/cli/support/streams.h"
 
-namespace attend {
+namespace attend::cli {
 
 struct HelpEntry {
   std::string name;   // "--beams", "-h,--help", "files", or a command's
@@ -32,4 +32,4 @@ struct DocumentOptions {
 void add_completions_command(Flags& program, const Streams& streams);
 void add_manual_command(Flags& program, const Streams& streams);
 
-}  // namespace attend
+}  // namespace attend::cli

@@ -162,4 +162,17 @@ Words caption_words(std::string_view caption) {
   return CaptionReader(text).words();
 }
 
+Captioned captioned(std::string_view hypothesis, std::span<const std::string> references) {
+  Captioned one{.hypothesis = caption_words(hypothesis)};
+  for (const std::string& reference : references) one.references.push_back(caption_words(reference));
+  return one;
+}
+
+std::vector<Captioned> captioned(std::span<const data::CocoCaptions> captions) {
+  std::vector<Captioned> all;
+  all.reserve(captions.size());
+  for (const data::CocoCaptions& one : captions) all.push_back(captioned(one.hypothesis, one.references));
+  return all;
+}
+
 }  // namespace attend::metrics

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/data/images/coco_files.h"
+
 namespace attend::metrics {
 
 using Words = std::vector<std::string>;
@@ -22,6 +24,10 @@ struct Captioned {
   Words hypothesis = {};
   std::vector<Words> references = {};  // at least one
 };
+
+// A caption and the references of its image, as words.
+Captioned captioned(std::string_view hypothesis, std::span<const std::string> references);
+std::vector<Captioned> captioned(std::span<const data::CocoCaptions> captions);
 
 struct CaptionScores {
   std::array<double, 4> bleu = {};

@@ -31,17 +31,18 @@ double recall_at(int i) { return i == kRecalls - 1 ? 1.0 : i * (1.0 / (kRecalls 
 
 // One category in one picture.
 struct Scene {
-  std::vector<const TrueObject*> objects;
-  std::vector<const Detection*> detections;  // the best first, once sorted
-  std::vector<double> overlaps;              // [detection][object]
+  std::vector<const data::TrueObject*> objects;
+  std::vector<const data::Detection*> detections;  // the best first, once sorted
+  std::vector<double> overlaps;                    // [detection][object]
 
   void prepare() {
     std::stable_sort(detections.begin(), detections.end(),
-                     [](const Detection* a, const Detection* b) { return a->score > b->score; });
+                     [](const data::Detection* a, const data::Detection* b) { return a->score > b->score; });
     if (detections.size() > kMostDetections) detections.resize(kMostDetections);
     overlaps.reserve(detections.size() * objects.size());
-    for (const Detection* detection : detections)
-      for (const TrueObject* object : objects) overlaps.push_back(box_iou(detection->box, object->box, object->crowd));
+    for (const data::Detection* detection : detections)
+      for (const data::TrueObject* object : objects)
+        overlaps.push_back(box_iou(detection->box, object->box, object->crowd));
   }
 };
 
@@ -166,7 +167,7 @@ class Means {
 using CategoryScenes = std::map<std::int64_t, Scene>;  // by picture: in the order of their ids
 
 // Of each category.
-std::vector<CategoryScenes> scenes_of(const Instances& truth, std::span<const Detection> detections) {
+std::vector<CategoryScenes> scenes_of(const data::Instances& truth, std::span<const data::Detection> detections) {
   std::map<std::int64_t, std::size_t> numbers;
   for (std::size_t i = 0; i < truth.categories.size(); ++i) numbers[truth.categories[i].id] = i;
   std::vector<std::int64_t> images = truth.images;
@@ -177,16 +178,16 @@ std::vector<CategoryScenes> scenes_of(const Instances& truth, std::span<const De
     if (number == numbers.end() || !std::binary_search(images.begin(), images.end(), item.image)) return nullptr;
     return &scenes[number->second][item.image];
   };
-  for (const TrueObject& object : truth.objects)
+  for (const data::TrueObject& object : truth.objects)
     if (Scene* scene = scene_of(object)) scene->objects.push_back(&object);
-  for (const Detection& detection : detections)
+  for (const data::Detection& detection : detections)
     if (Scene* scene = scene_of(detection)) scene->detections.push_back(&detection);
   return scenes;
 }
 
 }  // namespace
 
-double box_iou(const Box& detection, const Box& truth, bool crowd) {
+double box_iou(const data::Box& detection, const data::Box& truth, bool crowd) {
   const double width = std::min(detection.x + detection.width, truth.x + truth.width) - std::max(detection.x, truth.x);
   const double height =
       std::min(detection.y + detection.height, truth.y + truth.height) - std::max(detection.y, truth.y);
@@ -195,7 +196,7 @@ double box_iou(const Box& detection, const Box& truth, bool crowd) {
   return both / (crowd ? detection.area() : detection.area() + truth.area() - both);
 }
 
-DetectionScores coco_scores(const Instances& truth, std::span<const Detection> detections) {
+DetectionScores coco_scores(const data::Instances& truth, std::span<const data::Detection> detections) {
   std::array<Means, kCocoStats> stats;
   DetectionScores scores;
   for (CategoryScenes& scenes : scenes_of(truth, detections)) {

@@ -1,4 +1,4 @@
-// Attention cut to a narrower window than its model has, for those who look (attend/inspect).
+// Attention cut to a narrower window than its model has, for those who look (attend/look/inspect).
 #pragma once
 
 #include <cstdint>

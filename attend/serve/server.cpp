@@ -13,34 +13,34 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/serve/doors/hugging_face.h"
-#include "attend/serve/doors/libre.h"
-#include "attend/serve/doors/look_door.h"
-#include "attend/serve/doors/openai.h"
-#include "attend/serve/doors/tei.h"
-#include "attend/serve/openapi.h"
-#include "attend/serving/failure.h"
+#include "attend/serve/api/hugging_face.h"
+#include "attend/serve/api/libre.h"
+#include "attend/serve/api/look_door.h"
+#include "attend/serve/api/openai.h"
+#include "attend/serve/api/openapi.h"
+#include "attend/serve/api/tei.h"
+#include "attend/serve/engine/failure.h"
 
 namespace attend::serve {
 
 // An exchange that is counted for as long as somebody has it.
-class Server::Counted : public Exchange {
+class Server::Counted : public http::Exchange {
  public:
-  Counted(Server& server, std::shared_ptr<Exchange> inner)
+  Counted(Server& server, std::shared_ptr<http::Exchange> inner)
       : server_(server), running_(server.running_), inner_(std::move(inner)) {
     ++*running_;
   }
   ~Counted() override { --*running_; }
 
-  void answer(HttpResponse response) override {
+  void answer(http::HttpResponse response) override {
     count(response.status);
-    const HttpHeaders common = server_.common_headers();
+    const http::HttpHeaders common = server_.common_headers();
     response.headers.insert(response.headers.end(), common.begin(), common.end());
     inner_->answer(std::move(response));
   }
-  void begin(HttpResponse head) override {
+  void begin(http::HttpResponse head) override {
     count(head.status);
-    const HttpHeaders common = server_.common_headers();
+    const http::HttpHeaders common = server_.common_headers();
     head.headers.insert(head.headers.end(), common.begin(), common.end());
     inner_->begin(std::move(head));
   }
@@ -52,7 +52,7 @@ class Server::Counted : public Exchange {
 
  private:
   void count(int status) {
-    serving::Metrics& metrics = server_.metrics_;
+    Metrics& metrics = server_.metrics_;
     metrics.count(status < 400 ? "te_request_success" : "te_request_failure",
                   status < 400 ? "" : fmt::format("err=\"{}\"", status));
     metrics.observe("te_request_duration",
@@ -61,7 +61,7 @@ class Server::Counted : public Exchange {
 
   Server& server_;
   std::shared_ptr<std::atomic<std::int64_t>> running_;
-  std::shared_ptr<Exchange> inner_;
+  std::shared_ptr<http::Exchange> inner_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
@@ -71,7 +71,7 @@ void give_back_memory() {
 #endif
 }
 
-Server::Server(ServerOptions options, serving::ServedModels& models, serving::Metrics& metrics)
+Server::Server(ServerOptions options, ServedModels& models, Metrics& metrics)
     : options_(std::move(options)),
       models_(models),
       metrics_(metrics),
@@ -94,11 +94,12 @@ Server::Server(ServerOptions options, serving::ServedModels& models, serving::Me
                                     .only_local_names = host == "localhost" || host.starts_with("127.")}));
   }
   options_.http.command = "serve";
-  http_ = std::make_unique<HttpServer>(
-      options_.http, HttpServer::Dispatcher([this](HttpRequest request, std::shared_ptr<Exchange> exchange) {
+  http_ = std::make_unique<http::HttpServer>(
+      options_.http,
+      http::HttpServer::Dispatcher([this](http::HttpRequest request, std::shared_ptr<http::Exchange> exchange) {
         dispatch(std::move(request), std::move(exchange));
       }));
-  workers_ = std::make_unique<Workers>(static_cast<std::size_t>(options_.max_concurrent) + 1);
+  workers_ = std::make_unique<http::Workers>(static_cast<std::size_t>(options_.max_concurrent) + 1);
 }
 
 // Workers first: they answer through the HTTP server.
@@ -124,14 +125,14 @@ void Server::run(const std::function<bool()>& stop) {
   });
 }
 
-HttpHeaders Server::common_headers() const {
+http::HttpHeaders Server::common_headers() const {
   if (options_.cors_origin.empty()) return {};
   return {{"access-control-allow-origin", options_.cors_origin}, {"vary", "origin"}};
 }
 
-HttpResponse Server::metrics_text() {
+http::HttpResponse Server::metrics_text() {
   std::size_t waiting = 0;
-  for (const serving::ServedModelPtr& model : models_.all()) {
+  for (const ServedModelPtr& model : models_.all()) {
     const std::size_t own = model->waiting();
     metrics_.set("attend_queue_size", static_cast<double>(own), fmt::format("model=\"{}\"", model->name()));
     waiting += own;
@@ -143,31 +144,31 @@ HttpResponse Server::metrics_text() {
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
 
-std::optional<HttpResponse> Server::at_once(const HttpRequest& request) {
+std::optional<http::HttpResponse> Server::at_once(const http::HttpRequest& request) {
   const std::string& path = request.path;
-  if (path == "/health") return HttpResponse{.body = R"({"status":"ok"})"};
+  if (path == "/health") return http::HttpResponse{.body = R"({"status":"ok"})"};
   if (path == "/ready")
-    return ends_ ? serve::refused(503, "the server ends") : HttpResponse{.body = R"({"status":"ready"})"};
+    return ends_ ? http::refused(503, "the server ends") : http::HttpResponse{.body = R"({"status":"ready"})"};
   if (path == "/version") {
     Json version = Json::object();
     version["version"] = options_.version;
-    return HttpResponse{.body = version.dump()};
+    return http::HttpResponse{.body = version.dump()};
   }
   if (path == "/metrics") return metrics_text();
   if (path == "/docs" || path == "/")
-    return HttpResponse{.type = "text/html; charset=utf-8", .body = docs_page(options_.version, request.host)};
-  if (path == "/openapi.json") return HttpResponse{.body = openapi_json(options_.version)};
+    return http::HttpResponse{.type = "text/html; charset=utf-8", .body = docs_page(options_.version, request.host)};
+  if (path == "/openapi.json") return http::HttpResponse{.body = openapi_json(options_.version)};
   return std::nullopt;
 }
 
-void Server::dispatch(HttpRequest request, std::shared_ptr<Exchange> exchange) {
-  const auto say = [&](HttpResponse response) {
-    const HttpHeaders common = common_headers();
+void Server::dispatch(http::HttpRequest request, std::shared_ptr<http::Exchange> exchange) {
+  const auto say = [&](http::HttpResponse response) {
+    const http::HttpHeaders common = common_headers();
     response.headers.insert(response.headers.end(), common.begin(), common.end());
     exchange->answer(std::move(response));
   };
   if (request.method == "OPTIONS") {
-    HttpResponse response{.status = 204};
+    http::HttpResponse response{.status = 204};
     if (!options_.cors_origin.empty())
       response.headers = {{"access-control-allow-methods", "GET, POST, OPTIONS"},
                           {"access-control-allow-headers", "authorization, content-type, x-api-key, x-request-id"},
@@ -179,18 +180,18 @@ void Server::dispatch(HttpRequest request, std::shared_ptr<Exchange> exchange) {
     if (auto response = at_once(request)) return say(std::move(*response));
   const auto found = std::ranges::find_if(doors_, [&](const auto& door) { return door->takes(request); });
   if (found == doors_.end())
-    return say(serve::refused(404, fmt::format("there is no {} here; /docs lists what there is", request.path)));
+    return say(http::refused(404, fmt::format("there is no {} here; /docs lists what there is", request.path)));
   Door& door = **found;
   metrics_.count("te_request_count", fmt::format("method=\"{}\"", get ? "get" : "post"));
   const bool reads_keys = door.reads_keys() && !get;
   if (!reads_keys && !context_.lets_in(request)) {
-    HttpResponse response =
+    http::HttpResponse response =
         door.refused({401, "this server wants a key: Authorization: Bearer KEY", "invalid_api_key"});
     response.headers.emplace_back("www-authenticate", "Bearer");
     return say(std::move(response));
   }
   if (*running_ >= options_.max_concurrent) {
-    HttpResponse response = door.refused({429, "as many requests are running as may; try again", ""});
+    http::HttpResponse response = door.refused({429, "as many requests are running as may; try again", ""});
     response.headers.emplace_back("retry-after-ms", "100");
     response.headers.emplace_back("retry-after", "1");
     metrics_.count("te_request_failure", "err=\"overloaded\"");
@@ -209,11 +210,11 @@ Refusal refusal_of(const Door& door) {
     throw;
   } catch (const Refusal& refusal) {
     return refusal;
-  } catch (const serving::Cancelled&) {
+  } catch (const Cancelled&) {
     return {499, "the client has gone, or the server ends", ""};
   } catch (const std::bad_alloc&) {
     return {503, "out of memory", ""};
-  } catch (const serving::ComputeFailure& failure) {
+  } catch (const ComputeFailure& failure) {
     return {500, failure.what(), ""};
   } catch (const Error& error) {
     return {door.bad_request(), error.what(), ""};
@@ -225,13 +226,14 @@ Refusal refusal_of(const Door& door) {
 }  // namespace
 
 // An exchange that is let go without an answer, because there is no memory even for a refusal, ends its connection.
-void Server::answer(Door& door, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) noexcept {
+void Server::answer(Door& door, const http::HttpRequest& request,
+                    const std::shared_ptr<http::Exchange>& exchange) noexcept {
   try {
     try {
-      if (exchange->gone()) throw serving::Cancelled();
+      if (exchange->gone()) throw Cancelled();
       if (auto response = door.answer(request, exchange)) exchange->answer(std::move(*response));
     } catch (...) {
-      HttpResponse response = door.refused(refusal_of(door));
+      http::HttpResponse response = door.refused(refusal_of(door));
       if (response.status == 503) response.headers.emplace_back("retry-after", "1");
       exchange->answer(std::move(response));
     }

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "attend/base/limits.h"
-#include "attend/serve/door.h"
-#include "attend/serve/http.h"
-#include "attend/serve/workers.h"
+#include "attend/http/http.h"
+#include "attend/http/workers.h"
+#include "attend/serve/api/door.h"
 
 namespace attend::serve {
 
 struct ServerOptions {
-  HttpOptions http = {};
+  http::HttpOptions http = {};
   std::vector<std::string> keys = {};
   std::string cors_origin = {};  // "*", or one; empty: pages of other sites are not let in
   std::int64_t max_concurrent = 512, max_batch_tokens = 4096, max_client_batch = 2048;
@@ -32,7 +32,7 @@ void give_back_memory();
 class Server {
  public:
   // What it is given must outlive it.
-  Server(ServerOptions options, serving::ServedModels& models, serving::Metrics& metrics);
+  Server(ServerOptions options, ServedModels& models, Metrics& metrics);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -42,25 +42,25 @@ class Server {
   void run(const std::function<bool()>& stop);
   void later(std::function<void()> work) { workers_->add(std::move(work)); }
   // Whether and what a request is answered without waiting; tests and fuzzers call it without a socket.
-  void dispatch(HttpRequest request, std::shared_ptr<Exchange> exchange);
+  void dispatch(http::HttpRequest request, std::shared_ptr<http::Exchange> exchange);
 
  private:
   class Counted;
-  std::optional<HttpResponse> at_once(const HttpRequest& request);
-  HttpResponse metrics_text();
-  void answer(Door& door, const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) noexcept;
-  HttpHeaders common_headers() const;
+  std::optional<http::HttpResponse> at_once(const http::HttpRequest& request);
+  http::HttpResponse metrics_text();
+  void answer(Door& door, const http::HttpRequest& request, const std::shared_ptr<http::Exchange>& exchange) noexcept;
+  http::HttpHeaders common_headers() const;
 
   ServerOptions options_;
-  serving::ServedModels& models_;
-  serving::Metrics& metrics_;
+  ServedModels& models_;
+  Metrics& metrics_;
   DoorContext context_;
   std::vector<std::unique_ptr<Door>> doors_;
   // Those under way; a stream that was cut off at the end may outlive the server.
   std::shared_ptr<std::atomic<std::int64_t>> running_ = std::make_shared<std::atomic<std::int64_t>>(0);
   std::atomic<bool> ends_{false};
-  std::unique_ptr<HttpServer> http_;
-  std::unique_ptr<Workers> workers_;  // last
+  std::unique_ptr<http::HttpServer> http_;
+  std::unique_ptr<http::Workers> workers_;  // last
 };
 
 }  // namespace attend::serve

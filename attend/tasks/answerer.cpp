@@ -101,7 +101,8 @@ std::vector<Answer> Answerer::answers(std::span<const EncoderText> texts, std::s
   for (const FoundSpan& one : spans_of(found, options.max_tokens)) {
     if (static_cast<std::int64_t>(answers.size()) == options.top_k) break;
     const EncoderText& text = texts[one.window];
-    const Span span{text.offsets[text.second.begin + one.first].begin, text.offsets[text.second.begin + one.last].end};
+    const text::Span span{text.offsets[text.second.begin + one.first].begin,
+                          text.offsets[text.second.begin + one.last].end};
     // Two windows may see the same answer: the surer one counts.
     if (std::ranges::find(answers, span, &Answer::span) == answers.end())
       answers.push_back({characters_of(context, span), span, one.probability});

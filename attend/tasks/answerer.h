@@ -22,7 +22,7 @@ struct AnswerOptions {
 
 struct Answer {
   std::string text;  // characters [span.begin, span.end) of the context
-  Span span;
+  text::Span span;
   float score = 0;  // the probability of the beginning times that of the end, among all tokens of the context
 };
 

@@ -13,8 +13,9 @@ Classifier::Classifier(const std::filesystem::path& folder, const catalogue::Mod
     : backend_(backend),
       head_(make_head(config, TargetKind::label)),
       reader_(folder, "classify", head_->texts()),
-      parameters_(backend, head_->parameters(), run_options(folder, format)) {
-  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
+      parameters_(backend, head_->parameters(), checkpoint::run_options(folder, format)) {
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters_,
+                                {.prefix = std::string(config.entry->prefix)});
 }
 
 std::vector<Classified> Classifier::classify(std::span<const std::string> lines, const ClassifyOptions& options) const {

@@ -49,7 +49,7 @@ void check_options(const DescribeOptions& options) {
 
 }  // namespace
 
-Describer::Tokens Describer::tokens_of(const Json& config, const Tokenizer& tokenizer, std::int64_t vocabulary,
+Describer::Tokens Describer::tokens_of(const Json& config, const text::Tokenizer& tokenizer, std::int64_t vocabulary,
                                        std::string_view what) {
   const auto token = [&](const char* key, const char* name) {
     if (const auto id = token_in(config, key, vocabulary, what)) return *id;
@@ -63,7 +63,7 @@ Describer::Tokens Describer::tokens_of(const Json& config, const Tokenizer& toke
   return tokens;
 }
 
-Describer::Describer(const models::Captioner& model, const Tokenizer& tokenizer, Backend& backend, Tokens tokens)
+Describer::Describer(const models::Captioner& model, const text::Tokenizer& tokenizer, Backend& backend, Tokens tokens)
     : model_(model), tokenizer_(tokenizer), backend_(backend), tokens_(std::move(tokens)) {
   const std::int64_t vocabulary = model.decoder().vocabulary();
   check(tokenizer.id_limit() <= vocabulary, "describe: the tokenizer has ids up to {}, the model only {} tokens",
@@ -174,10 +174,10 @@ LoadedDescriber::LoadedDescriber(const std::filesystem::path& folder, const cata
                                  Backend& device, const nn::ModelFormat& format)
     : backend(device),
       dtype(format.dtype),
-      tokenizer(Tokenizer::load(folder)),
+      tokenizer(text::Tokenizer::load(folder)),
       preprocessor(image::Preprocessor::load(folder)),
       model(catalogue::make_captioner(config.json, config.path)),
-      parameters(device, model->parameters(), run_options(folder, format)),
+      parameters(device, model->parameters(), checkpoint::run_options(folder, format)),
       describer(*model, tokenizer.fit(model->decoder().vocabulary(), folder.string()), device,
                 with_search(Describer::tokens_of(config.json, tokenizer, model->decoder().vocabulary(), config.path),
                             folder, config, model->decoder().vocabulary())) {

@@ -57,11 +57,11 @@ class Describer {
     SearchDefaults search = {};
   };
   // Of a model's folder: what its config.json says, or <s>, </s> and so on of its tokenizer.
-  static Tokens tokens_of(const Json& config, const Tokenizer& tokenizer, std::int64_t vocabulary,
+  static Tokens tokens_of(const Json& config, const text::Tokenizer& tokenizer, std::int64_t vocabulary,
                           std::string_view what);
 
   // All but the tokens must outlive it. Throws Error when the tokenizer knows more than the model.
-  Describer(const models::Captioner& model, const Tokenizer& tokenizer, Backend& backend, Tokens tokens);
+  Describer(const models::Captioner& model, const text::Tokenizer& tokenizer, Backend& backend, Tokens tokens);
 
   const Tokens& tokens() const { return tokens_; }
   // pixels [B, H, W, C]
@@ -73,7 +73,7 @@ class Describer {
             std::vector<Description>& results) const;
 
   const models::Captioner& model_;
-  const Tokenizer& tokenizer_;
+  const text::Tokenizer& tokenizer_;
   Backend& backend_;
   Tokens tokens_;
 };
@@ -90,7 +90,7 @@ struct LoadedDescriber {
 
   Backend& backend;
   DType dtype;
-  Tokenizer tokenizer;
+  text::Tokenizer tokenizer;
   image::Preprocessor preprocessor;
   std::unique_ptr<models::Captioner> model;
   nn::Parameters parameters;

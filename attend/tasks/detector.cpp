@@ -43,12 +43,12 @@ Detector::Detector(const std::filesystem::path& folder, const catalogue::ModelCo
       dtype_(format.dtype),
       model_(models::detr_config(config.json, config.path)),
       preprocessor_(image::Preprocessor::load(folder)),
-      parameters_(backend, model_.parameters(), run_options(folder, format)) {
+      parameters_(backend, model_.parameters(), checkpoint::run_options(folder, format)) {
   check(model_.config().backbone.channels == 3,
         "{}: the model reads pictures of {} channels; only colours (3) are known", config.path,
         model_.config().backbone.channels);
-  const TensorFiles files = TensorFiles::open(folder);
-  load_hugging_face(files, parameters_, catalogue::load_options(config, files));
+  const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder);
+  checkpoint::load_hugging_face(files, parameters_, catalogue::load_options(config, files));
   model_.fold();
 }
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "attend/catalogue/catalogue.h"
+#include "attend/data/images/annotations.h"
 #include "attend/image/image.h"
 #include "attend/image/preprocessor.h"
-#include "attend/metrics/detection.h"
 #include "attend/models/detr.h"
 #include "attend/nn/parameters.h"
 
@@ -20,7 +20,7 @@ namespace attend::tasks {
 struct Detected {
   std::int32_t label = 0;
   float score = 0;
-  metrics::Box box = {};
+  data::Box box = {};
   std::int32_t query = 0;  // whose answer it is
 };
 

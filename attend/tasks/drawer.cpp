@@ -105,8 +105,10 @@ Drawer::Drawer(const std::filesystem::path& folder, Backend& backend, DType dtyp
     : backend_(backend),
       dtype_(dtype),
       model_(config_in(folder)),
-      parameters_(backend, model_.generator_parameters(), run_options(folder, {dtype, nn::WeightForm::plain})) {
-  load_part(open_weights(folder), parameters_, std::string(models::Sagan::kDiscriminator) + ".");
+      parameters_(backend, model_.generator_parameters(),
+                  checkpoint::run_options(folder, {dtype, nn::WeightForm::plain})) {
+  checkpoint::load_part(checkpoint::open_weights(folder), parameters_,
+                        std::string(models::Sagan::kDiscriminator) + ".");
 }
 
 std::size_t Drawer::class_named(std::string_view name) const {

@@ -15,17 +15,18 @@ namespace attend::tasks {
 namespace {
 
 // Where part lies in whole, from `from` on.
-std::size_t place_of(const std::vector<TokenId>& part, const std::vector<TokenId>& whole, std::size_t from) {
+std::size_t place_of(const std::vector<text::TokenId>& part, const std::vector<text::TokenId>& whole,
+                     std::size_t from) {
   const auto found =
       std::search(whole.begin() + static_cast<std::ptrdiff_t>(from), whole.end(), part.begin(), part.end());
   check(found != whole.end() || part.empty(), "encoder: the tokenizer's post-processor changes the text's tokens");
   return static_cast<std::size_t>(found - whole.begin());
 }
 
-constexpr EncodeOptions kWhole{.truncate = false, .pad = false};
-constexpr EncodeOptions kBare{.add_special_tokens = false, .truncate = false, .pad = false};
+constexpr text::EncodeOptions kWhole{.truncate = false, .pad = false};
+constexpr text::EncodeOptions kBare{.add_special_tokens = false, .truncate = false, .pad = false};
 
-EncoderText text_of(Encoding encoding) {
+EncoderText text_of(text::Encoding encoding) {
   EncoderText text;
   text.ids.assign(encoding.ids.begin(), encoding.ids.end());
   text.types = std::move(encoding.type_ids);
@@ -42,7 +43,7 @@ std::string mend(std::string_view line, std::int64_t number, const EncoderBatchi
 
 }  // namespace
 
-std::string characters_of(std::string_view text, Span span) {
+std::string characters_of(std::string_view text, text::Span span) {
   std::size_t at = 0, begin = 0;
   for (std::uint32_t i = 0; i < span.end && at < text.size(); ++i) {
     if (i == span.begin) begin = at;
@@ -65,7 +66,7 @@ TextSettings text_settings(const models::BertConfig& config) {
 }
 
 EncoderReader::EncoderReader(const std::filesystem::path& folder, std::string command, const TextSettings& settings)
-    : command_(std::move(command)), settings_(settings), tokenizer_(Tokenizer::load(folder)) {
+    : command_(std::move(command)), settings_(settings), tokenizer_(text::Tokenizer::load(folder)) {
   for (const char* mark : {"\u2581", "\u0120"})  // SentencePiece's space, byte-level BPE's
     if (tokenizer_.token_to_id(mark)) word_mark_ = mark;
   settings_.start = std::max<std::int64_t>(settings_.start, 0);
@@ -84,7 +85,7 @@ bool EncoderReader::continues_word(const EncoderText& text, std::size_t token) c
 }
 
 EncoderText EncoderReader::read_all(std::string_view text) const {
-  const std::vector<TokenId> bare = tokenizer_.encode_ids(text, kBare);
+  const std::vector<text::TokenId> bare = tokenizer_.encode_ids(text, kBare);
   EncoderText result = text_of(tokenizer_.encode(text, kWhole));
   const std::size_t begin = bare.empty() ? std::min<std::size_t>(1, result.ids.size())
                                          : place_of(bare, {result.ids.begin(), result.ids.end()}, 0);
@@ -94,9 +95,9 @@ EncoderText EncoderReader::read_all(std::string_view text) const {
 }
 
 EncoderText EncoderReader::read_all(std::string_view text, std::string_view second) const {
-  const std::vector<TokenId> one = tokenizer_.encode_ids(text, kBare), two = tokenizer_.encode_ids(second, kBare);
+  const std::vector<text::TokenId> one = tokenizer_.encode_ids(text, kBare), two = tokenizer_.encode_ids(second, kBare);
   EncoderText result = text_of(tokenizer_.encode_pair(text, second, kWhole));
-  const std::vector<TokenId> all(result.ids.begin(), result.ids.end());
+  const std::vector<text::TokenId> all(result.ids.begin(), result.ids.end());
   const std::size_t begin = one.empty() ? std::min<std::size_t>(1, all.size()) : place_of(one, all, 0);
   result.first = {begin, begin + one.size()};
   // The second text is looked for from the end, behind which only what was put there can be.

@@ -35,7 +35,7 @@ struct EncoderText {
   };
   std::vector<std::int32_t> ids, types;
   std::vector<std::string> tokens;
-  std::vector<Span> offsets;  // in characters of the text the token is from
+  std::vector<text::Span> offsets;  // in characters of the text the token is from
   Range first, second;
   std::size_t cut = 0;  // tokens that were left out because the model reads no more
 };
@@ -48,7 +48,7 @@ struct PackedTexts {
 };
 
 // Characters [begin, end) of well-formed UTF-8.
-std::string characters_of(std::string_view text, Span span);
+std::string characters_of(std::string_view text, text::Span span);
 
 // How a model reads texts, whichever it is.
 struct TextSettings {
@@ -69,7 +69,7 @@ class EncoderReader {
   EncoderReader(const std::filesystem::path& folder, std::string command, const TextSettings& settings);
 
   const TextSettings& settings() const { return settings_; }
-  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const text::Tokenizer& tokenizer() const { return tokenizer_; }
   const std::string& command() const { return command_; }
   std::int64_t longest() const;  // a text, with what is put around it
   // Reads no more than so many tokens of a text, if the model could; 0: as many as that can.
@@ -97,7 +97,7 @@ class EncoderReader {
 
   std::string command_;
   TextSettings settings_;
-  Tokenizer tokenizer_;
+  text::Tokenizer tokenizer_;
   std::string word_mark_;  // of the space before a word; none: WordPiece marks the rest of one ("##")
   std::int64_t limit_ = 0;
 };
@@ -132,8 +132,9 @@ class EncoderModel {
       : backend_(backend),
         model_(models::bert_config(config.json, config.path)),
         reader_(folder, command, text_settings(model_.body().config())),
-        parameters_(backend, model_, run_options(folder, format)) {
-    load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
+        parameters_(backend, model_, checkpoint::run_options(folder, format)) {
+    checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters_,
+                                  {.prefix = std::string(config.entry->prefix)});
   }
 
   Backend& backend_;

@@ -11,10 +11,10 @@ namespace attend::tasks {
 namespace {
 
 // A token on its own, as text: "##ing" is "ing".
-std::string plain(const Tokenizer& tokenizer, std::int32_t id) {
+std::string plain(const text::Tokenizer& tokenizer, std::int32_t id) {
   const auto token = tokenizer.id_to_token(id);
   if (token && token->starts_with("##")) return std::string(token->substr(2));
-  const TokenId ids[] = {id};
+  const text::TokenId ids[] = {id};
   std::string text = tokenizer.decode(ids, {.skip_special_tokens = false});
   text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
   return text;

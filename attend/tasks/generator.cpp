@@ -32,10 +32,11 @@ Generator::Generator(const std::filesystem::path& folder, Backend& backend, cons
 Generator::Generator(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
                      const nn::ModelFormat& format)
     : backend_(backend),
-      tokenizer_(Tokenizer::load(folder)),
+      tokenizer_(text::Tokenizer::load(folder)),
       model_(models::gpt2_config(config.json, config.path)),
-      parameters_(backend, model_, run_options(folder, format)) {
-  load_hugging_face(TensorFiles::open(folder), parameters_, {.prefix = std::string(config.entry->prefix)});
+      parameters_(backend, model_, checkpoint::run_options(folder, format)) {
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder), parameters_,
+                                {.prefix = std::string(config.entry->prefix)});
   const std::int64_t vocabulary = model_.body().config().vocabulary;
   tokenizer_.fit(vocabulary, folder.string());
 }

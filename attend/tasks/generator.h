@@ -82,7 +82,7 @@ class Generator {
   const models::GPT2LanguageModel& model() const { return model_; }
   const nn::Parameters& parameters() const { return parameters_; }
   nn::Parameters& parameters() { return parameters_; }
-  const Tokenizer& tokenizer() const { return tokenizer_; }
+  const text::Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
   bool has_stop(std::span<const std::int32_t> written, const std::vector<std::string>& stops) const;
@@ -92,7 +92,7 @@ class Generator {
             const nn::ModelFormat& format);
 
   Backend& backend_;
-  Tokenizer tokenizer_;
+  text::Tokenizer tokenizer_;
   models::GPT2LanguageModel model_;
   nn::Parameters parameters_;
 };

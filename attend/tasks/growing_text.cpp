@@ -49,7 +49,7 @@ void GrowingText::move_window(std::span<const std::int32_t> written, const std::
   constexpr std::string_view kBroken = "\xEF\xBF\xBD";
   const std::size_t first = written.size() - kKept;
   // A byte by itself may stand for another character with those behind it.
-  if (const auto token = tokenizer_.id_to_token(written[first]); token && fallback_byte(*token)) return;
+  if (const auto token = tokenizer_.id_to_token(written[first]); token && text::fallback_byte(*token)) return;
   const std::string rest = tokenizer_.decode(written.subspan(first));
   if (rest.empty() || rest.size() >= tail.size() || !tail.ends_with(rest) || rest.starts_with(kBroken)) return;
   const std::size_t left = tail.size() - rest.size();

@@ -19,7 +19,8 @@ std::size_t find_stop(std::string_view text, std::span<const std::string> stops)
 class GrowingText {
  public:
   // Both must outlive it.
-  GrowingText(const Tokenizer& tokenizer, std::span<const std::string> stops) : tokenizer_(tokenizer), stops_(stops) {}
+  GrowingText(const text::Tokenizer& tokenizer, std::span<const std::string> stops)
+      : tokenizer_(tokenizer), stops_(stops) {}
 
   // All tokens so far, one more than the time before. True when a stop string is there.
   bool add(std::span<const std::int32_t> written);
@@ -33,7 +34,7 @@ class GrowingText {
   static constexpr std::size_t kWindow = 16, kKept = 4;
   void move_window(std::span<const std::int32_t> written, const std::string& tail);
 
-  const Tokenizer& tokenizer_;
+  const text::Tokenizer& tokenizer_;
   std::span<const std::string> stops_;
   std::string text_;
   std::size_t first_ = 0, before_ = 0;  // of the window: its first token, and the bytes of text in front of it

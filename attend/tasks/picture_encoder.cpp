@@ -81,13 +81,13 @@ PictureEncoder::PictureEncoder(const std::filesystem::path& folder, const catalo
       dtype_(format.dtype),
       preprocessor_(image::Preprocessor::load(folder)),
       model_(catalogue::make_picture_model(sized_config(config, preprocessor_), config.path)),
-      parameters_(backend, model_->parameters(), run_options(folder, format)) {
+      parameters_(backend, model_->parameters(), checkpoint::run_options(folder, format)) {
   check(model_->channels() == 3, "{}: the model reads pictures of {} channels; only colours (3) are known", config.path,
         model_->channels());
-  const TensorFiles files = TensorFiles::open(folder);
-  HuggingFaceOptions options = catalogue::load_options(config, files);
+  const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder);
+  checkpoint::HuggingFaceOptions options = catalogue::load_options(config, files);
   options.new_head = config.task == catalogue::Task::embed_pictures;
-  load_hugging_face(files, parameters_, options);
+  checkpoint::load_hugging_face(files, parameters_, options);
   model_->fold();
 }
 

@@ -223,9 +223,9 @@ SentenceModules::Dense SentenceModules::read_dense(const fs::path& folder, std::
   else
     fail("{}: the activation '{}' is not known; there are Identity, Tanh, ReLU, GELU and Sigmoid", file.string(),
          activation);
-  const TensorFiles files = TensorFiles::open(folder);
+  const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder);
   const auto read = [&](const std::string& name, const Shape& shape) {
-    const TensorFile* holding = files.holding(name);
+    const checkpoint::TensorFile* holding = files.holding(name);
     attend::check(holding && (*holding)[name].shape == shape, "{}: must hold '{}' of {}", files.source(), name, shape);
     return holding->floats(name);
   };

@@ -13,7 +13,7 @@ namespace attend::tasks {
 
 struct TaggedWord {
   std::string word;  // characters [span.begin, span.end) of the line
-  Span span;
+  text::Span span;
   std::string label;
   float probability = 0;
 };

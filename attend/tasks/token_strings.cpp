@@ -4,7 +4,7 @@
 
 namespace attend::tasks {
 
-std::vector<std::string> token_strings(const Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
+std::vector<std::string> token_strings(const text::Tokenizer& tokenizer, std::span<const std::int32_t> ids) {
   const std::string whole = tokenizer.decode(ids);
   std::vector<std::string> result;
   std::size_t begin = 0;

@@ -25,7 +25,7 @@ namespace {
 
 using decode::Hypothesis;
 
-std::int32_t special(const Tokenizer& tokenizer, const char* token) {
+std::int32_t special(const text::Tokenizer& tokenizer, const char* token) {
   const auto id = tokenizer.token_to_id(token);
   check(id.has_value(), "translator: the tokenizer has no token {}", token);
   return *id;
@@ -77,7 +77,7 @@ std::string with_plain_spaces(std::string text) {
 
 }  // namespace
 
-Translator::Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend,
+Translator::Translator(const models::Seq2Seq& model, const text::Tokenizer& tokenizer, Backend& backend,
                        std::optional<std::int32_t> start, SearchDefaults defaults)
     : model_(model),
       tokenizer_(tokenizer),
@@ -314,15 +314,15 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
 
 LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const catalogue::ModelConfig& config,
                                    Backend& backend, const nn::ModelFormat& format)
-    : tokenizer(Tokenizer::load(folder)),
+    : tokenizer(text::Tokenizer::load(folder)),
       model(config.entry->translator.make(config.json, config.path)),
-      parameters(backend, model->parameters(), run_options(folder, format)),
+      parameters(backend, model->parameters(), checkpoint::run_options(folder, format)),
       translator(*model, tokenizer.fit(model->vocabulary(), folder.string()), backend,
                  config.entry->translator.start(config.json, tokenizer, config.path),
                  config.entry->family == catalogue::Family::marian
                      ? search_defaults(folder, config.json, model->vocabulary())
                      : SearchDefaults()) {
-  config.entry->translator.load(open_weights(folder), parameters);
+  config.entry->translator.load(checkpoint::open_weights(folder), parameters);
   model->place(backend, format.dtype);
 }
 

@@ -81,7 +81,7 @@ class Translator {
  public:
   // All three must outlive it. start: what a translation begins with, if it is not <s>. Throws Error when the tokenizer
   // lacks a special token or knows more than the model.
-  Translator(const models::Seq2Seq& model, const Tokenizer& tokenizer, Backend& backend,
+  Translator(const models::Seq2Seq& model, const text::Tokenizer& tokenizer, Backend& backend,
              std::optional<std::int32_t> start = {}, SearchDefaults defaults = {});
 
   // With the number of beams where the options leave that to the model.
@@ -117,7 +117,8 @@ class Translator {
   // Every head of every layer of the encoder, in order; none for a model whose encoder has no attention.
   std::vector<SelfAttention> self_attention(const std::string& line) const;
 
-  // For whoever searches by hand (inspect/translation.h): what a translation begins and ends with, and never contains.
+  // For whoever searches by hand (look/inspect/translation.h): what a translation begins and ends with, and never
+  // contains.
   std::int32_t start() const { return start_; }
   std::int32_t end() const { return end_; }
   const std::vector<std::int32_t>& suppressed() const { return suppressed_; }
@@ -139,7 +140,7 @@ class Translator {
             std::size_t rank, std::vector<TranslatedLine>& lines) const;
 
   const models::Seq2Seq& model_;
-  const Tokenizer& tokenizer_;
+  const text::Tokenizer& tokenizer_;
   Backend& backend_;
   std::int32_t pad_ = 0, start_ = 0, end_ = 0;
   SearchDefaults defaults_;
@@ -153,7 +154,7 @@ struct LoadedTranslator {
   LoadedTranslator(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
                    const nn::ModelFormat& format);
 
-  Tokenizer tokenizer;
+  text::Tokenizer tokenizer;
   std::unique_ptr<models::Seq2Seq> model;
   nn::Parameters parameters;
   Translator translator;

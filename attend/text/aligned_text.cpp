@@ -5,7 +5,7 @@
 #include "attend/base/error.h"
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 std::u32string to_characters(std::string_view text) {
   std::u32string characters;
@@ -107,4 +107,4 @@ void AlignedText::replace(const std::vector<Range>& ranges, std::u32string_view 
   spans_ = std::move(spans);
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -9,7 +9,7 @@
 
 #include "attend/text/text_budget.h"
 
-namespace attend {
+namespace attend::text {
 
 // Characters [begin, end) of the original text.
 struct Span {
@@ -63,4 +63,4 @@ class AlignedText {
 std::u32string to_characters(std::string_view text);
 std::string to_utf8(std::u32string_view characters);
 
-}  // namespace attend
+}  // namespace attend::text

@@ -1,6 +1,6 @@
 #include "attend/text/byte_trie.h"
 
-namespace attend {
+namespace attend::text {
 
 ByteTrie::ByteTrie(std::vector<Key> keys) {
   root_.fill(kNone);
@@ -40,4 +40,4 @@ ByteTrie::ByteTrie(std::vector<Key> keys) {
     root_[labels_[nodes_[kRoot].first + i]] = nodes_[kRoot].first + i;
 }
 
-}  // namespace attend
+}  // namespace attend::text

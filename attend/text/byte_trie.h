@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace attend {
+namespace attend::text {
 
 class ByteTrie {
  public:
@@ -69,4 +69,4 @@ class ByteTrie {
   std::array<std::uint32_t, 256> root_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

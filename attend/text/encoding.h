@@ -8,7 +8,7 @@
 #include "attend/text/aligned_text.h"
 #include "attend/text/vocabulary.h"
 
-namespace attend {
+namespace attend::text {
 
 struct Encoding {
   std::vector<TokenId> ids;
@@ -19,4 +19,4 @@ struct Encoding {
   std::size_t size() const { return ids.size(); }
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -9,7 +9,7 @@
 
 #include "attend/base/error.h"
 
-namespace attend {
+namespace attend::text {
 
 bool is_gzip(std::string_view file) { return file.starts_with("\x1f\x8b"); }
 
@@ -75,4 +75,4 @@ bool GzipReader::read(std::size_t bytes, std::string& text) {
 
 GzipReader::~GzipReader() = default;
 
-}  // namespace attend
+}  // namespace attend::text

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace attend {
+namespace attend::text {
 
 bool is_gzip(std::string_view file);  // by its first bytes
 
@@ -26,4 +26,4 @@ class GzipReader {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -14,7 +14,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 
-namespace attend {
+namespace attend::text {
 
 class JsonView {
  public:
@@ -86,4 +86,4 @@ class JsonView {
 
 inline constexpr std::int64_t kLargestTokenId = 0x7ffffffe;
 
-}  // namespace attend
+}  // namespace attend::text

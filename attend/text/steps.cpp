@@ -3,7 +3,7 @@
 #include "attend/base/limits.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -23,4 +23,4 @@ void check_steps(const JsonView& part) {
     part.complain("has {} steps; the most is {} (kMostSteps in attend/base/limits.h)", count, limits::kMostSteps);
 }
 
-}  // namespace attend
+}  // namespace attend::text

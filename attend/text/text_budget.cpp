@@ -2,7 +2,7 @@
 
 #include "attend/base/error.h"
 
-namespace attend {
+namespace attend::text {
 
 void check_growth(std::size_t now, std::size_t before) {
   check(now / limits::kTextGrowth <= before + limits::kShortText,
@@ -11,4 +11,4 @@ void check_growth(std::size_t now, std::size_t before) {
         now, before, limits::kTextGrowth);
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -7,7 +7,7 @@
 
 #include "attend/base/limits.h"
 
-namespace attend {
+namespace attend::text {
 
 struct TextBudget {
   explicit TextBudget(std::size_t bytes)
@@ -22,4 +22,4 @@ struct TextBudget {
 // far more than the `before` that there were (limits::kTextGrowth).
 void check_growth(std::size_t now, std::size_t before);
 
-}  // namespace attend
+}  // namespace attend::text

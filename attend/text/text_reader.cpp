@@ -6,7 +6,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/gzip.h"
 
-namespace attend {
+namespace attend::text {
 
 struct TextReader::Gzip {
   Gzip(const std::filesystem::path& path, std::string_view compressed) : reader(path.string(), compressed) {}
@@ -58,4 +58,4 @@ std::string_view TextReader::next_decompressed() {
   return text;
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -8,7 +8,7 @@
 
 #include "attend/base/mapped_file.h"
 
-namespace attend {
+namespace attend::text {
 
 class TextReader {
  public:
@@ -35,4 +35,4 @@ class TextReader {
   std::unique_ptr<Gzip> gzip_;  // null for a plain file
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -10,7 +10,7 @@
 #include "attend/text/json_view.h"
 #include "attend/text/steps.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -293,4 +293,4 @@ std::optional<std::string_view> Tokenizer::id_to_token(TokenId id) const {
   return token ? std::optional<std::string_view>(*token) : std::nullopt;
 }
 
-}  // namespace attend
+}  // namespace attend::text

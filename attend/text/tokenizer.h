@@ -27,7 +27,7 @@
 #include "attend/text/steps/post_processor.h"
 #include "attend/text/steps/pre_tokenizer.h"
 
-namespace attend {
+namespace attend::text {
 
 struct EncodeOptions {
   bool add_special_tokens = true;    // what the post-processor puts around the text
@@ -117,4 +117,4 @@ class Tokenizer {
   TokenId largest_around_ = -1;  // id that the post-processor adds
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -16,7 +16,7 @@
 #include "attend/text/steps/sentencepiece_normalizer.h"
 #include "attend/text/tokenizer.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -77,7 +77,7 @@ std::unique_ptr<Model> sentencepiece_model(const SentencePieceFile& file, const 
 }  // namespace
 
 Tokenizer Tokenizer::parse_sentencepiece(std::string_view bytes, const std::string& what) {
-  const SentencePieceFile file = attend::parse_sentencepiece(bytes, what);
+  const SentencePieceFile file = attend::text::parse_sentencepiece(bytes, what);
   Tokenizer tokenizer;
   tokenizer.normalizer_ = std::make_unique<SentencePieceNormalizer>(file, what);
   tokenizer.model_ = sentencepiece_model(file, what);
@@ -109,7 +109,7 @@ Tokenizer Tokenizer::load_marian(const fs::path& folder, const char* pieces) {
   tokenizer.model_ = std::make_unique<MarianModel>(std::move(tokenizer.model_), std::move(tokens));
   tokenizer.post_processor_ = make_post_processor(JsonView(post, vocabulary));
   tokenizer.decoder_ = std::make_unique<MarianDecoder>(
-      std::make_unique<SentencePieceDecoder>(attend::parse_sentencepiece(read_file(target), target)));
+      std::make_unique<SentencePieceDecoder>(attend::text::parse_sentencepiece(read_file(target), target)));
   tokenizer.add_tokens(JsonView(added, vocabulary));
   tokenizer.find_surroundings();
   return tokenizer;
@@ -119,7 +119,7 @@ Tokenizer Tokenizer::load_marian(const fs::path& folder, const char* pieces) {
 // behind them follow, and <mask> is the last.
 Tokenizer Tokenizer::load_xlm_roberta(const fs::path& path) {
   const std::string what = path.string();
-  const SentencePieceFile file = attend::parse_sentencepiece(read_file(path), what);
+  const SentencePieceFile file = attend::text::parse_sentencepiece(read_file(path), what);
   constexpr std::size_t kOwn = 3;
   check(file.pieces.size() > kOwn && file.unknown == 0, "{}: does not begin with <unk>, <s> and </s> as XLM-RoBERTa's",
         what);
@@ -191,4 +191,4 @@ Tokenizer Tokenizer::load_target(const fs::path& path) {
   return marian ? load_marian(folder, "target.spm") : load(path);
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -10,7 +10,7 @@
 #include "attend/base/limits.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 void Vocabulary::reserve(std::size_t tokens) { grow(std::bit_ceil(tokens * 2 + 16)); }
 
@@ -76,4 +76,4 @@ Vocabulary read_vocabulary(const JsonView& json) {
   return vocabulary;
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attend {
+namespace attend::text {
 
 using TokenId = std::int32_t;
 
@@ -47,4 +47,4 @@ class JsonView;
 // {"token": id, ..}
 Vocabulary read_vocabulary(const JsonView& json);
 
-}  // namespace attend
+}  // namespace attend::text

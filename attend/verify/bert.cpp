@@ -8,7 +8,7 @@
 #include "attend/tasks/reranker.h"
 #include "attend/verify/case.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -35,7 +35,7 @@ std::shared_ptr<const ops::GlobalPositions> marked_tokens(const VerifyCase& veri
   }
   check(config.family == models::BertFamily::longformer, "{}: global_attention_mask is for a Longformer",
         verified.expected.source());
-  const StoredTensor& stored = verified.stored("global_attention_mask");
+  const checkpoint::StoredTensor& stored = verified.stored("global_attention_mask");
   check(stored.shape == ids.shape() && !is_float(stored.type), "{}: global_attention_mask is {}, but input_ids are {}",
         verified.expected.source(), stored.shape, ids.shape());
   const std::vector<std::int64_t> mask = verified.stored_ints("global_attention_mask");
@@ -69,7 +69,8 @@ template <class Model, class Head, class Loss>
 void run(VerifyCase& verified, const models::BertConfig& config, Head head, Loss loss) {
   Model model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
-  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::prefix_of(config.family)});
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(verified.folder), parameters,
+                                {.prefix = models::prefix_of(config.family)});
   const models::BertInput input = input_of(verified, config);
   {
     view::Collector collector;
@@ -157,7 +158,7 @@ std::int64_t classes_of(const models::BertConfig& config) {
 void put_scores(VerifyCase& verified, const models::SequenceClassifier& model, const Tensor& states,
                 const nn::Sequences& texts) {
   if (!verified.wants("scores")) return;
-  const RelevanceScore relevance(verified.config, model.body().config().labels.size(), verified.config_name());
+  const tasks::RelevanceScore relevance(verified.config, model.body().config().labels.size(), verified.config_name());
   ProducedTensor scores{{texts.ids.dim(0)}, {}, {}};
   const std::vector<float> logits = download(model.logits(states, texts));
   const std::size_t labels = logits.size() / static_cast<std::size_t>(texts.ids.dim(0));
@@ -216,4 +217,4 @@ void run_bert_case(VerifyCase& verified, const std::string& architecture) {
   run_bare(verified, config);
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

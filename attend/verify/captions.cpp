@@ -4,7 +4,7 @@
 #include "attend/tensor/backend.h"
 #include "attend/verify/case.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -62,4 +62,4 @@ void run_caption_case(VerifyCase& verified, const catalogue::ModelConfig& descri
                          [&](Pass& pass, std::int64_t group) { return model->start(pass, pass.input(pixels), group); });
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

@@ -20,7 +20,7 @@
 #include "attend/verify/expected_name.h"
 #include "attend/verify/module_names.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -64,11 +64,11 @@ Json config_of(const std::filesystem::path& folder) {
        notes_file.string(), kind.empty() ? "not named" : shown(kind), kUntyped[0].begins);
 }
 
-Safetensors open_expected(const std::filesystem::path& folder) {
+checkpoint::Safetensors open_expected(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "expected.safetensors";
   check(path_exists(file), "verify: {} holds no expected.safetensors, the inputs and outputs to compare with",
         folder.string());
-  return Safetensors::open(file.string());
+  return checkpoint::Safetensors::open(file.string());
 }
 
 constexpr std::array<std::string_view, 12> kInputs = {
@@ -148,14 +148,14 @@ VerifyCase::VerifyCase(std::filesystem::path path, Backend& device, const nn::Mo
       notes(read_if_there(folder / "case.json")),
       expected(open_expected(folder)) {
   config = with_class(config_of(folder), notes);
-  TensorFiles::open(folder).bound(parameters);
+  checkpoint::TensorFiles::open(folder).bound(parameters);
   select({});
 }
 
 std::vector<std::optional<std::size_t>> VerifyCase::runs() const {
   std::set<std::size_t> texts;
   bool together = false;
-  for (const StoredTensor& tensor : expected.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : expected.tensors()) {
     const auto [name, number] = split_number(tensor.name);
     if (name == "input_ids" && number) texts.insert(*number);
     together = together || tensor.name == "input_ids" || tensor.name == "pixel_values";
@@ -169,7 +169,7 @@ std::vector<std::optional<std::size_t>> VerifyCase::runs() const {
 void VerifyCase::select(std::optional<std::size_t> text) {
   text_ = text;
   named_.clear();
-  for (const StoredTensor& tensor : expected.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : expected.tensors()) {
     const ExpectedName name = parse_expected_name(tensor.name, expected.source());
     const auto [base, number] = split_number(name.tensor);
     if (!text) named_.emplace(name.tensor, &tensor);
@@ -177,7 +177,7 @@ void VerifyCase::select(std::optional<std::size_t> text) {
   }
 }
 
-const StoredTensor& VerifyCase::stored(const std::string& name) const {
+const checkpoint::StoredTensor& VerifyCase::stored(const std::string& name) const {
   const auto found = named_.find(name);
   return found != named_.end() ? *found->second : expected[text_ ? name + "." + std::to_string(*text_) : name];
 }
@@ -221,7 +221,7 @@ bool VerifyCase::left_out(std::string_view name) const {
 }
 
 bool VerifyCase::wants_gradients() const {
-  return parameters.trained && std::ranges::any_of(expected.tensors(), [](const StoredTensor& tensor) {
+  return parameters.trained && std::ranges::any_of(expected.tensors(), [](const checkpoint::StoredTensor& tensor) {
            return tensor.name.starts_with("grad.");
          });
 }
@@ -233,7 +233,7 @@ bool VerifyCase::wants_losses() const {
 }
 
 Tensor VerifyCase::input(const std::string& name) const {
-  const StoredTensor& tensor = stored(name);
+  const checkpoint::StoredTensor& tensor = stored(name);
   Tensor copy = make_tensor(backend, tensor.shape, is_float(tensor.type) ? DType::f32 : DType::i32);
   expected.load(tensor.name, copy);
   return copy;
@@ -308,8 +308,8 @@ void VerifyCase::put_gradients(const nn::Parameters& parameters) {
     if (!entry.learned()) continue;
     const bool convolution = entry.parameter->role == nn::Role::convolution;
     const Tensor gradient = gradient_of(entry.parameter->value);
-    const std::vector<float> whole = download(convolution ? channels_first(gradient) : gradient);
-    for (const FilePart& part : file_parts(entry)) {
+    const std::vector<float> whole = download(convolution ? checkpoint::channels_first(gradient) : gradient);
+    for (const checkpoint::FilePart& part : checkpoint::file_parts(entry)) {
       std::string name = "grad." + part.name;
       if (!wants(name)) name = "grad." + module_name(part.name);
       const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(part.begin);
@@ -342,7 +342,7 @@ std::optional<std::int32_t> VerifyCase::token(const char* key, std::int64_t voca
 std::vector<VerifyCase::Search> VerifyCase::searches(std::int64_t vocabulary) const {
   std::vector<Search> searches;
   for (const auto& [name, stored] : named_) {
-    const StoredTensor& tensor = *stored;
+    const checkpoint::StoredTensor& tensor = *stored;
     decode::BeamOptions options{.penalty = decode::LengthPenalty::power, .alpha = 1, .max_lengths = {}};
     const Json* penalty = found_setting("length_penalty");
     if (penalty && penalty->is_number()) options.alpha = penalty->get<float>();
@@ -446,4 +446,4 @@ void VerifyCase::put_log_probabilities(const Search& search, const std::vector<s
   keep(name, all);
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

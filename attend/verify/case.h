@@ -22,7 +22,7 @@
 #include "attend/verify/verify.h"
 #include "attend/view/collector.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 // What the model here made under a name of the file.
 struct ProducedTensor {
@@ -47,7 +47,7 @@ class VerifyCase {
   bool is_input(std::string_view name) const;  // of a tensor of the file
 
   bool wants(const std::string& name) const { return !left_out(name) && named_.contains(name); }
-  const StoredTensor& stored(const std::string& name) const;  // throws Error when there is none
+  const checkpoint::StoredTensor& stored(const std::string& name) const;  // throws Error when there is none
   std::vector<std::int64_t> stored_ints(const std::string& name) const { return expected.ints(stored(name).name); }
   // What only a model that can be trained answers, where this one cannot.
   bool left_out(std::string_view name) const;
@@ -106,12 +106,12 @@ class VerifyCase {
   DType dtype;
   nn::ParametersOptions parameters;
   Json config, generation, notes;  // config.json (or what case.json says instead), generation_config.json, case.json
-  Safetensors expected;
+  checkpoint::Safetensors expected;
   std::map<std::string, ProducedTensor> produced;  // by the names of the file
 
  private:
   std::optional<std::size_t> text_;
-  std::map<std::string, const StoredTensor*, std::less<>> named_;
+  std::map<std::string, const checkpoint::StoredTensor*, std::less<>> named_;
 };
 
 // From the characters of the texts in case.json on. Token ids: none where it lists none. "embeddings": by the folder's
@@ -127,4 +127,4 @@ void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& model)
 void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 void run_caption_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

@@ -8,7 +8,7 @@
 #include "attend/ops/embedding.h"
 #include "attend/verify/case.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -16,7 +16,7 @@ namespace {
 std::vector<Extent2> sizes_of(const VerifyCase& verified, const Tensor& pixels) {
   const std::int64_t B = pixels.dim(0), H = pixels.dim(1), W = pixels.dim(2);
   if (!verified.wants("pixel_mask")) return std::vector<Extent2>(static_cast<std::size_t>(B), Extent2{H, W});
-  const StoredTensor& stored = verified.stored("pixel_mask");
+  const checkpoint::StoredTensor& stored = verified.stored("pixel_mask");
   check(stored.shape == Shape({B, H, W}) && !is_float(stored.type),
         "{}: pixel_mask is {}, but pixel_values are of {} pictures of {} x {}", verified.expected.source(),
         stored.shape, B, H, W);
@@ -98,8 +98,8 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
   models::Detr model(models::detr_config(described.json, described.path));
   const models::DetrConfig& config = model.config();
   nn::Parameters parameters(verified.backend, model.parameters(), verified.parameters);
-  const TensorFiles files = TensorFiles::open(verified.folder);
-  load_hugging_face(files, parameters, catalogue::load_options(described, files));
+  const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(verified.folder);
+  checkpoint::load_hugging_face(files, parameters, catalogue::load_options(described, files));
   if (!verified.wants_gradients()) model.fold();
   const Tensor pixels = verified.pictures();
   const Extent2 padded{pixels.dim(1), pixels.dim(2)};
@@ -146,4 +146,4 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
   verified.put_gradients(parameters);
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

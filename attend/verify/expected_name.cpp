@@ -6,7 +6,7 @@
 
 #include "attend/base/error.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::vector<std::size_t> slice_indices(const Shape& shape, const ExpectedName& n
   return indices;
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

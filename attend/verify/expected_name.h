@@ -10,7 +10,7 @@
 
 #include "attend/tensor/shape.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 struct SliceRange {
   std::int64_t begin = 0, end = std::numeric_limits<std::int64_t>::max(), step = 1;
@@ -30,4 +30,4 @@ Shape sliced(const Shape& shape, const ExpectedName& name);
 // The elements of the slice, row by row.
 std::vector<std::size_t> slice_indices(const Shape& shape, const ExpectedName& name);
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

@@ -2,11 +2,11 @@
 #include "attend/models/gpt2.h"
 #include "attend/base/error.h"
 #include "attend/nn/causal_decoder.h"
-#include "attend/train/optimizer.h"
+#include "attend/train/loop/optimizer.h"
 #include "attend/verify/case.h"
 #include "attend/verify/recipe.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -115,7 +115,8 @@ void put_training(VerifyCase& verified, const GPT2LanguageModel& model, nn::Para
 void run_language_model(VerifyCase& verified, const models::GPT2Config& config) {
   GPT2LanguageModel model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
-  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::kGPT2Prefix});
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(verified.folder), parameters,
+                                {.prefix = models::kGPT2Prefix});
   if (verified.wants("losses")) return put_training(verified, model, parameters);
   {
     view::Collector collector;
@@ -131,7 +132,7 @@ void run_language_model(VerifyCase& verified, const models::GPT2Config& config) 
 void run_bare(VerifyCase& verified, const models::GPT2Config& config) {
   BareGPT2 model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
-  load_hugging_face(TensorFiles::open(verified.folder), parameters, {});
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(verified.folder), parameters, {});
   view::Collector collector;
   Pass pass(verified.backend, {.probe = &collector});
   put_states(verified, model.gpt2, pass, collector);
@@ -140,7 +141,8 @@ void run_bare(VerifyCase& verified, const models::GPT2Config& config) {
 void run_classifier(VerifyCase& verified, const models::GPT2Config& config) {
   models::GPT2Classifier model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
-  load_hugging_face(TensorFiles::open(verified.folder), parameters, {.prefix = models::kGPT2Prefix});
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(verified.folder), parameters,
+                                {.prefix = models::kGPT2Prefix});
   // The last token that is not padding: transformers looks at the ids for it, not at the mask.
   const nn::Sequences texts = verified.texts(config.vocabulary);
   const std::vector<std::int32_t> ids = download_ints(texts.ids);
@@ -182,4 +184,4 @@ void run_gpt2_case(VerifyCase& verified, const std::string& architecture) {
   run_bare(verified, config);
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

@@ -10,7 +10,7 @@
 #include "attend/checkpoint/weight_files.h"
 #include "attend/verify/case.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -94,7 +94,7 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   models::Transformer model(config);
   nn::Parameters parameters(verified.backend, model, verified.parameters);
   model.place(verified.backend, verified.dtype);
-  catalogue::load_marian_weights(open_weights(verified.folder), parameters);
+  catalogue::load_marian_weights(checkpoint::open_weights(verified.folder), parameters);
   view::Collector collector;
   Pass pass(verified.backend, {.probe = &collector});
   const nn::Sequences read = verified.texts(model.vocabulary()).in(pass);
@@ -120,4 +120,4 @@ void run_marian_case(VerifyCase& verified, const std::string& architecture) {
   for (const VerifyCase::Search& search : verified.searches(config.vocabulary)) put_search(verified, model, search);
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

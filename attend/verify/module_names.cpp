@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -35,4 +35,4 @@ std::string module_name(std::string name) {
   return name;
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

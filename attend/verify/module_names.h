@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace attend::tasks {
+namespace attend::verify {
 
 // "vit.encoder.layer.0.intermediate.dense.bias" -> "vit.layers.0.mlp.fc1.bias"
 std::string module_name(std::string file_name);
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

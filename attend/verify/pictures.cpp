@@ -6,7 +6,7 @@
 #include "attend/ops/softmax.h"
 #include "attend/verify/case.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -18,10 +18,10 @@ Tensor as_others_have(const Tensor& x) { return x.rank() == 4 ? ops::permute(x, 
 void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& described) {
   const auto model = catalogue::make_picture_model(described.json, described.path);
   nn::Parameters parameters(verified.backend, model->parameters(), verified.parameters);
-  const TensorFiles files = TensorFiles::open(verified.folder);
-  HuggingFaceOptions options = catalogue::load_options(described, files);
+  const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(verified.folder);
+  checkpoint::HuggingFaceOptions options = catalogue::load_options(described, files);
   options.new_head = described.task == catalogue::Task::embed_pictures;
-  load_hugging_face(files, parameters, options);
+  checkpoint::load_hugging_face(files, parameters, options);
   // What is only run is run as it is elsewhere.
   if (!verified.wants_gradients()) model->fold();
   const Tensor pixels = verified.pictures();
@@ -54,4 +54,4 @@ void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& descri
   verified.put_gradients(parameters);
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

@@ -7,7 +7,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 std::vector<double> numbers_of(std::string_view text, std::string_view pattern, std::string_view what) {
   std::vector<double> numbers;
@@ -51,4 +51,4 @@ TrainingRecipe training_recipe(std::string_view text, std::string_view what) {
           .rise = number(7)};
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

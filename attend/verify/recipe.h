@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/train/optimizer.h"
+#include "attend/train/loop/optimizer.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 // The numbers of a text that is as the pattern has it, where a # stands for one: numbers_of("lr 1e-3", "lr #") is
 // {0.001}. Throws Error with what (a path) and the pattern for another text.
@@ -24,4 +24,4 @@ struct TrainingRecipe {
 // Of 'optimizer' in a case.json. Throws Error for other recipes.
 TrainingRecipe training_recipe(std::string_view text, std::string_view what);
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

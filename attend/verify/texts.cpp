@@ -9,7 +9,7 @@
 #include "attend/tasks/embedder.h"
 #include "attend/verify/case.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -36,9 +36,9 @@ std::vector<CaseText> texts_of(const VerifyCase& verified) {
   return texts;
 }
 
-std::vector<std::int64_t> tokens_of(const Tokenizer& tokenizer, const CaseText& text, std::int64_t longest) {
-  const EncodeOptions whole{.truncate = false, .pad = false};
-  const Encoding encoding =
+std::vector<std::int64_t> tokens_of(const text::Tokenizer& tokenizer, const CaseText& text, std::int64_t longest) {
+  const text::EncodeOptions whole{.truncate = false, .pad = false};
+  const text::Encoding encoding =
       text.second ? tokenizer.encode_pair(text.first, *text.second, whole) : tokenizer.encode(text.first, whole);
   std::vector<std::int64_t> ids(encoding.ids.begin(), encoding.ids.end());
   // Only texts that are one are cut: what is put behind them stays.
@@ -83,8 +83,8 @@ std::optional<VerifiedTensor> check_tokens(VerifyCase& verified, const catalogue
   if (texts.empty()) return std::nullopt;
   const auto ids = expected_ids(verified);
   if (ids.empty()) return std::nullopt;
-  const Tokenizer tokenizer = Tokenizer::load(verified.folder);
-  const std::int64_t most = model.task == catalogue::Task::embed ? longest_sentence(verified.folder) : 0;
+  const text::Tokenizer tokenizer = text::Tokenizer::load(verified.folder);
+  const std::int64_t most = model.task == catalogue::Task::embed ? tasks::longest_sentence(verified.folder) : 0;
   VerifiedTensor row{.name = "tokens of texts", .shape = {static_cast<std::int64_t>(ids.size())}};
   for (const auto& [text, want] : ids) {
     if (text < texts.size() && want == tokens_of(tokenizer, texts[text], most)) continue;
@@ -97,7 +97,7 @@ std::optional<VerifiedTensor> check_tokens(VerifyCase& verified, const catalogue
 
 void run_embeddings(VerifyCase& verified, const nn::ModelFormat& format) {
   if (!verified.wants("embeddings")) return;
-  const Embedder embedder(verified.folder, verified.backend, format);
+  const tasks::Embedder embedder(verified.folder, verified.backend, format);
   std::vector<std::vector<float>> vectors;
   std::vector<std::string> lines;
   for (const CaseText& text : texts_of(verified)) lines.push_back(text.first);
@@ -107,11 +107,11 @@ void run_embeddings(VerifyCase& verified, const nn::ModelFormat& format) {
     for (const std::optional<std::size_t>& text : verified.runs()) {
       verified.select(text);
       if (!text || *text != vectors.size() || !verified.wants("input_ids")) continue;
-      EncoderText read;
+      tasks::EncoderText read;
       for (const std::int64_t id : verified.stored_ints("input_ids"))
         read.ids.push_back(static_cast<std::int32_t>(id)), read.types.push_back(0);
-      const EncoderText* one = &read;
-      vectors.push_back(embedder.modules()(states_of(embedder.encoder(), {&one, 1})[0]));
+      const tasks::EncoderText* one = &read;
+      vectors.push_back(embedder.modules()(tasks::states_of(embedder.encoder(), {&one, 1})[0]));
     }
     verified.select({});
   }
@@ -120,4 +120,4 @@ void run_embeddings(VerifyCase& verified, const nn::ModelFormat& format) {
   verified.keep("embeddings", all);
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

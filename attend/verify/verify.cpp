@@ -14,7 +14,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/verify/case.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 namespace {
 
@@ -60,9 +60,9 @@ double largest_of(std::span<const float> values) {
   return largest;
 }
 
-double largest_gradient(const Safetensors& expected) {
+double largest_gradient(const checkpoint::Safetensors& expected) {
   double largest = 0;
-  for (const StoredTensor& tensor : expected.tensors())
+  for (const checkpoint::StoredTensor& tensor : expected.tensors())
     if (tensor.name.starts_with("grad.")) largest = std::max(largest, largest_of(expected.floats(tensor.name)));
   return largest;
 }
@@ -97,7 +97,7 @@ void compare_ints(const std::vector<std::int64_t>& want, const std::vector<std::
                          got[first], want[first]);
 }
 
-VerifiedTensor compare(const VerifyCase& verified, const StoredTensor& tensor, double gradient,
+VerifiedTensor compare(const VerifyCase& verified, const checkpoint::StoredTensor& tensor, double gradient,
                        const VerifyOptions& options) {
   const bool exact = options.dtype == DType::f32 && options.weights == nn::WeightForm::plain;
   VerifiedTensor row{.name = tensor.name, .shape = tensor.shape};
@@ -161,7 +161,7 @@ VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const
   run_embeddings(verified, {options.dtype, options.weights});
 
   const double gradient = largest_gradient(verified.expected);
-  for (const StoredTensor& tensor : verified.expected.tensors())
+  for (const checkpoint::StoredTensor& tensor : verified.expected.tensors())
     if (!verified.is_input(tensor.name) && !verified.left_out(tensor.name))
       report.tensors.push_back(compare(verified, tensor, gradient, options));
   if (const std::optional<VerifiedTensor> tokens = check_tokens(verified, model)) report.tensors.push_back(*tokens);
@@ -169,4 +169,4 @@ VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const
   return report;
 }
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

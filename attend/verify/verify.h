@@ -12,7 +12,7 @@
 #include "attend/nn/parameters.h"
 #include "attend/tensor/shape.h"
 
-namespace attend::tasks {
+namespace attend::verify {
 
 struct VerifyOptions {
   // Of a tensor's largest value. What a search finds must be equal in f32; with numbers or weights of fewer bits two
@@ -44,4 +44,4 @@ struct VerifyReport {
 // Throws Error for a folder without what it takes, and for a kind of model that is not known, naming those that are.
 VerifyReport verify(const std::filesystem::path& folder, Backend& backend, const VerifyOptions& options = {});
 
-}  // namespace attend::tasks
+}  // namespace attend::verify

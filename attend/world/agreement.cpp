@@ -6,7 +6,7 @@
 
 #include "attend/base/error.h"
 
-namespace attend {
+namespace attend::world {
 
 std::string first_difference(const Told& one, const Told& other) {
   const auto value_of = [](const Json& settings, const std::string& key) {
@@ -33,4 +33,4 @@ void check_agreement(World& world, const Json& settings) {
   }
 }
 
-}  // namespace attend
+}  // namespace attend::world

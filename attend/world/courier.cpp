@@ -5,7 +5,7 @@
 
 #include "attend/base/thread.h"
 
-namespace attend {
+namespace attend::world {
 
 namespace {
 
@@ -63,4 +63,4 @@ void Courier::run() {
   }
 }
 
-}  // namespace attend
+}  // namespace attend::world

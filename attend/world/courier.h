@@ -11,7 +11,7 @@
 
 #include "attend/world/world.h"
 
-namespace attend {
+namespace attend::world {
 
 class Courier {
  public:
@@ -40,4 +40,4 @@ class Courier {
   std::thread thread_;  // from the first job on
 };
 
-}  // namespace attend
+}  // namespace attend::world

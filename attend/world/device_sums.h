@@ -7,7 +7,7 @@
 
 #include "attend/world/world.h"
 
-namespace attend {
+namespace attend::world {
 
 // Where a device computes: its number on this host and the stream (a cudaStream_t); null: it has none.
 struct DeviceQueue {
@@ -32,4 +32,4 @@ class DeviceSums {
   virtual void gather(void* values, std::int64_t size, Wire wire) = 0;
 };
 
-}  // namespace attend
+}  // namespace attend::world

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace attend {
+namespace attend::world {
 
 struct Part {
   std::int64_t begin = 0, count = 0;
@@ -19,4 +19,4 @@ inline Part part_of_rank(std::int64_t size, int rank, int ranks) {
   return {begin, std::min(each, size - begin)};
 }
 
-}  // namespace attend
+}  // namespace attend::world

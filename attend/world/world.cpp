@@ -8,7 +8,7 @@
 #include "attend/base/dtype.h"
 #include "attend/base/error.h"
 
-namespace attend {
+namespace attend::world {
 
 namespace {
 
@@ -153,4 +153,4 @@ void World::barrier_after_work() {
   timeout_ = usual;
 }
 
-}  // namespace attend
+}  // namespace attend::world

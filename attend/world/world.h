@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace attend {
+namespace attend::world {
 
 // How numbers travel: as they are, or rounded to the upper half of a float, in half the bytes. Sums are added in f64.
 enum class Wire : std::uint8_t { f32, bf16 };
@@ -83,4 +83,4 @@ int sharing_cores(World& world);
 // A world of one.
 World& alone();
 
-}  // namespace attend
+}  // namespace attend::world

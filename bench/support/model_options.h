@@ -41,7 +41,7 @@ void write_random_model(const ModelOptions& options, const Config& config) {
   Model model(config);
   const nn::Parameters parameters(*backend, model, {.seed = 1, .trained = false});
   std::filesystem::create_directories(options.write);
-  save_hugging_face(options.write, parameters, model.config());
+  checkpoint::save_hugging_face(options.write, parameters, model.config());
 }
 
 }  // namespace attend

@@ -12,21 +12,21 @@ namespace attend::fuzz {
 inline constexpr const char* kText =
     "Hello, wörld! 東京 is  1,234 miles\taway…\nDon't [MASK] <s>it</s> 🤗\u0301";
 
-inline void tokenize(const Tokenizer& tokenizer, std::string_view text) {
+inline void tokenize(const text::Tokenizer& tokenizer, std::string_view text) {
   attempt([&] {
-    const Encoding encoding = tokenizer.encode(text);
+    const text::Encoding encoding = tokenizer.encode(text);
     must(encoding.tokens.size() == encoding.ids.size() && encoding.offsets.size() == encoding.ids.size() &&
              encoding.type_ids.size() == encoding.ids.size(),
          "every token has its text, place and type");
     tokenizer.decode(encoding.ids);
     tokenizer.decode(encoding.ids, {.skip_special_tokens = false});
     must(tokenizer.encode_ids(text) == encoding.ids, "the ids alone are the same ids");
-    for (TokenId id : encoding.ids) must(id >= 0 && id < tokenizer.id_limit(), "ids are below their limit");
+    for (text::TokenId id : encoding.ids) must(id >= 0 && id < tokenizer.id_limit(), "ids are below their limit");
   });
   attempt([&] { tokenizer.encode_ids(text, {.add_special_tokens = false}); });
   attempt([&] { tokenizer.encode_pair("a b", text); });
   tokenizer.vocabulary_size();
-  for (const AddedToken& token : tokenizer.added_tokens()) {
+  for (const text::AddedToken& token : tokenizer.added_tokens()) {
     tokenizer.token_to_id(token.content);
     tokenizer.id_to_token(token.id);
   }

@@ -78,8 +78,8 @@ TEST(Catalogue, PrefixesAreThoseOfTheFiles) {
   for (const Known& known : kKnown) {
     const catalogue::Entry& entry = *catalogue::read_config(known.folder).entry;
     if (entry.prefix.empty() || known.task == Task::embed) continue;
-    const Safetensors file = Safetensors::open(known.folder + "/model.safetensors");
-    const auto under = std::ranges::count_if(file.tensors(), [&](const StoredTensor& tensor) {
+    const checkpoint::Safetensors file = checkpoint::Safetensors::open(known.folder + "/model.safetensors");
+    const auto under = std::ranges::count_if(file.tensors(), [&](const checkpoint::StoredTensor& tensor) {
       return tensor.name.starts_with(std::string(entry.prefix) + ".");
     });
     EXPECT_GT(2 * under, static_cast<std::ptrdiff_t>(file.tensors().size())) << known.folder;
@@ -88,10 +88,10 @@ TEST(Catalogue, PrefixesAreThoseOfTheFiles) {
 
 TEST(Catalogue, InputMajorMatricesAreThoseOfTheFile) {
   const catalogue::ModelConfig model = catalogue::read_config(kData + "gpt2");
-  const Safetensors file = Safetensors::open(kData + "gpt2/model.safetensors");
+  const checkpoint::Safetensors file = checkpoint::Safetensors::open(kData + "gpt2/model.safetensors");
   const auto width = model.json["n_embd"].get<std::int64_t>();
   int found = 0;
-  for (const StoredTensor& tensor : file.tensors())
+  for (const checkpoint::StoredTensor& tensor : file.tensors())
     if (tensor.name.ends_with("attn.c_attn.weight")) {
       ++found;
       EXPECT_NE(tensor.name.find(model.entry->input_major), std::string::npos);

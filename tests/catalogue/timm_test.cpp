@@ -36,9 +36,9 @@ struct Numbers {
 using Tensors = std::map<std::string, Numbers>;
 
 Tensors read(const std::string& fixture) {
-  const Safetensors file = Safetensors::open(kData + fixture + "/model.safetensors");
+  const checkpoint::Safetensors file = checkpoint::Safetensors::open(kData + fixture + "/model.safetensors");
   Tensors tensors;
-  for (const StoredTensor& tensor : file.tensors())
+  for (const checkpoint::StoredTensor& tensor : file.tensors())
     if (is_float(tensor.type)) tensors[tensor.name] = {tensor.shape, file.floats(tensor.name)};
   return tensors;
 }
@@ -134,7 +134,7 @@ class TimmFolder : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   void write(const Json& config, const Tensors& tensors) {
-    SafetensorsWriter writer;
+    checkpoint::SafetensorsWriter writer;
     for (const auto& [name, tensor] : tensors) writer.add(name, tensor.shape, tensor.values);
     writer.write((folder_ / "model.safetensors").string());
     write_file(folder_ / "config.json", config.dump(1));
@@ -146,11 +146,12 @@ class TimmFolder : public testing::Test {
     const catalogue::ModelConfig config = described();
     const auto model = catalogue::make_picture_model(config.json, config.path);
     nn::Parameters parameters(cpu(), model->parameters(), {.initialized = false});
-    const TensorFiles files = TensorFiles::open(folder_);
-    const LoadReport report = load_hugging_face(files, parameters, catalogue::load_options(config, files));
+    const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder_);
+    const checkpoint::LoadReport report =
+        checkpoint::load_hugging_face(files, parameters, catalogue::load_options(config, files));
     EXPECT_TRUE(report.missing.empty());
     EXPECT_TRUE(report.unused.empty()) << report.unused.front();
-    const Safetensors expected = Safetensors::open(kData + fixture + "/expected.safetensors");
+    const checkpoint::Safetensors expected = checkpoint::Safetensors::open(kData + fixture + "/expected.safetensors");
     Tensor pixels = make_tensor(cpu(), expected["pixel_values"].shape, DType::f32);
     expected.load("pixel_values", pixels);
     const std::vector<float> logits = download(model->logits(ops::permute(pixels, {0, 2, 3, 1})));
@@ -313,10 +314,10 @@ TEST_F(TimmFolder, AMissingHeadMayBeNewAndNothingElse) {
     const catalogue::ModelConfig model = described();
     const auto made = catalogue::make_picture_model(model.json, model.path);
     nn::Parameters parameters(cpu(), made->parameters(), {});
-    const TensorFiles files = TensorFiles::open(folder_);
-    HuggingFaceOptions options = catalogue::load_options(model, files);
+    const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder_);
+    checkpoint::HuggingFaceOptions options = catalogue::load_options(model, files);
     options.new_head = true;
-    return load_hugging_face(files, parameters, options).missing;
+    return checkpoint::load_hugging_face(files, parameters, options).missing;
   };
   EXPECT_EQ(load(), (std::vector<std::string>{"head.fc.weight", "head.fc.bias"}));
   tensors.erase("norm.bias");

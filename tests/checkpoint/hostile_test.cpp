@@ -21,7 +21,7 @@ std::vector<std::byte> file_of(std::uint64_t claimed, std::string_view header, s
 
 std::string refusal(std::span<const std::byte> bytes) {
   try {
-    (void)Safetensors::view(bytes, "bad.safetensors");
+    (void)checkpoint::Safetensors::view(bytes, "bad.safetensors");
   } catch (const Error& error) {
     return error.what();
   }
@@ -203,8 +203,8 @@ TEST(SafetensorsHeader, SurvivesRandomDamage) {
     for (unsigned flips = 1 + random() % 3; flips > 0; --flips)
       damaged[random() % damaged.size()] ^= static_cast<std::byte>(1u << (random() % 8));
     try {
-      const Safetensors read = Safetensors::view(damaged, "damaged");
-      for (const StoredTensor& each : read.tensors())
+      const checkpoint::Safetensors read = checkpoint::Safetensors::view(damaged, "damaged");
+      for (const checkpoint::StoredTensor& each : read.tensors())
         (void)(is_float(each.type) ? read.floats(each.name).size() : read.ints(each.name).size());
     } catch (const Error&) {
       ++refused;

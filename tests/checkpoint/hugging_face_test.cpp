@@ -47,12 +47,13 @@ class HuggingFace : public testing::Test {
     std::vector<float> values;
   };
   void write(const std::string& file, const std::vector<Stored>& tensors) const {
-    SafetensorsWriter writer;
+    checkpoint::SafetensorsWriter writer;
     for (const Stored& tensor : tensors) writer.add(tensor.name, tensor.shape, tensor.values);
     writer.write((folder_ / file).string());
   }
-  LoadReport load(bool new_head = false) {
-    return load_hugging_face(TensorFiles::open(folder_), parameters_, {.prefix = "bert", .new_head = new_head});
+  checkpoint::LoadReport load(bool new_head = false) {
+    return checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder_), parameters_,
+                                         {.prefix = "bert", .new_head = new_head});
   }
   std::vector<float> value(const std::string& name) const {
     for (const auto& entry : parameters_.entries())
@@ -89,7 +90,7 @@ TEST_F(HuggingFace, ShardsAndNormsOfOldFiles) {
   write_file(folder_ / "model.safetensors.index.json",
              R"({"metadata": {}, "weight_map": {"bert.self.query.weight": "one.safetensors",
                  "bert.self.key.weight": "one.safetensors", "classifier.bias": "two.safetensors"}})");
-  const LoadReport report = load();
+  const checkpoint::LoadReport report = load();
   EXPECT_TRUE(report.missing.empty() && report.unused.empty());
   EXPECT_EQ(value("bert.self.query|key|value.weight"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(value("bert.LayerNorm.weight"), (std::vector<float>{7, 8}));
@@ -105,7 +106,7 @@ TEST_F(HuggingFace, BareFileUnderANewHead) {
   bare.push_back({"cls.other", {1}, {0}});
   write("model.safetensors", bare);
   const std::vector<float> before = value("classifier.weight");
-  const LoadReport report = load(true);
+  const checkpoint::LoadReport report = load(true);
   EXPECT_EQ(report.missing, (std::vector<std::string>{"classifier.weight", "classifier.bias"}));
   EXPECT_EQ(report.unused, std::vector<std::string>{"cls.other"});
   EXPECT_EQ(value("bert.self.query|key|value.weight"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
@@ -120,9 +121,9 @@ TEST_F(HuggingFace, WhatIsSavedLoads) {
     parameters_.write(entry, values);
   }
   const std::vector<float> saved = download(parameters_.value());
-  save_hugging_face(folder_, parameters_, {{"model_type", "bert"}});
+  checkpoint::save_hugging_face(folder_, parameters_, {{"model_type", "bert"}});
   backend_->fill(parameters_.value(), 0);
-  const LoadReport report = load();
+  const checkpoint::LoadReport report = load();
   EXPECT_TRUE(report.missing.empty() && report.unused.empty());
   EXPECT_EQ(download(parameters_.value()), saved);
   EXPECT_NE(read_file(folder_ / "config.json").find("\"dtype\": \"float32\""), std::string::npos);

@@ -24,17 +24,17 @@ class QuantisedFile : public testing::Test {
 
   // An I8 tensor "w" [2, 3] = {1 .. 6}, and whatever `add` puts beside it.
   template <class Add>
-  Safetensors write(const Add& add) {
-    SafetensorsWriter writer;
-    writer.add("w", StoredType::i8, {2, 3}, std::as_bytes(std::span(numbers_)));
+  checkpoint::Safetensors write(const Add& add) {
+    checkpoint::SafetensorsWriter writer;
+    writer.add("w", checkpoint::StoredType::i8, {2, 3}, std::as_bytes(std::span(numbers_)));
     add(writer);
     writer.write(path_);
-    return Safetensors::open(path_);
+    return checkpoint::Safetensors::open(path_);
   }
-  Safetensors with_scale(const Shape& shape, const std::vector<float>& scales) {
-    return write([&](SafetensorsWriter& writer) { writer.add("w.scale", shape, scales); });
+  checkpoint::Safetensors with_scale(const Shape& shape, const std::vector<float>& scales) {
+    return write([&](checkpoint::SafetensorsWriter& writer) { writer.add("w.scale", shape, scales); });
   }
-  static std::string message(const Safetensors& file) {
+  static std::string message(const checkpoint::Safetensors& file) {
     try {
       file.floats("w");
     } catch (const Error& error) {
@@ -53,7 +53,7 @@ TEST_F(QuantisedFile, ScalesOfRowsAndOfColumns) {
 }
 
 TEST_F(QuantisedFile, HostileScales) {
-  EXPECT_NE(message(write([](SafetensorsWriter&) {})).find("w.scale"), std::string::npos);
+  EXPECT_NE(message(write([](checkpoint::SafetensorsWriter&) {})).find("w.scale"), std::string::npos);
   for (const Shape& shape : {Shape{2}, Shape{3, 1}, Shape{1, 2}, Shape{2, 1, 1}, Shape{0}, Shape{2, 3}})
     EXPECT_NE(message(with_scale(shape, std::vector<float>(static_cast<std::size_t>(shape.size()), 1))).find("[2, 1]"),
               std::string::npos)
@@ -62,7 +62,7 @@ TEST_F(QuantisedFile, HostileScales) {
   for (float bad : {nan, infinity, -1.0f})
     EXPECT_NE(message(with_scale({2, 1}, {1, bad})).find("scale 1"), std::string::npos) << bad;
   const std::vector<std::int64_t> whole = {1, 1};
-  EXPECT_NE(message(write([&](SafetensorsWriter& writer) {
+  EXPECT_NE(message(write([&](checkpoint::SafetensorsWriter& writer) {
               writer.add("w.scale", {2, 1}, whole);
             })).find("I64"),
             std::string::npos);
@@ -70,13 +70,13 @@ TEST_F(QuantisedFile, HostileScales) {
 
 TEST_F(QuantisedFile, OnlyMatrices) {
   const std::vector<float> ones = {1, 1, 1};
-  const Safetensors file = write([&](SafetensorsWriter& writer) {
-    writer.add("v", StoredType::i8, {3}, std::as_bytes(std::span(numbers_)).first(3));
+  const checkpoint::Safetensors file = write([&](checkpoint::SafetensorsWriter& writer) {
+    writer.add("v", checkpoint::StoredType::i8, {3}, std::as_bytes(std::span(numbers_)).first(3));
     writer.add("v.scale", {1, 3}, ones);
   });
   EXPECT_THROW(file.floats("v"), Error);
-  EXPECT_TRUE(is_scale(file, "v.scale"));
-  EXPECT_FALSE(is_scale(file, "v"));
+  EXPECT_TRUE(checkpoint::is_scale(file, "v.scale"));
+  EXPECT_FALSE(checkpoint::is_scale(file, "v"));
 }
 
 TEST(Quantise, ToHalfAStep) {
@@ -85,15 +85,15 @@ TEST(Quantise, ToHalfAStep) {
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = (to_unit(random_word(3, 0, i)) * 2 - 1) * static_cast<float>(i + 1);
   for (std::size_t i = 14; i < 21; ++i) values[i] = 0;  // a row of nothing
-  for (const ScaleAxis axis : {ScaleAxis::rows, ScaleAxis::columns}) {
-    const Quantised result = quantise(values, shape, axis, "w");
+  for (const checkpoint::ScaleAxis axis : {checkpoint::ScaleAxis::rows, checkpoint::ScaleAxis::columns}) {
+    const checkpoint::Quantised result = checkpoint::quantise(values, shape, axis, "w");
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const float scale = result.scales[axis == ScaleAxis::rows ? i / 7 : i % 7];
+      const float scale = result.scales[axis == checkpoint::ScaleAxis::rows ? i / 7 : i % 7];
       EXPECT_NEAR(static_cast<float>(result.values[i]) * scale, values[i], scale * 0.501f);
     }
   }
   values[3] = std::numeric_limits<float>::infinity();
-  EXPECT_THROW(quantise(values, shape, ScaleAxis::rows, "w"), Error);
+  EXPECT_THROW(checkpoint::quantise(values, shape, checkpoint::ScaleAxis::rows, "w"), Error);
 }
 
 }  // namespace

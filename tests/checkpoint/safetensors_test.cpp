@@ -44,11 +44,11 @@ std::span<const std::byte> bytes_of_values(const std::vector<T>& values) {
 TEST_F(SafetensorsTest, AHeaderOfAnyLengthIsRead) {
   const std::vector<float> value = {2};
   for (int length = 500; length < 900; ++length) {
-    SafetensorsWriter writer;
+    checkpoint::SafetensorsWriter writer;
     writer.set_metadata("note", std::string(static_cast<std::size_t>(length), 'x'));
     writer.add("a", {1}, value);
     writer.write(path());
-    EXPECT_EQ(Safetensors::open(path()).floats("a"), value) << length;
+    EXPECT_EQ(checkpoint::Safetensors::open(path()).floats("a"), value) << length;
   }
 }
 
@@ -58,15 +58,15 @@ TEST_F(SafetensorsTest, EveryFloatTypeBecomesFloats) {
   const std::vector<std::uint16_t> f16 = {0x3c00, 0xc000, 0x7bff, 0x0001, 0x03ff, 0x0400, 0x7c00, 0xfc00, 0x8000};
   const std::vector<std::uint16_t> bf16 = {0x3f80, 0xc049, 0x0001};
   const std::vector<std::uint16_t> nan = {0x7e01};
-  SafetensorsWriter writer;
+  checkpoint::SafetensorsWriter writer;
   writer.add("f32", {2, 3}, f32);
-  writer.add("f64", StoredType::f64, {2}, bytes_of_values(f64));
-  writer.add("f16", StoredType::f16, {9}, bytes_of_values(f16));
-  writer.add("bf16", StoredType::bf16, {3, 1}, bytes_of_values(bf16));
-  writer.add("nan", StoredType::f16, {}, bytes_of_values(nan));
+  writer.add("f64", checkpoint::StoredType::f64, {2}, bytes_of_values(f64));
+  writer.add("f16", checkpoint::StoredType::f16, {9}, bytes_of_values(f16));
+  writer.add("bf16", checkpoint::StoredType::bf16, {3, 1}, bytes_of_values(bf16));
+  writer.add("nan", checkpoint::StoredType::f16, {}, bytes_of_values(nan));
   writer.write(path());
 
-  const Safetensors file = Safetensors::open(path());
+  const checkpoint::Safetensors file = checkpoint::Safetensors::open(path());
   EXPECT_EQ(file.floats("f32"), f32);
   EXPECT_TRUE(std::signbit(file.floats("f32")[1]));
   EXPECT_EQ(file.floats("f64"), (std::vector<float>{0.1f, -std::numeric_limits<float>::infinity()}));
@@ -88,20 +88,20 @@ TEST_F(SafetensorsTest, EveryIntegerTypeBecomesInts) {
   const std::vector<std::uint32_t> u32 = {0xffffffffu};
   const std::vector<std::uint16_t> u16 = {0xffff};
   const std::vector<std::uint8_t> u8 = {0, 255}, boolean = {0, 1, 255};
-  SafetensorsWriter writer;
+  checkpoint::SafetensorsWriter writer;
   writer.add("i64", {3}, i64);
-  writer.add("i32", StoredType::i32, {2}, bytes_of_values(i32));
-  writer.add("i16", StoredType::i16, {2}, bytes_of_values(i16));
-  writer.add("i8", StoredType::i8, {2}, bytes_of_values(i8));
-  writer.add("u64", StoredType::u64, {1}, bytes_of_values(u64));
-  writer.add("too_large", StoredType::u64, {1}, bytes_of_values(too_large));
-  writer.add("u32", StoredType::u32, {1}, bytes_of_values(u32));
-  writer.add("u16", StoredType::u16, {1}, bytes_of_values(u16));
-  writer.add("u8", StoredType::u8, {2}, bytes_of_values(u8));
-  writer.add("bool", StoredType::boolean, {3}, bytes_of_values(boolean));
+  writer.add("i32", checkpoint::StoredType::i32, {2}, bytes_of_values(i32));
+  writer.add("i16", checkpoint::StoredType::i16, {2}, bytes_of_values(i16));
+  writer.add("i8", checkpoint::StoredType::i8, {2}, bytes_of_values(i8));
+  writer.add("u64", checkpoint::StoredType::u64, {1}, bytes_of_values(u64));
+  writer.add("too_large", checkpoint::StoredType::u64, {1}, bytes_of_values(too_large));
+  writer.add("u32", checkpoint::StoredType::u32, {1}, bytes_of_values(u32));
+  writer.add("u16", checkpoint::StoredType::u16, {1}, bytes_of_values(u16));
+  writer.add("u8", checkpoint::StoredType::u8, {2}, bytes_of_values(u8));
+  writer.add("bool", checkpoint::StoredType::boolean, {3}, bytes_of_values(boolean));
   writer.write(path());
 
-  const Safetensors file = Safetensors::open(path());
+  const checkpoint::Safetensors file = checkpoint::Safetensors::open(path());
   using Ints = std::vector<std::int64_t>;
   EXPECT_EQ(file.ints("i64"), i64);
   EXPECT_EQ(file.ints("i32"), (Ints{std::numeric_limits<std::int32_t>::min(), 7}));
@@ -121,9 +121,9 @@ TEST_F(SafetensorsTest, OrderAndBytesAreAlwaysTheSame) {
   const std::vector<std::int64_t> ids = {4};
   const std::vector<std::uint8_t> odd = {9, 9, 9};
   const auto write = [&](const std::string& to, bool backwards) {
-    SafetensorsWriter writer;
+    checkpoint::SafetensorsWriter writer;
     if (backwards) writer.add("b", {3}, values), writer.add("a", {1, 3}, values);
-    writer.add("odd", StoredType::u8, {3}, bytes_of_values(odd));
+    writer.add("odd", checkpoint::StoredType::u8, {3}, bytes_of_values(odd));
     writer.add("ids", {1}, ids);
     writer.add("none", {0, 5}, std::span<const float>());
     if (!backwards) writer.add("a", {1, 3}, values), writer.add("b", {3}, values);
@@ -135,10 +135,10 @@ TEST_F(SafetensorsTest, OrderAndBytesAreAlwaysTheSame) {
   write(path("two"), true);
   EXPECT_EQ(read_file(path("one")), read_file(path("two")));
 
-  const Safetensors file = Safetensors::open(path("one"));
+  const checkpoint::Safetensors file = checkpoint::Safetensors::open(path("one"));
   std::vector<std::string> names;
   const std::byte* start = file.tensors().front().bytes.data();
-  for (const StoredTensor& tensor : file.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : file.tensors()) {
     names.push_back(tensor.name);
     EXPECT_EQ((tensor.bytes.data() - start) % static_cast<std::ptrdiff_t>(bytes_of(tensor.type)), 0) << tensor.name;
   }
@@ -152,17 +152,17 @@ TEST_F(SafetensorsTest, OrderAndBytesAreAlwaysTheSame) {
 }
 
 TEST_F(SafetensorsTest, AnEmptyFileOfTensorsIsAFile) {
-  SafetensorsWriter().write(path());
-  EXPECT_TRUE(Safetensors::open(path()).tensors().empty());
-  SafetensorsWriter only_metadata;
+  checkpoint::SafetensorsWriter().write(path());
+  EXPECT_TRUE(checkpoint::Safetensors::open(path()).tensors().empty());
+  checkpoint::SafetensorsWriter only_metadata;
   only_metadata.set_metadata("format", "pt");
   only_metadata.write(path());
-  EXPECT_EQ(Safetensors::open(path()).metadata().at("format"), "pt");
+  EXPECT_EQ(checkpoint::Safetensors::open(path()).metadata().at("format"), "pt");
 }
 
 TEST_F(SafetensorsTest, WriterRefusesWhatItCouldNotRead) {
   const std::vector<float> values = {1, 2};
-  SafetensorsWriter writer;
+  checkpoint::SafetensorsWriter writer;
   writer.add("w", {2}, values);
   EXPECT_NE(message_of([&] { writer.add("w", {2}, values); }).find("twice"), std::string::npos);
   EXPECT_NE(message_of([&] { writer.add("v", {3}, values); }).find("takes 12 bytes, not 8"), std::string::npos);
@@ -174,37 +174,38 @@ TEST_F(SafetensorsTest, WriterRefusesWhatItCouldNotRead) {
 }
 
 TEST_F(SafetensorsTest, OpeningWhatIsNotThereIsAnError) {
-  EXPECT_NE(message_of([&] { Safetensors::open(path("missing")); }).find("missing"), std::string::npos);
-  EXPECT_NE(message_of([&] { Safetensors::open(folder_.string()); }).find("folder"), std::string::npos);
+  EXPECT_NE(message_of([&] { checkpoint::Safetensors::open(path("missing")); }).find("missing"), std::string::npos);
+  EXPECT_NE(message_of([&] { checkpoint::Safetensors::open(folder_.string()); }).find("folder"), std::string::npos);
   write_file(path("empty"), std::string_view());
-  EXPECT_NE(message_of([&] { Safetensors::open(path("empty")); }).find("too short"), std::string::npos);
+  EXPECT_NE(message_of([&] { checkpoint::Safetensors::open(path("empty")); }).find("too short"), std::string::npos);
 }
 
 // A file may be read while it is replaced: the mapping keeps the old one.
 TEST_F(SafetensorsTest, ReplacingAFileLeavesItsReadersAlone) {
   const std::vector<float> before = {1, 2}, after = {3, 4};
-  SafetensorsWriter first, second;
+  checkpoint::SafetensorsWriter first, second;
   first.add("w", {2}, before);
   second.add("w", {2}, after);
   first.write(path());
-  Safetensors opened = Safetensors::open(path());
+  checkpoint::Safetensors opened = checkpoint::Safetensors::open(path());
   second.write(path());
-  const Safetensors moved = std::move(opened);
+  const checkpoint::Safetensors moved = std::move(opened);
   EXPECT_EQ(moved.floats("w"), before);
-  EXPECT_EQ(Safetensors::open(path()).floats("w"), after);
+  EXPECT_EQ(checkpoint::Safetensors::open(path()).floats("w"), after);
 }
 
 TEST_F(SafetensorsTest, OnlyFilesAreReplaced) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_NE(message_of([&] { SafetensorsWriter().write(path("pipe")); }).find("pipe"), std::string::npos);
+  EXPECT_NE(message_of([&] { checkpoint::SafetensorsWriter().write(path("pipe")); }).find("pipe"), std::string::npos);
   EXPECT_TRUE(fs::is_fifo(path("pipe")));
-  EXPECT_NE(message_of([&] { SafetensorsWriter().write(folder_.string()); }).find("folder"), std::string::npos);
+  EXPECT_NE(message_of([&] { checkpoint::SafetensorsWriter().write(folder_.string()); }).find("folder"),
+            std::string::npos);
 }
 
 // A disk that is full, played by a limit on the size of files.
 TEST_F(SafetensorsTest, AFullDiskLeavesTheOldFile) {
   const std::vector<float> small = {1, 2}, large(100'000);
-  SafetensorsWriter first, second;
+  checkpoint::SafetensorsWriter first, second;
   first.add("w", {2}, small);
   second.add("w", {100'000}, large);
   first.write(path());
@@ -221,7 +222,7 @@ TEST_F(SafetensorsTest, AFullDiskLeavesTheOldFile) {
 
   EXPECT_NE(message.find("model.safetensors"), std::string::npos) << message;
   EXPECT_NE(message.find("File too large"), std::string::npos) << message;
-  EXPECT_EQ(Safetensors::open(path()).floats("w"), small);
+  EXPECT_EQ(checkpoint::Safetensors::open(path()).floats("w"), small);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1) << "a temporary file was left";
 }
 

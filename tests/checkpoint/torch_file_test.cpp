@@ -21,8 +21,8 @@ namespace {
 
 using namespace test;
 
-torch::TorchFile read_made(const std::string& bytes) {
-  return torch::view_torch_file(std::as_bytes(std::span(bytes)), "made.bin");
+checkpoint::torch::TorchFile read_made(const std::string& bytes) {
+  return checkpoint::torch::view_torch_file(std::as_bytes(std::span(bytes)), "made.bin");
 }
 std::string refusal_of(const std::string& bytes) {
   return message_of([&] { read_made(bytes); });
@@ -39,7 +39,7 @@ TEST(TorchFile, WrappersGoAndWhatLiesBesideThemIsNamed) {
         torch_zip(kEmptyDict + "(" + pickled(std::string("optimizer")) + other + pickled(std::string(wrapper)) + inner +
                       pickled(std::string("epoch")) + pickled(std::int64_t{3}) + "u",
                   kEight);
-    const torch::TorchFile file = read_made(bytes);
+    const checkpoint::torch::TorchFile file = read_made(bytes);
     ASSERT_EQ(file.tensors.tensors().size(), 1u) << wrapper;
     EXPECT_EQ(file.tensors.tensors()[0].name, "w");
     EXPECT_EQ(file.left_out, std::vector<std::string>{"optimizer"});
@@ -48,7 +48,7 @@ TEST(TorchFile, WrappersGoAndWhatLiesBesideThemIsNamed) {
   const std::string bytes = torch_zip(kEmptyDict + "(" + pickled(std::string("model")) + inner +
                                           pickled(std::string("bias")) + pickled(TorchTensor{}) + "u",
                                       kEight);
-  const TensorFile file = read_made(bytes).tensors;
+  const checkpoint::TensorFile file = read_made(bytes).tensors;
   EXPECT_NE(file.find("model.w"), nullptr);
   EXPECT_NE(file.find("bias"), nullptr);
 }
@@ -63,8 +63,8 @@ TEST(TorchFile, TypesThatStoragesHaveNot) {
   const std::vector<std::uint16_t> values = {1, 2, 3, 40000, 65535, 6};
   const Storages storages = {{"0", {reinterpret_cast<const char*>(values.data()), 12}}};
   const std::string bytes = torch_zip(kEmptyDict + "(" + pickled(std::string("u")) + rebuilt + "u", storages);
-  const TensorFile file = read_made(bytes).tensors;
-  EXPECT_EQ(file["u"].type, StoredType::u16);
+  const checkpoint::TensorFile file = read_made(bytes).tensors;
+  EXPECT_EQ(file["u"].type, checkpoint::StoredType::u16);
   EXPECT_EQ(file.ints("u"), (std::vector<std::int64_t>{2, 3, 40000, 65535}));
 }
 
@@ -82,7 +82,7 @@ TEST(TorchFile, StridesOfEveryRank) {
   const Storages storages = {{"0", floats_of(120)}};
   const TorchTensor tensor{.name = "w", .elements = 120, .offset = 3, .shape = {2, 3, 2, 2}, .strides = {1, 20, 4, 7}};
   const std::string bytes = torch_zip(pickled_dict({tensor}), storages);  // which the file points into
-  const TensorFile file = read_made(bytes).tensors;
+  const checkpoint::TensorFile file = read_made(bytes).tensors;
   std::vector<float> expected;
   for (int a = 0; a < 2; ++a)
     for (int b = 0; b < 3; ++b)
@@ -254,7 +254,7 @@ class TorchFolder : public testing::Test {
                                               : torch_stream(pickled_dict({{.name = name}}, "N"), storages));
   }
   std::string trouble() const {
-    return message_of([&] { TensorFiles::open(folder_); });
+    return message_of([&] { checkpoint::TensorFiles::open(folder_); });
   }
 
   const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "attend_torch_folder_test";
@@ -266,7 +266,7 @@ TEST_F(TorchFolder, ShardsOfBothFormats) {
   write_file(folder_ / "pytorch_model.bin.index.json",
              R"({"metadata": {"total_size": 64}, "weight_map": {"a": "pytorch_model-00001-of-00002.bin",
                  "b": "pytorch_model-00002-of-00002.bin"}})");
-  const TensorFiles files = TensorFiles::open(folder_);
+  const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder_);
   EXPECT_EQ(files.names(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(files.all().floats("a")[7], 7);
   EXPECT_EQ(files.all().floats("b")[7], 8);
@@ -280,12 +280,12 @@ TEST_F(TorchFolder, ShardsOfBothFormats) {
 
 TEST_F(TorchFolder, SafetensorsComeFirst) {
   write("pytorch_model.bin", "module.a", 2);
-  EXPECT_EQ(TensorFiles::open(folder_).names(), std::vector<std::string>{"a"});  // DataParallel's prefix
+  EXPECT_EQ(checkpoint::TensorFiles::open(folder_).names(), std::vector<std::string>{"a"});  // DataParallel's prefix
   const std::vector<float> values = {5};
-  SafetensorsWriter writer;
+  checkpoint::SafetensorsWriter writer;
   writer.add("c", {1}, values);
   writer.write((folder_ / "model.safetensors").string());
-  EXPECT_EQ(TensorFiles::open(folder_).names(), std::vector<std::string>{"c"});
+  EXPECT_EQ(checkpoint::TensorFiles::open(folder_).names(), std::vector<std::string>{"c"});
 }
 
 TEST_F(TorchFolder, OtherFormatsAreNamed) {

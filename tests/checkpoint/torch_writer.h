@@ -124,15 +124,15 @@ inline std::string floats_of(std::size_t count) {
   return {reinterpret_cast<const char*>(values.data()), count * sizeof(float)};
 }
 
-inline std::string storage_kind(StoredType type) {
+inline std::string storage_kind(checkpoint::StoredType type) {
   switch (type) {
-    case StoredType::f32:
+    case checkpoint::StoredType::f32:
       return "FloatStorage";
-    case StoredType::bf16:
+    case checkpoint::StoredType::bf16:
       return "BFloat16Storage";
-    case StoredType::i8:
+    case checkpoint::StoredType::i8:
       return "CharStorage";
-    case StoredType::i64:
+    case checkpoint::StoredType::i64:
       return "LongStorage";
     default:
       return "none";  // no fixture has it
@@ -140,10 +140,10 @@ inline std::string storage_kind(StoredType type) {
 }
 
 // The same tensors as a file of torch's.
-inline std::string torch_of(const TensorFile& file, bool zip) {
+inline std::string torch_of(const checkpoint::TensorFile& file, bool zip) {
   std::vector<TorchTensor> tensors;
   Storages storages;
-  for (const StoredTensor& tensor : file.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : file.tensors()) {
     TorchTensor made{.name = tensor.name,
                      .kind = storage_kind(tensor.type),
                      .key = std::to_string(storages.size()),

@@ -39,17 +39,18 @@ TEST(TorchZoo, EveryTensorIsItsTwinBitByBit) {
   const std::vector<std::string> files = files_that_must("load");
   EXPECT_EQ(files.size(), 9u);
   for (const std::string& name : files) {
-    const TensorFile file = torch::open_torch_file(kZoo / name).tensors;
-    const Safetensors twin = Safetensors::open((kZoo / name).replace_extension(".safetensors").string());
+    const checkpoint::TensorFile file = checkpoint::torch::open_torch_file(kZoo / name).tensors;
+    const checkpoint::Safetensors twin =
+        checkpoint::Safetensors::open((kZoo / name).replace_extension(".safetensors").string());
     ASSERT_EQ(file.tensors().size(), twin.tensors().size()) << name;
-    for (const StoredTensor& expected : twin.tensors()) {
-      const StoredTensor& tensor = file[without_wrapper(expected.name)];
+    for (const checkpoint::StoredTensor& expected : twin.tensors()) {
+      const checkpoint::StoredTensor& tensor = file[without_wrapper(expected.name)];
       EXPECT_EQ(tensor.type, expected.type) << name << " " << expected.name;
       EXPECT_EQ(tensor.shape, expected.shape) << name << " " << expected.name;
       EXPECT_TRUE(std::ranges::equal(file.contents(tensor.name).view(), expected.bytes)) << name << " " << tensor.name;
       if (is_float(expected.type)) {
         EXPECT_EQ(file.floats(tensor.name), twin.floats(expected.name)) << tensor.name;
-      } else if (expected.type != StoredType::i8) {  // which has a scale
+      } else if (expected.type != checkpoint::StoredType::i8) {  // which has a scale
         EXPECT_EQ(file.ints(tensor.name), twin.ints(expected.name)) << tensor.name;
       }
     }
@@ -71,7 +72,7 @@ TEST(TorchZoo, HostileFilesAreRefusedWithAReason) {
   const std::vector<std::string> files = files_that_must("be refused");
   EXPECT_EQ(files.size(), reasons.size());
   for (const std::string& name : files) {
-    const std::string message = message_of([&] { torch::open_torch_file(kZoo / name); });
+    const std::string message = message_of([&] { checkpoint::torch::open_torch_file(kZoo / name); });
     const std::string stem = std::filesystem::path(name).stem().string();
     EXPECT_NE(message.find(name), std::string::npos) << message;
     EXPECT_NE(message.find(reasons.at(stem)), std::string::npos) << message;
@@ -85,16 +86,18 @@ TEST(TorchZoo, EveryPieceOfAFileIsRefusedOrRead) {
   for (const char* name : {"nested.bin", "shared_storage_legacy.bin"}) {
     const std::string whole = read_file(kZoo / name);
     for (std::size_t size = 0; size < whole.size(); ++size)
-      EXPECT_NE(message_of([&] { torch::view_torch_file(std::as_bytes(std::span(whole).first(size)), "piece"); }),
-                "no error")
+      EXPECT_NE(
+          message_of([&] { checkpoint::torch::view_torch_file(std::as_bytes(std::span(whole).first(size)), "piece"); }),
+          "no error")
           << name << " " << size;
     for (std::size_t at = 0; at < whole.size(); ++at)
       for (const int change : {1, 0x80, 0xff}) {
         std::string other = whole;
         other[at] = static_cast<char>(other[at] ^ change);
         message_of([&] {
-          const TensorFile file = torch::view_torch_file(std::as_bytes(std::span(other)), "other").tensors;
-          for (const StoredTensor& tensor : file.tensors()) file.contents(tensor.name);
+          const checkpoint::TensorFile file =
+              checkpoint::torch::view_torch_file(std::as_bytes(std::span(other)), "other").tensors;
+          for (const checkpoint::StoredTensor& tensor : file.tensors()) file.contents(tensor.name);
         });
       }
   }

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "attend/data/painted_dog.h"
+#include "attend/data/synthetic/painted_dog.h"
 #include "tests/cli/run_attend.h"
 
 namespace attend::test::demo {

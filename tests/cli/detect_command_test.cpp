@@ -36,7 +36,7 @@ class DetectCommandTest : public testing::Test {
  protected:
   DetectCommandTest()
       : model_("tests/fixtures/data/detr"),
-        expected_(Safetensors::open("tests/fixtures/data/detr/expected.safetensors")),
+        expected_(checkpoint::Safetensors::open("tests/fixtures/data/detr/expected.safetensors")),
         folder_(model_.path() + "-pictures") {
     compute_answers();
     preprocessor({{"do_resize", false}});
@@ -69,7 +69,7 @@ class DetectCommandTest : public testing::Test {
   void compute_answers() {
     models::Detr model(models::detr_config(read_json(model_.path() + "/config.json"), "config.json"));
     nn::Parameters parameters(cpu(), model.parameters(), {});
-    load_hugging_face(TensorFiles::open(model_.path()), parameters, {.prefix = "model"});
+    checkpoint::load_hugging_face(checkpoint::TensorFiles::open(model_.path()), parameters, {.prefix = "model"});
     const image::Image rounded = picture(1);
     std::vector<float> values;
     for (const std::uint8_t pixel : rounded.pixels)
@@ -118,7 +118,7 @@ class DetectCommandTest : public testing::Test {
   }
 
   const ChangedFolder model_;
-  const Safetensors expected_;
+  const checkpoint::Safetensors expected_;
   const fs::path folder_;
   std::vector<float> logits_, boxes_;
 };

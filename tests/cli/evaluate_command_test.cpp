@@ -9,7 +9,7 @@
 #include "attend/base/files.h"
 #include "attend/base/json.h"
 #include "tests/cli/run_attend.h"
-#include "tests/training/folder_bytes.h"
+#include "tests/train/recipes/folder_bytes.h"
 
 namespace attend::test {
 namespace {

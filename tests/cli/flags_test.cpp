@@ -1,5 +1,5 @@
 // Words on the command line become variables, or an error that says what is taken instead.
-#include "attend/cli/flags.h"
+#include "attend/cli/support/flags.h"
 
 #include <gtest/gtest.h>
 
@@ -33,9 +33,9 @@ struct Parsed {
 Parsed parse(const std::vector<std::string>& words) {
   Parsed parsed;
   Variables& v = parsed.variables;
-  CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("test 1"); });
-  Flags program = line.flags();
-  Flags flags = program.command({.name = "run", .help = "Runs.", .examples = "Examples: none"}, [] {});
+  cli::CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("test 1"); });
+  cli::Flags program = line.flags();
+  cli::Flags flags = program.command({.name = "run", .help = "Runs.", .examples = "Examples: none"}, [] {});
   flags.add("files", v.list, "by their place");
   flags.add("--text", v.text, "of any kind");
   flags.add("--task", v.task, "what to do").one_of({"copy", "reverse", "sort"});
@@ -45,7 +45,7 @@ Parsed parse(const std::vector<std::string>& words) {
   flags.add("--seed", v.seed, "not below 0");
   flags.add("--ratio", v.ratio, "of both");
   flags.add("--exact", v.exact, "in full");
-  const Flag flag = flags.add("--flag", v.flag, "on or off");
+  const cli::Flag flag = flags.add("--flag", v.flag, "on or off");
   flags.add("--norm,!--no-norm", v.norm, "can be turned off").group("More");
   flags.add("--width", v.width, "may be missing").needs(flag);
   flags.add("--colour", v.colour, {{"red", Colour::red}, {"green", Colour::green}}, "of the paint");
@@ -130,13 +130,13 @@ TEST(Flags, ErrorsSayWhatIsTaken) {
 
 // Letter by letter, since releases of CLI11 differ in it.
 TEST(Flags, HelpIsLaidOutHere) {
-  CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("test 1"); });
-  Flags program = line.flags();
+  cli::CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("test 1"); });
+  cli::Flags program = line.flags();
   Variables v;
-  Flags flags = program.command({.name = "run", .help = "Runs."}, [] {});
+  cli::Flags flags = program.command({.name = "run", .help = "Runs."}, [] {});
   flags.add("files", v.list, "by their place").required();
   flags.add("--small", v.small, "fits an int").between(-3, 5);
-  const Flag flag = flags.add("--flag", v.flag, "on or off");
+  const cli::Flag flag = flags.add("--flag", v.flag, "on or off");
   flags.add("--a-name-that-is-long", v.text, "of any kind").needs(flag);
   flags.add("--width", v.width, "may be missing").required();
   program.command({.name = "walk", .help = "Walks.", .examples = "Examples: none"}, [] {});

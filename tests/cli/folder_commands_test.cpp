@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 constexpr const char* kFixture = "tests/fixtures/data/gpt2";
 
 TEST(Info, CountsWhatTheFileHolds) {
-  const Safetensors file = Safetensors::open(std::string(kFixture) + "/model.safetensors");
+  const checkpoint::Safetensors file = checkpoint::Safetensors::open(std::string(kFixture) + "/model.safetensors");
   std::int64_t numbers = 0;
-  for (const StoredTensor& tensor : file.tensors()) numbers += tensor.shape.size();
+  for (const checkpoint::StoredTensor& tensor : file.tensors()) numbers += tensor.shape.size();
   const Outcome outcome = run_attend({"info", kFixture, "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
@@ -41,10 +41,10 @@ TEST(Convert, HalvesAndComesBackRounded) {
   const std::string half = (folder / "half").string(), back = (folder / "back").string();
   ASSERT_EQ(run_attend({"convert", kFixture, "--dtype", "bf16", "--out", half}).code, 0);
   ASSERT_EQ(run_attend({"convert", half, "--dtype", "f32", "--out", back}).code, 0);
-  const Safetensors before = Safetensors::open(std::string(kFixture) + "/model.safetensors");
-  const Safetensors after = Safetensors::open(back + "/model.safetensors");
+  const checkpoint::Safetensors before = checkpoint::Safetensors::open(std::string(kFixture) + "/model.safetensors");
+  const checkpoint::Safetensors after = checkpoint::Safetensors::open(back + "/model.safetensors");
   ASSERT_EQ(before.tensors().size(), after.tensors().size());
-  for (const StoredTensor& tensor : before.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : before.tensors()) {
     const std::vector<float> a = before.floats(tensor.name), b = after.floats(tensor.name);
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], std::abs(a[i]) / 256) << tensor.name;
@@ -60,10 +60,10 @@ TEST(Convert, ToWholeNumbersAndBack) {
   const std::string small = (folder / "small").string(), back = (folder / "back").string();
   ASSERT_EQ(run_attend({"convert", kFixture, "--dtype", "int8", "--out", small}).code, 0);
   ASSERT_EQ(run_attend({"convert", small, "--dtype", "f32", "--out", back}).code, 0);
-  const Safetensors before = Safetensors::open(std::string(kFixture) + "/model.safetensors");
-  const Safetensors after = Safetensors::open(back + "/model.safetensors");
+  const checkpoint::Safetensors before = checkpoint::Safetensors::open(std::string(kFixture) + "/model.safetensors");
+  const checkpoint::Safetensors after = checkpoint::Safetensors::open(back + "/model.safetensors");
   ASSERT_EQ(before.tensors().size(), after.tensors().size());
-  for (const StoredTensor& tensor : before.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : before.tensors()) {
     const std::vector<float> a = before.floats(tensor.name), b = after.floats(tensor.name);
     ASSERT_EQ(a.size(), b.size());
     float largest = 0;
@@ -146,7 +146,7 @@ TEST(TorchFolders, EveryCommandTakesThem) {
     const Outcome expected = run();
     EXPECT_EQ(expected.code, 0) << item.words[0] << ": " << expected.err;
     const std::string weights = (folder / "model.safetensors").string();
-    const Safetensors file = Safetensors::open(weights);
+    const checkpoint::Safetensors file = checkpoint::Safetensors::open(weights);
     for (const bool zip : {false, true}) {
       write_file(folder / "pytorch_model.bin", torch_of(file, zip));
       fs::rename(weights, weights + ".away");
@@ -176,10 +176,10 @@ TEST(TiedWeights, AreFoundUnderTheirOtherName) {
   for (const auto& item : cases) {
     fs::remove_all(folder);
     fs::copy(std::string("tests/fixtures/data/") + item.fixture, folder);
-    const Safetensors file =
-        Safetensors::open(std::string("tests/fixtures/data/") + item.fixture + "/model.safetensors");
-    SafetensorsWriter writer;
-    for (const StoredTensor& tensor : file.tensors()) {
+    const checkpoint::Safetensors file =
+        checkpoint::Safetensors::open(std::string("tests/fixtures/data/") + item.fixture + "/model.safetensors");
+    checkpoint::SafetensorsWriter writer;
+    for (const checkpoint::StoredTensor& tensor : file.tensors()) {
       if (tensor.name == item.other) continue;
       writer.add(tensor.name == item.name ? item.other : tensor.name, tensor.type, tensor.shape, tensor.bytes);
     }
@@ -196,16 +196,17 @@ TEST(Convert, AFileOfTorchWithoutAConfig) {
   const std::string zoo = "tests/fixtures/data/hub/bin_zoo/", out = (folder / "out.safetensors").string();
   const Outcome outcome = run_attend({"convert", zoo + "views.bin", "--out", out});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const Safetensors made = Safetensors::open(out), twin = Safetensors::open(zoo + "views.safetensors");
+  const checkpoint::Safetensors made = checkpoint::Safetensors::open(out),
+                                twin = checkpoint::Safetensors::open(zoo + "views.safetensors");
   ASSERT_EQ(made.tensors().size(), twin.tensors().size());
-  for (const StoredTensor& tensor : twin.tensors())
+  for (const checkpoint::StoredTensor& tensor : twin.tensors())
     EXPECT_TRUE(std::ranges::equal(made[tensor.name].bytes, tensor.bytes)) << tensor.name;
   EXPECT_EQ(run_attend({"convert", zoo + "views.bin", "--out", out}).code, 1);  // it is there already
   EXPECT_EQ(run_attend({"convert", out, "--out", out, "--overwrite"}).code, 1);
   EXPECT_EQ(run_attend({"convert", zoo + "views.bin", "--out", folder.string()}).code, 1);
   EXPECT_EQ(run_attend({"convert", zoo + "views.bin", "--dtype", "int8", "--out", out, "--overwrite"}).code, 1);
   ASSERT_EQ(run_attend({"convert", zoo + "views.bin", "--dtype", "bf16", "--out", out, "--overwrite"}).code, 0);
-  EXPECT_EQ(Safetensors::open(out)["t"].type, StoredType::bf16);
+  EXPECT_EQ(checkpoint::Safetensors::open(out)["t"].type, checkpoint::StoredType::bf16);
   const std::string evil = (folder / "evil.safetensors").string();
   const Outcome refused = run_attend({"convert", zoo + "hostile/os_system.bin", "--out", evil});
   EXPECT_EQ(refused.code, 1);

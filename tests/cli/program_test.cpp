@@ -9,8 +9,8 @@
 
 #include "attend/backends.h"
 #include "attend/base/error.h"
-#include "attend/cli/command.h"
-#include "attend/serve/http.h"
+#include "attend/cli/support/command.h"
+#include "attend/http/http.h"
 #include "tests/cli/run_attend.h"
 
 namespace attend {
@@ -62,10 +62,10 @@ TEST(Program, AMistypedCommandIsAskedFor) {
 }
 
 TEST(Program, ABusyPortSaysHowToTakeAnother) {
-  const auto answer = [](const serve::HttpRequest&) { return serve::HttpResponse{}; };
-  const serve::HttpServer first({.port = 0}, answer);
+  const auto answer = [](const http::HttpRequest&) { return http::HttpResponse{}; };
+  const http::HttpServer first({.port = 0}, answer);
   try {
-    const serve::HttpServer second({.port = first.port()}, answer);
+    const http::HttpServer second({.port = first.port()}, answer);
     FAIL() << "both listen";
   } catch (const Error& error) {
     EXPECT_TRUE(has(error.what(), "--port 0 takes any free one")) << error.what();
@@ -76,7 +76,7 @@ TEST(Program, AFullDiskIsAnError) {
   std::istringstream in;
   std::ostringstream out, err;
   out.setstate(std::ios::badbit);
-  EXPECT_EQ(run_program({"devices"}, {.in = in, .out = out, .err = err}), 1);
+  EXPECT_EQ(cli::run_program({"devices"}, {.in = in, .out = out, .err = err}), 1);
   EXPECT_EQ(err.str(), "attend: cannot write the output\n");
 }
 
@@ -85,7 +85,7 @@ struct EchoOptions {
   bool fails = false;
 };
 
-void run_echo(const EchoOptions& options, const Streams& streams) {
+void run_echo(const EchoOptions& options, const cli::Streams& streams) {
   check(!options.fails, "echo: was told to fail");
   streams.out << options.text;
 }
@@ -93,11 +93,11 @@ void run_echo(const EchoOptions& options, const Streams& streams) {
 TEST(Command, ParsesIntoItsOptionsAndRuns) {
   std::istringstream in;
   std::ostringstream out, err;
-  CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("1"); });
-  Flags program = line.flags();
-  add_command<EchoOptions>(
+  cli::CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("1"); });
+  cli::Flags program = line.flags();
+  cli::add_command<EchoOptions>(
       program, {.in = in, .out = out, .err = err}, {.name = "echo", .help = "Echoes.", .examples = "Examples: echo"},
-      [](Flags& flags, EchoOptions& options) {
+      [](cli::Flags& flags, EchoOptions& options) {
         flags.add("--text", options.text, "what to say");
         flags.add("--fail", options.fails, "throws");
       },

@@ -17,7 +17,7 @@ struct Outcome {
 inline Outcome run_attend(const std::vector<std::string>& words, const std::string& input = "") {
   std::istringstream in(input);
   std::ostringstream out, err;
-  const int code = run_program(words, {.in = in, .out = out, .err = err});
+  const int code = cli::run_program(words, {.in = in, .out = out, .err = err});
   return {code, out.str(), err.str()};
 }
 

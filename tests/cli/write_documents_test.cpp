@@ -11,7 +11,7 @@ namespace attend {
 namespace {
 
 TEST(Documents, HelpIsTakenApart) {
-  const HelpPage page = read_help(
+  const cli::HelpPage page = cli::read_help(
       "Translates.\nUsage: attend translate [OPTIONS] [files...]\n\nPositionals:\n"
       "  files TEXT ...                  text\n\nOptions:\n"
       "  -h,--help                       Print this\n"
@@ -34,14 +34,14 @@ TEST(Documents, HelpIsTakenApart) {
 }
 
 TEST(Documents, EveryFlagIsInEveryShellsCompletions) {
-  const HelpPage program = read_help(test::run_attend({"--help"}).out);
+  const cli::HelpPage program = cli::read_help(test::run_attend({"--help"}).out);
   ASSERT_GT(program.commands.size(), 20u);
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const test::Outcome result = test::run_attend({"completions", shell});
     ASSERT_EQ(result.code, 0) << result.err;
-    for (const HelpEntry& command : program.commands)
+    for (const cli::HelpEntry& command : program.commands)
       EXPECT_NE(result.out.find(command.name), std::string::npos) << shell << " " << command.name;
-    for (const HelpEntry& flag : read_help(test::run_attend({"help", "translate"}).out).flags) {
+    for (const cli::HelpEntry& flag : cli::read_help(test::run_attend({"help", "translate"}).out).flags) {
       const std::string name = flag.name.substr(flag.name.find("--") + 2);
       EXPECT_NE(result.out.find(name), std::string::npos) << shell << " " << name;
     }
@@ -57,7 +57,7 @@ TEST(Documents, FlagsOfEveryTaskAreThereOnce) {
   ASSERT_NE(train, std::string::npos);
   const std::string words = bash.out.substr(train, bash.out.find("' ;;", train) - train) + " ";
   for (const char* task : {"translation", "language-model", "classify", "classify-images", "draw"})
-    for (const HelpEntry& flag : read_help(test::run_attend({"train", "--task", task, "--help"}).out).flags) {
+    for (const cli::HelpEntry& flag : cli::read_help(test::run_attend({"train", "--task", task, "--help"}).out).flags) {
       const std::string all = flag.name.substr(flag.name.find("--")), name = all.substr(0, all.find(','));
       const std::size_t at = std::min(words.find(" " + name + " "), words.find("'" + name + " "));
       EXPECT_NE(at, std::string::npos) << task << " " << name;

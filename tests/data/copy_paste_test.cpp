@@ -9,9 +9,9 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/data/copy_paste.h"
-#include "attend/data/detection_batches.h"
-#include "attend/data/scenes_folder.h"
+#include "attend/data/images/copy_paste.h"
+#include "attend/data/images/detection_batches.h"
+#include "attend/data/synthetic/scenes_folder.h"
 #include "attend/image/encode.h"
 
 namespace attend::data {

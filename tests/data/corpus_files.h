@@ -17,7 +17,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/random.h"
-#include "attend/data/parallel_cache.h"
+#include "attend/data/text/parallel_cache.h"
 
 namespace attend::data::test {
 

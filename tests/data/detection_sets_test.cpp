@@ -1,6 +1,6 @@
 // Pictures with boxes: read from COCO's and Penn-Fudan's files, changed together with their boxes, and batched the same
 // whatever the number of threads and wherever a run resumes.
-#include "attend/data/detection_sets.h"
+#include "attend/data/images/detection_sets.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "attend/base/json.h"
-#include "attend/data/detection_batches.h"
-#include "attend/data/scenes_folder.h"
+#include "attend/data/images/detection_batches.h"
+#include "attend/data/synthetic/scenes_folder.h"
 #include "tests/data/picture_files.h"
 
 namespace attend::data {

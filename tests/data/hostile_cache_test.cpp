@@ -8,7 +8,7 @@
 
 #include "attend/base/files.h"
 #include "attend/base/hashing.h"
-#include "attend/data/cache_format.h"
+#include "attend/data/text/cache_format.h"
 #include "tests/data/corpus_files.h"
 
 namespace attend::data {

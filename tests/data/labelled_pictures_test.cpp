@@ -1,5 +1,5 @@
 // Lists of labelled pictures: every kind of files, and files that lie.
-#include "attend/data/labelled_pictures.h"
+#include "attend/data/images/labelled_pictures.h"
 
 #include <gtest/gtest.h>
 

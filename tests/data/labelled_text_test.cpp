@@ -1,5 +1,5 @@
 // Labelled texts from the files people have: quotes, missing cells, other encodings, and files that are none.
-#include "attend/data/labelled_text.h"
+#include "attend/data/text/labelled_text.h"
 
 #include <gtest/gtest.h>
 

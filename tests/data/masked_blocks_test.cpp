@@ -1,5 +1,5 @@
 // Hiding tokens: the shares of Devlin et al. 2019, nothing special hidden, and the same every time it is asked for.
-#include "attend/data/masked_blocks.h"
+#include "attend/data/text/masked_blocks.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -27,11 +27,11 @@ class Masked : public testing::Test {
       for (int w = 0; w < 3 + i % 40; ++w) text += std::string(1, static_cast<char>('a' + (i * 7 + w * 3) % 20)) + " ";
       text += "\n\n";
     }
-    WordPieceTrainer trainer({.vocabulary_size = 200, .threads = 1});
+    text::WordPieceTrainer trainer({.vocabulary_size = 200, .threads = 1});
     trainer.add_text(text);
     write_file(folder_ / "tokenizer.json", trainer.train());
     write_file(folder_ / "text", text);
-    const Tokenizer tokenizer = Tokenizer::load(folder_);
+    const text::Tokenizer tokenizer = text::Tokenizer::load(folder_);
     options_ = {.block = 22, .start = 2, .end = 3, .mask = 4, .seed = 7};
     for (std::int32_t id = 5; id < tokenizer.id_limit(); ++id) options_.ordinary.push_back(id);
   }

@@ -1,5 +1,5 @@
 // Batches of pairs, against plain loops: every pair once per epoch, the layout, the budgets, the filling, and resuming.
-#include "attend/data/pair_batches.h"
+#include "attend/data/text/pair_batches.h"
 
 #include <gtest/gtest.h>
 

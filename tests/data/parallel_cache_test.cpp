@@ -1,6 +1,6 @@
 // The cache of a parallel corpus: what comes out is what plain loops over the lines give, lines that cannot be used are
 // counted, and it is made anew exactly when something changed.
-#include "attend/data/parallel_cache.h"
+#include "attend/data/text/parallel_cache.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // Batches of pictures: the same whatever the number of threads and wherever a run resumes, mixed as said, and every
 // picture in its turn.
-#include "attend/data/picture_batches.h"
+#include "attend/data/images/picture_batches.h"
 
 #include <gtest/gtest.h>
 

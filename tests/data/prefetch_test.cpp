@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "attend/base/error.h"
-#include "attend/data/pair_batches.h"
+#include "attend/data/text/pair_batches.h"
 #include "tests/base/few_threads.h"
 #include "tests/data/corpus_files.h"
 

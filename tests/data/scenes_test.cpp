@@ -1,6 +1,6 @@
 // Scenes: the boxes are around what is painted, the captions are true, and the files are the same on any number of
 // threads.
-#include "attend/data/scenes.h"
+#include "attend/data/synthetic/scenes.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/data/scenes_folder.h"
+#include "attend/data/synthetic/scenes_folder.h"
 #include "attend/image/decode.h"
 
 namespace attend::data {

@@ -1,6 +1,6 @@
 // Made texts: dates are real ones and spelled as the head of text_dates.cpp says, number words add up to their digits,
 // grammar agrees; no line of one set is in another, and a seed gives the same bytes.
-#include "attend/data/text_makers.h"
+#include "attend/data/synthetic/text_makers.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "attend/data/text_folder.h"
+#include "attend/data/synthetic/text_folder.h"
 
 namespace attend::data {
 namespace {

@@ -1,6 +1,6 @@
 // A text as ids: made once, noticed when it changes, never trusted when damaged; and windows of it.
-#include "attend/data/token_stream.h"
-#include "attend/data/token_lines.h"
+#include "attend/data/text/token_stream.h"
+#include "attend/data/text/token_lines.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,8 +22,8 @@ class Stream : public testing::Test {
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("attend_stream_" + std::to_string(getpid()));
     fs::create_directories(folder_);
-    BpeTrainer trainer({.vocabulary_size = 257, .special_tokens = {"<|endoftext|>"}, .threads = 1});
-    write_file(folder_ / "tokenizer.json", to_tokenizer_json(trainer.train()));
+    text::BpeTrainer trainer({.vocabulary_size = 257, .special_tokens = {"<|endoftext|>"}, .threads = 1});
+    write_file(folder_ / "tokenizer.json", text::to_tokenizer_json(trainer.train()));
     write_text("first line\nsecond line, é\n\nlast");
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -40,7 +40,7 @@ class Stream : public testing::Test {
     const TokenStream stream = open();
     std::vector<std::int32_t> ids;
     for (std::int64_t i = 0; i < stream.size(); ++i) ids.push_back(stream[i]);
-    EXPECT_EQ(Tokenizer::load(folder_ / "tokenizer.json").decode(ids), text_);
+    EXPECT_EQ(text::Tokenizer::load(folder_ / "tokenizer.json").decode(ids), text_);
   }
 
   fs::path folder_;
@@ -97,7 +97,7 @@ TEST_F(Stream, EveryTokenButTheFirstIsALabelOnce) {
 
 // Every line of the text from its beginning, with its end behind it and nothing of the next one.
 TEST_F(Stream, LinesAreTextsOfTheirOwn) {
-  const Tokenizer tokenizer = Tokenizer::load(folder_ / "tokenizer.json");
+  const text::Tokenizer tokenizer = text::Tokenizer::load(folder_ / "tokenizer.json");
   const std::int32_t end = *tokenizer.token_to_id("<|endoftext|>");
   const TokenStream stream = TokenStream::open_or_build({.texts = {(folder_ / "text").string()},
                                                          .tokenizer = folder_ / "tokenizer.json",

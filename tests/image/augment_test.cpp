@@ -56,10 +56,10 @@ const std::map<std::string, Operation>& operations() {
 }
 
 TEST(Augment, EveryOperationIsPillows) {
-  const Safetensors expected = Safetensors::open(test::kCases + "cases.safetensors");
+  const checkpoint::Safetensors expected = checkpoint::Safetensors::open(test::kCases + "cases.safetensors");
   const Image source = test::image_of(expected, "source");
   std::set<std::string> seen;
-  for (const StoredTensor& stored : expected.tensors()) {
+  for (const checkpoint::StoredTensor& stored : expected.tensors()) {
     std::istringstream in(stored.name);
     std::string kind, name, argument;
     std::getline(in, kind, '|'), std::getline(in, name, '|'), std::getline(in, argument, '|');

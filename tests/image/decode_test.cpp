@@ -21,9 +21,9 @@ Image decode_text(const std::string& bytes, const image::DecodeOptions& options 
   return image::decode(std::as_bytes(std::span(bytes)), "file", options);
 }
 
-void expect_decoded(const std::string& folder, const Safetensors& expected, int tolerance_of_jpeg) {
+void expect_decoded(const std::string& folder, const checkpoint::Safetensors& expected, int tolerance_of_jpeg) {
   int files = 0;
-  for (const StoredTensor& stored : expected.tensors()) {
+  for (const checkpoint::StoredTensor& stored : expected.tensors()) {
     if (!stored.name.ends_with("|decoded")) continue;
     const std::string name = stored.name.substr(0, stored.name.find('|'));
     const std::string ending = fs::path(name).extension().string();
@@ -40,12 +40,12 @@ void expect_decoded(const std::string& folder, const Safetensors& expected, int 
 TEST(Decode, FixturesAreAsPillowReadsThem) {
   const std::string expected = test::kPictures + "expected.safetensors";
   if (!fs::exists(expected)) GTEST_SKIP() << expected << " is not there";
-  expect_decoded(test::kPictures, Safetensors::open(expected), 1);
+  expect_decoded(test::kPictures, checkpoint::Safetensors::open(expected), 1);
 }
 
 // Grey, palettes, alpha, 1 to 16 bits, interlaced, CMYK, YCCK, progressive, WebP, and all eight ways up.
 TEST(Decode, EveryKindIsAsPillowReadsIt) {
-  expect_decoded(test::kCases, Safetensors::open(test::kCases + "cases.safetensors"), 1);
+  expect_decoded(test::kCases, checkpoint::Safetensors::open(test::kCases + "cases.safetensors"), 1);
 }
 
 TEST(Decode, NotUprightWhenNotAsked) {
@@ -141,7 +141,7 @@ TEST(Exif, ABrokenBlockIsUpright) {
 
 TEST(Encode, PngComesBack) {
   if (!test::reads(".png")) GTEST_SKIP() << "this build reads no PNG";
-  const Image source = test::image_of(Safetensors::open(test::kCases + "cases.safetensors"), "source");
+  const Image source = test::image_of(checkpoint::Safetensors::open(test::kCases + "cases.safetensors"), "source");
   EXPECT_EQ(decode_text(image::encode_png(source)), source);
   Image grey(source.width, source.height, 1), repeated(source.width, source.height);
   for (std::size_t i = 0; i < grey.pixels.size(); ++i) {

@@ -21,8 +21,8 @@ inline const std::string kPictures =
 inline const std::string kCases = "tests/image/data/";  // tools/make_image_cases.py
 
 // u8 [height, width, 3].
-inline image::Image image_of(const Safetensors& file, const std::string& name) {
-  const StoredTensor& stored = file[name];
+inline image::Image image_of(const checkpoint::Safetensors& file, const std::string& name) {
+  const checkpoint::StoredTensor& stored = file[name];
   image::Image image(static_cast<int>(stored.shape[1]), static_cast<int>(stored.shape[0]));
   EXPECT_EQ(stored.bytes.size(), image.pixels.size()) << name;
   std::transform(stored.bytes.begin(), stored.bytes.end(), image.pixels.begin(),

@@ -49,9 +49,9 @@ TEST(Preprocessor, FixturesAreWhatTransformersMakes) {
   const std::string path = test::kPictures + "preprocessed.safetensors";
   if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
   if (!test::reads(".jpg")) GTEST_SKIP() << "this build reads no JPEG";
-  const Safetensors expected = Safetensors::open(path);
+  const checkpoint::Safetensors expected = checkpoint::Safetensors::open(path);
   int cases = 0;
-  for (const StoredTensor& stored : expected.tensors()) {
+  for (const checkpoint::StoredTensor& stored : expected.tensors()) {
     const std::size_t bar = stored.name.find('|');
     ASSERT_NE(bar, std::string::npos) << stored.name;
     const std::string kind = stored.name.substr(0, bar);
@@ -262,9 +262,9 @@ TEST(PreprocessCommand, WritesWhatTheModelSees) {
   EXPECT_EQ(summary["pictures"].size(), 2u);
   EXPECT_TRUE(summary["pictures"][0]["file"].text().ends_with("a.PNG"));
   EXPECT_EQ(summary["pixel_values"], Json::array({2, 3, 8, 16}));
-  const Safetensors written = Safetensors::open(out);
+  const checkpoint::Safetensors written = checkpoint::Safetensors::open(out);
   EXPECT_EQ(written["pixel_values"].shape, (Shape{2, 3, 8, 16}));
-  EXPECT_EQ(written["pixel_mask"].type, StoredType::i64);
+  EXPECT_EQ(written["pixel_mask"].type, checkpoint::StoredType::i64);
   EXPECT_EQ(written.ints("pixel_mask")[8], 0);
   write_file(folder / "photos/c.png", "no picture");
   const auto bad = run({(folder / "photos").string()});

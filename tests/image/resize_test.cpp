@@ -34,9 +34,9 @@ std::vector<std::string> words_of(const std::string& name) {
 TEST(Resize, FixturesAreEqual) {
   const std::string path = test::kPictures + "expected.safetensors";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
-  const Safetensors expected = Safetensors::open(path);
+  const checkpoint::Safetensors expected = checkpoint::Safetensors::open(path);
   int cases = 0;
-  for (const StoredTensor& stored : expected.tensors()) {
+  for (const checkpoint::StoredTensor& stored : expected.tensors()) {
     const auto words = words_of(stored.name);
     ASSERT_EQ(words.size(), 2u) << stored.name;
     if (words[1] == "decoded") continue;
@@ -52,10 +52,10 @@ TEST(Resize, FixturesAreEqual) {
 }
 
 TEST(Resize, EveryFilterIsEqual) {
-  const Safetensors expected = Safetensors::open(test::kCases + "cases.safetensors");
+  const checkpoint::Safetensors expected = checkpoint::Safetensors::open(test::kCases + "cases.safetensors");
   const Image source = test::image_of(expected, "source");
   int cases = 0;
-  for (const StoredTensor& stored : expected.tensors()) {
+  for (const checkpoint::StoredTensor& stored : expected.tensors()) {
     const auto words = words_of(stored.name);
     if (words[0] == "reduce") {
       const Image reduced = image::reduce(source, std::stoi(words[1]), std::stoi(words[2]));

@@ -12,8 +12,8 @@
 #include "attend/base/memory.h"
 #include "attend/image/encode.h"
 #include "tests/cli/run_attend.h"
-#include "tests/training/folder_bytes.h"
-#include "tests/training/toy_corpus.h"
+#include "tests/train/recipes/folder_bytes.h"
+#include "tests/train/recipes/toy_corpus.h"
 
 namespace attend::test {
 namespace {

@@ -10,13 +10,13 @@
 #include "attend/base/error.h"
 #include "attend/base/files.h"
 #include "attend/base/json.h"
-#include "attend/metrics/coco_files.h"
+#include "attend/data/images/coco_files.h"
 
 namespace attend::metrics {
 namespace {
 
 TEST(Detection, OverlapsOfBoxes) {
-  const Box unit = {0, 0, 2, 2};
+  const data::Box unit = {0, 0, 2, 2};
   EXPECT_EQ(box_iou(unit, unit), 1);
   EXPECT_EQ(box_iou(unit, {2, 0, 2, 2}), 0);
   EXPECT_EQ(box_iou(unit, {-1, -1, 1, 1}), 0);
@@ -35,10 +35,10 @@ TEST(Detection, NothingAtAllIsMinusOne) {
 TEST(Detection, NumbersMayBeWrittenAsFloats) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("attend-float-ids-" + std::to_string(getpid()) + ".json");
-  const Instances truth = {.images = {3}, .categories = {{7, "x"}}, .objects = {{3, 7, {0, 0, 4, 4}, 16, false}}};
+  const data::Instances truth = {.images = {3}, .categories = {{7, "x"}}, .objects = {{3, 7, {0, 0, 4, 4}, 16, false}}};
   const auto scored = [&](const std::string& image) {
     write_file(path, R"([{"image_id": )" + image + R"(, "category_id": 7.0, "bbox": [0, 0, 4, 4], "score": 1}])");
-    return coco_scores(truth, read_detections(path, truth).detections).stats[0];
+    return coco_scores(truth, data::read_detections(path, truth).detections).stats[0];
   };
   EXPECT_DOUBLE_EQ(scored("3.0"), 1);
   EXPECT_THROW(scored("3.5"), Error);

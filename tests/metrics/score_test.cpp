@@ -1,5 +1,5 @@
 // attend score without a process: files in, lines out, and a message for everything that cannot be scored.
-#include "attend/cli/score.h"
+#include "attend/cli/commands/score.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

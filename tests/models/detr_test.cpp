@@ -9,7 +9,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/models/detr_loss.h"
-#include "attend/train/optimizer.h"
+#include "attend/train/loop/optimizer.h"
 #include "tests/tensor/tensors.h"
 
 namespace attend::test {

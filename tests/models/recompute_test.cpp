@@ -9,7 +9,7 @@
 #include "attend/models/gpt2.h"
 #include "attend/models/transformer.h"
 #include "attend/tensor/step_graph.h"
-#include "attend/train/optimizer.h"
+#include "attend/train/loop/optimizer.h"
 
 namespace attend::models {
 namespace {

@@ -30,8 +30,8 @@ struct Loaded {
   explicit Loaded(bool trained = false)
       : model(models::resnet_config(read_json(kFolder + "/config.json"), "config.json")),
         parameters(cpu(), model, {.trained = trained, .initialized = false}) {
-    load_hugging_face(TensorFiles::open(kFolder), parameters, {.prefix = "resnet"});
-    const Safetensors expected = Safetensors::open(kFolder + "/expected.safetensors");
+    checkpoint::load_hugging_face(checkpoint::TensorFiles::open(kFolder), parameters, {.prefix = "resnet"});
+    const checkpoint::Safetensors expected = checkpoint::Safetensors::open(kFolder + "/expected.safetensors");
     const Tensor stored = make_tensor(cpu(), expected["pixel_values"].shape, DType::f32);
     expected.load("pixel_values", stored);
     pixels = ops::permute(stored, {0, 2, 3, 1});
@@ -49,7 +49,7 @@ void expect_near(const std::vector<float>& got, const std::vector<float>& want, 
 
 TEST(ResNet, FoldedNormsAreTheSameFunction) {
   Loaded one;
-  const std::vector<float> want = Safetensors::open(kFolder + "/expected.safetensors").floats("logits");
+  const std::vector<float> want = checkpoint::Safetensors::open(kFolder + "/expected.safetensors").floats("logits");
   expect_near(one.logits(), want);
   one.model.fold();
   const std::vector<float> folded = one.logits();

@@ -14,7 +14,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/decode/beam_search.h"
 #include "attend/tensor/step_graph.h"
-#include "attend/train/optimizer.h"
+#include "attend/train/loop/optimizer.h"
 #include "tests/models/rnn_reference.h"
 #include "tests/tensor/tensors.h"
 

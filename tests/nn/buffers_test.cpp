@@ -10,8 +10,8 @@
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/linear.h"
 #include "attend/ops/reduce.h"
-#include "attend/train/optimizer.h"
-#include "attend/train/run_state.h"
+#include "attend/train/loop/optimizer.h"
+#include "attend/train/loop/run_state.h"
 #include "tests/tensor/tensors.h"
 
 namespace attend::test {
@@ -91,13 +91,13 @@ TEST_P(Buffers, AreSavedAndLoaded) {
     Normalised model;
     nn::Parameters parameters(backend(), model, {.dtype = dtype});
     upload(model.mean.value, mean);
-    save_weights(path, parameters);
-    EXPECT_EQ(Safetensors::open(path)["running_mean"].type, StoredType::f32);
+    checkpoint::save_weights(path, parameters);
+    EXPECT_EQ(checkpoint::Safetensors::open(path)["running_mean"].type, checkpoint::StoredType::f32);
 
     Normalised other;
     nn::Parameters run(backend(), other,
                        {.dtype = dtype, .trained = false, .initialized = false, .weights = nn::WeightForm::stored});
-    load_weights(Safetensors::open(path), run);
+    checkpoint::load_weights(checkpoint::Safetensors::open(path), run);
     EXPECT_EQ(download(other.mean.value), mean);
     EXPECT_EQ(download(other.deviation.value), (std::vector<float>{1, 1, 1, 1}));
   }

@@ -35,9 +35,9 @@ class ImageProblems : public testing::Test {
   // The fixture's ResNet with so many of its labels.
   void write(std::int64_t labels, const Json& problem) const {
     const fs::path from = "tests/fixtures/data/resnet";
-    const Safetensors file = Safetensors::open((from / "model.safetensors").string());
-    SafetensorsWriter writer;
-    for (const StoredTensor& tensor : file.tensors()) {
+    const checkpoint::Safetensors file = checkpoint::Safetensors::open((from / "model.safetensors").string());
+    checkpoint::SafetensorsWriter writer;
+    for (const checkpoint::StoredTensor& tensor : file.tensors()) {
       Shape shape = tensor.shape;
       if (tensor.name.starts_with("classifier.")) shape.set(0, labels);
       const std::size_t bytes =
@@ -99,7 +99,7 @@ TEST_F(ImageProblems, OneNumber) {
   const std::vector<attend_item> items = in_c();
   ASSERT_EQ(items.size(), 1u);
   EXPECT_NEAR(items[0].score, number, 1e-5);
-  if (has_http_server()) {
+  if (http::has_http_server()) {
     const Json list = served();
     ASSERT_EQ(list.size(), 1u);
     EXPECT_EQ(list.front().at("label").text(), "name 0");
@@ -119,7 +119,7 @@ TEST_F(ImageProblems, EveryLabelByItself) {
   for (const Json& label : labels) sum += label.at("probability").get<double>();
   EXPECT_GT(std::abs(sum - 1), 0.1);
   const std::vector<attend_item> items = in_c();
-  const Json list = has_http_server() ? served() : Json();
+  const Json list = http::has_http_server() ? served() : Json();
   ASSERT_EQ(items.size(), 5u);
   for (std::size_t i = 0; i < 5; ++i) {
     const double probability = labels.at(i).at("probability").get<double>();

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "attend/base/files.h"
-#include "attend/serve/doors/libre_text.h"
-#include "attend/serve/turns.h"
-#include "tests/serve/http_client.h"
+#include "attend/serve/api/libre_text.h"
+#include "attend/serve/engine/turns.h"
+#include "tests/http/http_client.h"
 #include "tests/serve/serving_house.h"
 
 namespace attend::serve {
@@ -49,7 +49,7 @@ bool soon(Done done) {
 class Leaving : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!has_http_server()) GTEST_SKIP() << "built without Boost";
+    if (!http::has_http_server()) GTEST_SKIP() << "built without Boost";
   }
 };
 
@@ -100,7 +100,7 @@ TEST_F(Leaving, EndsTranslationsAndTexts) {
             "shakespeare"}}) {
     Client client(house.port());
     client.send(post_text(path, body.dump()));
-    const serving::ServedModelPtr served = house.models.find(model);
+    const ServedModelPtr served = house.models.find(model);
     EXPECT_TRUE(soon([&] { return served->waiting() > 0; })) << path;
     client.close();
     EXPECT_TRUE(soon([&] { return served->waiting() == 0; })) << path;
@@ -156,7 +156,7 @@ TEST_F(Leaving, TextsOfARequestAreCounted) {
 // Slices of a request, and texts of which only the beginning is read, change no number.
 TEST_F(Leaving, WhatIsCutIsWhatItWas) {
   House house({.max_batch_tokens = 16}, {"bert"});
-  const serving::ServedModelPtr model = house.models.find("bert");
+  const ServedModelPtr model = house.models.find("bert");
   std::string text;
   for (int i = 0; i < 9000; ++i) text += i % 7 ? "old man " : "reads a ";
   const std::vector<std::string> texts = {"a text", text, "another one, of more words", "the end"};
@@ -184,7 +184,7 @@ TEST_F(Leaving, TurnsAreTakenInOrder) {
       threads.emplace_back([&, i] {
         ++waiting;
         if (i == 1)
-          EXPECT_THROW(turns.take(gone.get_token(), [&] { ++done; }), serving::Cancelled);
+          EXPECT_THROW(turns.take(gone.get_token(), [&] { ++done; }), Cancelled);
         else
           turns.take({}, [&] { ++done; });
       });
@@ -210,17 +210,17 @@ TEST_F(Leaving, OneReloadAtATime) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "attend-serve-reloads";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
-  serving::Metrics metrics;
-  serving::Engine engine;
+  Metrics metrics;
+  Engine engine;
   std::atomic<int> opened{0}, at_once{0}, most{0};
   std::atomic<bool> hold{false};
-  serving::ServedModels models(engine, metrics, {.open_backend = [&] {
-                                 most = std::max(most.load(), ++at_once);
-                                 ++opened;
-                                 while (hold) std::this_thread::sleep_for(1ms);
-                                 --at_once;
-                                 return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1}));
-                               }});
+  ServedModels models(engine, metrics, {.open_backend = [&] {
+                        most = std::max(most.load(), ++at_once);
+                        ++opened;
+                        while (hold) std::this_thread::sleep_for(1ms);
+                        --at_once;
+                        return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1}));
+                      }});
   const auto change = [&](const char* name) {
     write_file(folder / name / "config.json", read_file(folder / name / "config.json") + "\n");
   };

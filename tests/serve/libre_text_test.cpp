@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "attend/serve/doors/inline_tags.h"
-#include "attend/serve/doors/libre_text.h"
+#include "attend/serve/api/inline_tags.h"
+#include "attend/serve/api/libre_text.h"
 
 namespace attend::serve {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "attend/base/json.h"
 #include "attend/base/memory.h"
-#include "attend/serve/http.h"
-#include "attend/serve/http/memory_budget.h"
-#include "tests/serve/http_client.h"
+#include "attend/http/http.h"
+#include "attend/http/memory_budget.h"
+#include "tests/http/http_client.h"
 #include "tests/serve/serving_house.h"
 
 namespace attend::serve {
@@ -29,12 +29,13 @@ const char* const kChunked = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: 
 // A server that answers with the size of the body, and has the newest request.
 class Limited {
  public:
-  explicit Limited(HttpOptions options) {
+  explicit Limited(http::HttpOptions options) {
     options.patience = 2000ms, options.idle = 2000ms, options.drain = 100ms;
-    server_ = std::make_unique<HttpServer>(options, HttpServer::Handler([this](const HttpRequest& request) {
+    server_ =
+        std::make_unique<http::HttpServer>(options, http::HttpServer::Handler([this](const http::HttpRequest& request) {
                                              const std::lock_guard lock(mutex_);
                                              newest_ = request;
-                                             return HttpResponse{.body = fmt::format("{}", request.body.size())};
+                                             return http::HttpResponse{.body = fmt::format("{}", request.body.size())};
                                            }));
     thread_ = std::thread([this] { server_->run([this] { return stop_.load(); }); });
   }
@@ -42,25 +43,25 @@ class Limited {
     stop_ = true;
     thread_.join();
   }
-  HttpServer& server() { return *server_; }
+  http::HttpServer& server() { return *server_; }
   int port() const { return server_->port(); }
-  HttpRequest newest() {
+  http::HttpRequest newest() {
     const std::lock_guard lock(mutex_);
     return newest_;
   }
 
  private:
   std::mutex mutex_;
-  HttpRequest newest_;
+  http::HttpRequest newest_;
   std::atomic<bool> stop_{false};
-  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<http::HttpServer> server_;
   std::thread thread_;
 };
 
 class Limits : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!has_http_server()) GTEST_SKIP() << "built without Boost";
+    if (!http::has_http_server()) GTEST_SKIP() << "built without Boost";
   }
 };
 
@@ -182,18 +183,18 @@ TEST_F(Limits, AnyAllocationMayFail) {
 }
 
 TEST_F(Limits, ComesFromTheMachine) {
-  EXPECT_GE(default_memory_budget(), std::size_t{16} << 20);
-  MemoryBudget budget;
+  EXPECT_GE(http::default_memory_budget(), std::size_t{16} << 20);
+  http::MemoryBudget budget;
   budget.set_limit(100000);
   {
-    MemoryCharge charge(budget);
+    http::MemoryCharge charge(budget);
     EXPECT_TRUE(charge.add(60000));
     EXPECT_FALSE(charge.add(60000));
     EXPECT_FALSE(charge.add(SIZE_MAX));
-    MemoryCharge other(budget);
-    EXPECT_TRUE(other.add(MemoryCharge::kAlways)) << "a little, always";
+    http::MemoryCharge other(budget);
+    EXPECT_TRUE(other.add(http::MemoryCharge::kAlways)) << "a little, always";
     EXPECT_FALSE(other.add(60000));
-    other.remove(MemoryCharge::kAlways);
+    other.remove(http::MemoryCharge::kAlways);
     charge.remove(1000000);
     EXPECT_EQ(budget.used(), 0u);
     charge.note(200);

@@ -6,7 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/files.h"
-#include "tests/serve/http_client.h"
+#include "tests/http/http_client.h"
 #include "tests/serve/serving_house.h"
 
 namespace attend::serve {
@@ -91,7 +91,7 @@ TEST_F(ServeHostile, AClientThatLeavesLeavesItsRow) {
 }
 
 TEST(ServeAlone, WantsKeysAndSaysWhoMayAsk) {
-  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
+  if (!http::has_http_server()) GTEST_SKIP() << "built without Boost";
   House house({.keys = {"secret", "other"}, .cors_origin = "https://example.org"}, {"bert", "en-fr"});
   const std::string body = R"({"inputs": "a"})";
   const int port = house.port();
@@ -111,7 +111,7 @@ TEST(ServeAlone, WantsKeysAndSaysWhoMayAsk) {
 }
 
 TEST(ServeAlone, SaysSoWhenItIsFullAndFinishesAtTheEnd) {
-  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
+  if (!http::has_http_server()) GTEST_SKIP() << "built without Boost";
   House house({.max_concurrent = 2}, {"shakespeare"});
   const std::string long_one =
       post_text("/v1/completions", R"({"prompt": "ROMEO:", "max_tokens": 200, "stream": true, "seed": 1})");
@@ -129,16 +129,16 @@ TEST(ServeAlone, SaysSoWhenItIsFullAndFinishesAtTheEnd) {
 }
 
 TEST(ServeAlone, OpensChangedModelsAnew) {
-  if (!has_http_server()) GTEST_SKIP() << "built without Boost";
+  if (!http::has_http_server()) GTEST_SKIP() << "built without Boost";
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "attend-serve-reload";
   std::filesystem::remove_all(folder);
   std::filesystem::copy("models/bert", folder);
-  serving::Metrics metrics;
-  serving::Engine engine;
-  serving::ServedModels models(
-      engine, metrics, {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }});
+  Metrics metrics;
+  Engine engine;
+  ServedModels models(engine, metrics,
+                      {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }});
   models.open("m", folder);
-  const serving::ServedModelPtr before = models.find("m");
+  const ServedModelPtr before = models.find("m");
   EXPECT_EQ(models.reload(), std::vector<std::string>{"no model has changed"});
   const std::string config = read_file(folder / "config.json");
   write_file(folder / "config.json", "{}");

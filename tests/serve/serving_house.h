@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "attend/backends.h"
+#include "attend/serve/engine/engine.h"
+#include "attend/serve/engine/served_model.h"
 #include "attend/serve/server.h"
-#include "attend/serving/engine.h"
-#include "attend/serving/served_model.h"
-#include "tests/serve/http_client.h"
+#include "tests/http/http_client.h"
 
 namespace attend::serve {
 
@@ -30,7 +30,7 @@ class House {
     for (const std::string& name : names) models.open(name, "models/" + name);
     options.http.patience = std::chrono::milliseconds(1000);
     options.http.max_body = 2 << 20, options.http.max_picture = 20 << 20;
-    if (options.http.drain == HttpOptions().drain) options.http.drain = std::chrono::milliseconds(60000);
+    if (options.http.drain == http::HttpOptions().drain) options.http.drain = std::chrono::milliseconds(60000);
     options.open_look_backend = [] { return open_backend("cpu", {.threads = 1}); };
     server = std::make_unique<Server>(std::move(options), models, metrics);
     thread = std::thread([this] { server->run([this] { return stop.load(); }); });
@@ -44,9 +44,9 @@ class House {
   }
   int port() const { return server->port(); }
 
-  serving::Metrics metrics;
-  serving::Engine engine;
-  serving::ServedModels models;
+  Metrics metrics;
+  Engine engine;
+  ServedModels models;
   std::unique_ptr<Server> server;
   std::atomic<bool> stop{false};
   std::thread thread;
@@ -56,7 +56,7 @@ class House {
 class ServeTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (has_http_server()) house_ = new House();
+    if (http::has_http_server()) house_ = new House();
   }
   static void TearDownTestSuite() {
     delete house_;

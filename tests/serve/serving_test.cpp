@@ -12,7 +12,7 @@
 #include "attend/base/files.h"
 #include "attend/image/encode.h"
 #include "attend/tasks/model_folder.h"
-#include "tests/serve/http_client.h"
+#include "tests/http/http_client.h"
 #include "tests/serve/serving_house.h"
 
 namespace attend::serve {
@@ -32,13 +32,13 @@ class Serve : public ServeTest {};
 
 // What attend serve opens unless told: all that is shipped and can be asked.
 TEST(ServeShipped, EveryModelOpensOrIsOneThatDraws) {
-  serving::Metrics metrics;
-  serving::Engine engine;
-  serving::ServedModels models(
-      engine, metrics, {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }});
+  Metrics metrics;
+  Engine engine;
+  ServedModels models(engine, metrics,
+                      {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }});
   for (const std::string& name : tasks::shipped_models()) {
     const std::filesystem::path folder = tasks::find_model(name);
-    if (serving::can_be_served(folder))
+    if (can_be_served(folder))
       EXPECT_NO_THROW(models.open(name, folder)) << name;
     else
       EXPECT_THROW(models.open(name, folder), Error) << name;

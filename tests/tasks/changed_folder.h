@@ -46,8 +46,9 @@ class ChangedFolder {
     std::string bytes = read_file(file);
     std::size_t at = 0, width = 0;
     {
-      const Safetensors opened = Safetensors::view(std::as_bytes(std::span(bytes)), file.string());
-      const StoredTensor& stored = opened[tensor];
+      const checkpoint::Safetensors opened =
+          checkpoint::Safetensors::view(std::as_bytes(std::span(bytes)), file.string());
+      const checkpoint::StoredTensor& stored = opened[tensor];
       at = static_cast<std::size_t>(stored.bytes.data() - std::as_bytes(std::span(bytes)).data());
       width = bytes_of(stored.type);
     }

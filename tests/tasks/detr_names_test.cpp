@@ -69,8 +69,9 @@ std::vector<float> answers(const fs::path& folder) {
   const catalogue::ModelConfig described = catalogue::read_config(folder);
   models::Detr model(models::detr_config(described.json, described.path));
   nn::Parameters parameters(cpu(), model.parameters(), {.trained = false, .initialized = false});
-  const TensorFiles files = TensorFiles::open(folder);
-  const LoadReport report = load_hugging_face(files, parameters, catalogue::load_options(described, files));
+  const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder);
+  const checkpoint::LoadReport report =
+      checkpoint::load_hugging_face(files, parameters, catalogue::load_options(described, files));
   EXPECT_TRUE(report.missing.empty());
   EXPECT_TRUE(report.unused.empty()) << report.unused.front();
   std::vector<float> pixels;
@@ -96,10 +97,10 @@ class DetrNames : public testing::Test {
     static models::Detr& model = *new models::Detr(models::detr_config(own_json(), "own"));
     static const nn::Parameters& parameters =
         *new nn::Parameters(cpu(), model.parameters(), {.seed = 5, .trained = false});
-    SafetensorsWriter writer;
+    checkpoint::SafetensorsWriter writer;
     std::vector<Tensor> kept;
     for (const nn::Parameters::Entry& entry : parameters.entries())
-      for (const FilePart& part : file_parts(entry)) {
+      for (const checkpoint::FilePart& part : checkpoint::file_parts(entry)) {
         // Of convolutions the order of the numbers does not matter here, as long as it is the same.
         kept.push_back(parameters.value(entry).reshape(part.shape));
         writer.add(renaming(part.name), kept.back());
@@ -152,9 +153,9 @@ TEST_F(DetrNames, SavedFoldersKeepThem) {
   const catalogue::ModelConfig described = catalogue::read_config(folder_);
   models::Detr model(models::detr_config(described.json, described.path));
   nn::Parameters parameters(cpu(), model.parameters(), {.trained = false, .initialized = false});
-  load_hugging_face(TensorFiles::open(folder_), parameters, {.prefix = "model"});
-  save_hugging_face(folder_, parameters, models::detr_json(model.config()));
-  EXPECT_TRUE(TensorFiles::open(folder_).holding(kBefore + "layer4.1.bn2.running_var"));
+  checkpoint::load_hugging_face(checkpoint::TensorFiles::open(folder_), parameters, {.prefix = "model"});
+  checkpoint::save_hugging_face(folder_, parameters, models::detr_json(model.config()));
+  EXPECT_TRUE(checkpoint::TensorFiles::open(folder_).holding(kBefore + "layer4.1.bn2.running_var"));
   EXPECT_EQ(read_json(folder_ / "config.json")["backbone"], Json("resnet18"));
   EXPECT_EQ(answers(folder_), want);
 }

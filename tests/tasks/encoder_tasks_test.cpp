@@ -60,7 +60,7 @@ class Encoders : public testing::Test {
         for (float& value : values) value *= 8;
       parameters.write(entry, values);
     }
-    save_hugging_face(folder_ / name, parameters, model.config());
+    checkpoint::save_hugging_face(folder_ / name, parameters, model.config());
     fs::copy_file("tests/fixtures/data/text/" + tokenizer + ".tokenizer.json", folder_ / name / "tokenizer.json");
   }
 
@@ -70,7 +70,7 @@ class Encoders : public testing::Test {
 
   // The states of one text alone, in a padded batch of one: [1, T, C].
   template <class Model>
-  static Tensor states_of(const tasks::EncoderModel<Model>& encoder, const Encoding& text, Pass& pass) {
+  static Tensor states_of(const tasks::EncoderModel<Model>& encoder, const text::Encoding& text, Pass& pass) {
     const Shape shape{1, static_cast<std::int64_t>(text.ids.size())};
     const auto tensor = [&](const std::vector<std::int32_t>& values) {
       const Tensor made = make_tensor(cpu(), shape, DType::i32);
@@ -98,7 +98,7 @@ class Encoders : public testing::Test {
   static int run(const std::vector<std::string>& args, const std::string& text = {}) {
     std::istringstream in(text);
     out_ = {}, err_ = {};
-    return run_program(args, {.in = in, .out = out_, .err = err_});
+    return cli::run_program(args, {.in = in, .out = out_, .err = err_});
   }
 
   static inline fs::path folder_;
@@ -113,7 +113,7 @@ TEST_F(Encoders, ClassifySaysWhatAForwardPassSays) {
     ASSERT_EQ(results.size(), kEncoderLines.size());
     for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
       Pass pass(cpu());
-      const Encoding text = encoder.reader().tokenizer().encode(kEncoderLines[i]);
+      const text::Encoding text = encoder.reader().tokenizer().encode(kEncoderLines[i]);
       const Tensor states = states_of(encoder, text, pass);
       const auto wanted = probabilities(download(encoder.model().logits(states, {.ids = states})), 0, 3);
       ASSERT_EQ(results[i].labels.size(), 3u);
@@ -149,7 +149,7 @@ TEST_F(Encoders, ATabMakesAPair) {
   const auto result = classifier.classify(lines, {.top_k = 0});
   Pass pass(cpu());
   const auto encoder = classifier_model("classify");
-  const Encoding pair = encoder.reader().tokenizer().encode_pair("the dog", "a b c");
+  const text::Encoding pair = encoder.reader().tokenizer().encode_pair("the dog", "a b c");
   ASSERT_EQ(*std::ranges::max_element(pair.type_ids), 1);
   const Tensor states = states_of(encoder, pair, pass);
   const auto wanted = probabilities(download(encoder.model().logits(states, {.ids = states})), 0, 3);
@@ -171,10 +171,10 @@ TEST_F(Encoders, FillAnswersEveryMask) {
     const std::vector<std::string> lines = {"the " + std::string(mask) + " of " + mask + ".",
                                             std::string(mask) + " is a longer text than the other one"};
     const auto filled = filler.fill(lines, {.top_k = 3});
-    const Tokenizer& tokenizer = filler.encoder().reader().tokenizer();
+    const text::Tokenizer& tokenizer = filler.encoder().reader().tokenizer();
     for (std::size_t i = 0; i < lines.size(); ++i) {
       Pass pass(cpu());
-      const Encoding text = tokenizer.encode(lines[i]);
+      const text::Encoding text = tokenizer.encode(lines[i]);
       const Tensor states = states_of(filler.encoder(), text, pass);
       const auto logits = download(filler.encoder().model().logits(states));
       const auto width = static_cast<std::size_t>(filler.encoder().config().vocabulary);
@@ -206,7 +206,7 @@ TEST_F(Encoders, TagLabelsWordsAndLeadsBackToTheText) {
   EXPECT_TRUE(results[2].empty());
   for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
     Pass pass(cpu());
-    const Encoding text = tagger.encoder().reader().tokenizer().encode(kEncoderLines[i]);
+    const text::Encoding text = tagger.encoder().reader().tokenizer().encode(kEncoderLines[i]);
     const auto logits = download(tagger.encoder().model().logits(states_of(tagger.encoder(), text, pass)));
     std::size_t word = 0;
     for (std::size_t token = 1; token + 1 < text.ids.size(); ++token) {
@@ -236,7 +236,7 @@ TEST_F(Encoders, AnswerIsTheBestSpanOfTheContext) {
   const tasks::Answerer answerer(folder_ / "answer", cpu());
   const std::string question = "the dog", context = "A fox in z\xC3\xBCrich jumps over the lazy dog.";
   Pass pass(cpu());
-  const Encoding text = answerer.encoder().reader().tokenizer().encode_pair(question, context);
+  const text::Encoding text = answerer.encoder().reader().tokenizer().encode_pair(question, context);
   const auto logits = download(answerer.encoder().model().logits(states_of(answerer.encoder(), text, pass)));
   const std::size_t length = text.ids.size();
   std::size_t first = 0;
@@ -244,7 +244,7 @@ TEST_F(Encoders, AnswerIsTheBestSpanOfTheContext) {
   const std::size_t count = length - 1 - first;
   const auto starts = probabilities(logits, first, count), ends = probabilities(logits, length + first, count);
   double best = 0;
-  Span span;
+  text::Span span;
   for (std::size_t start = 0; start < count; ++start)
     for (std::size_t end = start; end < std::min(count, start + 4); ++end)
       if (starts[start] * ends[end] > best) {
@@ -265,7 +265,7 @@ TEST_F(Encoders, LongContextsAreReadInOverlappingWindows) {
   for (int i = 0; i < 60; ++i) context += "a fox " + std::to_string(i) + " ";
   const auto windows = tasks::answer_windows(answerer.encoder().reader(), "the dog", context, 10);
   ASSERT_GT(windows.size(), 2u);
-  const Encoding whole = answerer.encoder().reader().tokenizer().encode(context, {.add_special_tokens = false});
+  const text::Encoding whole = answerer.encoder().reader().tokenizer().encode(context, {.add_special_tokens = false});
   std::uint32_t reached = 0;
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const auto& window = windows[i];
@@ -290,7 +290,7 @@ TEST_F(Encoders, EmbeddingsArePooledOverTheTokens) {
              most = embedder.embed(kEncoderLines, {.pooling = tasks::Pooling::max});
   for (std::size_t i = 0; i < kEncoderLines.size(); ++i) {
     Pass pass(cpu());
-    const Encoding text = embedder.encoder().reader().tokenizer().encode(kEncoderLines[i]);
+    const text::Encoding text = embedder.encoder().reader().tokenizer().encode(kEncoderLines[i]);
     const auto states = download(states_of(embedder.encoder(), text, pass));
     double length = 0;
     for (float value : unit[i]) length += static_cast<double>(value) * value;

@@ -29,9 +29,9 @@ class Generation : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = fs::temp_directory_path() / ("attend_generator_" + std::to_string(getpid()));
     fs::create_directories(folder_);
-    BpeTrainer trainer({.vocabulary_size = 290, .special_tokens = {"<|endoftext|>"}, .threads = 1});
+    text::BpeTrainer trainer({.vocabulary_size = 290, .special_tokens = {"<|endoftext|>"}, .threads = 1});
     trainer.add_text(kGeneratorText);
-    write_file(folder_ / "tokenizer.json", to_tokenizer_json(trainer.train()));
+    write_file(folder_ / "tokenizer.json", text::to_tokenizer_json(trainer.train()));
     models::GPT2LanguageModel model(
         {.vocabulary = 296, .max_length = 24, .width = 32, .layers = 2, .heads = 2, .start = 0, .end = 0});
     nn::Parameters parameters(cpu(), model, {.seed = 5, .trained = false});
@@ -42,7 +42,7 @@ class Generation : public testing::Test {
         for (float& value : values) value *= 12;
       parameters.write(entry, values);
     }
-    save_hugging_face(folder_, parameters, model.config());
+    checkpoint::save_hugging_face(folder_, parameters, model.config());
   }
   static void TearDownTestSuite() { fs::remove_all(folder_); }
 
@@ -178,7 +178,7 @@ TEST_F(Generation, Commands) {
   const auto attend = [&](std::vector<std::string> args, const std::string& input) {
     std::istringstream in(input);
     std::ostringstream out, err;
-    EXPECT_EQ(run_program(args, {.in = in, .out = out, .err = err}), 0) << err.str();
+    EXPECT_EQ(cli::run_program(args, {.in = in, .out = out, .err = err}), 0) << err.str();
     return out.str();
   };
   const std::string text = attend({"generate", "--model", folder_.string(), "--max-tokens", "6", "the cat"}, "");

@@ -20,12 +20,12 @@ std::vector<fs::path> all_tokenizers() {
   return files;
 }
 
-void expect_grows(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+void expect_grows(const text::Tokenizer& tokenizer, const std::vector<text::TokenId>& ids) {
   const std::vector<std::string> stops;
   tasks::GrowingText growing(tokenizer, stops);
-  std::vector<TokenId> written;
+  std::vector<text::TokenId> written;
   std::string shown;
-  for (const TokenId id : ids) {
+  for (const text::TokenId id : ids) {
     written.push_back(id);
     EXPECT_FALSE(growing.add(written));
     ASSERT_EQ(growing.text(), tokenizer.decode(written)) << written.size() << " tokens";
@@ -37,11 +37,11 @@ void expect_grows(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
 TEST(GrowingText, IsWhatAllTokensDecodeTo) {
   for (const fs::path& file : all_tokenizers()) {
     SCOPED_TRACE(file.string());
-    const Tokenizer tokenizer = Tokenizer::load(file);
-    std::vector<TokenId> drawn;
+    const text::Tokenizer tokenizer = text::Tokenizer::load(file);
+    std::vector<text::TokenId> drawn;
     for (std::uint64_t i = 0; i < 200; ++i)
-      drawn.push_back(
-          static_cast<TokenId>(random_word(3, 0, i) % static_cast<std::uint32_t>(std::max(tokenizer.id_limit(), 1))));
+      drawn.push_back(static_cast<text::TokenId>(random_word(3, 0, i) %
+                                                 static_cast<std::uint32_t>(std::max(tokenizer.id_limit(), 1))));
     expect_grows(tokenizer, drawn);
     std::string text;
     for (int i = 0; i < 20; ++i) text += "The café isn't far, 北京 \xF0\x9F\x98\x80 ! ";
@@ -50,12 +50,12 @@ TEST(GrowingText, IsWhatAllTokensDecodeTo) {
 }
 
 TEST(GrowingText, StopsWhereAStopStringBegins) {
-  const Tokenizer tokenizer = Tokenizer::load("models/shakespeare/tokenizer.json");
+  const text::Tokenizer tokenizer = text::Tokenizer::load("models/shakespeare/tokenizer.json");
   std::string text;
   for (int i = 0; i < 40; ++i) text += "to be or not ";
   const std::vector<std::string> stops = {"or never", "the END"};
   tasks::GrowingText growing(tokenizer, stops);
-  const std::vector<TokenId> ids = tokenizer.encode_ids(text + "the END of it");
+  const std::vector<text::TokenId> ids = tokenizer.encode_ids(text + "the END of it");
   std::string shown;
   std::size_t count = 0;
   while (count < ids.size() && !growing.add(std::span(ids).first(++count))) shown += growing.take();

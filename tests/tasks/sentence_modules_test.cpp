@@ -48,7 +48,7 @@ class Sentences : public testing::Test {
       upload(made, values);
       return made;
     };
-    SafetensorsWriter writer;
+    checkpoint::SafetensorsWriter writer;
     writer.add("linear.weight", tensor({1, 2}, {0.5f, -1}));
     writer.add("linear.bias", tensor({1}, {0.25f}));
     writer.write((folder_ / "2_Dense/model.safetensors").string());

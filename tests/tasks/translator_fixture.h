@@ -27,10 +27,10 @@ class ModelFolder {
       : path_(std::filesystem::temp_directory_path() /
               ("attend-translator-" + std::to_string(getpid()) + "-" + std::to_string(count_++))) {
     std::filesystem::create_directories(path_);
-    BpeTrainer trainer({.vocabulary_size = 320, .threads = 1});
+    text::BpeTrainer trainer({.vocabulary_size = 320, .threads = 1});
     trainer.add_text(kText);
-    const TrainedBpe trained = trainer.train();
-    write_file(path_ / "tokenizer.json", to_tokenizer_json(trained));
+    const text::TrainedBpe trained = trainer.train();
+    write_file(path_ / "tokenizer.json", text::to_tokenizer_json(trained));
     // A few rows of the embedding stand for nothing, as when a vocabulary is rounded up.
     models::Transformer model({.vocabulary = static_cast<std::int64_t>(trained.tokens.size()) + 5,
                                .width = 32,
@@ -42,7 +42,7 @@ class ModelFolder {
                                .pre_norm = true});
     nn::Parameters parameters(cpu(), model, {.seed = 3, .trained = false});
     write_file(path_ / "config.json", model.config().dump(1));
-    save_weights((path_ / "model.safetensors").string(), parameters);
+    checkpoint::save_weights((path_ / "model.safetensors").string(), parameters);
   }
   ~ModelFolder() {
     std::error_code ignored;

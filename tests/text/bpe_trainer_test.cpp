@@ -22,7 +22,7 @@
 namespace attend {
 namespace {
 
-using Pair = std::pair<TokenId, TokenId>;
+using Pair = std::pair<text::TokenId, text::TokenId>;
 
 // Hugging Face's algorithm with plain containers: entries of (count, pair, words), looked through one by one.
 struct SlowTrainer {
@@ -31,16 +31,16 @@ struct SlowTrainer {
     Pair pair;
     std::set<std::size_t> words;
   };
-  std::vector<std::vector<TokenId>> words;
+  std::vector<std::vector<text::TokenId>> words;
   std::vector<std::int64_t> counts;
   std::map<Pair, std::int64_t> pair_counts;
   std::map<Pair, std::set<std::size_t>> fresh;
   std::vector<Entry> queue;
   std::vector<std::string> tokens;
-  std::map<std::string, TokenId> ids;
+  std::map<std::string, text::TokenId> ids;
 
-  TokenId id_of(const std::string& token) {
-    const auto [found, made] = ids.try_emplace(token, static_cast<TokenId>(tokens.size()));
+  text::TokenId id_of(const std::string& token) {
+    const auto [found, made] = ids.try_emplace(token, static_cast<text::TokenId>(tokens.size()));
     if (made) tokens.push_back(token);
     return found->second;
   }
@@ -73,13 +73,13 @@ struct SlowTrainer {
     return std::nullopt;
   }
 
-  void join(const Entry& entry, TokenId joined) {
+  void join(const Entry& entry, text::TokenId joined) {
     for (const std::size_t w : entry.words) {
-      std::vector<TokenId>& word = words[w];
+      std::vector<text::TokenId>& word = words[w];
       for (std::size_t i = 0; i + 1 < word.size(); ++i) {
         if (Pair(word[i], word[i + 1]) != entry.pair) continue;
         if (i > 0) change({word[i - 1], word[i]}, -counts[w], w), change({word[i - 1], joined}, counts[w], w);
-        const TokenId second = word[i + 1];
+        const text::TokenId second = word[i + 1];
         word[i] = joined;
         word.erase(word.begin() + static_cast<std::ptrdiff_t>(i) + 1);
         if (i + 1 < word.size())
@@ -89,20 +89,21 @@ struct SlowTrainer {
     enqueue();
   }
 
-  TrainedBpe train(const std::vector<std::string>& lines, std::size_t size, std::int64_t min_frequency) {
+  text::TrainedBpe train(const std::vector<std::string>& lines, std::size_t size, std::int64_t min_frequency) {
     std::map<char32_t, int> alphabet;
-    for (int byte = 0; byte < 256; ++byte) alphabet[kByteCharacters[static_cast<std::size_t>(byte)]] = byte;
-    for (const auto& [character, byte] : alphabet) id_of(to_byte_characters(std::string(1, static_cast<char>(byte))));
+    for (int byte = 0; byte < 256; ++byte) alphabet[text::kByteCharacters[static_cast<std::size_t>(byte)]] = byte;
+    for (const auto& [character, byte] : alphabet)
+      id_of(text::to_byte_characters(std::string(1, static_cast<char>(byte))));
     std::map<std::string, std::int64_t> found;
     for (const std::string& line : lines)
       for (std::size_t at = 0, end; at < line.size(); at = end) {
-        end = Gpt2Words().end_of_word(line, at);
+        end = text::Gpt2Words().end_of_word(line, at);
         ++found[line.substr(at, end - at)];
       }
     for (const auto& [text, count] : found) {
       words.emplace_back();
       counts.push_back(count);
-      for (char byte : text) words.back().push_back(id_of(to_byte_characters(std::string(1, byte))));
+      for (char byte : text) words.back().push_back(id_of(text::to_byte_characters(std::string(1, byte))));
       for (std::size_t i = 0; i + 1 < words.back().size(); ++i)
         change({words.back()[i], words.back()[i + 1]}, count, words.size() - 1);
     }
@@ -135,7 +136,7 @@ TEST(BpeTrainer, AgreesWithTheSlowAlgorithm) {
   for (std::uint32_t i = 0; i < 30; ++i) corpora.back().push_back(test::random_text(i % 20, 30));
   for (const auto& lines : corpora) {
     for (const std::uint64_t min_frequency : {1, 2}) {
-      BpeTrainer trainer({.vocabulary_size = 400, .min_frequency = min_frequency, .special_tokens = {}});
+      text::BpeTrainer trainer({.vocabulary_size = 400, .min_frequency = min_frequency, .special_tokens = {}});
       for (const std::string& line : lines) {
         if (line.find('\n') != line.npos || line.ends_with('\r')) continue;
         trainer.add_text(line + "\n");
@@ -143,8 +144,8 @@ TEST(BpeTrainer, AgreesWithTheSlowAlgorithm) {
       std::vector<std::string> kept;
       for (const std::string& line : lines)
         if (line.find('\n') == line.npos && !line.ends_with('\r')) kept.push_back(line);
-      const TrainedBpe fast = trainer.train();
-      const TrainedBpe slow = SlowTrainer().train(kept, 400, static_cast<std::int64_t>(min_frequency));
+      const text::TrainedBpe fast = trainer.train();
+      const text::TrainedBpe slow = SlowTrainer().train(kept, 400, static_cast<std::int64_t>(min_frequency));
       EXPECT_EQ(fast.tokens, slow.tokens);
       EXPECT_EQ(fast.merges, slow.merges);
     }
@@ -170,34 +171,34 @@ TEST(BpeTrainer, AnyNumberOfThreadsGivesTheSameFile) {
   while (text.size() < (5u << 20)) text += text;  // several pieces
   std::string first;
   for (const int threads : {1, 2, 5}) {
-    BpeTrainer trainer({.vocabulary_size = 600, .threads = threads});
+    text::BpeTrainer trainer({.vocabulary_size = 600, .threads = threads});
     trainer.add_text(text);
-    const std::string json = to_tokenizer_json(trainer.train());
+    const std::string json = text::to_tokenizer_json(trainer.train());
     if (first.empty()) first = json;
     EXPECT_EQ(json, first) << threads << " threads";
   }
 }
 
 TEST(BpeTrainer, SpecialTokensAndBytesComeFirst) {
-  BpeTrainer trainer({.vocabulary_size = 300, .special_tokens = {"<pad>", "</s>"}});
+  text::BpeTrainer trainer({.vocabulary_size = 300, .special_tokens = {"<pad>", "</s>"}});
   trainer.add_text(some_text());
-  const TrainedBpe trained = trainer.train();
+  const text::TrainedBpe trained = trainer.train();
   ASSERT_EQ(trained.tokens.size(), 300u);
   EXPECT_EQ(trained.tokens[0], "<pad>");
   EXPECT_EQ(trained.tokens[1], "</s>");
   EXPECT_EQ(trained.tokens[2], "!");
   EXPECT_EQ(trained.tokens[257], "Ń");
-  const Tokenizer tokenizer = Tokenizer::parse(to_tokenizer_json(trained), "trained");
+  const text::Tokenizer tokenizer = text::Tokenizer::parse(text::to_tokenizer_json(trained), "trained");
   EXPECT_EQ(tokenizer.vocabulary_size(), 300u);
   EXPECT_EQ(tokenizer.id_limit(), 300);
-  for (TokenId id = 0; id < 300; ++id) {
+  for (text::TokenId id = 0; id < 300; ++id) {
     EXPECT_EQ(tokenizer.id_to_token(id), trained.tokens[static_cast<std::size_t>(id)]);
     EXPECT_EQ(tokenizer.token_to_id(trained.tokens[static_cast<std::size_t>(id)]), id);
   }
 }
 
 TEST(BpeTrainer, CountsLinesThatAreNotUtf8) {
-  BpeTrainer trainer({.vocabulary_size = 270});
+  text::BpeTrainer trainer({.vocabulary_size = 270});
   trainer.add_text("good good\nbad \xFF\nalso bad \xC3\ngood\r\nno line feed");
   EXPECT_EQ(trainer.lines(), 5u);
   EXPECT_EQ(trainer.invalid_lines(), 2u);
@@ -205,10 +206,10 @@ TEST(BpeTrainer, CountsLinesThatAreNotUtf8) {
 }
 
 TEST(BpeTrainer, RefusesWhatCannotBe) {
-  EXPECT_THROW(BpeTrainer({.vocabulary_size = 200}), Error);
-  EXPECT_THROW(BpeTrainer({.special_tokens = {"a", "a"}}), Error);
-  EXPECT_THROW(BpeTrainer({.special_tokens = {""}}), Error);
-  EXPECT_THROW(BpeTrainer({}).add_file("no such file"), Error);
+  EXPECT_THROW(text::BpeTrainer({.vocabulary_size = 200}), Error);
+  EXPECT_THROW(text::BpeTrainer({.special_tokens = {"a", "a"}}), Error);
+  EXPECT_THROW(text::BpeTrainer({.special_tokens = {""}}), Error);
+  EXPECT_THROW(text::BpeTrainer({}).add_file("no such file"), Error);
 }
 
 TEST(BpeTrainer, ReadsCompressedFiles) {
@@ -223,9 +224,9 @@ TEST(BpeTrainer, ReadsCompressedFiles) {
       "cd " + folder.string() + " && gzip a b && cat a.gz b.gz > both.gz && head -c 5000 b.gz > cut.gz";
   ASSERT_EQ(std::system(command.c_str()), 0);
   const auto train = [](const fs::path& path) {
-    BpeTrainer trainer({.vocabulary_size = 500});
+    text::BpeTrainer trainer({.vocabulary_size = 500});
     trainer.add_file(path);
-    return to_tokenizer_json(trainer.train());
+    return text::to_tokenizer_json(trainer.train());
   };
   try {
     EXPECT_EQ(train(folder / "both.gz"), train(folder / "plain"));

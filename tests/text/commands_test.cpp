@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "attend/base/files.h"
-#include "attend/cli/tokenize.h"
-#include "attend/cli/train_tokenizer.h"
+#include "attend/cli/commands/tokenize.h"
+#include "attend/cli/commands/train_tokenizer.h"
 
 namespace attend {
 namespace {
 
 constexpr const char* kTokenizer = "tests/fixtures/data/text/bytelevel_bpe_roberta.tokenizer.json";
 
-std::string tokenize(const TokenizeOptions& options, const std::string& input) {
+std::string tokenize(const cli::TokenizeOptions& options, const std::string& input) {
   std::istringstream in(input);
   std::ostringstream out, err;
-  run_tokenize(options, {.in = in, .out = out, .err = err});
+  cli::run_tokenize(options, {.in = in, .out = out, .err = err});
   return out.str();
 }
 
@@ -49,7 +49,7 @@ TEST(TokenizeCommand, TakesSentencePieceFiles) {
 }
 
 TEST(TokenizeCommand, SaysWhichLineIsWrong) {
-  const auto message = [](const TokenizeOptions& options, const std::string& input) -> std::string {
+  const auto message = [](const cli::TokenizeOptions& options, const std::string& input) -> std::string {
     try {
       tokenize(options, input);
     } catch (const std::exception& error) {
@@ -71,7 +71,7 @@ TEST(TrainTokenizerCommand, WritesAFileThatTokenizes) {
   write_file(folder / "text", text);
   std::istringstream in;
   std::ostringstream out, err;
-  run_train_tokenizer(
+  cli::run_train_tokenizer(
       {.files = {(folder / "text").string()}, .out = (folder / "tokenizer.json").string(), .vocabulary = 275},
       {.in = in, .out = out, .err = err});
   EXPECT_NE(out.str().find("275 tokens from 100 lines"), std::string::npos) << out.str();

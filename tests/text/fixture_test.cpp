@@ -17,23 +17,23 @@
 
 namespace attend {
 
-std::ostream& operator<<(std::ostream& out, const Span& span) { return out << span.begin << "-" << span.end; }
+std::ostream& operator<<(std::ostream& out, const text::Span& span) { return out << span.begin << "-" << span.end; }
 
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Span> spans_of(const Json& json) {
-  std::vector<Span> spans;
+std::vector<text::Span> spans_of(const Json& json) {
+  std::vector<text::Span> spans;
   for (const Json& item : json) spans.push_back({item[0].get<std::uint32_t>(), item[1].get<std::uint32_t>()});
   return spans;
 }
 
-void expect_case(const Tokenizer& tokenizer, const Json& item) {
+void expect_case(const text::Tokenizer& tokenizer, const Json& item) {
   const auto text = item["text"].get<std::string>();
   SCOPED_TRACE(item["text"].dump());
-  const Encoding encoding = tokenizer.encode(text);
-  const auto ids = item["ids"].get<std::vector<TokenId>>();
+  const text::Encoding encoding = tokenizer.encode(text);
+  const auto ids = item["ids"].get<std::vector<text::TokenId>>();
   EXPECT_EQ(encoding.ids, ids);
   EXPECT_EQ(tokenizer.encode_ids(text), ids);
   EXPECT_EQ(encoding.type_ids, std::vector<std::int32_t>(ids.size(), 0));
@@ -50,7 +50,7 @@ void expect_case(const Tokenizer& tokenizer, const Json& item) {
   }
 }
 
-void expect_cases(const Tokenizer& tokenizer, const fs::path& path) {
+void expect_cases(const text::Tokenizer& tokenizer, const fs::path& path) {
   const Json file = read_json(path);
   const bool list = file.is_array();
   int passed = 0, failed = 0;
@@ -65,8 +65,9 @@ void expect_cases(const Tokenizer& tokenizer, const fs::path& path) {
     for (const Json& item : file["pairs"]) {
       SCOPED_TRACE(item.dump());
       count([&] {
-        const Encoding encoding = tokenizer.encode_pair(item["a"].get<std::string>(), item["b"].get<std::string>());
-        EXPECT_EQ(encoding.ids, item["ids"].get<std::vector<TokenId>>());
+        const text::Encoding encoding =
+            tokenizer.encode_pair(item["a"].get<std::string>(), item["b"].get<std::string>());
+        EXPECT_EQ(encoding.ids, item["ids"].get<std::vector<text::TokenId>>());
         EXPECT_EQ(encoding.type_ids, item["type_ids"].get<std::vector<std::int32_t>>());
       });
     }
@@ -99,7 +100,7 @@ class TokenizerFixture : public testing::TestWithParam<test::FixtureCase> {
   static void expect_in(const fs::path& folder) {
     const fs::path cases = folder / (GetParam().name + ".cases.json");
     if (!fs::exists(cases)) GTEST_SKIP() << cases << " is not there";
-    expect_cases(Tokenizer::load(folder / GetParam().notes["tokenizer"].text()), cases);
+    expect_cases(text::Tokenizer::load(folder / GetParam().notes["tokenizer"].text()), cases);
   }
 };
 
@@ -141,25 +142,25 @@ class RealTokenizer : public testing::Test {
 };
 
 TEST_F(RealTokenizer, Gpt2) {
-  expect_cases(Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
+  expect_cases(text::Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
   fs::remove(files() / "gpt2" / "tokenizer.json");  // and from the files of its first release
-  expect_cases(Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
+  expect_cases(text::Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
   fs::rename(files() / "gpt2" / "encoder.json", files() / "gpt2" / "vocab.json");
   fs::rename(files() / "gpt2" / "vocab.bpe", files() / "gpt2" / "merges.txt");
-  expect_cases(Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
+  expect_cases(text::Tokenizer::load(files() / "gpt2"), std::string(kCases) + "real_gpt2.cases.json");
 }
 
 TEST_F(RealTokenizer, MiniLm) {
-  expect_cases(Tokenizer::load(files() / "minilm"), std::string(kCases) + "real_minilm.cases.json");
+  expect_cases(text::Tokenizer::load(files() / "minilm"), std::string(kCases) + "real_minilm.cases.json");
 }
 
 // Its vocabulary is MiniLM's.
 TEST_F(RealTokenizer, BertFromVocabTxt) {
-  expect_cases(Tokenizer::load(files() / "bert-uncased"), std::string(kCases) + "real_minilm.cases.json");
+  expect_cases(text::Tokenizer::load(files() / "bert-uncased"), std::string(kCases) + "real_minilm.cases.json");
 }
 
 TEST_F(RealTokenizer, OpusMt) {
-  expect_cases(Tokenizer::load(files() / "opus-mt-en-mg"), std::string(kCases) + "real_opus_mt.cases.json");
+  expect_cases(text::Tokenizer::load(files() / "opus-mt-en-mg"), std::string(kCases) + "real_opus_mt.cases.json");
 }
 
 }  // namespace

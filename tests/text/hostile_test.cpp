@@ -11,7 +11,7 @@ namespace {
 
 std::string message_of(const std::string& json) {
   try {
-    Tokenizer::parse(json, "x.json");
+    text::Tokenizer::parse(json, "x.json");
   } catch (const Error& error) {
     return error.what();
   }
@@ -93,7 +93,7 @@ TEST(HostileTokenizer, IsRefusedByName) {
 }
 
 TEST(HostileTokenizer, PatternsThatNeverEndAreStopped) {
-  const auto tokenizer = Tokenizer::parse(
+  const auto tokenizer = text::Tokenizer::parse(
       with_model(kModel, R"(, "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a|a)+(a|a)+(a|a)+c"},
                               "behavior": "Isolated"})"),
       "x.json");
@@ -106,9 +106,9 @@ TEST(HostileTokenizer, ManyAddedTokensOnNastyTextIsQuick) {
   for (int i = 0; i < 500; ++i)
     added += (i ? "," : "") + std::string(R"({"special": true, "content": ")") + std::string(20 + i % 100, '<') +
              std::to_string(i) + R"(", "id": )" + std::to_string(10 + i) + "}";
-  const auto tokenizer = Tokenizer::parse(with_model(kModel, R"(, "added_tokens": [)" + added + "]"), "x.json");
+  const auto tokenizer = text::Tokenizer::parse(with_model(kModel, R"(, "added_tokens": [)" + added + "]"), "x.json");
   EXPECT_EQ(tokenizer.encode_ids(std::string(100000, '<')).size(), 0u);  // unknown and without an unknown token
-  EXPECT_EQ(tokenizer.encode_ids(std::string(20, '<') + "0"), std::vector<TokenId>{10});
+  EXPECT_EQ(tokenizer.encode_ids(std::string(20, '<') + "0"), std::vector<text::TokenId>{10});
 }
 
 }  // namespace

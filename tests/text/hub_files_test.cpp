@@ -16,7 +16,7 @@ namespace attend {
 namespace {
 
 namespace fs = std::filesystem;
-using Ids = std::vector<TokenId>;
+using Ids = std::vector<text::TokenId>;
 
 class HubTokenizer : public testing::Test {
  protected:
@@ -25,7 +25,7 @@ class HubTokenizer : public testing::Test {
   }
   ~HubTokenizer() override { fs::remove_all(folder_); }
   void write(const char* name, const std::string& content) const { write_file(folder_ / name, content); }
-  Ids encode(std::string_view text) const { return Tokenizer::load(folder_).encode_ids(text); }
+  Ids encode(std::string_view text) const { return text::Tokenizer::load(folder_).encode_ids(text); }
   fs::path folder_;
 };
 
@@ -36,13 +36,13 @@ Json fixture(const std::string& name) {
 TEST_F(HubTokenizer, AModelWithoutATypeIsWhatItsMembersSay) {
   for (const char* name : {"wordpiece_cased", "unigram_metaspace", "classic_bpe", "bytelevel_bpe_roberta"}) {
     Json json = fixture(name);
-    const Tokenizer typed = Tokenizer::parse(json.dump(), name);
+    const text::Tokenizer typed = text::Tokenizer::parse(json.dump(), name);
     json["model"].erase("type");
-    const Tokenizer untyped = Tokenizer::parse(json.dump(), name);
+    const text::Tokenizer untyped = text::Tokenizer::parse(json.dump(), name);
     for (const char* text : {"A model of language, and words", "z\xC3\xBCrich 42"})
       EXPECT_EQ(untyped.encode_ids(text), typed.encode_ids(text)) << name;
   }
-  const Tokenizer words = Tokenizer::parse(
+  const text::Tokenizer words = text::Tokenizer::parse(
       R"({"pre_tokenizer": {"type": "Whitespace"}, "model": {"vocab": {"a": 0, "b": 1, "?": 2}, "unk_token": "?"}})",
       "words");
   EXPECT_EQ(words.encode_ids("b c a"), (Ids{1, 2, 0}));
@@ -64,7 +64,7 @@ TEST_F(HubTokenizer, TokensBesideTheVocabulary) {
   write("added_tokens.json", R"({"<x>": 7})");
   EXPECT_EQ(encode("the <x> dog"), (Ids{2, 5, 7, 6, 3}));
   write("special_tokens_map.json", R"({"additional_special_tokens": ["<x>"], "unk_token": {"content": "[UNK]"}})");
-  EXPECT_EQ(Tokenizer::load(folder_).decode(Ids{5, 7, 6}), "the dog");
+  EXPECT_EQ(text::Tokenizer::load(folder_).decode(Ids{5, 7, 6}), "the dog");
   // What tokenizer_config.json says of a token stands above the others, and names may be objects.
   write("tokenizer_config.json",
         R"({"unk_token": {"content": "[UNK]", "lstrip": false}, "added_tokens_decoder":
@@ -93,23 +93,23 @@ TEST_F(HubTokenizer, TheConfigSaysWhetherBertReadsCapitals) {
 // fairseq's dictionary: <s>, <pad>, </s>, <unk>, then SentencePiece's pieces, which begin behind <unk>, <s> and </s>.
 TEST_F(HubTokenizer, XlmRobertaFromItsSentencePieceFileAlone) {
   fs::copy_file("tests/fixtures/data/text/spm_unigram.model", folder_ / "sentencepiece.bpe.model");
-  const Tokenizer plain = Tokenizer::load(folder_ / "sentencepiece.bpe.model");
+  const text::Tokenizer plain = text::Tokenizer::load(folder_ / "sentencepiece.bpe.model");
   const std::string text = "the quick brown fox";
   Ids want = {0};
-  for (const TokenId id : plain.encode_ids(text)) want.push_back(id == 0 ? 3 : id + 1);
+  for (const text::TokenId id : plain.encode_ids(text)) want.push_back(id == 0 ? 3 : id + 1);
   want.push_back(2);
   write("config.json", R"({"model_type": "xlm-roberta"})");
-  const Tokenizer tokenizer = Tokenizer::load(folder_);
+  const text::Tokenizer tokenizer = text::Tokenizer::load(folder_);
   EXPECT_EQ(tokenizer.encode_ids(text), want);
   EXPECT_EQ(tokenizer.decode(want), plain.decode(plain.encode_ids(text)));
-  EXPECT_EQ(tokenizer.token_to_id("<mask>"), static_cast<TokenId>(plain.vocabulary_size()) + 1);
+  EXPECT_EQ(tokenizer.token_to_id("<mask>"), static_cast<text::TokenId>(plain.vocabulary_size()) + 1);
   EXPECT_EQ(tokenizer.encode_ids("the <mask>").at(want.size() > 3 ? 2 : 1), *tokenizer.token_to_id("<mask>"));
 }
 
 TEST_F(HubTokenizer, AnAddedTokenBeyondTheModelIsRefusedWhenItIsUsed) {
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\n");
   write("added_tokens.json", R"({"[NEW]": 6})");
-  Tokenizer tokenizer = Tokenizer::load(folder_);
+  text::Tokenizer tokenizer = text::Tokenizer::load(folder_);
   EXPECT_EQ(tokenizer.id_limit(), 7);
   tokenizer.fit(6, "model");
   EXPECT_EQ(tokenizer.id_limit(), 6);

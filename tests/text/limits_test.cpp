@@ -15,7 +15,9 @@ namespace {
 
 constexpr const char* kModel = R"("model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]})";
 
-Tokenizer with(const std::string& rest) { return Tokenizer::parse("{" + std::string(kModel) + rest + "}", "x.json"); }
+text::Tokenizer with(const std::string& rest) {
+  return text::Tokenizer::parse("{" + std::string(kModel) + rest + "}", "x.json");
+}
 
 std::string repeated(const std::string& part, std::size_t count, const std::string& between = "") {
   std::string text;
@@ -74,27 +76,28 @@ TEST(TokenizerLimits, TextsThatGrow) {
   const std::string replace = R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aaaa"})";
   const std::string pattern = R"({"type": "Replace", "pattern": {"Regex": "a"}, "content": "aaaa"})";
   const std::string bytes = R"({"type": "ByteLevel"})";
-  for (const Tokenizer& tokenizer :
+  for (const text::Tokenizer& tokenizer :
        {normalizers(prepend, 100), normalizers(replace, 30), normalizers(pattern, 30), normalizers(bytes, 100)}) {
     expect_error("kTextGrowth", [&] { (void)tokenizer.encode_ids("\u00e9 aaa"); });
     expect_error("kTextGrowth", [&] { (void)tokenizer.encode("\u00e9 aaa"); });
   }
   // In every part of a text that many added tokens cut.
-  const Tokenizer parts =
+  const text::Tokenizer parts =
       with(R"(, "normalizer": )" + prepend + R"(, "added_tokens": [{"id": 3, "content": "<x>", "special": true}])");
   EXPECT_EQ(parts.encode_ids("a<x>").size(), 60002u);
   expect_error("kTextGrowth", [&] { (void)parts.encode_ids(repeated("a<x>", 1000)); });
-  const Tokenizer words = with(R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" +
-                               repeated(R"({"type": "ByteLevel", "add_prefix_space": false})", 100, ",") + "]}");
+  const text::Tokenizer words = with(R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" +
+                                     repeated(R"({"type": "ByteLevel", "add_prefix_space": false})", 100, ",") + "]}");
   expect_error("kTextGrowth", [&] { (void)words.encode_ids("\u00e9"); });
 }
 
 TEST(TokenizerLimits, PatternsShareTheStepsOfAText) {
   // Each word alone would be quick to give up; a thousand of them are not.
   const std::string slow = repeated("((?=a)|(?=a))", 18) + "b";
-  const Tokenizer tokenizer = with(R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"},
+  const text::Tokenizer tokenizer =
+      with(R"(, "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"},
               {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": ")" +
-                                   slow + R"("}}]})");
+           slow + R"("}}]})");
   expect_error("kPatternStepsPerByte", [&] { (void)tokenizer.encode_ids(repeated("a", 1000, " ")); });
 }
 
@@ -111,8 +114,8 @@ TEST(TokenizerLimits, Padding) {
 TEST(TokenizerLimits, LongTokens) {
   const std::string token(2000, 'a');
   expect_error("kLongestToken", [&] {
-    Tokenizer::parse(R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["u", 0], [")" + token + R"(", -1]]}})",
-                     "x.json");
+    text::Tokenizer::parse(
+        R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["u", 0], [")" + token + R"(", -1]]}})", "x.json");
   });
   expect_error("kLongestToken", [&] { with(R"(, "added_tokens": [{"id": 3, "content": ")" + token + R"("}])"); });
   // As long as it was before it was normalized is not long enough.
@@ -126,10 +129,11 @@ TEST(TokenizerLimits, LongTokens) {
 }
 
 TEST(TokenizerLimits, DecodersThatGrow) {
-  const Tokenizer tokenizer = with(R"(, "decoder": {"type": "Replace", "pattern": {"String": "a"}, "content": ")" +
-                                   std::string(50000, 'b') + R"("})");
-  EXPECT_EQ(tokenizer.decode(std::vector<TokenId>(1, 0)).size(), 50000u);
-  expect_error("kTextGrowth", [&] { (void)tokenizer.decode(std::vector<TokenId>(1000, 0)); });
+  const text::Tokenizer tokenizer =
+      with(R"(, "decoder": {"type": "Replace", "pattern": {"String": "a"}, "content": ")" + std::string(50000, 'b') +
+           R"("})");
+  EXPECT_EQ(tokenizer.decode(std::vector<text::TokenId>(1, 0)).size(), 50000u);
+  expect_error("kTextGrowth", [&] { (void)tokenizer.decode(std::vector<text::TokenId>(1000, 0)); });
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ std::string repeated(std::string_view part, std::size_t bytes) {
   return text;
 }
 
-double seconds(const Tokenizer& tokenizer, const std::string& text, std::string& decoded) {
+double seconds(const text::Tokenizer& tokenizer, const std::string& text, std::string& decoded) {
   const std::clock_t start = std::clock();  // of this process, however busy the machine is
-  const Encoding encoding = tokenizer.encode(text);
+  const text::Encoding encoding = tokenizer.encode(text);
   EXPECT_EQ(tokenizer.encode_ids(text), encoding.ids);
   decoded = tokenizer.decode(encoding.ids);
   return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
@@ -28,7 +28,7 @@ double seconds(const Tokenizer& tokenizer, const std::string& text, std::string&
 class LinearTime : public testing::TestWithParam<const char*> {};
 
 TEST_P(LinearTime, OnHostileText) {
-  const Tokenizer tokenizer = Tokenizer::load(std::string("tests/fixtures/data/text/") + GetParam());
+  const text::Tokenizer tokenizer = text::Tokenizer::load(std::string("tests/fixtures/data/text/") + GetParam());
   constexpr std::size_t kSmall = 1 << 15, kLarge = 1 << 18;
   for (const char* part : {"a", "abcdefgh", "\u0301", "e\u0316\u0301", "\u1100\u1161", " ", "\u2581", "<", "\u4f60",
                            "\U0001F469\u200D", "'", ".", "\ufb01", "the people of "}) {

@@ -14,7 +14,7 @@ namespace attend {
 namespace {
 
 namespace fs = std::filesystem;
-using Ids = std::vector<TokenId>;
+using Ids = std::vector<text::TokenId>;
 
 class LoadTokenizer : public testing::Test {
  protected:
@@ -25,7 +25,7 @@ class LoadTokenizer : public testing::Test {
   void write(const char* name, const std::string& content) const { write_file(folder_ / name, content); }
   std::string message(const fs::path& path) const {
     try {
-      Tokenizer::load(path);
+      text::Tokenizer::load(path);
     } catch (const Error& error) {
       return error.what();
     }
@@ -46,12 +46,12 @@ TEST_F(LoadTokenizer, Gpt2Files) {
   write("vocab.json", R"({"a": 0, "b": 1, "ab": 2, "\u0120": 3, "<s>": 4, "</s>": 5})");
   write("merges.txt", "#version: 0.2\na b\n");
   for (const char* file : {"", "vocab.json", "merges.txt"}) {
-    const Tokenizer tokenizer = Tokenizer::load(folder_ / file);
+    const text::Tokenizer tokenizer = text::Tokenizer::load(folder_ / file);
     EXPECT_EQ(tokenizer.encode_ids("ab a</s>"), (Ids{2, 3, 0, 5}));
     EXPECT_EQ(tokenizer.decode(Ids{2, 3, 0, 5}), "ab a");
   }
   write("config.json", R"({"model_type": "roberta"})");
-  EXPECT_EQ(Tokenizer::load(folder_).encode_ids("ab"), (Ids{4, 2, 5}));
+  EXPECT_EQ(text::Tokenizer::load(folder_).encode_ids("ab"), (Ids{4, 2, 5}));
   write("merges.txt", "a b c\n");
   EXPECT_NE(message(folder_).find("merges [0] must be two tokens"), std::string::npos) << message(folder_);
   write("merges.txt", "\xFF b\n");
@@ -62,12 +62,12 @@ TEST_F(LoadTokenizer, Gpt2Files) {
 
 TEST_F(LoadTokenizer, BertVocabulary) {
   write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nA\na\n##b\n,\n");
-  const Tokenizer lower = Tokenizer::load(folder_);
+  const text::Tokenizer lower = text::Tokenizer::load(folder_);
   EXPECT_EQ(lower.encode_ids("AB, \u00C1"), (Ids{2, 5, 6, 7, 5, 3}));
   EXPECT_EQ(lower.decode(Ids{2, 5, 6, 7, 5, 3}), "ab, a");
   EXPECT_EQ(lower.encode_pair("a", "a").type_ids, (std::vector<std::int32_t>{0, 0, 0, 1, 1}));
   write("tokenizer_config.json", R"({"do_lower_case": false})");
-  EXPECT_EQ(Tokenizer::load(folder_ / "vocab.txt").encode_ids("A a"), (Ids{2, 4, 5, 3}));
+  EXPECT_EQ(text::Tokenizer::load(folder_ / "vocab.txt").encode_ids("A a"), (Ids{2, 4, 5, 3}));
   write("tokenizer_config.json", R"({"do_lower_case": "no"})");
   EXPECT_NE(message(folder_).find("tokenizer_config.json: do_lower_case must be true or false"), std::string::npos);
   write("vocab.txt", "[CLS]\n[SEP]\n");
@@ -79,7 +79,7 @@ TEST_F(LoadTokenizer, BertVocabulary) {
 TEST_F(LoadTokenizer, ModelsWithoutAType) {
   const auto ids = [&](const std::string& model, const std::string& others = "") {
     write("tokenizer.json", "{" + others + R"("pre_tokenizer": {"type": "Whitespace"}, "model": )" + model + "}");
-    return Tokenizer::load(folder_).encode_ids("ab b");
+    return text::Tokenizer::load(folder_).encode_ids("ab b");
   };
   EXPECT_EQ(ids(R"({"unk_token": "?", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
                     "vocab": {"?": 0, "a": 1, "##b": 2, "b": 3}})"),
@@ -96,7 +96,7 @@ TEST_F(LoadTokenizer, ModelsWithoutAType) {
 TEST_F(LoadTokenizer, SpecialTokensAsObjects) {
   write("vocab.txt", "[PAD]\n<u>\n[CLS]\n[SEP]\n[MASK]\na\n");
   write("tokenizer_config.json", R"({"unk_token": {"__type": "AddedToken", "content": "<u>", "lstrip": false}})");
-  EXPECT_EQ(Tokenizer::load(folder_).encode_ids("a b"), (Ids{2, 5, 1, 3}));
+  EXPECT_EQ(text::Tokenizer::load(folder_).encode_ids("a b"), (Ids{2, 5, 1, 3}));
   write("tokenizer_config.json", R"({"unk_token": {"lstrip": false}})");
   EXPECT_NE(message(folder_).find("unk_token.content is missing"), std::string::npos) << message(folder_);
 }
@@ -107,7 +107,7 @@ TEST_F(LoadTokenizer, MarianFolder) {
   EXPECT_NE(message(folder_).find("has source.spm but no target.spm"), std::string::npos) << message(folder_);
   write("target.spm", model);
   write("vocab.json", R"({"</s>": 0, "<unk>": 1, "\u2581": 2, "st": 3, "an": 4, "<pad>": 5, ">>fra<<": 6})");
-  const Tokenizer tokenizer = Tokenizer::load(folder_);
+  const text::Tokenizer tokenizer = text::Tokenizer::load(folder_);
   EXPECT_EQ(tokenizer.encode_ids(""), (Ids{0}));
   EXPECT_EQ(tokenizer.encode_ids(">>fra<<\u0130stan"), (Ids{6, 2, 1, 3, 4, 0}));
   EXPECT_EQ(tokenizer.decode(Ids{2, 3, 4, 0}), "stan");
@@ -120,7 +120,8 @@ TEST_F(LoadTokenizer, SentencePieceByName) {
   const std::string model = read_file("tests/fixtures/data/text/spm_bpe.model");
   for (const char* name : {"spiece.model", "tokenizer.model"}) {
     write(name, model);
-    EXPECT_EQ(Tokenizer::load(folder_).decode(Tokenizer::load(folder_ / name).encode_ids("I am here.")), "I am here.");
+    EXPECT_EQ(text::Tokenizer::load(folder_).decode(text::Tokenizer::load(folder_ / name).encode_ids("I am here.")),
+              "I am here.");
     fs::remove(folder_ / name);
   }
   write("spiece.model", "");

@@ -13,36 +13,36 @@
 namespace attend {
 namespace {
 
-Tokenizer train(bool add_prefix_space) {
-  BpeTrainer trainer({.vocabulary_size = 1000, .words = {.add_prefix_space = add_prefix_space}});
+text::Tokenizer train(bool add_prefix_space) {
+  text::BpeTrainer trainer({.vocabulary_size = 1000, .words = {.add_prefix_space = add_prefix_space}});
   std::string lines;
   for (std::uint32_t i = 0; i < 300; ++i) {
     lines += test::random_text(1000 + i, 20) + "\n";
     lines += "the people of the city read the newspaper; the reader's words are not the writer's\n";
   }
   trainer.add_text(lines);
-  return Tokenizer::parse(to_tokenizer_json(trainer.train()), "trained");
+  return text::Tokenizer::parse(text::to_tokenizer_json(trainer.train()), "trained");
 }
 
-const Tokenizer& trained() {
-  static const Tokenizer tokenizer = train(false);
+const text::Tokenizer& trained() {
+  static const text::Tokenizer tokenizer = train(false);
   return tokenizer;
 }
 
 // With a space before the first word, which must not be there afterwards.
-const Tokenizer& trained_spaced() {
-  static const Tokenizer tokenizer = train(true);
+const text::Tokenizer& trained_spaced() {
+  static const text::Tokenizer tokenizer = train(true);
   return tokenizer;
 }
 
-void expect_lossless(const Tokenizer& tokenizer, const std::string& text) {
-  const std::vector<TokenId> ids = tokenizer.encode_ids(text);
+void expect_lossless(const text::Tokenizer& tokenizer, const std::string& text) {
+  const std::vector<text::TokenId> ids = tokenizer.encode_ids(text);
   EXPECT_EQ(tokenizer.decode(ids), text);
-  const Encoding encoding = tokenizer.encode(text);
+  const text::Encoding encoding = tokenizer.encode(text);
   EXPECT_EQ(encoding.ids, ids);
   std::uint32_t at = 0;
   const auto characters = static_cast<std::uint32_t>(count_characters(text));
-  for (const Span& span : encoding.offsets) {
+  for (const text::Span& span : encoding.offsets) {
     EXPECT_LE(at, span.begin + 1);  // two tokens may share the bytes of one character
     EXPECT_LE(span.begin, span.end);
     EXPECT_LE(span.end, characters);
@@ -82,7 +82,7 @@ TEST(Lossless, EveryCharacter) {
 }
 
 TEST(Lossless, SpecialTokensInTheTextAreSpecial) {
-  const std::vector<TokenId> ids = trained().encode_ids("<s>word</s>");
+  const std::vector<text::TokenId> ids = trained().encode_ids("<s>word</s>");
   EXPECT_EQ(ids.front(), *trained().token_to_id("<s>"));
   EXPECT_EQ(ids.back(), *trained().token_to_id("</s>"));
   EXPECT_EQ(trained().decode(ids), "word");

@@ -35,16 +35,16 @@ class Dice {
 };
 
 // A tokenizer that came to be must encode and decode whatever there is, or say why not.
-void use(const Tokenizer& tokenizer, std::uint32_t seed) {
+void use(const text::Tokenizer& tokenizer, std::uint32_t seed) {
   const std::string text = test::random_text(seed, 40) + " <s> the people's reading, \u00e9\ufb01 \u4f60";
   try {
-    const Encoding encoding = tokenizer.encode(text);
+    const text::Encoding encoding = tokenizer.encode(text);
     EXPECT_EQ(encoding.tokens.size(), encoding.ids.size());
     EXPECT_EQ(encoding.offsets.size(), encoding.ids.size());
     EXPECT_EQ(tokenizer.encode_ids(text), encoding.ids);
     tokenizer.decode(encoding.ids);
     tokenizer.encode_pair(text, "b");
-    tokenizer.decode(std::vector<TokenId>{0, 5, 1000000, -1, 2}, {.skip_special_tokens = false});
+    tokenizer.decode(std::vector<text::TokenId>{0, 5, 1000000, -1, 2}, {.skip_special_tokens = false});
   } catch (const Error&) {
   }
 }
@@ -94,7 +94,7 @@ TEST(MutatedTokenizer, SentencePieceFiles) {
         break_bytes(bytes, dice);
       }
       try {
-        use(Tokenizer::parse_sentencepiece(bytes, "x.model"), seed);
+        use(text::Tokenizer::parse_sentencepiece(bytes, "x.model"), seed);
       } catch (const Error& error) {
         ++refused;
         EXPECT_EQ(std::string(error.what()).find("x.model: "), 0u) << error.what();
@@ -170,7 +170,7 @@ TEST(MutatedTokenizer, TokenizerJson) {
         bytes = json.dump();
       }
       try {
-        use(Tokenizer::parse(bytes, "x.json"), seed);
+        use(text::Tokenizer::parse(bytes, "x.json"), seed);
       } catch (const Error& error) {
         ++refused;
         EXPECT_EQ(std::string(error.what()).find("x.json"), 0u) << error.what();
@@ -187,13 +187,13 @@ TEST(MutatedTokenizer, ReplacementsThatMultiplyAreStopped) {
     rules += std::string(i ? "," : "") + R"({"type": "Replace", "pattern": {"String": "a"}, "content": ")" +
              std::string(1000, 'a') + "\"}";
   const std::string model = R"("model": {"type": "BPE", "vocab": {"a": 0}, "merges": []})";
-  const auto normalized =
-      Tokenizer::parse(R"({"normalizer": {"type": "Sequence", "normalizers": [)" + rules + "]}, " + model + "}", "x");
+  const auto normalized = text::Tokenizer::parse(
+      R"({"normalizer": {"type": "Sequence", "normalizers": [)" + rules + "]}, " + model + "}", "x");
   EXPECT_THROW(normalized.encode_ids("aaaa"), Error);
   EXPECT_THROW(normalized.encode("aaaa"), Error);
   const auto decoded =
-      Tokenizer::parse(R"({"decoder": {"type": "Sequence", "decoders": [)" + rules + "]}, " + model + "}", "x");
-  EXPECT_THROW(decoded.decode(std::vector<TokenId>{0, 0}), Error);
+      text::Tokenizer::parse(R"({"decoder": {"type": "Sequence", "decoders": [)" + rules + "]}, " + model + "}", "x");
+  EXPECT_THROW(decoded.decode(std::vector<text::TokenId>{0, 0}), Error);
 }
 
 }  // namespace

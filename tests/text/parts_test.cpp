@@ -18,7 +18,7 @@ namespace {
 std::vector<std::string> gpt2_words(const std::string& text) {
   std::vector<std::string> words;
   for (std::size_t at = 0, end; at < text.size(); at = end) {
-    end = Gpt2Words().end_of_word(text, at);
+    end = text::Gpt2Words().end_of_word(text, at);
     words.push_back(text.substr(at, end - at));
   }
   return words;
@@ -36,15 +36,15 @@ TEST(Gpt2Words, FollowThePattern) {
 }
 
 // A character vocabulary with what a test adds.
-Tokenizer tokenizer_with(const std::string& parts) {
-  return Tokenizer::parse(
+text::Tokenizer tokenizer_with(const std::string& parts) {
+  return text::Tokenizer::parse(
       R"({"model": {"type": "BPE", "unk_token": "?", "vocab": {"?": 0, "a": 1, "b": 2, "c": 3, "ab": 4, "▁": 5, " ": 6,
          "1": 7, "2": 8, ".": 9, "abc": 10, "é": 11}, "merges": [["a", "b"], "ab c"]})" +
           parts + "}",
       "test");
 }
 
-std::vector<std::string> tokens(const Tokenizer& tokenizer, const std::string& text) {
+std::vector<std::string> tokens(const text::Tokenizer& tokenizer, const std::string& text) {
   return tokenizer.encode(text).tokens;
 }
 
@@ -52,8 +52,8 @@ using Tokens = std::vector<std::string>;
 
 std::vector<std::string> found(const std::string& regex, const std::string& text) {
   std::vector<std::string> matches;
-  TextBudget budget(text.size());
-  for (const auto& [begin, end] : Pattern(regex).find_all(text, budget.steps))
+  text::TextBudget budget(text.size());
+  for (const auto& [begin, end] : text::Pattern(regex).find_all(text, budget.steps))
     matches.push_back(text.substr(begin, end - begin));
   return matches;
 }
@@ -72,7 +72,7 @@ TEST(Pattern, Finds) {
   EXPECT_EQ(found("a(?=b)|c(?!d)", "ab aa cd cc"), (Words{"a", "c", "c"}));
   EXPECT_EQ(found("\\x{e9}|\\u00e8", "éèe"), (Words{"é", "è"}));
   for (const char* bad : {"(", ")", "[a", "a{3,1}", "*", "(a*)*", "\\", "(?<=a)b", "\\p{Nope}", "[b-a]", "\\1"})
-    EXPECT_THROW(Pattern{bad}, Error) << bad;
+    EXPECT_THROW(text::Pattern{bad}, Error) << bad;
 }
 
 // GPT-2's pattern, which has a scanner of its own, through the engine.
@@ -91,30 +91,32 @@ TEST(Pattern, SplitsAndReplaces) {
   const auto replaced = tokenizer_with(R"(, "normalizer": {"type": "Replace", "pattern": {"Regex": " {2,}"},
                                             "content": "▁"}, "decoder": {"type": "Replace",
                                             "pattern": {"Regex": "▁+"}, "content": " "})");
-  const Encoding encoding = replaced.encode("a   b c");
+  const text::Encoding encoding = replaced.encode("a   b c");
   EXPECT_EQ(encoding.tokens, (Tokens{"a", "▁", "b", " ", "c"}));
-  EXPECT_EQ(encoding.offsets, (std::vector<Span>{{0, 1}, {3, 4}, {4, 5}, {5, 6}, {6, 7}}));
+  EXPECT_EQ(encoding.offsets, (std::vector<text::Span>{{0, 1}, {3, 4}, {4, 5}, {5, 6}, {6, 7}}));
   EXPECT_EQ(replaced.encode_ids("a   b c"), encoding.ids);
   EXPECT_EQ(replaced.decode(encoding.ids), "a b c");
 }
 
-std::string normalized(const std::string& text, NormalizationForm form) {
+std::string normalized(const std::string& text, text::NormalizationForm form) {
   std::string out;
-  for (const ChangedCharacter& c : normalize(to_characters(text), form)) append_utf8(out, c.character);
+  for (const text::ChangedCharacter& c : text::normalize(text::to_characters(text), form))
+    append_utf8(out, c.character);
   return out;
 }
 
 TEST(Normalization, KnowsTheForms) {
-  EXPECT_EQ(normalized("é", NormalizationForm::nfd), "e\u0301");
-  EXPECT_EQ(normalized("e\u0301", NormalizationForm::nfc), "é");
-  EXPECT_EQ(normalized("한국", NormalizationForm::nfd), "\u1112\u1161\u11AB\u1100\u116E\u11A8");
-  EXPECT_EQ(normalized("\u1112\u1161\u11AB\u1100\u116E\u11A8", NormalizationForm::nfc), "한국");
-  EXPECT_EQ(normalized("ﬁ①Ⅷｱ", NormalizationForm::nfkc), "fi1VIIIア");
-  EXPECT_EQ(normalized("ﬁ", NormalizationForm::nfc), "ﬁ");
-  EXPECT_EQ(normalized("a\u0328\u0301", NormalizationForm::nfc), "ą\u0301");
-  EXPECT_EQ(normalized("a\u0301\u0328", NormalizationForm::nfc), "ą\u0301");  // marks in the order of their classes
-  EXPECT_EQ(normalized("\u2126", NormalizationForm::nfc), "Ω");
-  EXPECT_EQ(normalized("\u0958", NormalizationForm::nfc), "\u0915\u093C");  // excluded from composition
+  EXPECT_EQ(normalized("é", text::NormalizationForm::nfd), "e\u0301");
+  EXPECT_EQ(normalized("e\u0301", text::NormalizationForm::nfc), "é");
+  EXPECT_EQ(normalized("한국", text::NormalizationForm::nfd), "\u1112\u1161\u11AB\u1100\u116E\u11A8");
+  EXPECT_EQ(normalized("\u1112\u1161\u11AB\u1100\u116E\u11A8", text::NormalizationForm::nfc), "한국");
+  EXPECT_EQ(normalized("ﬁ①Ⅷｱ", text::NormalizationForm::nfkc), "fi1VIIIア");
+  EXPECT_EQ(normalized("ﬁ", text::NormalizationForm::nfc), "ﬁ");
+  EXPECT_EQ(normalized("a\u0328\u0301", text::NormalizationForm::nfc), "ą\u0301");
+  EXPECT_EQ(normalized("a\u0301\u0328", text::NormalizationForm::nfc),
+            "ą\u0301");  // marks in the order of their classes
+  EXPECT_EQ(normalized("\u2126", text::NormalizationForm::nfc), "Ω");
+  EXPECT_EQ(normalized("\u0958", text::NormalizationForm::nfc), "\u0915\u093C");  // excluded from composition
 }
 
 TEST(Unicode, ReplacesWhatIsBroken) {
@@ -137,9 +139,9 @@ TEST(PreTokenizers, Split) {
             (Tokens{"a", "c"}));
   const auto metaspace = tokenizer_with(R"(, "pre_tokenizer": {"type": "Metaspace", "replacement": "▁",
       "prepend_scheme": "always"}, "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"})");
-  const Encoding encoding = metaspace.encode("abc ab");
+  const text::Encoding encoding = metaspace.encode("abc ab");
   EXPECT_EQ(encoding.tokens, (Tokens{"▁", "abc", "▁", "ab"}));
-  EXPECT_EQ(encoding.offsets, (std::vector<Span>{{0, 1}, {0, 3}, {3, 4}, {4, 6}}));
+  EXPECT_EQ(encoding.offsets, (std::vector<text::Span>{{0, 1}, {0, 3}, {3, 4}, {4, 6}}));
   EXPECT_EQ(metaspace.decode(encoding.ids), "abc ab");
 }
 
@@ -149,24 +151,24 @@ TEST(AddedTokens, StripAndSingleWords) {
       {"id": 21, "content": "<r>", "special": true, "rstrip": true},
       {"id": 22, "content": "word", "special": false, "normalized": false, "single_word": true},
       {"id": 23, "content": "<mm", "special": true}])");
-  Encoding encoding = tokenizer.encode("a  <m>b<r>  c");
+  text::Encoding encoding = tokenizer.encode("a  <m>b<r>  c");
   EXPECT_EQ(encoding.tokens, (Tokens{"a", "  <m>", "b", "<r>  ", "c"}));
-  EXPECT_EQ(encoding.offsets, (std::vector<Span>{{0, 1}, {1, 6}, {6, 7}, {7, 12}, {12, 13}}));
-  EXPECT_EQ(tokenizer.encode_ids("word"), (std::vector<TokenId>{22}));
+  EXPECT_EQ(encoding.offsets, (std::vector<text::Span>{{0, 1}, {1, 6}, {6, 7}, {7, 12}, {12, 13}}));
+  EXPECT_EQ(tokenizer.encode_ids("word"), (std::vector<text::TokenId>{22}));
   EXPECT_EQ(tokenizer.encode_ids("a word.")[2], 22);
   EXPECT_EQ(tokenizer.encode_ids("words").size(), 5u);
   EXPECT_EQ(tokenizer.encode_ids("<mm>").front(), 23);  // the longest
   EXPECT_EQ(tokenizer.vocabulary_size(), 16u);
   EXPECT_EQ(tokenizer.id_limit(), 24);
-  EXPECT_EQ(tokenizer.decode(std::vector<TokenId>{1, 20, 22, 99}), "a word");
+  EXPECT_EQ(tokenizer.decode(std::vector<text::TokenId>{1, 20, 22, 99}), "a word");
 }
 
 TEST(AddedTokens, NormalizedOnesAreFoundInNormalizedText) {
   const auto tokenizer = tokenizer_with(R"(, "normalizer": {"type": "Lowercase"}, "added_tokens": [
       {"id": 20, "content": "Cab", "normalized": true, "special": false}])");
-  const Encoding encoding = tokenizer.encode("aCABÉ");
-  EXPECT_EQ(encoding.ids, (std::vector<TokenId>{1, 20, 11}));
-  EXPECT_EQ(encoding.offsets, (std::vector<Span>{{0, 1}, {1, 4}, {4, 5}}));
+  const text::Encoding encoding = tokenizer.encode("aCABÉ");
+  EXPECT_EQ(encoding.ids, (std::vector<text::TokenId>{1, 20, 11}));
+  EXPECT_EQ(encoding.offsets, (std::vector<text::Span>{{0, 1}, {1, 4}, {4, 5}}));
 }
 
 TEST(PostProcessors, TemplateAndBert) {
@@ -175,14 +177,14 @@ TEST(PostProcessors, TemplateAndBert) {
       "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "S", "type_id": 1}},
                {"Sequence": {"id": "B", "type_id": 1}}],
       "special_tokens": {"S": {"id": "S", "ids": [30, 31], "tokens": ["<x>", "<y>"]}}})");
-  EXPECT_EQ(templated.encode_ids("ab"), (std::vector<TokenId>{30, 31, 4}));
-  EXPECT_EQ(templated.encode_ids("ab", {.add_special_tokens = false}), (std::vector<TokenId>{4}));
-  const Encoding pair = templated.encode_pair("ab", "c");
-  EXPECT_EQ(pair.ids, (std::vector<TokenId>{4, 30, 31, 3}));
+  EXPECT_EQ(templated.encode_ids("ab"), (std::vector<text::TokenId>{30, 31, 4}));
+  EXPECT_EQ(templated.encode_ids("ab", {.add_special_tokens = false}), (std::vector<text::TokenId>{4}));
+  const text::Encoding pair = templated.encode_pair("ab", "c");
+  EXPECT_EQ(pair.ids, (std::vector<text::TokenId>{4, 30, 31, 3}));
   EXPECT_EQ(pair.type_ids, (std::vector<std::int32_t>{0, 1, 1, 1}));
   const auto bert =
       tokenizer_with(R"(, "post_processor": {"type": "BertProcessing", "sep": ["S", 40], "cls": ["C", 41]})");
-  EXPECT_EQ(bert.encode_pair("ab", "c").ids, (std::vector<TokenId>{41, 4, 40, 3, 40}));
+  EXPECT_EQ(bert.encode_pair("ab", "c").ids, (std::vector<text::TokenId>{41, 4, 40, 3, 40}));
   EXPECT_EQ(bert.encode_pair("ab", "c").type_ids, (std::vector<std::int32_t>{0, 0, 0, 1, 1}));
 }
 
@@ -210,7 +212,7 @@ TEST(Lengths, AreTruncatedAndPadded) {
   const auto cut = [&](const std::string& options) {
     return tokenizer_with(bert + R"(, "truncation": {"max_length": 6, "stride": 0, )" + options + "}");
   };
-  using Ids = std::vector<TokenId>;
+  using Ids = std::vector<text::TokenId>;
   const auto longest = cut(R"("strategy": "LongestFirst")");
   EXPECT_EQ(longest.encode_ids("aaaaaaaa"), (Ids{41, 1, 1, 1, 1, 40}));
   EXPECT_EQ(longest.encode_ids("aaaaaaaa", {.add_special_tokens = false}), (Ids{1, 1, 1, 1, 1, 1}));
@@ -222,10 +224,10 @@ TEST(Lengths, AreTruncatedAndPadded) {
   EXPECT_THROW(cut(R"("strategy": "OnlySecond")").encode_pair("aaaaaaaa", "c"), Error);
   const auto left = cut(R"("strategy": "LongestFirst", "direction": "Left")").encode("1aa222");
   EXPECT_EQ(left.ids, (Ids{41, 1, 8, 8, 8, 40}));
-  EXPECT_EQ(left.offsets[1], (Span{2, 3}));
+  EXPECT_EQ(left.offsets[1], (text::Span{2, 3}));
   const auto padded = tokenizer_with(bert + R"(, "padding": {"strategy": {"Fixed": 5}, "direction": "Right",
       "pad_to_multiple_of": null, "pad_id": 7, "pad_type_id": 3, "pad_token": "P"})");
-  const Encoding encoding = padded.encode("a");
+  const text::Encoding encoding = padded.encode("a");
   EXPECT_EQ(encoding.ids, (Ids{41, 1, 40, 7, 7}));
   EXPECT_EQ(encoding.tokens, (Tokens{"C", "a", "S", "P", "P"}));
   EXPECT_EQ(encoding.type_ids, (std::vector<std::int32_t>{0, 0, 0, 3, 3}));
@@ -242,7 +244,7 @@ TEST(Normalizers, BytesAndCharactersAgree) {
         R"({"type": "Lowercase"})", R"({"type": "NFKC"})", R"({"type": "StripAccents"})", R"({"type": "Nmt"})",
         R"({"type": "Prepend", "prepend": "\u2581"})", R"({"type": "Strip", "strip_left": true, "strip_right": true})",
         R"({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})"}) {
-    const auto tokenizer = Tokenizer::parse(
+    const auto tokenizer = text::Tokenizer::parse(
         std::string(R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["?", 0]], "byte_fallback": false},
                         "pre_tokenizer": {"type": "FixedLength", "length": 1}, "normalizer": )") +
             normalizer + "}",
@@ -255,22 +257,22 @@ TEST(Normalizers, BytesAndCharactersAgree) {
 }
 
 TEST(Models, UnigramTakesTheBestPath) {
-  const auto tokenizer = Tokenizer::parse(
+  const auto tokenizer = text::Tokenizer::parse(
       R"({"model": {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0], ["a", -1], ["b", -1], ["ab", -1.5],
                     ["abc", -9], ["c", -2], ["bc", -1.2]]}})",
       "test");
   EXPECT_EQ(tokens(tokenizer, "abc"), (Tokens{"a", "bc"}));
   EXPECT_EQ(tokens(tokenizer, "ab??c"), (Tokens{"ab", "??", "c"}));
-  EXPECT_EQ(tokenizer.encode_ids("ab??c"), (std::vector<TokenId>{3, 0, 5}));
+  EXPECT_EQ(tokenizer.encode_ids("ab??c"), (std::vector<text::TokenId>{3, 0, 5}));
 }
 
 TEST(Models, WordLevel) {
-  const auto tokenizer = Tokenizer::parse(
+  const auto tokenizer = text::Tokenizer::parse(
       R"({"model": {"type": "WordLevel", "unk_token": "?", "vocab": {"?": 0, "ab": 1}},
           "pre_tokenizer": {"type": "WhitespaceSplit"}})",
       "test");
-  EXPECT_EQ(tokenizer.encode_ids("ab a ab"), (std::vector<TokenId>{1, 0, 1}));
-  const auto strict = Tokenizer::parse(R"({"model": {"type": "WordLevel", "vocab": {"ab": 1}}})", "test");
+  EXPECT_EQ(tokenizer.encode_ids("ab a ab"), (std::vector<text::TokenId>{1, 0, 1}));
+  const auto strict = text::Tokenizer::parse(R"({"model": {"type": "WordLevel", "vocab": {"ab": 1}}})", "test");
   EXPECT_THROW(strict.encode_ids("a"), Error);
 }
 

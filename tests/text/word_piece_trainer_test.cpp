@@ -20,7 +20,7 @@ std::string repeated(const std::string& word, int count) {
 const std::string kWords = repeated("low", 5) + repeated("lower", 2) + repeated("newest", 6) + repeated("Widest", 3);
 
 TEST(WordPieceTrainer, JoinsTheMostFrequentPairs) {
-  WordPieceTrainer trainer({.vocabulary_size = 5 + 10 + 8 + 3, .threads = 1});
+  text::WordPieceTrainer trainer({.vocabulary_size = 5 + 10 + 8 + 3, .threads = 1});
   trainer.add_text(kWords);
   const std::vector<std::string> pieces = trainer.pieces();
   // Ten letters, eight of which occur inside words; then es 9, est 9, lo 7.
@@ -31,10 +31,10 @@ TEST(WordPieceTrainer, JoinsTheMostFrequentPairs) {
 }
 
 TEST(WordPieceTrainer, WritesATokenizerThatPutsBertsTokensAround) {
-  WordPieceTrainer trainer({.vocabulary_size = 60, .threads = 1});
+  text::WordPieceTrainer trainer({.vocabulary_size = 60, .threads = 1});
   trainer.add_text(kWords + "\n[MASK] low [MASK]\n");
-  const Tokenizer tokenizer = Tokenizer::parse(trainer.train(), "trained");
-  const Encoding pair = tokenizer.encode_pair("LOW, newest", "[MASK] lower q");
+  const text::Tokenizer tokenizer = text::Tokenizer::parse(trainer.train(), "trained");
+  const text::Encoding pair = tokenizer.encode_pair("LOW, newest", "[MASK] lower q");
   const std::vector<std::string> tokens = {"[CLS]",  "low",   "[UNK]", "newest", "[SEP]",
                                            "[MASK]", "lower", "[UNK]", "[SEP]"};
   EXPECT_EQ(pair.tokens, tokens);
@@ -45,7 +45,7 @@ TEST(WordPieceTrainer, WritesATokenizerThatPutsBertsTokensAround) {
 
 TEST(WordPieceTrainer, AnyNumberOfThreadsGivesTheSameFile) {
   const auto file = [](int threads) {
-    WordPieceTrainer trainer({.vocabulary_size = 60, .threads = threads});
+    text::WordPieceTrainer trainer({.vocabulary_size = 60, .threads = threads});
     for (int i = 0; i < 50; ++i) trainer.add_text(kWords + repeated("word" + std::to_string(i), i) + "\n");
     return trainer.train();
   };
@@ -53,14 +53,14 @@ TEST(WordPieceTrainer, AnyNumberOfThreadsGivesTheSameFile) {
 }
 
 TEST(WordPieceTrainer, RareCharactersAreLeftOut) {
-  WordPieceTrainer trainer({.vocabulary_size = 30, .characters = 3, .threads = 1});
+  text::WordPieceTrainer trainer({.vocabulary_size = 30, .characters = 3, .threads = 1});
   trainer.add_text("aaab aab ab xyz");
   const std::vector<std::string> pieces = trainer.pieces();
   EXPECT_EQ(std::ranges::count_if(pieces, [](const std::string& piece) { return piece.size() == 1; }), 3);
-  WordPieceTrainer small({.vocabulary_size = 6, .threads = 1});
+  text::WordPieceTrainer small({.vocabulary_size = 6, .threads = 1});
   small.add_text("abc");
   EXPECT_THROW(small.pieces(), Error);
-  EXPECT_THROW(WordPieceTrainer({.vocabulary_size = 3}), Error);
+  EXPECT_THROW(text::WordPieceTrainer({.vocabulary_size = 3}), Error);
 }
 
 }  // namespace

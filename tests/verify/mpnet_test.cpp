@@ -12,7 +12,7 @@ namespace attend::test {
 namespace {
 
 TEST(MPNet, ComputesWhatTransformersDoes) {
-  const tasks::VerifyReport report = tasks::verify("tests/verify/mpnet_classify", cpu());
+  const verify::VerifyReport report = verify::verify("tests/verify/mpnet_classify", cpu());
   EXPECT_TRUE(report.passed());
   EXPECT_EQ(report.tensors.size(), 2u);
 }

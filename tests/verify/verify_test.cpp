@@ -40,10 +40,10 @@ class VerifiedFolder : public testing::TestWithParam<FixtureCase> {};
 
 TEST_P(VerifiedFolder, Passes) {
   if (GetParam().folder.empty()) GTEST_SKIP() << kNoFixture;
-  const tasks::VerifyReport report = tasks::verify(GetParam().folder, cpu());
+  const verify::VerifyReport report = verify::verify(GetParam().folder, cpu());
   EXPECT_GE(report.tensors.size(), 1u);
-  for (const tasks::VerifiedTensor& tensor : report.tensors)
-    EXPECT_EQ(tensor.verdict, tasks::VerifiedTensor::same)
+  for (const verify::VerifiedTensor& tensor : report.tensors)
+    EXPECT_EQ(tensor.verdict, verify::VerifiedTensor::same)
         << tensor.name << ": " << tensor.error << ", relative " << tensor.relative << ' ' << tensor.note;
   EXPECT_TRUE(report.passed());
 }
@@ -80,7 +80,7 @@ class Verify : public testing::Test {
   int run() {
     std::istringstream in;
     out_ = {}, err_ = {};
-    return run_program({"verify", folder_.string()}, {.in = in, .out = out_, .err = err_});
+    return cli::run_program({"verify", folder_.string()}, {.in = in, .out = out_, .err = err_});
   }
 
   const fs::path folder_ = fs::temp_directory_path() / ("attend_verify_" + std::to_string(getpid()));
@@ -96,7 +96,8 @@ TEST_F(Verify, TheCommandPrintsATableAndSaysWhatIsTrulyZero) {
 }
 
 TEST_F(Verify, AChangedValueFails) {
-  const Safetensors file = Safetensors::open((kData / "bert_classify/expected.safetensors").string());
+  const checkpoint::Safetensors file =
+      checkpoint::Safetensors::open((kData / "bert_classify/expected.safetensors").string());
   const auto bytes = file["logits"].bytes;
   const std::string logits(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   copy("bert_classify", "expected.safetensors", [&](std::string& content) {
@@ -105,14 +106,14 @@ TEST_F(Verify, AChangedValueFails) {
     content[at + 3] = static_cast<char>(content[at + 3] ^ 0x80);  // the sign of the first
   });
   EXPECT_EQ(run(), 1);
-  const tasks::VerifyReport report = tasks::verify(folder_, cpu());
-  EXPECT_EQ(report.count(tasks::VerifiedTensor::beyond), 1u);
+  const verify::VerifyReport report = verify::verify(folder_, cpu());
+  EXPECT_EQ(report.count(verify::VerifiedTensor::beyond), 1u);
   EXPECT_NE(out_.str().find("BEYOND"), std::string::npos);
   EXPECT_NE(err_.str().find("1 of "), std::string::npos) << err_.str();
 }
 
 TEST_F(Verify, AChangedTokenFails) {
-  const Safetensors file = Safetensors::open((kData / "marian/expected.safetensors").string());
+  const checkpoint::Safetensors file = checkpoint::Safetensors::open((kData / "marian/expected.safetensors").string());
   const auto bytes = file["beam4"].bytes;
   const std::string beam(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   copy("marian", "expected.safetensors", [&](std::string& content) { content[content.find(beam) + 24] ^= 1; });
@@ -187,16 +188,16 @@ TEST_F(Verify, AFolderWithoutAConfigIsRefused) {
 // Rates and steps are those that case.json names; a recipe in other words is refused.
 TEST_F(Verify, ATrainingRecipeIsReadFromCaseJson) {
   const std::string recipe = read_json(kData / "gpt2_training/case.json")["optimizer"].text();
-  const tasks::TrainingRecipe read = tasks::training_recipe(recipe, "here");
+  const verify::TrainingRecipe read = verify::training_recipe(recipe, "here");
   EXPECT_EQ(read.optimizer.beta1, 0.9f);
   EXPECT_EQ(read.optimizer.beta2, 0.95f);
   EXPECT_EQ(read.optimizer.weight_decay, 0.1f);
   EXPECT_EQ(read.optimizer.clip_norm, 1);
   EXPECT_EQ(read.rate_at(1), 2.5e-4f);
   EXPECT_EQ(read.rate_at(9), 1e-3f);
-  EXPECT_THROW(tasks::training_recipe("SGD " + recipe, "here"), Error);
-  EXPECT_THROW(tasks::training_recipe(recipe + ", nesterov", "here"), Error);
-  EXPECT_THROW(tasks::training_recipe("", "here"), Error);
+  EXPECT_THROW(verify::training_recipe("SGD " + recipe, "here"), Error);
+  EXPECT_THROW(verify::training_recipe(recipe + ", nesterov", "here"), Error);
+  EXPECT_THROW(verify::training_recipe("", "here"), Error);
   const std::string rate = "1e-3*min(1,step/4)", other = "2e-3*min(1,step/3)";
   copy("gpt2_training", "case.json", [&](std::string& notes) { notes.replace(notes.find(rate), rate.size(), other); });
   EXPECT_EQ(run(), 1);
@@ -213,9 +214,10 @@ class OddFolder : public Verify {
   template <class Change>
   void expect_error(const char* name, Change change, const std::string& part) {
     copy(name, "case.json", [](std::string&) {});
-    const Safetensors file = Safetensors::open((kData / name / "expected.safetensors").string());
+    const checkpoint::Safetensors file =
+        checkpoint::Safetensors::open((kData / name / "expected.safetensors").string());
     Tensors tensors;
-    for (const StoredTensor& tensor : file.tensors()) {
+    for (const checkpoint::StoredTensor& tensor : file.tensors()) {
       if (tensor.name.starts_with("grad.")) continue;
       Json& each = tensors[tensor.name];
       each["shape"] = std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end());

@@ -8,7 +8,7 @@
 
 #include "attend/backends.h"
 #include "attend/models/gpt2.h"
-#include "attend/train/gradient_buckets.h"
+#include "attend/train/loop/gradient_buckets.h"
 #include "attend/world/courier.h"
 #include "attend/world/device_sums.h"
 #include "tests/tensor/tensors.h"
@@ -22,22 +22,22 @@ using namespace std::chrono_literals;
 constexpr int kRanks = 8;
 
 // Eight ranks of which seven have this one's numbers, too, over links of some delay.
-class SlowSums : public DeviceSums {
+class SlowSums : public world::DeviceSums {
  public:
   void start(const Numbers& numbers) override {
     ++started;
-    courier_.post([numbers](World&) {
+    courier_.post([numbers](world::World&) {
       std::this_thread::sleep_for(3ms);
       auto* values = static_cast<float*>(numbers.values);
       for (std::size_t i = 0; i < numbers.count; ++i) values[i] *= kRanks;
     });
   }
   void finish() override { courier_.wait(); }
-  void gather(void*, std::int64_t, Wire) override {}
+  void gather(void*, std::int64_t, world::Wire) override {}
   int started = 0;
 
  private:
-  Courier courier_{alone()};
+  world::Courier courier_{world::alone()};
 };
 
 struct Learner {
@@ -116,28 +116,28 @@ TEST(Buckets, OfAnotherShapeHaveAPlanOfTheirOwn) {
 }
 
 // A rank of eight, over links of some delay that is not the same for all.
-class SlowRankSums : public DeviceSums {
+class SlowRankSums : public world::DeviceSums {
  public:
-  explicit SlowRankSums(World& world) : world_(world), courier_(world) {}
+  explicit SlowRankSums(world::World& world) : world_(world), courier_(world) {}
   void start(const Numbers& numbers) override {
-    courier_.post([this, numbers](World& world) {
+    courier_.post([this, numbers](world::World& world) {
       std::this_thread::sleep_for(std::chrono::microseconds(200 * (1 + world_.rank() % 3)));
       world.all_reduce(std::span(static_cast<float*>(numbers.values), numbers.count));
     });
   }
   void finish() override { courier_.wait(); }
-  void gather(void*, std::int64_t, Wire) override {}
+  void gather(void*, std::int64_t, world::Wire) override {}
 
  private:
-  World& world_;
-  Courier courier_;
+  world::World& world_;
+  world::Courier courier_;
 };
 
 // Each with a batch of its own, every other one of a shape that the rest has never seen.
 TEST(Buckets, OfEightRanksAddUp) {
   std::vector<std::vector<float>> own(kRanks), summed(kRanks);
   std::vector<std::size_t> early(kRanks);
-  in_world(kRanks, [&](World& world) {
+  in_world(kRanks, [&](world::World& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
     Learner learner(world.rank() * 3);
     own[rank] = learner.backward(nullptr, [] {});

@@ -5,8 +5,8 @@
 
 #include "attend/backends.h"
 #include "tests/cli/run_attend.h"
-#include "tests/training/folder_bytes.h"
-#include "tests/training/toy_corpus.h"
+#include "tests/train/recipes/folder_bytes.h"
+#include "tests/train/recipes/toy_corpus.h"
 #include "tests/world/mpirun.h"
 
 namespace attend::test {

@@ -7,12 +7,12 @@
 
 #include "attend/backends.h"
 #include "attend/base/json.h"
-#include "attend/data/labelled_pictures.h"
+#include "attend/data/images/labelled_pictures.h"
 #include "attend/tasks/detector.h"
-#include "attend/training/detect_task.h"
-#include "attend/training/draw_judge.h"
+#include "attend/train/recipes/detect_task.h"
+#include "attend/train/recipes/draw_judge.h"
 #include "tests/cli/run_attend.h"
-#include "tests/training/folder_bytes.h"
+#include "tests/train/recipes/folder_bytes.h"
 #include "tests/world/states.h"
 #include "tests/world/thread_world.h"
 #include "tests/world/toy_runs.h"
@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
 // The program as one rank; who cannot go on ends the test, because the others would wait.
-void run_as(World& world, const Words& words) {
+void run_as(world::World& world, const Words& words) {
   std::istringstream in;
   std::ostringstream out, err;
-  const int code = run_program(words, {.in = in, .out = out, .err = err, .world = &world});
+  const int code = cli::run_program(words, {.in = in, .out = out, .err = err, .world = &world});
   if (code == 0) return;
   std::cerr << err.str() << std::endl;
   std::_Exit(1);
@@ -42,8 +42,8 @@ class OneBatch : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   void run(int ranks, const Words& words) {
-    if (ranks == 1) return run_as(alone(), words);
-    in_world(ranks, [&](World& world) { run_as(world, words); });
+    if (ranks == 1) return run_as(world::alone(), words);
+    in_world(ranks, [&](world::World& world) { run_as(world, words); });
   }
   Words toy(const std::string& task, const std::string& out, const Words& more) {
     if ((task == "classify" || task == "tag") && !fs::exists(folder_ / "start"))
@@ -111,7 +111,7 @@ TEST_F(OneBatch, IsJudgedToTheSameNumbers) {
 
 TEST_F(OneBatch, BoxesAreJudgedToTheSameNumbers) {
   run(1, toy("detect", "detr", {"--steps", "2"}));
-  const auto verdict_in = [&](World& world) {
+  const auto verdict_in = [&](world::World& world) {
     const auto backend = open_backend("cpu", {.threads = 1});
     const tasks::Detector detector(folder_ / "detr", *backend);
     data::DetectionSet set(folder_ / "scenes/instances_valid.json", {});
@@ -120,16 +120,16 @@ TEST_F(OneBatch, BoxesAreJudgedToTheSameNumbers) {
     options.image_size = 32, options.workers = 1;
     data::PictureCache reader(data::pictures_of(set), options.pictures().reading());
     data::ValidationDetections pictures({set, reader, {0, 1, 2, 3, 4}}, options, 2);
-    return tasks::DetectionJudge(detector.model(), *backend, DType::f32)(pictures, world).json().dump();
+    return train::DetectionJudge(detector.model(), *backend, DType::f32)(pictures, world).json().dump();
   };
-  const std::string one = verdict_in(alone());
+  const std::string one = verdict_in(world::alone());
   EXPECT_NE(one.find("\"pictures\":5"), std::string::npos) << one;
-  in_world(3, [&](World& world) { EXPECT_EQ(verdict_in(world), one); });
+  in_world(3, [&](world::World& world) { EXPECT_EQ(verdict_in(world), one); });
 }
 
 TEST_F(OneBatch, DrawingsAreJudgedToTheSameNumbers) {
   run(1, toy("classify-images", "judge", {"--steps", "2"}));
-  const auto verdict_in = [&](World& world) {
+  const auto verdict_in = [&](world::World& world) {
     const auto backend = open_backend("cpu", {.threads = 1});
     const data::LabelledPictures pictures((folder_ / "pictures/valid").string());
     models::SaganConfig config;
@@ -138,14 +138,14 @@ TEST_F(OneBatch, DrawingsAreJudgedToTheSameNumbers) {
     models::Sagan model(config);
     const nn::Parameters generator(*backend, model.generator_parameters(), {});
     const nn::Parameters discriminator(*backend, model.discriminator_parameters(), {});
-    tasks::DrawJudge judge(folder_ / "judge", *backend, config.labels);
+    train::DrawJudge judge(folder_ / "judge", *backend, config.labels);
     judge.see(pictures, {0, 1, 8, 9, 16, 17, 24, 25});
-    const tasks::DrawJudge::Verdict verdict = judge(model, DType::f32, 150, world);
+    const train::DrawJudge::Verdict verdict = judge(model, DType::f32, 150, world);
     return std::vector<double>{verdict.distance, verdict.recognised, verdict.variety_of[0], verdict.recognised_of[3]};
   };
-  const std::vector<double> one = verdict_in(alone());
+  const std::vector<double> one = verdict_in(world::alone());
   EXPECT_GT(one[0], 0);
-  in_world(3, [&](World& world) { EXPECT_EQ(verdict_in(world), one); });
+  in_world(3, [&](world::World& world) { EXPECT_EQ(verdict_in(world), one); });
 }
 
 }  // namespace

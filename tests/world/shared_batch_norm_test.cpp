@@ -14,14 +14,14 @@ constexpr std::int64_t kRows = 24, kChannels = 5;
 
 class WorldSums : public BatchSums {
  public:
-  explicit WorldSums(World& world) : world_(world) {}
+  explicit WorldSums(world::World& world) : world_(world) {}
   int processes() const override { return world_.size(); }
   void sum(const Tensor& values) override {
     world_.all_reduce(std::span(static_cast<float*>(values.raw()), static_cast<std::size_t>(values.size())));
   }
 
  private:
-  World& world_;
+  world::World& world_;
 };
 
 struct Found {
@@ -73,7 +73,7 @@ void expect_near(const std::vector<float>& found, std::span<const float> expecte
 TEST(SharedBatchNorm, OfTwoRanksIsThatOfOneBatch) {
   const Found whole = normed(0, kRows, nullptr);
   std::vector<Found> halves(2);
-  in_world(2, [&](World& world) {
+  in_world(2, [&](world::World& world) {
     WorldSums sums(world);
     const auto rank = static_cast<std::size_t>(world.rank());
     halves[rank] = normed(world.rank() * kRows / 2, kRows / 2, &sums);

@@ -14,10 +14,10 @@ namespace attend::test {
 
 // The largest difference between what two runs have come to: weights, moments, averages. 0: they are the same bits.
 inline double difference_of_states(const std::filesystem::path& a, const std::filesystem::path& b) {
-  const Safetensors one = Safetensors::open((a / "state.safetensors").string());
-  const Safetensors other = Safetensors::open((b / "state.safetensors").string());
+  const checkpoint::Safetensors one = checkpoint::Safetensors::open((a / "state.safetensors").string());
+  const checkpoint::Safetensors other = checkpoint::Safetensors::open((b / "state.safetensors").string());
   double largest = 0;
-  for (const StoredTensor& tensor : one.tensors()) {
+  for (const checkpoint::StoredTensor& tensor : one.tensors()) {
     const auto x = tensor.bytes, y = other[tensor.name].bytes;
     EXPECT_EQ(x.size(), y.size()) << tensor.name;
     for (std::size_t at = 0; at + 4 <= std::min(x.size(), y.size()); at += 4) {

@@ -18,10 +18,10 @@ struct Table {
   std::barrier<> meet;
 };
 
-class ThreadWorld : public World {
+class ThreadWorld : public world::World {
  public:
-  ThreadWorld(int rank, int size, Table& table) : World(rank, size), table_(table) {}
-  using World::all_gather;
+  ThreadWorld(int rank, int size, Table& table) : world::World(rank, size), table_(table) {}
+  using world::World::all_gather;
   void all_gather(std::span<const std::byte> own, std::span<std::byte> all) override {
     round(own, [&] {
       for (std::size_t from = 0; from < table_.sent.size(); ++from)
@@ -55,7 +55,7 @@ class ThreadWorld : public World {
   Table& table_;
 };
 
-inline void in_world(int size, const std::function<void(World&)>& body) {
+inline void in_world(int size, const std::function<void(world::World&)>& body) {
   Table table(size);
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < size; ++rank)

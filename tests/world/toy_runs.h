@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/training/toy_corpus.h"
-#include "tests/training/toy_labels.h"
-#include "tests/training/toy_pictures.h"
-#include "tests/training/toy_scenes.h"
+#include "tests/train/recipes/toy_corpus.h"
+#include "tests/train/recipes/toy_labels.h"
+#include "tests/train/recipes/toy_pictures.h"
+#include "tests/train/recipes/toy_scenes.h"
 
 namespace attend::test {
 

@@ -7,7 +7,7 @@
 #include <iostream>
 #include <thread>
 
-#include "tests/training/folder_bytes.h"
+#include "tests/train/recipes/folder_bytes.h"
 #include "tests/world/mpirun.h"
 #include "tests/world/states.h"
 #include "tests/world/toy_runs.h"

@@ -7,9 +7,9 @@
 #include "attend/backends.h"
 #include "attend/ops/arithmetic.h"
 #include "attend/ops/reduce.h"
-#include "attend/train/trainer.h"
+#include "attend/train/loop/trainer.h"
 #include "tests/tensor/tensors.h"
-#include "tests/training/folder_bytes.h"
+#include "tests/train/recipes/folder_bytes.h"
 #include "tests/world/thread_world.h"
 
 namespace attend::test {
@@ -52,7 +52,7 @@ class Means : public train::Task {
   }
   Json position() const override { return {{"batch", taken_}}; }
   void seek(const Json& position) override { taken_ = position["batch"].get<std::uint64_t>(); }
-  train::Validation validate(World&) override { return {}; }
+  train::Validation validate(world::World&) override { return {}; }
 
  private:
   Backend& backend_;
@@ -62,7 +62,7 @@ class Means : public train::Task {
   std::map<std::int64_t, Tensor> places_;
 };
 
-float learned(World& world, std::uint64_t joined, const fs::path& out) {
+float learned(world::World& world, std::uint64_t joined, const fs::path& out) {
   const auto backend = open_backend("cpu", {.threads = 1});
   Means task(*backend, joined);
   nn::Parameters parameters(*backend, task.number);
@@ -86,9 +86,9 @@ float learned(World& world, std::uint64_t joined, const fs::path& out) {
 TEST(Weights, OfUnequalBatchesAreTheirSizes) {
   const fs::path folder = scratch_folder("attend_weights");
   for (const int size : {2, 3}) {
-    const float whole = learned(alone(), static_cast<std::uint64_t>(size), folder / std::to_string(size));
+    const float whole = learned(world::alone(), static_cast<std::uint64_t>(size), folder / std::to_string(size));
     std::vector<float> parts(static_cast<std::size_t>(size));
-    in_world(size, [&](World& world) {
+    in_world(size, [&](world::World& world) {
       parts[static_cast<std::size_t>(world.rank())] = learned(world, 1, folder / (std::to_string(size) + "-together"));
     });
     for (const float part : parts) EXPECT_EQ(part, parts[0]);

@@ -3,7 +3,7 @@
 
 #include "attend/base/dtype.h"
 #include "attend/base/error.h"
-#include "attend/train/shared_batches.h"
+#include "attend/train/loop/shared_batches.h"
 #include "attend/world/agreement.h"
 #include "attend/world/courier.h"
 #include "attend/world/part.h"
@@ -23,7 +23,7 @@ TEST_P(Sums, AreThoseOfAllRanksInTheirOrder) {
   const int size = GetParam();
   for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{1025}, (std::size_t{1} << 20) + 7}) {
     std::vector<std::vector<float>> found(static_cast<std::size_t>(size));
-    in_world(size, [&](World& world) {
+    in_world(size, [&](world::World& world) {
       std::vector<float>& own = found[static_cast<std::size_t>(world.rank())];
       for (std::size_t i = 0; i < count; ++i) own.push_back(value(world.rank(), i));
       world.all_reduce(std::span<float>(own));
@@ -43,10 +43,10 @@ TEST_P(Sums, MayTravelInHalfTheBytes) {
   const int size = GetParam();
   constexpr std::size_t kCount = 5000;
   std::vector<std::vector<float>> found(static_cast<std::size_t>(size));
-  in_world(size, [&](World& world) {
+  in_world(size, [&](world::World& world) {
     std::vector<float>& own = found[static_cast<std::size_t>(world.rank())];
     for (std::size_t i = 0; i < kCount; ++i) own.push_back(value(world.rank(), i));
-    world.all_reduce(std::span<float>(own), Wire::bf16);
+    world.all_reduce(std::span<float>(own), world::Wire::bf16);
   });
   for (std::size_t i = 0; i < kCount; ++i) {
     double sum = 0;
@@ -59,15 +59,15 @@ TEST_P(Sums, MayTravelInHalfTheBytes) {
 // What a validation sums over its batches has the bits of one process.
 TEST_P(Sums, OfBatchesThatAreSharedOut) {
   constexpr std::size_t kBatches = 11;
-  const auto summed = [](World& world) {
+  const auto summed = [](world::World& world) {
     train::SharedBatches shared(world, kBatches, 2);
     for (std::size_t i = 0; i < kBatches; ++i)
       if (shared.mine(i)) shared.set(i, {1.0 / static_cast<double>(i + 3), static_cast<double>(i)});
     return shared.sums();
   };
-  const std::vector<double> one = summed(alone());
+  const std::vector<double> one = summed(world::alone());
   EXPECT_EQ(one[1], 55);
-  in_world(GetParam(), [&](World& world) { EXPECT_EQ(summed(world), one); });
+  in_world(GetParam(), [&](world::World& world) { EXPECT_EQ(summed(world), one); });
 }
 
 TEST(Parts, CoverAllOnce) {
@@ -75,9 +75,9 @@ TEST(Parts, CoverAllOnce) {
     for (const int ranks : {1, 2, 3, 8, 1000}) {
       std::int64_t end = 0;
       for (int rank = 0; rank < ranks; ++rank) {
-        const Part part = part_of_rank(size, rank, ranks);
+        const world::Part part = world::part_of_rank(size, rank, ranks);
         EXPECT_EQ(part.begin, end);
-        EXPECT_LE(part.count, part_of_rank(size, 0, ranks).count);
+        EXPECT_LE(part.count, world::part_of_rank(size, 0, ranks).count);
         end = part.end();
       }
       EXPECT_EQ(end, size);
@@ -86,15 +86,15 @@ TEST(Parts, CoverAllOnce) {
 
 TEST(Couriers, DoJobsInOrderAndBringErrorsBack) {
   std::vector<int> done;
-  Courier courier(alone());
-  for (int i = 0; i < 5; ++i) courier.post([&, i](World&) { done.push_back(i); });
+  world::Courier courier(world::alone());
+  for (int i = 0; i < 5; ++i) courier.post([&, i](world::World&) { done.push_back(i); });
   courier.wait();
   EXPECT_EQ(done, (std::vector<int>{0, 1, 2, 3, 4}));
-  courier.post([](World&) { fail("nobody answers"); });
-  courier.post([&](World&) { done.push_back(5); });
+  courier.post([](world::World&) { fail("nobody answers"); });
+  courier.post([&](world::World&) { done.push_back(5); });
   EXPECT_THROW(courier.wait(), Error);
   courier.wait();
-  courier.post([&](World&) { done.push_back(6); });
+  courier.post([&](world::World&) { done.push_back(6); });
   courier.wait();
   EXPECT_EQ(done.back(), 6);
 }
@@ -102,7 +102,7 @@ TEST(Couriers, DoJobsInOrderAndBringErrorsBack) {
 TEST_P(Sums, AreScatteredInParts) {
   const int size = GetParam();
   constexpr std::size_t kPart = 5;
-  in_world(size, [&](World& world) {
+  in_world(size, [&](world::World& world) {
     std::vector<float> all, own(kPart);
     for (std::size_t i = 0; i < kPart * static_cast<std::size_t>(size); ++i) all.push_back(value(world.rank(), i));
     world.reduce_scatter(all, own);
@@ -118,7 +118,7 @@ TEST_P(Sums, AreScatteredInParts) {
 
 TEST_P(Sums, TextsOfAnyLengthComeInOrder) {
   const int size = GetParam();
-  in_world(size, [&](World& world) {
+  in_world(size, [&](world::World& world) {
     const auto text_of = [](int rank) { return std::string(static_cast<std::size_t>(rank) * 3, 'a'); };
     const std::vector<std::string> texts = world.all_gather(text_of(world.rank()));
     ASSERT_EQ(texts.size(), static_cast<std::size_t>(size));
@@ -130,12 +130,14 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Sums, testing::Values(1, 2, 3, 8));
 
 // Everybody throws the same, whoever it is that differs; nobody waits for somebody who has thrown.
 TEST(Agreement, NamesWhoWasToldWhat) {
-  in_world(3, [](World& world) { EXPECT_NO_THROW(check_agreement(world, {{"batch", 4}, {"out", "a"}})); });
+  in_world(3, [](world::World& world) {
+    EXPECT_NO_THROW(world::check_agreement(world, {{"batch", 4}, {"out", "a"}}));
+  });
   const auto said_by_all = [](const std::function<Json(int)>& told) {
     std::vector<std::string> said(3);
-    in_world(3, [&](World& world) {
+    in_world(3, [&](world::World& world) {
       try {
-        check_agreement(world, told(world.rank()));
+        world::check_agreement(world, told(world.rank()));
       } catch (const Error& error) {
         said[static_cast<std::size_t>(world.rank())] = error.what();
       }
@@ -155,7 +157,7 @@ TEST(Agreement, NamesWhoWasToldWhat) {
 }
 
 TEST(Alone, IsAWorldOfOne) {
-  World& world = alone();
+  world::World& world = world::alone();
   EXPECT_EQ(world.size(), 1);
   EXPECT_TRUE(world.leads());
   std::vector<float> values = {1, 2}, own(2);
@@ -164,7 +166,7 @@ TEST(Alone, IsAWorldOfOne) {
   world.reduce_scatter(values, own);
   EXPECT_EQ(own, values);
   EXPECT_EQ(world.all_gather("x"), std::vector<std::string>{"x"});
-  EXPECT_EQ(sharing_cores(world), 1);
+  EXPECT_EQ(world::sharing_cores(world), 1);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include "attend/base/error.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 class ByteReader {
  public:
@@ -57,4 +57,4 @@ class ByteReader {
   std::size_t at_;
 };
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

@@ -3,7 +3,7 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 namespace {
 
@@ -48,4 +48,4 @@ const Global& find_global(std::string_view module, std::string_view name, const 
        source, shown(std::string(module) + "." + std::string(name)));
 }
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

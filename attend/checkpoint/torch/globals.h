@@ -9,7 +9,7 @@
 
 #include "attend/checkpoint/stored_type.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 struct Global {
   enum class Kind : std::uint8_t {
@@ -31,4 +31,4 @@ struct Global {
 // Throws Error with the name when it is not on the list.
 const Global& find_global(std::string_view module, std::string_view name, const std::string& source);
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

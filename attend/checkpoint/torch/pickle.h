@@ -11,7 +11,7 @@
 #include "attend/checkpoint/stored_type.h"
 #include "attend/tensor/shape.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 struct Global;
 
@@ -75,4 +75,4 @@ struct Pickle {
   const std::vector<Value>& items(const Value& container) const { return containers[container.at].items; }
 };
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

@@ -8,7 +8,7 @@
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 using Kind = Value::Kind;
 
@@ -170,4 +170,4 @@ Pickle PickleBuilder::take(const Value& root, std::size_t bytes) {
   return std::move(made_);
 }
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

@@ -13,7 +13,7 @@
 #include "attend/checkpoint/torch/globals.h"
 #include "attend/checkpoint/torch/pickle.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 class PickleBuilder {
  public:
@@ -53,4 +53,4 @@ class PickleBuilder {
   std::size_t items_ = 0;  // of all containers
 };
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

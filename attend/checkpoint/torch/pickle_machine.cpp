@@ -12,7 +12,7 @@
 #include "attend/checkpoint/torch/globals.h"
 #include "attend/checkpoint/torch/pickle_builder.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 namespace {
 
@@ -280,4 +280,4 @@ Pickle read_pickle(std::span<const std::byte> bytes, std::size_t begin, const st
   return PickleMachine(bytes, begin, source).run();
 }
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

@@ -8,9 +8,9 @@
 
 #include "attend/checkpoint/torch/pickle.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 // The pickle that begins at this byte. Texts of the result point into bytes. Throws Error, which begins with source.
 Pickle read_pickle(std::span<const std::byte> bytes, std::size_t begin, const std::string& source);
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

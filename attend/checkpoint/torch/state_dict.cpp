@@ -9,7 +9,7 @@
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 namespace {
 
@@ -107,4 +107,4 @@ StateDict find_state_dict(const Pickle& pickle, const std::string& source) {
   return result;
 }
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

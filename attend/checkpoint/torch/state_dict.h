@@ -7,7 +7,7 @@
 
 #include "attend/checkpoint/torch/pickle.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 struct NamedTensor {
   std::string name;
@@ -23,4 +23,4 @@ struct StateDict {
 // wrapper's name in front. Numbers and texts beside tensors are nobody's concern.
 StateDict find_state_dict(const Pickle& pickle, const std::string& source);
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

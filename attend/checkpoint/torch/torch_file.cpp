@@ -15,7 +15,7 @@
 #include "attend/checkpoint/torch/state_dict.h"
 #include "attend/checkpoint/torch/zip_archive.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 namespace {
 
@@ -223,4 +223,4 @@ bool is_torch_file(std::span<const std::byte> bytes) {
   return is_zip(bytes) || pickle || (text.size() > 262 && text.substr(257, kTar.size()) == kTar);
 }
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

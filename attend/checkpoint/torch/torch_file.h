@@ -14,7 +14,7 @@
 
 #include "attend/checkpoint/tensor_file.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 struct TorchFile {
   TensorFile tensors;
@@ -28,4 +28,4 @@ TorchFile view_torch_file(std::span<const std::byte> bytes, std::string source);
 // Told by its first bytes: any format of torch's, also the one that is refused.
 bool is_torch_file(std::span<const std::byte> bytes);
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

@@ -11,7 +11,7 @@
 #include "attend/base/limits.h"
 #include "attend/checkpoint/torch/byte_reader.h"
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 namespace {
 
@@ -185,4 +185,4 @@ std::vector<ZipEntry> read_zip(std::span<const std::byte> file, const std::strin
   return entries;
 }
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attend::torch {
+namespace attend::checkpoint::torch {
 
 struct ZipEntry {
   std::string_view name;  // points into the file, as do the bytes
@@ -23,4 +23,4 @@ bool is_zip(std::span<const std::byte> file);
 // In the order of the directory. Throws Error where the archive is anything else than said above.
 std::vector<ZipEntry> read_zip(std::span<const std::byte> file, const std::string& source);
 
-}  // namespace attend::torch
+}  // namespace attend::checkpoint::torch

@@ -11,7 +11,7 @@
 #include "attend/base/json.h"
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -172,4 +172,4 @@ Vocabulary sentencepiece_vocabulary(const SentencePieceFile& file) {
   return vocabulary;
 }
 
-}  // namespace attend
+}  // namespace attend::text

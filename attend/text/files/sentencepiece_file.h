@@ -9,7 +9,7 @@
 
 #include "attend/text/vocabulary.h"
 
-namespace attend {
+namespace attend::text {
 
 enum class PieceType : std::uint8_t { normal = 1, unknown, control, user_defined, unused, byte };
 
@@ -37,4 +37,4 @@ SentencePieceFile parse_sentencepiece(std::string_view bytes, const std::string&
 // Its pieces; their ids are their places.
 Vocabulary sentencepiece_vocabulary(const SentencePieceFile& file);
 
-}  // namespace attend
+}  // namespace attend::text

@@ -17,7 +17,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -169,4 +169,4 @@ Json read_bert_vocabulary(const fs::path& path) {
           {"model", {{"type", "WordPiece"}, {"unk_token", unknown}, {"vocab", std::move(vocab)}}}};
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -5,7 +5,7 @@
 
 #include "attend/base/json.h"
 
-namespace attend {
+namespace attend::text {
 
 // Byte-level BPE: a vocabulary in JSON and a list of merges, one per line. config.json or tokenizer_config.json beside
 // them may say that it is RoBERTa's, which puts <s> and </s> around the text.
@@ -15,4 +15,4 @@ Json read_gpt2_files(const std::filesystem::path& vocabulary, const std::filesys
 // otherwise), strip_accents and tokenize_chinese_chars.
 Json read_bert_vocabulary(const std::filesystem::path& path);
 
-}  // namespace attend
+}  // namespace attend::text

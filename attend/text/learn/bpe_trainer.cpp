@@ -9,7 +9,7 @@
 #include "attend/text/steps/byte_level.h"
 #include "attend/text/text_reader.h"
 
-namespace attend {
+namespace attend::text {
 
 BpeTrainer::BpeTrainer(BpeTrainerOptions options)
     : options_(std::move(options)), pool_(options_.threads), counter_(pool_, options_.words) {
@@ -80,4 +80,4 @@ TrainedBpe BpeTrainer::train() {
   return trained;
 }
 
-}  // namespace attend
+}  // namespace attend::text

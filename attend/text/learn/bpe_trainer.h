@@ -21,7 +21,7 @@
 #include "attend/text/learn/word_counts.h"
 #include "attend/text/vocabulary.h"
 
-namespace attend {
+namespace attend::text {
 
 struct BpeTrainerOptions {
   std::size_t vocabulary_size = 32000;  // special tokens and the 256 bytes included
@@ -62,4 +62,4 @@ class BpeTrainer {
 // The file that Tokenizer::load and Hugging Face's tokenizers read.
 std::string to_tokenizer_json(const TrainedBpe& trained);
 
-}  // namespace attend
+}  // namespace attend::text

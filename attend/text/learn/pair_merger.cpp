@@ -1,6 +1,6 @@
 #include "attend/text/learn/pair_merger.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -95,4 +95,4 @@ void PairMerger::join_in(std::uint32_t index, TokenId joined) {
   word.length = kept;
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -16,7 +16,7 @@
 #include "attend/text/models/pair_table.h"
 #include "attend/text/vocabulary.h"
 
-namespace attend {
+namespace attend::text {
 
 class PairMerger {
  public:
@@ -75,4 +75,4 @@ class PairMerger {
   std::uint32_t made_ = 0;
 };
 
-}  // namespace attend
+}  // namespace attend::text

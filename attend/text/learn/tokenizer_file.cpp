@@ -4,7 +4,7 @@
 #include "attend/base/json.h"
 #include "attend/text/learn/bpe_trainer.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -54,4 +54,4 @@ std::string to_tokenizer_json(const TrainedBpe& trained) {
   return out += trained.merges.empty() ? "]\n  }\n}\n" : "\n    ]\n  }\n}\n";
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -9,7 +9,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/steps/gpt2_words.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -126,4 +126,4 @@ std::vector<CountedWord> WordCounter::words() {
   return sorted;
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -10,7 +10,7 @@
 
 #include "attend/base/thread_pool.h"
 
-namespace attend {
+namespace attend::text {
 
 struct CountedWord {
   std::string_view text;
@@ -69,4 +69,4 @@ class WordCounter {
   std::uint64_t lines_ = 0, invalid_lines_ = 0;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -11,7 +11,7 @@
 #include "attend/text/steps/normalizer.h"
 #include "attend/text/steps/pre_tokenizer.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -84,4 +84,4 @@ std::string WordLevelTrainer::train() {
   return text += "\n    }\n  }\n}\n";
 }
 
-}  // namespace attend
+}  // namespace attend::text

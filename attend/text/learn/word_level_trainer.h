@@ -15,7 +15,7 @@
 #include "attend/base/thread_pool.h"
 #include "attend/text/learn/word_counts.h"
 
-namespace attend {
+namespace attend::text {
 
 class Normalizer;
 class PreTokenizer;
@@ -46,4 +46,4 @@ class WordLevelTrainer {
   WordCounter counter_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

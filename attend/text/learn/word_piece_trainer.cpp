@@ -13,7 +13,7 @@
 #include "attend/text/steps/pre_tokenizer.h"
 #include "attend/text/text_reader.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -170,4 +170,4 @@ std::string WordPieceTrainer::train() {
   return text += "\n    }\n  }\n}\n";
 }
 
-}  // namespace attend
+}  // namespace attend::text

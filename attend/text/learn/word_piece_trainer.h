@@ -18,7 +18,7 @@
 #include "attend/base/thread_pool.h"
 #include "attend/text/learn/word_counts.h"
 
-namespace attend {
+namespace attend::text {
 
 class Normalizer;
 class PreTokenizer;
@@ -58,4 +58,4 @@ class WordPieceTrainer {
   WordCounter counter_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

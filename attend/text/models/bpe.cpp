@@ -5,7 +5,7 @@
 #include "attend/text/json_view.h"
 #include "attend/text/steps/byte_level.h"
 
-namespace attend {
+namespace attend::text {
 
 Bpe::Bpe(const JsonView& json) {
   if (const auto dropout = json.find("dropout"))
@@ -125,4 +125,4 @@ void Bpe::split(std::string_view word, std::vector<Piece>& out) const {
   if (unknown) out.push_back(*unknown);
 }
 
-}  // namespace attend
+}  // namespace attend::text

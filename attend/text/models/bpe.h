@@ -9,7 +9,7 @@
 #include "attend/text/models/model.h"
 #include "attend/text/models/word_cache.h"
 
-namespace attend {
+namespace attend::text {
 
 class Bpe : public Model {
  public:
@@ -35,4 +35,4 @@ class Bpe : public Model {
   std::array<std::optional<TokenId>, 256> fallback_ids_;  // of <0x00> to <0xFF>
 };
 
-}  // namespace attend
+}  // namespace attend::text

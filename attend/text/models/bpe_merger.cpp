@@ -4,7 +4,7 @@
 #include <array>
 #include <queue>
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -88,4 +88,4 @@ void BpeMerger::merge_long(std::vector<Piece>& word) const {
   word.resize(kept);
 }
 
-}  // namespace attend
+}  // namespace attend::text

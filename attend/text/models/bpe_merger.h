@@ -8,7 +8,7 @@
 #include "attend/text/models/model.h"
 #include "attend/text/models/pair_table.h"
 
-namespace attend {
+namespace attend::text {
 
 class BpeMerger {
  public:
@@ -39,4 +39,4 @@ class BpeMerger {
   PairTable<Merge> merges_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

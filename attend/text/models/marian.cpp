@@ -4,7 +4,7 @@
 
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 MarianModel::MarianModel(std::unique_ptr<Model> pieces, Vocabulary vocabulary) : pieces_(std::move(pieces)) {
   vocabulary_ = std::move(vocabulary);
@@ -54,4 +54,4 @@ std::vector<std::string> MarianDecoder::apply(std::vector<std::string> tokens) c
   return {begin < end ? text.substr(begin, end - begin) : ""};
 }
 
-}  // namespace attend
+}  // namespace attend::text

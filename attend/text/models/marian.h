@@ -9,7 +9,7 @@
 #include "attend/text/models/model.h"
 #include "attend/text/steps/decoder.h"
 
-namespace attend {
+namespace attend::text {
 
 inline constexpr const char* kMarianSpecialTokens[] = {"</s>", "<unk>", "<pad>"};
 
@@ -35,4 +35,4 @@ class MarianDecoder : public Decoder {
   std::unique_ptr<Decoder> pieces_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -8,7 +8,7 @@
 #include "attend/text/models/unigram.h"
 #include "attend/text/models/word_piece.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -36,4 +36,4 @@ std::unique_ptr<Model> make_model(const JsonView& json) {
   type->complain("is {}, which is not supported", shown(name));
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -7,7 +7,7 @@
 
 #include "attend/text/vocabulary.h"
 
-namespace attend {
+namespace attend::text {
 
 class JsonView;
 
@@ -41,4 +41,4 @@ class Model {
 
 std::unique_ptr<Model> make_model(const JsonView& json);
 
-}  // namespace attend
+}  // namespace attend::text

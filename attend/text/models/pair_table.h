@@ -8,7 +8,7 @@
 
 #include "attend/base/hashing.h"
 
-namespace attend {
+namespace attend::text {
 
 template <class Value>
 class PairTable {
@@ -63,4 +63,4 @@ class PairTable {
   std::size_t size_ = 0;
 };
 
-}  // namespace attend
+}  // namespace attend::text

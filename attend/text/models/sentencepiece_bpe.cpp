@@ -9,7 +9,7 @@
 #include "attend/base/json.h"
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -106,4 +106,4 @@ void SentencePieceBpe::tokenize(std::string_view text, WordOptions, std::vector<
   unknown_.resolve(text, before, out);
 }
 
-}  // namespace attend
+}  // namespace attend::text

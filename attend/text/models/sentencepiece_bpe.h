@@ -12,7 +12,7 @@
 #include "attend/text/models/unknown_pieces.h"
 #include "attend/text/models/word_cache.h"
 
-namespace attend {
+namespace attend::text {
 
 // Joins any two neighbours whose text is a piece, the highest score first and the leftmost among equals.
 class SentencePieceBpe : public Model {
@@ -35,4 +35,4 @@ class SentencePieceBpe : public Model {
   WordCache cache_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -9,7 +9,7 @@
 #include "attend/text/files/sentencepiece_file.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -128,4 +128,4 @@ void Unigram::tokenize(std::string_view word, WordOptions, std::vector<Piece>& o
   cache_.insert(word, hash, out.data() + before, out.size() - before);
 }
 
-}  // namespace attend
+}  // namespace attend::text

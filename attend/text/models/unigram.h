@@ -9,7 +9,7 @@
 #include "attend/text/models/unknown_pieces.h"
 #include "attend/text/models/word_cache.h"
 
-namespace attend {
+namespace attend::text {
 
 struct SentencePieceFile;
 
@@ -36,4 +36,4 @@ class Unigram : public Model {
   WordCache cache_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace attend {
+namespace attend::text {
 
 void UnknownPieces::resolve(std::string_view text, std::size_t begin, std::vector<Piece>& pieces) const {
   const auto is_unknown = [this](const Piece& piece) { return piece.id == unknown; };
@@ -39,4 +39,4 @@ std::optional<std::array<TokenId, 256>> find_byte_pieces(const Vocabulary& vocab
   return ids;
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -9,7 +9,7 @@
 
 #include "attend/text/models/model.h"
 
-namespace attend {
+namespace attend::text {
 
 struct UnknownPieces {
   TokenId unknown = -1;
@@ -22,4 +22,4 @@ struct UnknownPieces {
 // Of <0x00> to <0xFF>, or nothing if one is missing.
 std::optional<std::array<TokenId, 256>> find_byte_pieces(const Vocabulary& vocabulary);
 
-}  // namespace attend
+}  // namespace attend::text

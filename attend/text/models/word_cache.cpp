@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace attend {
+namespace attend::text {
 
 WordCache::WordCache() : entries_(std::make_unique<Entry[]>(kEntries)) {}
 
@@ -31,4 +31,4 @@ void WordCache::insert(std::string_view word, std::uint64_t hash, const Piece* p
   entry.busy.store(false, std::memory_order_release);
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -12,7 +12,7 @@
 
 #include "attend/text/models/model.h"
 
-namespace attend {
+namespace attend::text {
 
 class WordCache {
  public:
@@ -37,4 +37,4 @@ class WordCache {
   std::unique_ptr<Entry[]> entries_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

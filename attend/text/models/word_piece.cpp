@@ -4,7 +4,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 WordPiece::WordPiece(const JsonView& json) {
   vocabulary_ = read_vocabulary(json["vocab"]);
@@ -61,4 +61,4 @@ void WordLevel::tokenize(std::string_view word, WordOptions, std::vector<Piece>&
   out.push_back({id ? *id : *unknown_, static_cast<std::uint32_t>(word.size())});
 }
 
-}  // namespace attend
+}  // namespace attend::text

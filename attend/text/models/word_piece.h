@@ -8,7 +8,7 @@
 #include "attend/text/models/model.h"
 #include "attend/text/models/word_cache.h"
 
-namespace attend {
+namespace attend::text {
 
 class WordPiece : public Model {
  public:
@@ -35,4 +35,4 @@ class WordLevel : public Model {
   std::optional<TokenId> unknown_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -6,7 +6,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -123,4 +123,4 @@ const std::string& AddedTokens::decoded_form(const AddedToken& token) const {
   return found == normalized_forms_.end() ? token.content : found->second;
 }
 
-}  // namespace attend
+}  // namespace attend::text

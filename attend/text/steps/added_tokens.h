@@ -12,7 +12,7 @@
 #include "attend/text/byte_trie.h"
 #include "attend/text/vocabulary.h"
 
-namespace attend {
+namespace attend::text {
 
 class JsonView;
 
@@ -83,4 +83,4 @@ class AddedTokens {
   TokenFinder raw_, normalized_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -8,7 +8,7 @@
 #include "attend/text/json_view.h"
 #include "attend/text/steps/unicode_normalization.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -118,4 +118,4 @@ void BertNormalizer::apply_bytes(std::string& text, TextBudget& budget) const {
   text = std::move(out);
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -8,7 +8,7 @@
 
 #include "attend/text/steps/normalizer.h"
 
-namespace attend {
+namespace attend::text {
 
 class BertNormalizer : public Normalizer {
  public:
@@ -29,4 +29,4 @@ class BertNormalizer : public Normalizer {
 // Used by Lowercase also.
 void lower_text(AlignedText& text);
 
-}  // namespace attend
+}  // namespace attend::text

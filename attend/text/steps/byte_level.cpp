@@ -2,7 +2,7 @@
 
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::optional<std::string> from_byte_characters(std::string_view text) {
   return bytes;
 }
 
-}  // namespace attend
+}  // namespace attend::text

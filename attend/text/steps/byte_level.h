@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace attend {
+namespace attend::text {
 
 inline constexpr std::array<char32_t, 256> kByteCharacters = [] {
   std::array<char32_t, 256> characters = {};
@@ -29,4 +29,4 @@ std::string to_byte_characters(std::string_view bytes);
 // And back: nothing if some character stands for no byte.
 std::optional<std::string> from_byte_characters(std::string_view text);
 
-}  // namespace attend
+}  // namespace attend::text

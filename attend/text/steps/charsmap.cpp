@@ -3,7 +3,7 @@
 #include "attend/base/error.h"
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -82,4 +82,4 @@ void Charsmap::find_plain() {
   }
 }
 
-}  // namespace attend
+}  // namespace attend::text

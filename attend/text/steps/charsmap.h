@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attend {
+namespace attend::text {
 
 class Charsmap {
  public:
@@ -45,4 +45,4 @@ class Charsmap {
   }();
 };
 
-}  // namespace attend
+}  // namespace attend::text

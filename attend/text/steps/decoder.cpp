@@ -11,7 +11,7 @@
 #include "attend/text/steps/pattern.h"
 #include "attend/text/text_budget.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -278,4 +278,4 @@ std::unique_ptr<Decoder> make_decoder(const JsonView& json) {
   type.complain("is {}, which is not supported", shown(name));
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attend {
+namespace attend::text {
 
 class JsonView;
 
@@ -23,4 +23,4 @@ std::unique_ptr<Decoder> make_decoder(const JsonView& json);
 // The byte that a token such as <0x41> stands for.
 std::optional<char> fallback_byte(std::string_view token);
 
-}  // namespace attend
+}  // namespace attend::text

@@ -9,7 +9,7 @@
 
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 class Gpt2Words {
  public:
@@ -72,4 +72,4 @@ inline std::size_t Gpt2Words::end_of_space(std::string_view text, std::size_t at
   return run == text.size() || last == at ? run : last;
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -7,7 +7,7 @@
 #include "attend/base/limits.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -118,4 +118,4 @@ void Padding::apply(Encoding& encoding) const {
   pad(encoding.type_ids, type_);
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -8,7 +8,7 @@
 
 #include "attend/text/encoding.h"
 
-namespace attend {
+namespace attend::text {
 
 class JsonView;
 
@@ -40,4 +40,4 @@ class Padding {
   bool left_ = false;
 };
 
-}  // namespace attend
+}  // namespace attend::text

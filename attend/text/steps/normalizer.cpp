@@ -12,7 +12,7 @@
 #include "attend/text/steps/precompiled_normalizer.h"
 #include "attend/text/steps/unicode_normalization.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -214,4 +214,4 @@ std::unique_ptr<Normalizer> make_normalizer(const JsonView& json) {
   type.complain("is {}, which is not supported", shown(name));
 }
 
-}  // namespace attend
+}  // namespace attend::text

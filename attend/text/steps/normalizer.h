@@ -7,7 +7,7 @@
 
 #include "attend/text/aligned_text.h"
 
-namespace attend {
+namespace attend::text {
 
 class JsonView;
 
@@ -22,4 +22,4 @@ class Normalizer {
 
 std::unique_ptr<Normalizer> make_normalizer(const JsonView& json);
 
-}  // namespace attend
+}  // namespace attend::text

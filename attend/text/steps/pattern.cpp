@@ -7,7 +7,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 bool Pattern::Set::has(char32_t c) const {
   const auto among = [this](char32_t which) {
@@ -125,4 +125,4 @@ std::vector<Pattern::Found> Pattern::find_all(std::string_view text, std::uint64
   return all;
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace attend {
+namespace attend::text {
 
 class Pattern {
  public:
@@ -59,4 +59,4 @@ class JsonView;
 // With complaints that name the file.
 Pattern read_pattern(const JsonView& json);
 
-}  // namespace attend
+}  // namespace attend::text

@@ -10,7 +10,7 @@
 #include "attend/text/aligned_text.h"
 #include "attend/text/steps/pattern.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -398,4 +398,4 @@ void compile_pattern(std::string_view regex, std::vector<Set>& sets, std::vector
   compiler.add({Op::match});
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -9,7 +9,7 @@
 #include "attend/text/json_view.h"
 #include "attend/text/steps/byte_level.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -211,4 +211,4 @@ std::unique_ptr<PostProcessor> make_post_processor(const JsonView& json) {
   type.complain("is {}, which is not supported", shown(name));
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -7,7 +7,7 @@
 
 #include "attend/text/encoding.h"
 
-namespace attend {
+namespace attend::text {
 
 class JsonView;
 
@@ -24,4 +24,4 @@ class PostProcessor {
 
 std::unique_ptr<PostProcessor> make_post_processor(const JsonView& json);
 
-}  // namespace attend
+}  // namespace attend::text

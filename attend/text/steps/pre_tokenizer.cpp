@@ -9,7 +9,7 @@
 #include "attend/text/steps/gpt2_words.h"
 #include "attend/text/steps/pattern.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -317,4 +317,4 @@ std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& json) {
   type.complain("is {}, which is not supported", shown(name));
 }
 
-}  // namespace attend
+}  // namespace attend::text

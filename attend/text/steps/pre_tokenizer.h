@@ -6,7 +6,7 @@
 
 #include "attend/text/steps/split_text.h"
 
-namespace attend {
+namespace attend::text {
 
 class JsonView;
 
@@ -20,4 +20,4 @@ class PreTokenizer {
 
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const JsonView& json);
 
-}  // namespace attend
+}  // namespace attend::text

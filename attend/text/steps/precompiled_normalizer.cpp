@@ -5,7 +5,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/json_view.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -102,4 +102,4 @@ void PrecompiledNormalizer::apply(AlignedText& text) const {
   text.transform(changes, dropped);
 }
 
-}  // namespace attend
+}  // namespace attend::text

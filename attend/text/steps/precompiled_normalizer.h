@@ -5,7 +5,7 @@
 #include "attend/text/steps/charsmap.h"
 #include "attend/text/steps/normalizer.h"
 
-namespace attend {
+namespace attend::text {
 
 class PrecompiledNormalizer : public Normalizer {
  public:
@@ -16,4 +16,4 @@ class PrecompiledNormalizer : public Normalizer {
   Charsmap rules_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

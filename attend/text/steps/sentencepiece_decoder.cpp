@@ -5,7 +5,7 @@
 
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -57,4 +57,4 @@ std::vector<std::string> SentencePieceDecoder::apply(std::vector<std::string> to
   return {std::move(text)};
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -7,7 +7,7 @@
 #include "attend/text/files/sentencepiece_file.h"
 #include "attend/text/steps/decoder.h"
 
-namespace attend {
+namespace attend::text {
 
 class SentencePieceDecoder : public Decoder {
  public:
@@ -20,4 +20,4 @@ class SentencePieceDecoder : public Decoder {
   bool bytes_, strips_one_, strips_all_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -4,7 +4,7 @@
 
 #include "attend/base/unicode/unicode.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -88,4 +88,4 @@ void SentencePieceNormalizer::apply(AlignedText& text) const {
   text.assign(std::move(characters), std::move(spans));
 }
 
-}  // namespace attend
+}  // namespace attend::text

@@ -11,7 +11,7 @@
 #include "attend/text/steps/charsmap.h"
 #include "attend/text/steps/normalizer.h"
 
-namespace attend {
+namespace attend::text {
 
 // Applies the file's rules, drops extra spaces, and writes the others as "▁", with one in front.
 class SentencePieceNormalizer : public Normalizer {
@@ -35,4 +35,4 @@ class SentencePieceNormalizer : public Normalizer {
   bool add_dummy_prefix_, remove_extra_, suffix_;
 };
 
-}  // namespace attend
+}  // namespace attend::text

@@ -5,7 +5,7 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/text/steps/byte_level.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -102,4 +102,4 @@ void spell_bytes(SplitText& text) {
   });
 }
 
-}  // namespace attend
+}  // namespace attend::text

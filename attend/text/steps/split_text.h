@@ -9,7 +9,7 @@
 
 #include "attend/text/aligned_text.h"
 
-namespace attend {
+namespace attend::text {
 
 // Bytes [begin, end) of the text.
 struct WordRange {
@@ -66,4 +66,4 @@ void rewrite_words(SplitText& text, const WordEditor& edit);
 // Writes the bytes of a byte_level text out as printable characters.
 void spell_bytes(SplitText& text);
 
-}  // namespace attend
+}  // namespace attend::text

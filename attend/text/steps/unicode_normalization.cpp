@@ -5,7 +5,7 @@
 
 #include "attend/base/unicode/normalization_tables.h"
 
-namespace attend {
+namespace attend::text {
 
 namespace {
 
@@ -116,4 +116,4 @@ std::vector<ChangedCharacter> normalize(std::u32string_view text, NormalizationF
   return changes;
 }
 
-}  // namespace attend
+}  // namespace attend::text

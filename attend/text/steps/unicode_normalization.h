@@ -7,10 +7,10 @@
 
 #include "attend/text/aligned_text.h"
 
-namespace attend {
+namespace attend::text {
 
 enum class NormalizationForm : std::uint8_t { nfc, nfd, nfkc, nfkd };
 
 std::vector<ChangedCharacter> normalize(std::u32string_view text, NormalizationForm form);
 
-}  // namespace attend
+}  // namespace attend::text

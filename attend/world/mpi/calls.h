@@ -27,7 +27,7 @@ struct AttendMpiCalls {
 using AttendOpenMpi = const AttendMpiCalls* (*)();
 }
 
-namespace attend {
+namespace attend::world {
 inline constexpr int kMpiCallsVersion = 3;
 inline constexpr const char* kOpenMpi = "attend_open_mpi";
-}  // namespace attend
+}  // namespace attend::world

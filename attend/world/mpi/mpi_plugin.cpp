@@ -80,7 +80,7 @@ void abandon(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
 extern "C" const AttendMpiCalls* attend_open_mpi() {
   int level = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS) return nullptr;
-  calls = {.version = attend::kMpiCallsVersion,
+  calls = {.version = attend::world::kMpiCallsVersion,
            .rank = 0,
            .size = 1,
            .host_rank = 0,

@@ -14,7 +14,7 @@
 #include "attend/base/plugin.h"
 #include "attend/world/mpi/calls.h"
 
-namespace attend {
+namespace attend::world {
 
 namespace {
 
@@ -167,4 +167,4 @@ std::unique_ptr<World> open_world() {
       launch.by, plugin.why);
 }
 
-}  // namespace attend
+}  // namespace attend::world

@@ -5,7 +5,7 @@
 
 #include "attend/world/world.h"
 
-namespace attend {
+namespace attend::world {
 
 // How many processes a launcher (mpirun, srun) has started this as one of; 1: none did, or it is said not to matter.
 // ATTEND_WORLD=alone and ATTEND_WORLD=mpi overrule what is found.
@@ -18,4 +18,4 @@ Launch launched();
 // Null where this process was started alone. Throws Error when it was started as one of several and MPI is not there.
 std::unique_ptr<World> open_world();
 
-}  // namespace attend
+}  // namespace attend::world

@@ -21,7 +21,7 @@ struct AttendNcclCalls {
 using AttendOpenNccl = const AttendNcclCalls* (*)();
 }
 
-namespace attend {
+namespace attend::world {
 inline constexpr int kNcclCallsVersion = 1;
 inline constexpr const char* kOpenNccl = "attend_open_nccl";
-}  // namespace attend
+}  // namespace attend::world

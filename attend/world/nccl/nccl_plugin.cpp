@@ -88,7 +88,7 @@ void close_communicator(void* communicator) {
 }  // namespace
 
 extern "C" const AttendNcclCalls* attend_open_nccl() {
-  static const AttendNcclCalls calls = {.version = attend::kNcclCallsVersion,
+  static const AttendNcclCalls calls = {.version = attend::world::kNcclCallsVersion,
                                         .id_bytes = static_cast<int>(sizeof(ncclUniqueId)),
                                         .make_id = make_id,
                                         .open = open_communicator,

@@ -9,7 +9,7 @@
 #include "attend/world/nccl/calls.h"
 #include "attend/world/part.h"
 
-namespace attend {
+namespace attend::world {
 
 namespace {
 
@@ -65,4 +65,4 @@ std::unique_ptr<DeviceSums> open_nccl(World& world, const DeviceQueue& queue) {
   return std::make_unique<NcclSums>(*calls, world, queue);
 }
 
-}  // namespace attend
+}  // namespace attend::world

@@ -1,0 +1,155 @@
+#include "attend/cli/commands/embed.h"
+
+#include <fmt/core.h>
+
+#include <ostream>
+
+#include "attend/base/error.h"
+#include "attend/base/json.h"
+#include "attend/cli/support/command.h"
+#include "attend/cli/support/command_files.h"
+#include "attend/cli/support/encoder_command.h"
+#include "attend/cli/support/picture_input.h"
+#include "attend/tasks/embedder.h"
+#include "attend/tasks/picture_encoder.h"
+
+namespace attend::cli {
+
+namespace {
+
+struct EmbedCommand {
+  EncoderFlags model;
+  std::string npy;
+  bool similarity = false;
+  std::string pooling, prompt_name, prompt;  // empty: as the model's folder says
+  bool normalize = false;
+
+  bool whole() const { return similarity || !npy.empty(); }  // these need all vectors
+};
+
+constexpr const char* kEmbedExamples = R"(Examples:
+  attend embed --model all-MiniLM-L6-v2 --normalize lines.txt          one JSON object a line: text, embedding
+  attend embed --model all-MiniLM-L6-v2 --npy vectors.npy lines.txt    f32 [lines, width], for NumPy
+  attend embed --model all-MiniLM-L6-v2 --similarity lines.txt         cosines between all lines, one row a line
+  attend embed --model vit-base --similarity photos/                   between pictures
+A sentence-transformers folder is followed: its pooling, dense layers, normalization, longest text and default prompt.
+Without modules.json the vector is the mean over the tokens, those that the tokenizer puts around the line included.)";
+
+void print_similarity(const std::vector<std::vector<float>>& vectors, std::ostream& out) {
+  for (const auto& a : vectors) {
+    for (std::size_t i = 0; i < vectors.size(); ++i)
+      out << fmt::format("{}{:.4f}", i ? "\t" : "", tasks::cosine(a, vectors[i]));
+    out << '\n';
+  }
+}
+
+void finish(const EmbedCommand& options, const std::vector<std::vector<float>>& all, OutputFiles& outputs,
+            std::ostream& out) {
+  if (!options.npy.empty())
+    outputs.write(options.npy, tasks::npy_of(all, all.empty() ? 0 : static_cast<std::int64_t>(all[0].size())));
+  if (options.similarity) print_similarity(all, out);
+  outputs.commit();
+}
+
+void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
+  check(options.model.output.empty() && !options.model.resume, "embed: --output and --resume are for lines of text");
+  OutputFiles outputs(command_files(streams, {.outputs = {{"--npy", options.npy}},
+                                              .files = picture_files(options.model.files, "embed"),
+                                              .model = options.model.model}));
+  const auto backend = options.model.open();
+  const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::embed_pictures, *backend,
+                                      options.model.format());
+  const PictureInput input{.arguments = options.model.files,
+                           .batch = options.model.batch,
+                           .max_pixels = options.model.max_pixels,
+                           .command = "embed",
+                           .prepare = [&](image::ImageRows& picture) { return encoder.prepare(picture); }};
+  std::vector<std::vector<float>> all;
+  for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
+    std::vector<std::vector<float>> vectors = encoder.features(batch.pictures);
+    for (std::size_t i = 0; i < vectors.size(); ++i) {
+      if (options.normalize) tasks::normalize(vectors[i]);
+      if (options.whole())
+        all.push_back(std::move(vectors[i]));
+      else
+        streams.out << Json({{"file", batch.files[i]}, {"embedding", vectors[i]}}).dump() << '\n';
+    }
+  });
+  finish(options, all, outputs, streams.out);
+}
+
+// What the flags ask for. Where the folder says otherwise, the note on err names both.
+tasks::EmbedOptions embed_options(const EmbedCommand& options, const tasks::SentenceModules& modules,
+                                  std::ostream& err) {
+  tasks::EmbedOptions embed;
+  if (!options.pooling.empty()) {
+    embed.pooling = tasks::pooling_named(options.pooling, "embed");
+    if (modules.found() && (modules.pooling().size() > 1 || modules.pooling()[0] != *embed.pooling))
+      err << fmt::format("embed: --pooling {} instead of the model's own: {}\n", options.pooling,
+                         modules.description());
+  }
+  if (options.normalize) {
+    embed.normalize = true;
+    if (modules.found() && !modules.normalizes())
+      err << fmt::format("embed: --normalize, which the model itself does not do: {}\n", modules.description());
+  }
+  check(options.prompt.empty() || options.prompt_name.empty(), "embed: --prompt and --prompt-name are the same thing");
+  if (!options.prompt.empty()) embed.prompt = options.prompt;
+  if (!options.prompt_name.empty()) embed.prompt = modules.prompt(options.prompt_name);
+  return embed;
+}
+
+void run_embed(const EmbedCommand& options, const Streams& streams) {
+  if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::pictures)
+    return run_embed_pictures(options, streams);
+  OutputFiles outputs(line_outputs(options.model, streams, {{"--npy", options.npy}}));
+  const auto backend = options.model.open(*streams.world);
+  check((streams.world->size() == 1 && options.model.output.empty()) || !options.whole(),
+        "embed: --npy and --similarity are for one process, without --output");
+  const tasks::Embedder embedder(options.model.model, *backend, options.model.format());
+  const tasks::EmbedOptions embed = embed_options(options, embedder.modules(), streams.err);
+  std::vector<std::vector<float>> all;
+  for_each_window(options.model, streams,
+                  {{"command", "embed"},
+                   {"pooling", options.pooling},
+                   {"normalize", options.normalize},
+                   {"prompt", embed.prompt.value_or("")}},
+                  [&](std::span<const std::string> lines, const auto& batching, std::ostream& out) {
+                    tasks::EmbedOptions with = embed;
+                    with.batching = batching;
+                    std::vector<std::vector<float>> vectors = embedder.embed(lines, with);
+                    for (std::size_t i = 0; i < lines.size(); ++i)
+                      if (options.whole())
+                        all.push_back(std::move(vectors[i]));
+                      else
+                        out << Json({{"text", lines[i]}, {"embedding", vectors[i]}}).dump() << '\n';
+                  });
+  finish(options, all, outputs, streams.out);
+}
+
+}  // namespace
+
+void add_embed_command(Flags& program, const Streams& streams) {
+  add_command<EmbedCommand>(
+      program, streams, {.name = "embed", .help = "A vector for each line or picture.", .examples = kEmbedExamples},
+      [](Flags& flags, EmbedCommand& options) {
+        add_encoder_flags(flags, options.model, "with any head or none");
+        add_line_flags(flags, options.model);
+        add_max_pixels_flag(flags, options.model.max_pixels);
+        flags
+            .add("--pooling", options.pooling,
+                 "how tokens become one vector: mean, cls, max, mean_sqrt_len, weightedmean or lasttoken; without it, "
+                 "what the model's 1_Pooling says, or mean")
+            .one_of({"mean", "cls", "max", "mean_sqrt_len", "weightedmean", "lasttoken"});
+        flags.add("--normalize", options.normalize,
+                  "scale vectors to length 1, also where the model's modules.json does not");
+        flags.add("--prompt-name", options.prompt_name,
+                  "put this prompt of config_sentence_transformers.json in front of each line, such as query");
+        flags.add("--prompt", options.prompt, "put this text in front of each line");
+        flags.add("--npy", options.npy, "write the vectors to this file instead");
+        flags.add("--similarity", options.similarity, "print the cosines between all lines instead");
+      },
+      run_embed);
+}
+
+}  // namespace attend::cli

@@ -1,0 +1,125 @@
+#include "attend/cli/commands/evaluate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "attend/base/error.h"
+#include "attend/base/terminal.h"
+#include "attend/cli/support/command.h"
+#include "attend/cli/support/evaluation.h"
+#include "attend/cli/support/model_flag.h"
+
+namespace attend::cli {
+
+namespace {
+
+constexpr const char* kEvaluateExamples = R"(Examples:
+  attend evaluate --model en-fr test.en test.fr                   BLEU, chrF, exact match; more references may follow
+  attend evaluate --model bert-sst2 dev.tsv                       labelled texts: csv, tsv, jsonl; accuracy, F1
+  attend evaluate --model ner eng.testa                           tags: CoNLL files; F1 of names
+  attend evaluate --model squad dev-v1.1.json                     answers: exact match, F1
+  attend evaluate --model shakespeare valid.txt                   GPT-2: perplexity, and what surprised it most
+  attend evaluate --model bert valid.txt                          BERT: how many hidden words it guesses
+  attend evaluate --model vit-cifar10 cifar10/test                a folder per class, a csv of path and label, MNIST's files
+  attend evaluate --model detr instances_val.json                 COCO's AP of boxes
+  attend evaluate --model captions captions_val.json --json       BLEU-4, ROUGE-L, CIDEr, as one JSON object
+Prints the figures, a table of every class where there are classes, and what the model got most wrong (--worst).)";
+
+Evaluation evaluated(const EvaluatedModel& model) {
+  using catalogue::Task;
+  switch (model.config.task) {
+    case Task::translate:
+      return evaluate_translation(model);
+    case Task::generate:
+      return evaluate_language_model(model);
+    case Task::fill:
+      return evaluate_masked(model);
+    case Task::classify:
+    case Task::tag:
+    case Task::answer:
+      return evaluate_texts(model);
+    case Task::classify_pictures:
+      return evaluate_pictures(model);
+    case Task::detect:
+      return evaluate_detection(model);
+    case Task::describe:
+      return evaluate_captions(model);
+    case Task::draw:
+      fail("evaluate: {} draws, and drawings have no right answer; attend train --task draw --judge compares them",
+           model.options.model);
+    default:
+      fail("evaluate: {} is a {} without a head (for attend {}), which gives no answers to compare",
+           model.options.model, model.config.entry->type, name_of(model.config.task));
+  }
+}
+
+void print_lines(std::string_view text, std::ostream& out) {
+  for (std::size_t end = 0; end != std::string_view::npos; text.remove_prefix(std::min(text.size(), end + 1))) {
+    end = text.find('\n');
+    out << printable(text.substr(0, end)) << '\n';
+    if (end == std::string_view::npos) return;
+  }
+}
+
+void run_evaluate(const EvaluateOptions& options, const Streams& streams) {
+  check(options.batch >= 1, "evaluate: --batch must be at least 1, not {}", options.batch);
+  const catalogue::ModelConfig config = catalogue::read_config(options.model);
+  const auto backend = options.open();
+  Evaluation result = evaluated({options, config, *backend, streams});
+  std::ranges::stable_sort(result.worst, std::ranges::greater{}, &WorstExample::badness);
+  result.worst.resize(std::min(result.worst.size(), static_cast<std::size_t>(options.worst)));
+  if (options.json) {
+    Json worst = Json::array();
+    for (WorstExample& example : result.worst) worst.push_back(std::move(example.json));
+    result.json["worst"] = std::move(worst);
+    streams.out << result.json.dump() << '\n';
+    return;
+  }
+  streams.out << result.text << '\n';
+  if (!result.table.empty()) streams.out << '\n' << result.table;
+  if (result.worst.empty()) return;
+  streams.out << "\nthe worst:\n";
+  for (const WorstExample& example : result.worst) print_lines(example.text, streams.out);
+}
+
+}  // namespace
+
+void EvaluatedModel::expect_files(std::size_t least, std::size_t most, std::string_view which) const {
+  check(options.data.size() >= least && options.data.size() <= most,
+        "evaluate: {} is for attend {}, which needs {}; {}", options.model, name_of(config.task), which,
+        options.data.empty() ? "none is given" : fmt::format("{} are given", options.data.size()));
+}
+
+void add_evaluate_command(Flags& program, const Streams& streams) {
+  add_command<EvaluateOptions>(
+      program, streams,
+      {.name = "evaluate",
+       .help = "How good a model is on labelled data, whatever it does, and where it fails.",
+       .examples = kEvaluateExamples},
+      [](Flags& flags, EvaluateOptions& options) {
+        add_model_flag(flags, options.model, "a model's folder").required();
+        flags.add("data", options.data, "what it is judged on; of a translator the source, then references");
+        flags.add("--worst", options.worst, "how many of its worst answers are shown").between(0, 10000);
+        flags.add("--batch", options.batch, "computed together");
+        flags.add("--beams", options.beams, "translators and captions: beginnings kept while searching")
+            .between(1, 1000)
+            .shown_as("4, or num_beams of the model's generation_config.json");
+        flags.add("--masked", options.masked, "BERT: share of the tokens that are hidden").between(0.01, 0.9);
+        flags.add("--json", options.json, "one JSON object");
+        flags.add("--text-column", options.texts.text_column, "of a table of texts; found by usual names");
+        flags.add("--pair-column", options.texts.pair_column, "of a second text");
+        flags.add("--label-column", options.texts.label_column, "of the label");
+        flags.add("--format", options.texts.format, "of labelled texts: csv, tsv, jsonl, conll, squad, or by the name")
+            .one_of({"auto", "csv", "tsv", "jsonl", "conll", "squad"});
+        flags.add("--header,!--no-header", options.texts.header, "the first row of csv and tsv names the columns");
+        flags.add("--pictures", options.pictures,
+                  "detect, describe: the folder of the pictures, if not beside the file");
+        add_device_flags(flags, options);
+        add_weights_flag(flags, options);
+      },
+      run_evaluate);
+}
+
+}  // namespace attend::cli

@@ -1,0 +1,225 @@
+#include "attend/cli/commands/info.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <vector>
+
+#include "attend/base/error.h"
+#include "attend/base/json.h"
+#include "attend/base/progress.h"
+#include "attend/base/terminal.h"
+#include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/hugging_face.h"
+#include "attend/checkpoint/quantised.h"
+#include "attend/cli/support/command.h"
+#include "attend/cli/support/model_flag.h"
+#include "attend/models/detr.h"
+#include "attend/models/sagan.h"
+#include "attend/text/tokenizer.h"
+
+namespace attend::cli {
+
+namespace {
+
+struct InfoOptions {
+  std::string model;
+  bool json = false, tensors = false;
+};
+
+// Numbers and bytes of one part of a model.
+struct Part {
+  std::int64_t numbers = 0, bytes = 0, tensors = 0;
+  std::string layers;  // "0 to 11" when the part is repeated
+};
+
+// "transformer.h.3.attn.c_attn.weight" -> "transformer.h", layer 3; "wte.weight" -> "wte".
+std::string part_of(const std::string& name, std::int64_t& layer) {
+  std::vector<std::string> words(1);
+  for (char c : name)
+    if (c == '.')
+      words.emplace_back();
+    else
+      words.back() += c;
+  std::string part;
+  layer = -1;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (!words[i].empty() &&
+        std::all_of(words[i].begin(), words[i].end(), [](unsigned char c) { return std::isdigit(c); })) {
+      layer = words[i].size() < 6 ? std::stoll(words[i]) : 0;
+      return part;
+    }
+    part += (part.empty() ? "" : ".") + words[i];
+  }
+  return part.empty() ? name : part;
+}
+
+std::string size_text(std::int64_t bytes) {
+  return bytes >= 1'000'000 ? fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6)
+                            : fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+}
+
+struct Summary {
+  std::vector<std::pair<std::string, Part>> parts;  // in the order of the file
+  Part all;
+  std::set<std::string> types;
+};
+
+Summary summarise(const checkpoint::TensorFiles& files) {
+  Summary summary;
+  std::map<std::string, std::size_t> places;
+  std::map<std::string, std::set<std::int64_t>> layers;
+  for (const std::string& name : files.names()) {
+    const checkpoint::TensorFile& file = *files.holding(name);
+    const checkpoint::StoredTensor& tensor = file[name];
+    const std::string scale_name = name + std::string(checkpoint::kScaleSuffix);
+    const std::size_t scale =
+        checkpoint::is_scale(file, scale_name) && file.find(scale_name) ? file[scale_name].size_in_bytes() : 0;
+    std::int64_t layer = -1;
+    const std::string key = part_of(name, layer);
+    const auto [place, added] = places.emplace(key, summary.parts.size());
+    if (added) summary.parts.push_back({key, {}});
+    for (Part* part : {&summary.parts[place->second].second, &summary.all}) {
+      part->numbers += tensor.shape.size();
+      part->bytes += static_cast<std::int64_t>(tensor.size_in_bytes() + scale);
+      ++part->tensors;
+    }
+    if (layer >= 0) layers[key].insert(layer);
+    summary.types.insert(std::string(name_of(tensor.type)));
+  }
+  for (auto& [key, part] : summary.parts)
+    if (const auto found = layers.find(key); found != layers.end())
+      part.layers = fmt::format(" x {}", found->second.size());
+  return summary;
+}
+
+// What it says, or why it cannot.
+template <class Say>
+std::string said(Say say) {
+  try {
+    return say();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+std::string about_pictures(const Json& config, const std::filesystem::path& folder) {
+  const auto model = catalogue::make_picture_model(config, (folder / "config.json").string());
+  const Extent2 size = model->size();
+  return fmt::format("{}, {} channels; {} labels; {} layers with attention",
+                     model->any_size() ? "of any size" : fmt::format("{} x {}", size.w, size.h), model->channels(),
+                     model->labels().size(), model->attention_places().size());
+}
+
+std::string about_detection(const Json& config, const std::filesystem::path& folder) {
+  const models::DetrConfig detr = models::detr_config(config, (folder / "config.json").string());
+  return fmt::format("of any size; {} labels; at most {} objects a picture", detr.labels.size(), detr.queries);
+}
+
+std::string about_drawings(const Json& config, const std::filesystem::path& folder) {
+  const models::SaganConfig sagan = models::sagan_config(config, (folder / "config.json").string());
+  const auto places = models::Sagan(sagan).attention_places();
+  return fmt::format("{} x {}, of {} classes, from {} numbers of noise; {}", sagan.image_size(), sagan.image_size(),
+                     sagan.classes(), sagan.noise_size,
+                     places.empty() ? "no attention"
+                                    : fmt::format("attention between {} x {} places and {} x {}", places[0].queries.h,
+                                                  places[0].queries.w, places[0].keys.h, places[0].keys.w));
+}
+
+void run_info(const InfoOptions& options, const Streams& streams) {
+  const std::filesystem::path folder = options.model;
+  const Json config = read_json(folder / "config.json");
+  const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder);
+  const Summary summary = summarise(files);
+  std::string type = "unknown";
+  if (config.is_object() && config.contains("model_type") && config["model_type"].is_string())
+    type = config["model_type"].get<std::string>();
+  std::optional<catalogue::ModelConfig> model;  // of a folder of timm, with a config as ours are
+  const std::string use = said([&] {
+    model = catalogue::describe(config, (folder / "config.json").string());
+    return fmt::format("attend {}", name_of(model->task));
+  });
+  if (model && model->timm) type = fmt::format("{} (timm's {})", model->entry->type, config["architecture"].text());
+  // What it reads: tokens or pictures; or that it reads nothing and draws.
+  const catalogue::Entry* entry = model ? model->entry : catalogue::find(config);
+  const Json& known = model ? model->json : config;
+  const bool pictures = entry && entry->family == catalogue::Family::pictures,
+             detection = entry && entry->family == catalogue::Family::detr,
+             drawings = entry && entry->family == catalogue::Family::sagan;
+  const std::string input = pictures || detection ? "pictures"
+                            : drawings            ? "drawings"
+                                                  : "tokenizer",
+                    reads = said([&] {
+                      if (pictures) return about_pictures(known, folder);
+                      if (detection) return about_detection(known, folder);
+                      if (drawings) return about_drawings(known, folder);
+                      return fmt::format(
+                          "{} tokens{}",
+                          with_commas(static_cast<std::int64_t>(text::Tokenizer::load(folder).vocabulary_size())),
+                          config.contains("attention_window")
+                              ? "; a token sees " + config["attention_window"].dump() + " others (attention_window)"
+                              : "");
+                    });
+
+  if (options.json) {
+    Json parts = Json::array();
+    for (const auto& [name, part] : summary.parts)
+      parts.push_back({{"name", name}, {"parameters", part.numbers}, {"bytes", part.bytes}, {"tensors", part.tensors}});
+    streams.out << Json({{"folder", folder.string()},
+                         {"model_type", type},
+                         {"use", use},
+                         {"parameters", summary.all.numbers},
+                         {"bytes", summary.all.bytes},
+                         {"dtypes", summary.types},
+                         {"parts", parts},
+                         {input, reads},
+                         {"config", config}})
+                       .dump()
+                << '\n';
+    return;
+  }
+  std::string types;
+  for (const std::string& name : summary.types) types += (types.empty() ? "" : ", ") + name;
+  streams.out << fmt::format(
+      "{}\n  model       {}\n  use         {}\n  parameters  {}\n  on disk     {} ({})\n  {:<10}  {}\n\n",
+      printable(folder.string()), printable(type), printable(use), with_commas(summary.all.numbers),
+      size_text(summary.all.bytes), types, input, printable(reads));
+  std::size_t width = 4;
+  for (const auto& [name, part] : summary.parts) width = std::max(width, printable(name).size() + part.layers.size());
+  for (const auto& [name, part] : summary.parts)
+    streams.out << fmt::format(
+        "  {:<{}}  {:>15}  {:>10}  {:5.1f} %\n", printable(name) + part.layers, width, with_commas(part.numbers),
+        size_text(part.bytes),
+        100 * static_cast<double>(part.numbers) / static_cast<double>(std::max<std::int64_t>(summary.all.numbers, 1)));
+  if (options.tensors) {
+    streams.out << '\n';
+    for (const std::string& name : files.names()) {
+      const checkpoint::StoredTensor& tensor = (*files.holding(name))[name];
+      streams.out << fmt::format("  {:<5} {} {}\n", name_of(tensor.type), printable(name), tensor.shape);
+    }
+  }
+}
+
+}  // namespace
+
+void add_info_command(Flags& program, const Streams& streams) {
+  add_command<InfoOptions>(
+      program, streams,
+      {.name = "info",
+       .help = "What is in a model folder: architecture, parameters by part, size, tokenizer.",
+       .examples = "Examples:\n  attend info en-fr                  a shipped model, by its name\n"
+                   "  attend info path/to/gpt2 --tensors  with every tensor"},
+      [](Flags& flags, InfoOptions& options) {
+        add_model_flag(flags, "model,--model", options.model, "a model's folder").required();
+        flags.add("--tensors", options.tensors, "list every tensor");
+        flags.add("--json", options.json, "one JSON object");
+      },
+      run_info);
+}
+
+}  // namespace attend::cli

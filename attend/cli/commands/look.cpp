@@ -1,0 +1,268 @@
+#include "attend/cli/commands/look.h"
+
+#include <fmt/core.h>
+
+#include <functional>
+#include <memory>
+#include <ostream>
+
+#include "attend/base/error.h"
+#include "attend/base/files.h"
+#include "attend/base/interrupt.h"
+#include "attend/base/paths.h"
+#include "attend/catalogue/catalogue.h"
+#include "attend/checkpoint/weight_files.h"
+#include "attend/cli/support/command.h"
+#include "attend/cli/support/command_files.h"
+#include "attend/cli/support/model_flag.h"
+#include "attend/cli/support/picture_input.h"
+#include "attend/http/http.h"
+#include "attend/image/decode.h"
+#include "attend/look/api/api.h"
+#include "attend/look/api/caption_api.h"
+#include "attend/look/api/detection_api.h"
+#include "attend/look/api/drawing_api.h"
+#include "attend/look/api/export.h"
+#include "attend/look/api/picture_api.h"
+#include "attend/look/api/run_reader.h"
+#include "attend/look/api/shelf.h"
+#include "attend/look/inspect/caption.h"
+#include "attend/look/inspect/detection.h"
+#include "attend/look/inspect/drawing.h"
+#include "attend/look/inspect/inspect.h"
+#include "attend/look/inspect/picture.h"
+#include "attend/look/inspect/picture_page.h"
+#include "attend/tasks/model_folder.h"
+#include "attend/view/heads_picture.h"
+
+namespace attend::cli {
+
+namespace {
+
+constexpr const char* kLookExamples = R"(Examples:
+  attend look                                                the model that comes with attend, at http://127.0.0.1:8080
+  attend look --model runs/en-de --port 0                    your own, at any free port
+  attend look --model gpt2                                   GPT-2, BERT, RoBERTa, Longformer, Marian: Hugging Face folders
+  attend look --run runs/en-de                               a training run: its curves, and how attention took shape
+  attend look --run runs/a --run runs/b                      two runs or more: their curves in one chart
+  attend look --text "I am a student." --export page.html     one file for a slide or an e-mail
+  attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
+  attend look --model vit-base                               a model that looks at pictures; drop yours on the page
+  attend look --model vit-base --picture cat.jpg --png heads.png
+  attend look --model detr-resnet-50                         boxes; click one: where its query looks
+  attend look --model runs/show-tell --beside runs/show-attend-tell   two that write about one picture
+  attend look --model runs/sagan-cifar10 --beside runs/sagan-no-attention-cifar10   drawings, and where a place looks
+Ctrl-C ends the server. It is reachable from this machine only, unless --host says otherwise.)";
+
+// The attention between what was read and written, or the last layer's, large; and every head small.
+view::Picture picture_of(const std::string& text, look::Inspector& inspector) {
+  const look::Inspection seen = inspector.inspect(text);
+  check(!seen.attention.empty(), "look: this model has no attention to show");
+  std::vector<view::HeadsRow> rows;
+  for (const look::SeenAttention& layer : seen.attention)
+    rows.push_back({fmt::format("{} {} {}", layer.place.stack, layer.place.kind, layer.place.layer + 1),
+                    static_cast<std::size_t>(layer.heads), layer.rows, layer.columns, layer.weights});
+  view::HeadsOptions options{.title = seen.text.empty() ? text : text + " → " + seen.text, .main = rows.size() - 1};
+  const bool cross = seen.attention.back().place.kind == "cross";
+  if (inspector.card().kind == "language-model") options.title = text + " …" + seen.text;
+  std::vector<std::string> read = seen.source;
+  if (inspector.card().kind == "language-model") read.insert(read.end(), seen.target.begin(), seen.target.end());
+  options.words = cross ? seen.target : read, options.onto = read;
+  return view::heads_picture(rows, options);
+}
+
+void list_look_flags(Flags& flags, LookOptions& options) {
+  add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
+  flags.add("--beside", options.beside,
+            "a second model that writes about pictures, or that draws, to see the same beside the first");
+  flags
+      .add("--run", options.runs, "a training run's folder: how it went, and the model it made; more of them: compared")
+      .one_at_a_time();
+  flags.add("--port", options.port, "of the server; 0 is any free one");
+  flags.add("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in");
+  flags.add("--text", options.text, "a sentence, for --export, --svg and --png");
+  flags.add("--picture", options.picture, "the same for a model that looks at pictures: a .jpg, .png or .webp");
+  flags.add("--export", options.export_file, "writes the page with that sentence or picture as one .html file");
+  flags.add("--svg", options.svg_file, "writes its attention, every head, as one picture");
+  flags.add("--png", options.png_file, "the same as pixels");
+  add_max_pixels_flag(flags, options.max_pixels);
+  add_device_flags(flags, options.device);
+}
+
+bool writes_files(const LookOptions& options) {
+  return !options.export_file.empty() || !options.svg_file.empty() || !options.png_file.empty();
+}
+
+void check_options(const LookOptions& options) {
+  const bool given = !options.text.empty() || !options.picture.empty();
+  check(!given || writes_files(options), "look: --{} is for --export, --svg and --png",
+        options.text.empty() ? "picture" : "text");
+  check(given || !writes_files(options),
+        "look: --export, --svg and --png need --text, or --picture with a model of pictures");
+  check(options.text.empty() || options.picture.empty(), "look: --text and --picture go with different models");
+  check(options.runs.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
+}
+
+bool is_local(const LookOptions& options) { return options.host == "localhost" || options.host.starts_with("127."); }
+
+void write_picture(const LookOptions& options, OutputFiles& outputs, const std::function<view::Picture()>& draw) {
+  if (options.svg_file.empty() && options.png_file.empty()) return;
+  const view::Picture picture = draw();
+  if (!options.svg_file.empty()) outputs.write(options.svg_file, view::to_svg(picture));
+  if (!options.png_file.empty()) outputs.write(options.png_file, view::to_png(picture));
+}
+
+// A model, or nothing yet, with all that shows it.
+struct Looked {
+  std::unique_ptr<look::Inspector> text;
+  std::unique_ptr<look::PictureInspector> pictures;
+  std::unique_ptr<look::DrawingInspector> drawings, drawings_beside;
+  std::unique_ptr<look::DrawingApi> drawing_api;
+  std::unique_ptr<tasks::Detector> detector;
+  std::unique_ptr<tasks::LoadedDescriber> describer, beside;
+  std::unique_ptr<look::PictureQuestions> picture_api;  // of all but text and drawings
+
+  Looked(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
+    if (look::draws(folder)) {
+      open_drawers(folder, second, backend, dtype);
+      return;
+    }
+    const catalogue::Family family = catalogue::read_config(folder).entry->family;
+    check(second.empty() || family == catalogue::Family::captions,
+          "look: --beside is for models that write about pictures or draw; the one in {} does neither",
+          folder.string());
+    if (family == catalogue::Family::pictures) {
+      pictures = std::make_unique<look::PictureInspector>(folder, backend, dtype);
+      picture_api = std::make_unique<look::PictureApi>(*pictures);
+    } else if (family == catalogue::Family::detr) {
+      detector = std::make_unique<tasks::Detector>(folder, backend, nn::ModelFormat{dtype});
+      picture_api = std::make_unique<look::DetectionApi>(*detector);
+    } else if (family == catalogue::Family::captions) {
+      open_describers(folder, second, backend, dtype);
+    } else {
+      text = look::open_inspector(folder, backend, dtype);
+    }
+  }
+  Looked() = default;
+
+  look::Api::Parts parts() const {
+    return {.inspector = text.get(), .pictures = picture_api.get(), .drawings = drawing_api.get()};
+  }
+
+  // Of a picture, without a browser.
+  view::Picture page(const image::Image& picture, const std::string& name) const {
+    if (detector)
+      return look::detection_page(look::inspect_detection(*detector, detector->prepare(picture)), name,
+                                  look::DetectionApi::kThreshold);
+    if (describer) return look::caption_page(look::inspect_caption(*describer, describer->prepare(picture)));
+    return look::picture_page(pictures->inspect(pictures->prepare(picture)), name);
+  }
+
+ private:
+  void open_drawers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
+    drawings = std::make_unique<look::DrawingInspector>(folder, backend, dtype);
+    if (!second.empty())
+      drawings_beside = std::make_unique<look::DrawingInspector>(tasks::find_model(second), backend, dtype);
+    drawing_api = std::make_unique<look::DrawingApi>(
+        *drawings, look::DrawingApi::Beside{drawings_beside.get(), std::filesystem::path(second).filename().string()});
+  }
+  void open_describers(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
+    const auto name = [](const std::filesystem::path& path) {
+      return (path.has_filename() ? path : path.parent_path()).filename().string();
+    };
+    describer = tasks::load_describer(folder, backend, nn::ModelFormat{dtype});
+    std::optional<look::CaptionApi::Named> other;
+    if (!second.empty()) {
+      const std::filesystem::path place = tasks::find_model(second);
+      beside = tasks::load_describer(place, backend, nn::ModelFormat{dtype});
+      other.emplace(look::CaptionApi::Named{*beside, name(place)});
+    }
+    picture_api = std::make_unique<look::CaptionApi>(look::CaptionApi::Named{*describer, name(folder)}, other);
+  }
+};
+
+// A model that comes with attend, opened because somebody chose it on the page.
+class Chosen : public look::Shelf::Opened {
+ public:
+  Chosen(const std::string& name, const LookOptions& options, Backend& backend)
+      : looked_(tasks::find_model(name), "", backend, options.device.type()),
+        api_(looked_.parts(), {.name = name, .only_local_names = is_local(options)}) {}
+  look::Api& api() override { return api_; }
+
+ private:
+  Looked looked_;
+  look::Api api_;
+};
+
+void write_files(const LookOptions& options, Looked& looked, look::Api& api, OutputFiles& outputs) {
+  check(!looked.drawings, "look: this model reads nothing, it draws: attend draw --out and --show-attention");
+  if (looked.text) {
+    check(!options.text.empty(), "look: this model reads text: give --text, not --picture");
+    if (!options.export_file.empty()) outputs.write(options.export_file, look::exported_page(api, options.text));
+    return write_picture(options, outputs, [&] { return picture_of(options.text, *looked.text); });
+  }
+  check(!options.picture.empty(), "look: this model reads pictures: give --picture, not --text");
+  const image::Image picture = image::read_image(options.picture, {.most_pixels = options.max_pixels});
+  const std::string name = std::filesystem::path(options.picture).filename().string();
+  if (!options.export_file.empty()) {
+    const std::string kept = looked.picture_api->keep(read_file(options.picture)).at("picture").text();
+    outputs.write(options.export_file, look::exported_picture(api, *looked.picture_api, kept));
+  }
+  write_picture(options, outputs, [&] { return looked.page(picture, name); });
+}
+
+}  // namespace
+
+void run_look(const LookOptions& options, const Streams& streams) {
+  check_options(options);
+  std::filesystem::path folder;
+  std::vector<std::unique_ptr<look::RunReader>> runs;
+  for (const std::string& run : options.runs) {
+    check(path_exists(std::filesystem::path(run) / "log.jsonl"), "look: there is no training run in {}", run);
+    runs.push_back(std::make_unique<look::RunReader>(run));
+  }
+  if (!runs.empty())
+    folder = options.runs[0];
+  else
+    folder = tasks::find_model(options.model.empty() ? tasks::kShippedTranslator : options.model);
+  OutputFiles outputs(command_files(
+      streams,
+      {.outputs = {{"--export", options.export_file}, {"--svg", options.svg_file}, {"--png", options.png_file}},
+       .files = {options.picture},
+       .model = folder.string(),
+       .beside = options.beside.empty() ? "" : tasks::find_model(options.beside).string()}));
+  const auto backend = options.device.open();
+  Looked looked;
+  if (runs.empty() || checkpoint::has_weights(folder))  // a young run has none yet
+    looked = Looked(folder, options.beside, *backend, options.device.type());
+  check(looked.text || looked.picture_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
+        folder.string());
+  if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
+  look::Api::Parts parts = looked.parts();
+  for (const auto& run : runs) (parts.run ? parts.others.emplace_back() : parts.run) = run.get();
+  look::Api api(parts, {.name = folder.filename().string(), .only_local_names = is_local(options)});
+  if (writes_files(options)) {
+    write_files(options, looked, api, outputs);
+    return outputs.commit();
+  }
+
+  // Beside a run its own model is enough.
+  look::Shelf shelf(api, folder.filename().string(),
+                    runs.empty() ? look::shipped_entries() : std::vector<look::Shelf::Entry>{},
+                    [&](const std::string& name) { return std::make_unique<Chosen>(name, options, *backend); });
+  InterruptGuard interrupt;
+  http::HttpServer server({.host = options.host, .port = options.port, .max_picture = look::PictureShelf::kMostBytes},
+                          [&](const http::HttpRequest& request) { return shelf.handle(request); });
+  streams.out << fmt::format("attend look: http://{}:{}/  (Ctrl-C ends it)\n", options.host, server.port())
+              << std::flush;
+  server.run([&] { return interrupt.requested(); });
+}
+
+void add_look_command(Flags& program, const Streams& streams) {
+  add_command<LookOptions>(
+      program, streams,
+      {.name = "look", .help = "Shows a model's attention at work, in a browser.", .examples = kLookExamples},
+      list_look_flags, run_look);
+}
+
+}  // namespace attend::cli

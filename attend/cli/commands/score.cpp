@@ -1,0 +1,195 @@
+#include "attend/cli/commands/score.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <ostream>
+#include <string_view>
+
+#include "attend/base/error.h"
+#include "attend/base/json.h"
+#include "attend/base/lines.h"
+#include "attend/base/unicode/unicode.h"
+#include "attend/cli/commands/score_pictures.h"
+#include "attend/cli/support/command.h"
+#include "attend/metrics/unicode.h"
+
+namespace attend::cli {
+
+namespace {
+
+constexpr const char* kScoreExamples = R"(Examples:
+  attend score --hypotheses out.de --references test.de
+  attend translate --model DIR < test.en | attend score --hypotheses - --references test.de
+  attend score --hypotheses out.de --references a.de b.de --metric bleu chrf ter --json
+  attend score --metric coco --ground-truth instances_valid.json --predictions boxes.json          AP and AR of boxes
+  attend score --metric captions --ground-truth captions_valid.json --predictions captions.json    BLEU, ROUGE-L, CIDEr
+Of pictures, COCO's files: boxes are [{"image_id", "category_id", "bbox": [x, y, width, height], "score"}], captions
+[{"image_id", "caption"}]. With --json: {"stats": [12 numbers], "per_category": {id: AP}}, where -1 says that there was
+nothing to find, and {"bleu": [4 numbers], "rouge_l", "cider"}.)";
+
+constexpr int kWarnTokenized = 100;  // lines that end in " .": as many as sacreBLEU waits for
+
+// A file in memory, cut at line feeds. A carriage return before one is white space, which no metric counts.
+struct TextFile {
+  std::string name, text;
+  std::vector<std::string_view> lines;
+};
+
+std::unique_ptr<TextFile> read_lines(const std::string& path, std::istream& in) {
+  auto file = std::make_unique<TextFile>();
+  file->name = path == "-" ? "standard input" : path;
+  file->text = path == "-" ? read_text(in, file->name) : read_text(path);
+  for (std::string_view rest = file->text; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+    if (const auto byte = find_invalid_utf8(line))
+      fail("score: {}, line {}: not UTF-8 at byte {}", file->name, file->lines.size() + 1, *byte + 1);
+    file->lines.push_back(metrics::strip_right(line));
+  }
+  return file;
+}
+
+std::unique_ptr<metrics::Metric> make_metric(const std::string& name, const ScoreOptions& options) {
+  if (name == "bleu") {
+    metrics::BleuOptions bleu = options.bleu;
+    bleu.tokenizer = metrics::tokenizer_named(options.tokenize);
+    bleu.smoothing = metrics::smoothing_named(options.smooth_method);
+    bleu.lowercase = options.lowercase;
+    bleu.effective_order = bleu.effective_order || options.sentence_level;
+    return std::make_unique<metrics::Bleu>(bleu);
+  }
+  if (name == "chrf") {
+    metrics::ChrfOptions chrf = options.chrf;
+    chrf.lowercase = options.lowercase;
+    return std::make_unique<metrics::Chrf>(chrf);
+  }
+  check(name == "ter", "unknown metric \"{}\": it must be bleu, chrf or ter", name);
+  return std::make_unique<metrics::Ter>(options.ter);
+}
+
+// sacreBLEU's object; the score has all its digits unless some number of them was asked for.
+Json to_json(const metrics::Report& report, const std::optional<int>& width) {
+  double score = report.score;
+  if (width) {
+    const std::string rounded = fmt::format("{:.{}f}", score, *width);
+    std::from_chars(rounded.data(), rounded.data() + rounded.size(), score);
+  }
+  Json json = {{"name", report.name}, {"score", score}, {"signature", metrics::signature_text(report)}};
+  if (!report.details.empty()) json["verbose_score"] = report.details;
+  for (const auto& [key, value] : report.signature) json[key] = value;
+  return json;
+}
+
+std::string to_text(const metrics::Report& report, const ScoreOptions& options) {
+  const int digits = options.width.value_or(1);
+  return options.score_only ? fmt::format("{:.{}f}", report.score, digits) : metrics::report_line(report, digits);
+}
+
+// A line for each segment; in JSON, an object per line.
+void write_sentences(const TextFile& hypotheses, const std::vector<std::vector<std::string_view>>& references,
+                     const ScoreOptions& options, std::ostream& out) {
+  check(options.metrics.size() == 1, "score: --sentence-level takes one metric, not {}", options.metrics.size());
+  const auto metric = make_metric(options.metrics[0], options);
+  for (std::size_t i = 0; i < hypotheses.lines.size(); ++i) {
+    metric->clear();
+    metric->add(hypotheses.lines[i], references[i]);
+    const metrics::Report report = metric->report();
+    out << (options.json ? to_json(report, options.width).dump() : to_text(report, options)) << '\n';
+  }
+}
+
+void write_corpus(const TextFile& hypotheses, const std::vector<std::vector<std::string_view>>& references,
+                  const ScoreOptions& options, std::ostream& out) {
+  Json list = Json::array();
+  for (const std::string& name : options.metrics) {
+    const auto metric = make_metric(name, options);
+    for (std::size_t i = 0; i < hypotheses.lines.size(); ++i) metric->add(hypotheses.lines[i], references[i]);
+    if (options.json) {
+      list.push_back(to_json(metric->report(), options.width));
+    } else {
+      out << to_text(metric->report(), options) << '\n';
+    }
+  }
+  if (options.json) out << (list.size() == 1 ? list[0] : list).dump(1) << '\n';
+}
+
+void warn_if_tokenized(const TextFile& hypotheses, std::ostream& err) {
+  int tokenized = 0;
+  for (const std::string_view line : hypotheses.lines) tokenized += line.ends_with(" .");
+  if (tokenized >= kWarnTokenized)
+    err << fmt::format("attend: {} lines of {} end in \" .\": BLEU wants text that is not tokenized\n", tokenized,
+                       hypotheses.name);
+}
+
+void list_score_flags(Flags& flags, ScoreOptions& options) {
+  flags.add("--hypotheses", options.hypotheses, "translations, one a line; - is standard input");
+  flags.add("--references", options.references, "references, one or more files with as many lines");
+  flags.add("--metric", options.metrics, "bleu, chrf, ter; one or more. Of pictures: coco or captions")
+      .one_of({"bleu", "chrf", "ter", "coco", "captions"});
+  flags.add("--ground-truth", options.ground_truth, "coco, captions: COCO's instances or captions file");
+  flags.add("--predictions", options.predictions, "coco, captions: the results, a JSON list");
+  flags.add("--tokenize", options.tokenize, "BLEU: 13a, intl, char, none").one_of({"13a", "intl", "char", "none"});
+  flags.add("--lowercase", options.lowercase, "BLEU and chrF without case (TER has none anyway)");
+  flags.add("--json", options.json, "an object with the score in full; a list for several metrics");
+  flags.add("--sentence-level", options.sentence_level, "a score for each line; BLEU with effective order");
+  flags.add("--score-only", options.score_only, "just the number");
+  flags.add("--width", options.width, "digits after the point, 1 if not given; JSON: all").between(0, 17);
+  flags.add("--smooth-method", options.smooth_method, "BLEU: exp, floor, add-k, none")
+      .one_of({"exp", "floor", "add-k", "none"});
+  flags.add("--smooth-value", options.bleu.smooth_value, "BLEU: of floor (0.1 if not given) and add-k (1)");
+  flags.add("--effective-order", options.bleu.effective_order, "BLEU: leave out orders without n-grams");
+  flags.add("--chrf-char-order", options.chrf.char_order, "chrF: longest character n-gram").between(0, 100);
+  flags.add("--chrf-word-order", options.chrf.word_order, "chrF: longest word n-gram; 2 is chrF++").between(0, 100);
+  flags.add("--chrf-beta", options.chrf.beta, "chrF: weight of recall").between(0, 1000);
+  flags.add("--chrf-whitespace", options.chrf.whitespace, "chrF: white space counts");
+  flags.add("--chrf-eps-smoothing", options.chrf.eps_smoothing, "chrF: as in chrF++.py, NLTK and Moses");
+  flags.add("--ter-case-sensitive", options.ter.case_sensitive, "TER: case counts");
+  flags.add("--ter-normalized", options.ter.normalized, "TER: split punctuation off");
+  flags.add("--ter-no-punct", options.ter.no_punctuation, "TER: drop punctuation");
+  flags.add("--ter-asian-support", options.ter.asian, "TER: both of these for Chinese and Japanese too");
+}
+
+}  // namespace
+
+void run_score(const ScoreOptions& options, const Streams& streams) {
+  if (std::any_of(options.metrics.begin(), options.metrics.end(), is_picture_metric))
+    return score_pictures(options, streams);
+  check(!options.hypotheses.empty(), "score: --hypotheses is required");
+  check(!options.references.empty(), "score: --references is required");
+  check(options.ground_truth.empty() && options.predictions.empty(),
+        "score: --ground-truth and --predictions belong to --metric coco and --metric captions");
+  const auto hypotheses = read_lines(options.hypotheses, streams.in);
+  check(!hypotheses->lines.empty(), "score: {} is empty", hypotheses->name);
+  std::vector<std::unique_ptr<TextFile>> files;
+  std::vector<std::vector<std::string_view>> references(hypotheses->lines.size());  // [segment][reference]
+  for (const std::string& path : options.references) {
+    check(path != "-" || options.hypotheses != "-", "score: standard input is read for the hypotheses already");
+    files.push_back(read_lines(path, streams.in));
+    const TextFile& file = *files.back();
+    check(file.lines.size() == hypotheses->lines.size(), "score: {} has {} lines but {} has {}", hypotheses->name,
+          hypotheses->lines.size(), file.name, file.lines.size());
+    for (std::size_t i = 0; i < file.lines.size(); ++i) references[i].push_back(file.lines[i]);
+  }
+  for (const std::string& name : options.metrics)
+    if (name == "bleu") warn_if_tokenized(*hypotheses, streams.err);
+  if (options.sentence_level) {
+    write_sentences(*hypotheses, references, options, streams.out);
+  } else {
+    write_corpus(*hypotheses, references, options, streams.out);
+  }
+}
+
+void add_score_command(Flags& program, const Streams& streams) {
+  add_command<ScoreOptions>(
+      program, streams,
+      {.name = "score",
+       .help = "Scores translations (BLEU, chrF, TER, as sacreBLEU does), boxes and captions (as COCO does).",
+       .examples = kScoreExamples},
+      list_score_flags, run_score);
+}
+
+}  // namespace attend::cli

@@ -1,0 +1,264 @@
+// attend train: text files, or one recipe, become a model folder.
+#include "attend/cli/commands/train.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "attend/backends.h"
+#include "attend/base/error.h"
+#include "attend/base/interrupt.h"
+#include "attend/base/json.h"
+#include "attend/base/progress.h"
+#include "attend/base/thread.h"
+#include "attend/cli/commands/devices.h"
+#include "attend/cli/support/command.h"
+#include "attend/cli/support/device_flags.h"
+#include "attend/cli/support/shell_word.h"
+#include "attend/cli/support/train_tasks.h"
+#include "attend/http/http.h"
+#include "attend/look/api/api.h"
+#include "attend/look/api/run_reader.h"
+#include "attend/look/inspect/run_painter.h"
+#include "attend/train/loop/run_changes.h"
+
+namespace attend::cli {
+
+namespace {
+
+struct TrainOptions {
+  std::string recipe;
+  bool resume = false, overwrite = false, allow_changes = false;
+  bool look = false;
+  int port = 8080;
+  double timeout = 300;
+  train::TogetherOptions together = {};
+  Json given = Json::object();  // settings named by flags
+};
+
+constexpr const char* kTrainExamples = R"(Examples:
+  attend train --source train.en --target train.fr --valid-source valid.en --valid-target valid.fr --out model
+  attend train recipes/multi30k-en-de.json --device cuda --seed 2       flags win over the recipe
+  attend train --task language-model --text train.txt --valid-text valid.txt --out gpt --layers 6 --block 256
+  attend train --task masked-lm --text wiki.txt --text more.txt --valid-text valid.txt --out bert
+  attend train --task classify --from bert --train train.tsv --valid dev.tsv --out sentiment --epochs 3
+  attend train --task classify --from bert --train sts.csv --valid dev.csv --regression --label-column score --out sts
+  attend train --task tag --from bert --train eng.train --valid eng.testa --out ner             CoNLL files
+  attend train --task answer --from bert --train train-v1.1.json --valid dev-v1.1.json --out squad
+  attend train --task classify-images --train photos/train --valid photos/valid --out vit --epochs 100
+  attend train --task classify-images --from vit-base --train photos --image-size 224 --crop resized --out pets
+  attend train --task describe --train captions_train.json --valid captions_valid.json --out captions --epochs 30
+  attend train --task detect --train instances_train.json --valid instances_val.json --out detr --epochs 100
+  attend train --task draw --train cifar10 --judge resnet --out sagan --device cuda
+  attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
+  attend train --resume --out model                                     goes on where a run was stopped
+  attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
+Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
+The folder then holds the model, for attend translate, generate, fill, classify, tag, answer, describe, detect or draw.)";
+
+// Of one task its own examples; else all, behind a list of the tasks.
+std::string examples_for(const std::string& task) {
+  if (task.empty()) return tasks_text() + kTrainExamples;
+  std::string kept;
+  for (std::string_view rest = kTrainExamples; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+    const bool example = line.starts_with("  "), other = line.find("--task ") != std::string_view::npos;
+    const bool own = other ? line.find(fmt::format("--task {} ", task)) != std::string_view::npos
+                           : task == "translation" || line.find("--resume") != std::string_view::npos;
+    if (!example || own) kept += std::string(line) + '\n';
+  }
+  return kept;
+}
+
+// The recipe of the run in the folder, or the file that was named, and the flags laid over it.
+Json settings_of(const TrainOptions& options, bool leads, std::string& what) {
+  Json settings = Json::object();
+  if (!options.recipe.empty()) {
+    what = options.recipe;
+    settings = read_json(options.recipe);
+  } else if (options.resume && options.given.contains("out")) {
+    const std::filesystem::path saved = std::filesystem::path(options.given["out"].get<std::string>()) / "recipe.json";
+    check(!leads || train::has_run(saved.parent_path()), "train: there is no run in '{}'",
+          saved.parent_path().string());
+    what = saved.string();
+    settings = read_json(saved);
+  }
+  check(settings.is_object(), "{}: a recipe is a JSON object", what);
+  const std::filesystem::path recipes = std::filesystem::path(what).parent_path();
+  if (const auto then = settings.find("then"); then != settings.end() && then->is_array())
+    for (Json& line : *then)  // as the run keeps it, which knows nothing of the file
+      if (line.is_string())
+        line = with_word(line.get<std::string>(), "{recipes}", recipes.empty() ? "." : recipes.string());
+  for (const auto& item : options.given.items()) settings[item.key()] = item.value();
+  return settings;
+}
+
+// The training of the settings. What a recipe says of its data, and of what its model learns from it, is true of no
+// others: where flags name another model or other files, it is left out.
+train::Training training_of(const TrainedTask& task, Json settings, const TrainOptions& options,
+                            const std::string& what) {
+  train::Training training = task.training(settings, what);
+  const auto given = [&](const train::DataFile& file) { return options.given.contains(file.key); };
+  const bool reused = options.given.contains("model") || std::ranges::any_of(training.files, given);
+  if (options.recipe.empty() || !reused) return training;
+  for (const char* key : {"data", "then", "compare"}) settings.erase(key);
+  return task.training(settings, what);
+}
+
+// In the end: what to do with the model. Commands are on lines of their own (shell_word.h).
+std::string what_next(const TrainedTask& task, const train::Training& training, const train::TrainingOutcome& result) {
+  const train::RunSettings& run = training.settings;
+  std::ostringstream out;
+  out << fmt::format("To use it:\n  {}\n", use_command(task, training, result.sample));
+  if (result.activation_bytes > 0)
+    out << fmt::format("Activations and gradients of a step took {:.1f} MB.\n",
+                       static_cast<double>(result.activation_bytes) / 1e6);
+  out << train::compared_runs(run);
+  for (const std::string& line : run.then) out << with_word(line, "{out}", run.out) << '\n';
+  std::string chart = "attend look --run " + shell_word(run.out);
+  const std::string alone = chart;
+  for (const std::string& other : run.compare)
+    if (std::error_code ignored; std::filesystem::exists(std::filesystem::path(other) / "log.jsonl", ignored))
+      chart += " --run " + shell_word(other);
+  if (run.then.empty() || chart != alone) out << fmt::format("How it went:\n  {}\n", chart);
+  return out.str();
+}
+
+// The page of attend look about the run in a folder, for as long as this lives.
+class LiveRun {
+ public:
+  LiveRun(const std::filesystem::path& folder, int port)
+      : run_(folder),
+        api_({.run = &run_}, {.name = folder.filename().string()}),
+        server_({.port = port}, [this](const http::HttpRequest& request) { return api_.handle(request); }),
+        thread_(start_thread("attend look", [this] { server_.run([this] { return over_.load(); }); })) {}
+  ~LiveRun() {
+    over_ = true;
+    thread_.join();
+  }
+  LiveRun(const LiveRun&) = delete;
+  LiveRun& operator=(const LiveRun&) = delete;
+  int port() const { return server_.port(); }
+
+ private:
+  look::RunReader run_;
+  look::Api api_;
+  http::HttpServer server_;
+  std::atomic<bool> over_ = false;
+  std::thread thread_;  // last: it works on what is above
+};
+
+// Bytes of the device; 0: unknown.
+std::size_t memory_of(const Backend& backend) {
+  if (backend.on_host()) return total_memory();
+  const std::vector<std::string> names = backend_names();  // "cpu" first
+  const auto found = std::find(names.begin(), names.end(), backend.name());
+  const auto number = static_cast<std::size_t>(found - names.begin());
+  const std::vector<Gpu> there = gpus();
+  return number >= 1 && number <= there.size() ? there[number - 1].memory : 0;
+}
+
+void run_train(const TrainOptions& options, const Streams& streams) {
+  world::World& world = *streams.world;
+  world.set_timeout(options.timeout);
+  std::ostream nothing(nullptr);
+  std::ostream& messages = world.leads() ? streams.err : nothing;
+  std::string what = "train";
+  // What a killed run has left is settled by one, before the others look.
+  if (!world.leads()) world.barrier();
+  const Json settings = settings_of(options, world.leads(), what);
+  if (world.leads()) world.barrier();
+  const TrainedTask& task = trained_task(settings, what);
+  check_flags_fit(task, options.given, settings);
+  if (options.recipe.empty() && !options.resume) check_needs(task, settings, what);  // a file has keys, not flags
+  std::optional<LiveRun> live;
+  std::optional<look::RunPainter> painter;
+  if (options.look && world.leads()) {
+    const auto out = settings.find("out");
+    check(out != settings.end() && out->is_string(), "{}: --look needs the folder of the run, 'out'", what);
+    live.emplace(out->get<std::string>(), options.port);
+    painter.emplace(out->get<std::string>());
+    streams.err << fmt::format("attend look: http://127.0.0.1:{}/  while it trains\n", live->port());
+  }
+  const train::Training training = training_of(task, settings, options, what);
+  const train::RunSettings& run = training.settings;
+  std::string device = run.device;
+  int threads = static_cast<int>(run.threads);
+  share_host(world, device, threads);
+  if (!options.resume && world.leads()) train::check_data(training.files, run.data);  // who has no data needs no device
+  const auto backend =
+      open_backend(device, {.threads = threads, .fast_products = run.dtype == "bf16x3", .batch_invariant = false});
+  const train::TrainingOutcome result = train::run_training(training, *backend,
+                                                            {.resume = options.resume,
+                                                             .overwrite = options.overwrite,
+                                                             .allow_changes = options.allow_changes,
+                                                             .painter = painter ? &*painter : nullptr,
+                                                             .messages = messages,
+                                                             .terminal = streams.err_terminal,
+                                                             .memory = memory_of(*backend),
+                                                             .world = &world,
+                                                             .together = options.together});
+  if (!world.leads()) {
+    if (result.interrupted) throw Interrupted{result.interrupted};
+    return;
+  }
+  if (result.interrupted) {
+    streams.out << fmt::format("Stopped at step {}. To go on:\n", result.steps)
+                << called_as(streams.program, "  attend train --resume --out " + shell_word(run.out) + "\n")
+                << std::flush;
+    throw Interrupted{result.interrupted};
+  }
+  streams.out << fmt::format(
+      "{} after {} step{} and {}{}: {}.\n", result.stopped_early ? "Stopped early" : "Done", with_commas(result.steps),
+      result.steps == 1 ? "" : "s", duration_text(result.seconds),
+      result.best.text.empty() ? "" : fmt::format(" ({})", result.best.text),
+      result.averaged ? "the average of the last checkpoints is the model" : "the best checkpoint is the model");
+  streams.out << called_as(streams.program, what_next(task, training, result));
+}
+
+}  // namespace
+
+void add_train_command(Flags& program, const Streams& streams, const std::vector<std::string>& words) {
+  add_command<TrainOptions>(
+      program, streams,
+      {.name = "train",
+       .help = "Trains a model: to translate, to write, to guess, to label, to draw.",
+       .examples = examples_for(task_in(words))},
+      [&](Flags& flags, TrainOptions& options) {
+        flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
+        flags.add("--resume", options.resume, "go on with the run in --out");
+        flags.add("--overwrite", options.overwrite,
+                  "start anew although --out holds a run, which goes when the new one has saved its first state");
+        flags.add("--allow-changes", options.allow_changes,
+                  "with --resume: go on although the model's settings or the texts are others than the run's");
+        const Flag look = flags.add("--look", options.look,
+                                    "serve a page about the run while it goes on, and record it with the run");
+        flags.add("--port", options.port, "of that page; 0 is any free one").needs(look);
+        flags.add("--timeout", options.timeout,
+                  "where several processes train (mpirun, srun): seconds until one that does not answer ends them all; "
+                  "0: never");
+        flags.add("--wire", options.together.wire, {{"f32", world::Wire::f32}, {"bf16", world::Wire::bf16}},
+                  "how gradients travel between processes: f32, or bf16 in half the bytes");
+        flags.add("--shard-optimizer", options.together.shard_optimizer,
+                  "every process keeps the optimiser's moments, averages and f32 masters of its part of the weights "
+                  "only (ZeRO-1): the same numbers, less memory, more messages");
+        flags.add("--sync-batch-norm", options.together.sync_batch_norm,
+                  "models of pictures: batch norm takes its statistics from the batches of all processes, as one "
+                  "process with one large batch would");
+        add_task_flags(flags, options.given, words);
+      },
+      run_train);
+}
+
+}  // namespace attend::cli

@@ -1,0 +1,62 @@
+// The page's questions and the model's answers, as JSON (docs/look.md has the format). Knows nothing of sockets.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "attend/base/json.h"
+#include "attend/http/http.h"
+#include "attend/look/api/drawing_api.h"
+#include "attend/look/api/picture_questions.h"
+#include "attend/look/api/run_reader.h"
+#include "attend/look/inspect/inspect.h"
+
+namespace attend::look {
+
+struct ApiOptions {
+  std::string name;              // of the model, for the page
+  std::size_t max_text = 2000;   // bytes
+  bool only_local_names = true;  // refuses a Host header that is not this machine's: another site's page sent it
+};
+
+class Api {
+ public:
+  // What it is given must outlive it; without an inspector or a run, what asks for one is refused.
+  struct Parts {
+    Inspector* inspector = nullptr;
+    PictureQuestions* pictures = nullptr;  // of a model that reads pictures, instead of an inspector
+    DrawingApi* drawings = nullptr;        // of one that draws
+    RunReader* run = nullptr;
+    std::vector<RunReader*> others = {};  // runs to compare it with
+  };
+  Api(const Parts& parts, ApiOptions options) : parts_(parts), options_(std::move(options)) {}
+
+  // Whether a request with this Host header is this machine's own, or any may ask.
+  bool answers_to(const std::string& host) const;
+
+  // Any thread. Never throws for what a request says: that is an answer with 4xx and {"error": ".."}.
+  http::HttpResponse handle(const http::HttpRequest& request);
+
+  Json model() const;
+  // Throw Error for requests that make no sense.
+  std::string inspect(const Json& request);
+  Json trace(const Json& request);
+  Json positions() const;
+  Json output(const Json& request);
+  Json states(const Json& request);  // also in another order, compared with this one
+  Json exact(const Json& request);
+  Json run(const Json& request);
+
+ private:
+  TraceRequest traced(const Json& request) const;
+  http::HttpResponse ask(const http::HttpRequest& request);
+  Inspector& inspector() const;
+  PictureQuestions& pictures() const;
+
+  Parts parts_;
+  ApiOptions options_;
+  std::mutex model_;  // one computation at a time; the server's workers bound how many wait
+};
+
+}  // namespace attend::look

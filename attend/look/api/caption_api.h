@@ -1,0 +1,41 @@
+// What the page asks a model that writes about pictures, and one beside it that sees the same ones, as JSON
+// (docs/look.md has the format).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attend/base/json.h"
+#include "attend/look/api/picture_questions.h"
+#include "attend/look/api/picture_shelf.h"
+#include "attend/look/inspect/caption.h"
+
+namespace attend::look {
+
+class CaptionApi : public PictureQuestions {
+ public:
+  struct Named {
+    const tasks::LoadedDescriber& describer;
+    std::string name;
+  };
+  // What they refer to must outlive it.
+  explicit CaptionApi(const Named& model, const std::optional<Named>& beside = {});
+
+  Json model() const override;
+  Json keep(const std::string& file) override;
+  Json inspect(const Json& request) override;  // {"picture", "beams"}
+
+ private:
+  struct Writer {
+    explicit Writer(const Named& model);
+    Json card() const;
+
+    Named named;
+    PictureShelf shelf;
+    std::vector<std::int64_t> heads;  // of each layer that looks at the picture
+  };
+  std::vector<Writer> writers_;  // one or two
+};
+
+}  // namespace attend::look

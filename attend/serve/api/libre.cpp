@@ -1,0 +1,265 @@
+#include "attend/serve/api/libre.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "attend/base/error.h"
+#include "attend/base/unicode/unicode.h"
+#include "attend/http/json_request.h"
+#include "attend/serve/api/languages.h"
+#include "attend/serve/api/libre_text.h"
+#include "attend/serve/api/openapi.h"
+#include "attend/serve/api/texts.h"
+
+namespace attend::serve {
+
+namespace libre {
+namespace {
+
+std::vector<ServedModelPtr> translators(const ServedModels& models) {
+  std::vector<ServedModelPtr> found;
+  for (const ServedModelPtr& model : models.all())
+    if (model->translation && !model->source_language().empty()) found.push_back(model);
+  return found;
+}
+
+struct Detected {
+  std::string language;
+  double confidence = 0;  // 0 to 100
+};
+
+// Languages that a model reads or writes. Each is known by its commonest words. Where those say nothing (a short text,
+// a language without a list) a model's tokens do: it reads its own language in few of them, and none that is unknown.
+double token_fit(const ServedModel& model, const std::string& text) {
+  const text::Tokenizer& tokenizer = *model.tokenizer();
+  const auto ids = tokenizer.encode_ids(text, {.add_special_tokens = false, .truncate = false, .pad = false});
+  if (ids.empty()) return 0;
+  const auto unknown = tokenizer.token_to_id(tasks::kUnknownToken);
+  const auto count = static_cast<double>(ids.size());
+  const double strange = unknown ? static_cast<double>(std::ranges::count(ids, *unknown)) / count : 0;
+  // Four bytes a token and more are words it knows.
+  return std::min(1.0, static_cast<double>(text.size()) / count / 4) * (1 - strange);
+}
+
+std::vector<Detected> detect(const ServedModels& models, std::string_view text) {
+  const std::string fine = replace_invalid_utf8(text.substr(0, 2000));
+  std::map<std::string, double> fits;  // of languages that can be translated from, as far as tokens can tell
+  std::set<std::string> languages;
+  for (const ServedModelPtr& model : translators(models)) {
+    double& known = fits[model->source_language()];
+    known = std::max(known, std::pow(token_fit(*model, fine), 4));
+    languages.insert({model->source_language(), model->target_language()});
+  }
+  constexpr double kWords = 4;  // a common word in four counts as much as tokens that fit
+  std::map<std::string, double> points;
+  double sum = 0;
+  for (const std::string& language : languages) {
+    const auto fit = fits.find(language);
+    const double words = common_words(language, fine);
+    points[language] = kWords * std::max(words, 0.0) + (fit == fits.end() ? 0 : fit->second) * (words < 0 ? 1 : 0.25);
+    sum += points[language];
+  }
+  std::vector<Detected> result;
+  for (const bool source : {true, false})  // of equals, one that can be translated from
+    for (const auto& [language, own] : points)
+      if (fits.contains(language) == source)
+        result.push_back({language, sum > 0 ? std::round(1000 * std::min(1.0, own) * own / sum) / 10 : 0});
+  std::ranges::stable_sort(result, std::ranges::greater(), &Detected::confidence);
+  return result;
+}
+
+Json detected_json(const Detected& one) { return {{"confidence", one.confidence}, {"language", one.language}}; }
+
+// JSON, or a form with the same names.
+Json fields_of(const http::HttpRequest& request) {
+  Json fields = Json::object();
+  for (const auto& [name, value] : form_fields(request.query)) fields[name] = value;
+  if (request.body.empty()) return fields;
+  const std::string& type = request.content_type;
+  if (type.starts_with("application/x-www-form-urlencoded")) {
+    for (const auto& [name, value] : form_fields(request.body)) fields[name] = replace_invalid_utf8(value);
+    return fields;
+  }
+  const Json body = json_body(request);
+  check(body.is_object(), "Invalid request: the body must be an object");
+  fields.update(body);
+  return fields;
+}
+
+std::string wanted(const Json& fields, const char* name) {
+  const Json* value = http::field(fields, name);
+  check(value && value->is_string() && !value->text().empty(), "Invalid request: missing {} parameter", name);
+  return value->text();
+}
+
+std::int64_t count_of(const Json& fields, const char* name) {
+  const Json* value = http::field(fields, name);
+  if (!value) return 0;
+  if (!value->is_string()) return http::whole(fields, name, 0);
+  std::int64_t number = 0;
+  for (const char c : value->text()) {
+    check(c >= '0' && c <= '9' && number < 1000, "'{}' must be a whole number", name);
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
+}  // namespace
+}  // namespace libre
+
+bool LibreDoor::takes(const http::HttpRequest& request) const {
+  for (const std::string_view path :
+       {"/translate", "/detect", "/languages", "/frontend/settings", "/spec", "/translate_file"})
+    if (request.path == path) return true;
+  return false;
+}
+
+http::HttpResponse LibreDoor::refused(const Refusal& refusal) const {
+  return http::refused(refusal.status, refusal.why);
+}
+
+http::HttpResponse LibreDoor::translate(const Json& request, const Work& work) const {
+  const Json* q = http::field(request, "q");
+  check(q != nullptr, "Invalid request: missing q parameter");
+  const bool batch = q->is_array();
+  const std::vector<std::string> texts = texts_of(work, *q, "q");
+  check(batch || !texts[0].empty(), "Invalid request: missing q parameter");
+  const std::string target = libre::wanted(request, "target"), format = http::word(request, "format", "text");
+  std::string source = libre::wanted(request, "source");
+  check(format == "text" || format == "html", "{} format is not supported", format);
+  const std::int64_t alternatives = libre::count_of(request, "alternatives");
+  check(alternatives >= 0 && alternatives <= 8, "'alternatives' must be 0 to 8, not {}", alternatives);
+  Json detected = Json::array();
+  if (source == "auto") {
+    std::string all;
+    for (const std::string& text : texts) all += text + '\n';
+    const std::vector<libre::Detected> found = libre::detect(context_.models, all);
+    check(!found.empty(), "no languages are served");
+    source = found[0].language;
+    for (std::size_t i = 0; i < texts.size(); ++i) detected.push_back(libre::detected_json(found[0]));
+  }
+  const auto models = libre::translators(context_.models);
+  const auto found = std::ranges::find_if(models, [&](const ServedModelPtr& model) {
+    return model->source_language() == source && model->target_language() == target;
+  });
+  const auto speaks = [&](const std::string& code) {
+    return std::ranges::any_of(models, [&](const auto& model) {
+      return model->source_language() == code || model->target_language() == code;
+    });
+  };
+  check(speaks(source), "{} is not supported", source);
+  check(speaks(target), "{} is not supported", target);
+  check(found != models.end() || source == target, "{} ({}) is not available as a target language from {} ({})",
+        language_name(target), target, language_name(source), source);
+
+  // All sentences of all texts are one request of the queue.
+  std::vector<std::vector<TextPiece>> pieces;
+  std::vector<std::string> sentences;
+  for (const std::string& text : texts) {
+    constexpr std::size_t kLetter = 64;  // bytes, at most, of a text that is all full stops, or all tags
+    charge(*work.exchange, kLetter * text.size());
+    pieces.push_back(work.piece(text.size(), [&] {
+      const std::string fine = replace_invalid_utf8(text);
+      return format == "html" ? html_pieces(fine) : plain_pieces(fine);
+    }));
+    for (const TextPiece& piece : pieces.back())
+      if (piece.translated) sentences.push_back(piece.text);
+  }
+  const bool tagged = std::ranges::any_of(pieces, [](const std::vector<TextPiece>& text) {
+    return std::ranges::any_of(text, [](const TextPiece& piece) { return !piece.elements.empty(); });
+  });
+  const tasks::TranslateOptions options{.beams = alternatives > 0 ? std::max<std::int64_t>(4, alternatives + 1) : 0,
+                                        .n_best = alternatives + 1,
+                                        .attention = tagged};
+  std::vector<std::vector<tasks::Translation>> translated(sentences.size());
+  if (found != models.end()) translated = translate_sentences(work, *(*found)->translation, sentences, options);
+  translated.resize(sentences.size());
+  Json all = Json::array(), others = Json::array();
+  std::size_t next = 0;
+  for (const std::vector<TextPiece>& text : pieces) {
+    std::vector<std::string> versions(static_cast<std::size_t>(alternatives) + 1);
+    for (const TextPiece& piece : text) {
+      const std::vector<tasks::Translation>* own = piece.translated ? &translated[next++] : nullptr;
+      for (std::size_t k = 0; k < versions.size(); ++k) {
+        const tasks::Translation* one = own && !own->empty() ? &(*own)[std::min(k, own->size() - 1)] : nullptr;
+        if (!own || format != "html")
+          versions[k] += one ? one->text : piece.text;
+        else
+          versions[k] += one ? with_tags(piece.text, piece.elements, one->text, one->attention)
+                             : with_tags(piece.text, piece.elements);
+      }
+    }
+    all.push_back(versions[0]);
+    Json rest = Json::array();
+    for (std::size_t k = 1; k < versions.size(); ++k) rest.push_back(versions[k]);
+    others.push_back(std::move(rest));
+  }
+  Json answer = Json::object();
+  answer["translatedText"] = batch ? all : all[0];
+  if (!detected.empty()) answer["detectedLanguage"] = batch ? detected : detected[0];
+  if (alternatives > 0) answer["alternatives"] = batch ? others : others[0];
+  return {.body = answer.dump()};
+}
+
+std::optional<http::HttpResponse> LibreDoor::answer(const http::HttpRequest& request,
+                                                    const std::shared_ptr<http::Exchange>& exchange) {
+  const bool get = request.method == "GET" || request.method == "HEAD";
+  if (request.path == "/languages") {
+    if (!get) refuse(405, "Method Not Allowed");
+    std::map<std::string, std::set<std::string>> pairs;
+    for (const auto& model : libre::translators(context_.models)) {
+      pairs[model->source_language()].insert(model->target_language());
+      pairs[model->target_language()];
+    }
+    Json list = Json::array();
+    for (const auto& [code, targets] : pairs) {
+      std::set<std::string> own = targets;
+      own.insert(code);  // a language becomes itself
+      list.push_back({{"code", code},
+                      {"name", language_name(code)},
+                      {"targets", Json(std::vector<std::string>(own.begin(), own.end()))}});
+    }
+    return http::HttpResponse{.body = list.dump()};
+  }
+  if (request.path == "/frontend/settings") {
+    if (!get) refuse(405, "Method Not Allowed");
+    const auto models = libre::translators(context_.models);
+    Json language = Json::object();
+    const auto code = [](const std::string& one) -> Json { return {{"code", one}, {"name", language_name(one)}}; };
+    language["source"] = models.empty() ? Json::object() : code(models[0]->source_language());
+    language["target"] = models.empty() ? Json::object() : code(models[0]->target_language());
+    return http::HttpResponse{.body = Json({{"apiKeys", !context_.keys.empty()},
+                                            {"charLimit", -1},
+                                            {"filesTranslation", false},
+                                            {"frontendTimeout", 500},
+                                            {"keyRequired", !context_.keys.empty()},
+                                            {"language", language},
+                                            {"suggestions", false},
+                                            {"supportedFilesFormat", Json::array()}})
+                                          .dump()};
+  }
+  if (request.path == "/spec") return http::HttpResponse{.body = openapi_json(context_.version)};
+  if (request.path == "/translate_file") refuse(403, "Files are not translated here");
+  if (request.method != "POST") refuse(405, "Method Not Allowed");
+  const Json fields = libre::fields_of(request);
+  if (!context_.lets_in(request)) {
+    const std::string key = http::word(fields, "api_key", http::word(fields, "apiKey", "").c_str());
+    if (!context_.knows(key))
+      refuse(403, key.empty() ? "Please contact the server operator to get an API key" : "Invalid API key");
+  }
+  const Work work{context_, exchange};
+  if (request.path == "/translate") return translate(fields, work);
+  Json list = Json::array();
+  std::string all;
+  const Json* q = http::field(fields, "q");
+  check(q != nullptr, "Invalid request: missing q parameter");
+  for (const std::string& text : texts_of(work, *q, "q")) all += text + '\n';
+  for (const libre::Detected& one : libre::detect(context_.models, all)) list.push_back(libre::detected_json(one));
+  return http::HttpResponse{.body = list.dump()};
+}
+
+}  // namespace attend::serve

@@ -1,0 +1,22 @@
+// As LibreTranslate: /translate, /detect, /languages, /frontend/settings, /spec. Requests are JSON, a form, or in the
+// address; languages are those of the models that are served. Errors are {"error": ".."}.
+#pragma once
+
+#include "attend/serve/api/door.h"
+
+namespace attend::serve {
+
+class LibreDoor : public Door {
+ public:
+  using Door::Door;
+  bool takes(const http::HttpRequest& request) const override;
+  http::HttpResponse refused(const Refusal& refusal) const override;
+  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
+                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  bool reads_keys() const override { return true; }
+
+ private:
+  http::HttpResponse translate(const Json& request, const Work& work) const;
+};
+
+}  // namespace attend::serve

@@ -1,0 +1,25 @@
+// As OpenAI's API, as far as it fits models of this kind: /v1/models, /v1/embeddings, /v1/completions, the last also
+// under /models/NAME, where Hugging Face's client looks for it. Errors are {"error": {message, type, param, code}}.
+#pragma once
+
+#include "attend/serve/api/door.h"
+
+namespace attend::serve {
+
+class OpenAiDoor : public Door {
+ public:
+  using Door::Door;
+  bool takes(const http::HttpRequest& request) const override;
+  http::HttpResponse refused(const Refusal& refusal) const override;
+  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
+                                           const std::shared_ptr<http::Exchange>& exchange) override;
+
+ private:
+  http::HttpResponse models(const http::HttpRequest& request) const;
+  http::HttpResponse embeddings(const Json& body, const Work& work) const;
+};
+
+// attend/serve/api/completions.cpp. model: instead of the one the body names.
+std::optional<http::HttpResponse> complete(const Json& body, const std::string& model, const Work& work);
+
+}  // namespace attend::serve

@@ -1,0 +1,19 @@
+// As text-embeddings-inference: /embed, /embed_all, /predict, /rerank, /similarity, /tokenize, /decode, /info. Beside
+// its fields, a request may have "model" (or ?model=) where several are served. Errors are {"error", "error_type"}.
+#pragma once
+
+#include "attend/serve/api/door.h"
+
+namespace attend::serve {
+
+class TeiDoor : public Door {
+ public:
+  using Door::Door;
+  bool takes(const http::HttpRequest& request) const override;
+  http::HttpResponse refused(const Refusal& refusal) const override;
+  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
+                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  int bad_request() const override { return 422; }
+};
+
+}  // namespace attend::serve

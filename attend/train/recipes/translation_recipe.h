@@ -1,0 +1,71 @@
+// Everything that decides a training run for translation, as one struct that is read from a JSON file, set by flags and
+// saved with the model. The settings of the model itself (models::TransformerConfig, models::RnnConfig) stand in the
+// same file beside these.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "attend/base/json.h"
+#include "attend/catalogue/catalogue.h"
+#include "attend/models/seq2seq.h"
+#include "attend/train/recipes/run_settings.h"
+
+namespace attend::train {
+
+struct TranslationRecipe : RunSettings {
+  std::string task = "translation";
+  std::string source, target, valid_source, valid_target, test_source, test_target;
+  std::string from;
+  std::string model = "transformer", preset = "small";
+  std::string tokenizer;
+  std::int64_t vocabulary_size = 8000;
+  std::int64_t tokens = 4096;
+  float label_smoothing = 0.1f, r_drop = 0;
+  std::int64_t bleu_sentences = 500;
+  std::string select = "bleu";
+
+  template <class Visitor>
+  void visit(Visitor&& v) {
+    v("task", task, "translation, language-model, masked-lm, classify, tag or answer");
+    v("source", source, "training text to translate from, one sentence a line, plain or .gz");
+    v("target", target, "its translation, line by line");
+    v("valid_source", valid_source, "text to validate on");
+    v("valid_target", valid_target, "its translation");
+    v("test_source", test_source, "text to judge the finished model on; test.json in --out has the result");
+    v("test_target", test_target, "its translation");
+    v("from", from, "a translator's folder to go on from: one of ours, Marian's (OPUS-MT), or a shipped model's name");
+    v("model", model, "transformer, rnn-attention or rnn-plain");
+    v("preset", preset,
+      "size of a Transformer: tiny (1 M weights without the words'), small (6 M), base (44 M) or big (176 M)");
+    v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
+    v("vocabulary_size", vocabulary_size, "tokens to learn, for both languages together");
+    v("tokens", tokens, "target tokens a batch");
+    v("label_smoothing", label_smoothing, "how much of the target goes to all words evenly");
+    v("r_drop", r_drop, "how much two passes with different dropout shall agree (Liang et al. 2021); 0: one pass");
+    v("bleu_sentences", bleu_sentences, "validation sentences to translate greedily for BLEU; 0: none");
+    v("select", select, "which weights are best: those with the highest bleu, or the lowest loss");
+    visit_run(v);
+  }
+};
+
+struct ResolvedRecipe {
+  TranslationRecipe recipe;
+  Json model;  // the settings of the model, complete but for its vocabulary; with 'from' those that differ from its
+};
+
+// settings holds keys of TranslationRecipe and of the model it names. Throws Error naming a key that is unknown (with
+// the nearest known one), of the wrong type, or has a value that makes no sense.
+ResolvedRecipe resolve_recipe(const Json& settings, std::string_view what);
+
+// Both parts in one object: what `attend train` reads again.
+Json to_json(const ResolvedRecipe& resolved);
+
+// The model of a recipe for this many tokens.
+std::unique_ptr<models::Seq2Seq> make_model(const ResolvedRecipe& resolved, std::int64_t vocabulary);
+// The model of a folder as the recipe goes on with it, one of our own whatever it was.
+std::unique_ptr<models::Seq2Seq> started_model(const ResolvedRecipe& resolved, const catalogue::ModelConfig& start);
+
+}  // namespace attend::train
