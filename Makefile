@@ -128,7 +128,7 @@ clean:
 
 help:
 	@echo "make             builds build/attend"
-	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in pictures, and draws where the models looked"
+	@echo "make demo        sets up, builds, translates a few sentences, finds and describes things in images, and draws where the models looked"
 	@echo "make test        sets up, builds, and runs every check and test, also under sanitizers; CUDA=1 compiles CUDA's, too"
 	@echo "make test-long   the same with what takes longer: every fault, full trainings under ASan, CUDA, lint, a minute a fuzzer"
 	@echo "make hub-test    full-size folders in the layouts of the Hugging Face hub, against transformers' numbers (minutes)"

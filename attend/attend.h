@@ -21,7 +21,7 @@
 #include "attend/base/error.h"
 // What a folder is: read_config(folder).task.
 #include "attend/catalogue/catalogue.h"
-// Pictures to and from files.
+// Images to and from files.
 #include "attend/image/decode.h"
 #include "attend/image/encode.h"
 // A model of a folder, by what it does; find_model("en-fr") finds those that came with attend.
@@ -29,18 +29,18 @@
 #include "attend/tasks/classifier.h"
 #include "attend/tasks/describer.h"
 #include "attend/tasks/detector.h"
-#include "attend/tasks/drawer.h"
 #include "attend/tasks/embedder.h"
 #include "attend/tasks/fill.h"
 #include "attend/tasks/generator.h"
+#include "attend/tasks/image_encoder.h"
+#include "attend/tasks/image_generator.h"
 #include "attend/tasks/model_folder.h"
-#include "attend/tasks/picture_encoder.h"
 #include "attend/tasks/tagger.h"
 #include "attend/tasks/translator.h"
 // Text to tokens and back.
 #include "attend/text/tokenizer.h"
 // Training: settings as attend train has them, files to a folder.
 #include "attend/train/recipes/trainings.h"
-// Pictures of attention.
+// Images of attention.
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_svg.h"

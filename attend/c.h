@@ -128,7 +128,7 @@ typedef struct attend_options {
   /* Of embed: vectors of length 1. 0 without ATTEND_GIVEN_NORMALIZE: as the model's modules.json says */
   int normalize;
   uint64_t given;     /* bits ATTEND_GIVEN_..: members that count although they are 0 */
-  int64_t max_pixels; /* of a picture; 0: 89478485. A side has at most 65535 in any case */
+  int64_t max_pixels; /* of an image; 0: 89478485. A side has at most 65535 in any case */
 } attend_options;
 
 attend_status attend_translate(attend_model* model, const char* const* lines, size_t count,
@@ -145,15 +145,15 @@ attend_status attend_answer(attend_model* model, const char* question, const cha
 /* f32 [count, width]: into vectors->data when that is not NULL, and then type and shape must be these. */
 attend_status attend_embed(attend_model* model, const char* const* lines, size_t count, const attend_options* options,
                            attend_tensor* vectors);
-/* pictures: u8 [height, width, 3] each. Of a model that classifies them, labels; of one that detects, boxes; of one
+/* images: u8 [height, width, 3] each. Of a model that classifies them, labels; of one that detects, boxes; of one
    that describes, a sentence. */
-attend_status attend_see(attend_model* model, const attend_tensor* pictures, size_t count,
-                         const attend_options* options, attend_results** results);
+attend_status attend_see(attend_model* model, const attend_tensor* images, size_t count, const attend_options* options,
+                         attend_results** results);
 
 /* u8 [count, height, width, 3], of the class of this name or, when it is NULL, of all in turn; options.seed says which.
  */
 attend_status attend_draw(attend_model* model, const char* of_class, size_t count, const attend_options* options,
-                          attend_tensor* pictures);
+                          attend_tensor* images);
 
 /* Hears the text as it grows; anything but 0 ends it. piece ends with 0. */
 typedef int (*attend_piece_callback)(void* user, const char* piece);

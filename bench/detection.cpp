@@ -1,4 +1,4 @@
-// DETR-R50 on pictures of 800 x 1066, forward passes and training steps with matcher and losses, timed, with random
+// DETR-R50 on images of 800 x 1066, forward passes and training steps with matcher and losses, timed, with random
 // weights; bench/detection.py runs it beside transformers.
 //   detection [--batch 8] [--train] [--device cuda] [--dtype bf16] [--reps 20]
 // Prints the milliseconds of each repetition; the last line is the peak of activations in bytes.
@@ -24,7 +24,7 @@ struct Options {
   std::string dtype = "bf16", device = "cuda";
 };
 
-constexpr std::int64_t kObjects = 7;  // of each picture
+constexpr std::int64_t kObjects = 7;  // of each image
 constexpr Extent2 kSize = {800, 1066};
 
 models::DetrConfig config() {
@@ -33,8 +33,8 @@ models::DetrConfig config() {
   return config;
 }
 
-std::vector<models::DetrObjects> objects(std::int64_t pictures) {
-  std::vector<models::DetrObjects> all(static_cast<std::size_t>(pictures));
+std::vector<models::DetrObjects> objects(std::int64_t images) {
+  std::vector<models::DetrObjects> all(static_cast<std::size_t>(images));
   int number = 0;
   for (models::DetrObjects& some : all)
     for (int i = 0; i < kObjects; ++i, ++number) {
@@ -54,7 +54,7 @@ void run(const Options& options) {
   const Tensor x = make_tensor(*backend, {options.batch, kSize.h, kSize.w, 3}, dtype);
   backend->random(x, {RandomFill::normal, 0, 1, 1, 1});
   const std::vector<Extent2> sizes(static_cast<std::size_t>(options.batch), kSize);
-  const models::DetrPlaces places = model.places(*backend, dtype, kSize, sizes);
+  const models::PositionLayout places = model.places(*backend, dtype, kSize, sizes);
   models::DetrCriterion criterion(*backend, model.config(), 1, options.batch);
   const std::vector<models::DetrObjects> truth = objects(options.batch);
   std::unique_ptr<train::Optimizer> optimizer;
@@ -93,7 +93,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("DETR-R50, timed.");
-  app.add_option("--batch", options.batch, "pictures");
+  app.add_option("--batch", options.batch, "images");
   app.add_flag("--train", options.train, "a training step instead of a forward pass");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
   app.add_option("--dtype", options.dtype, "bf16 or f32");

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""DETR-R50 on pictures of 800 x 1066 in bf16: ours beside transformers, random weights, interleaved, medians of one run.
+"""DETR-R50 on images of 800 x 1066 in bf16: ours beside transformers, random weights, interleaved, medians of one run.
 
     bench/detection.py build/bench/detection [--rounds 3] [--reps 10]
 
-Forward passes of 1 and 8 pictures beside the faster one of transformers eager and compiled; a training step of 8 pictures with
+Forward passes of 1 and 8 images beside the faster one of transformers eager and compiled; a training step of 8 images with
 matcher and losses beside transformers eager, whose matcher does not compile. Both under autocast.
 """
 import argparse

@@ -1,4 +1,4 @@
-// Training steps of the SAGAN of recipes/sagan-cifar10.json, timed, with random weights and pictures; bench/drawing.py
+// Training steps of the SAGAN of recipes/sagan-cifar10.json, timed, with random weights and images; bench/drawing.py
 // runs it beside torch. A step is the discriminator's turns and one of the generator, with both optimisers and the
 // average of the generator's weights.
 //   drawing [--batch 128] [--turns 2] [--attention 2] [--device cuda] [--dtype bf16] [--reps 30]
@@ -97,7 +97,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Training steps of a SAGAN, timed.");
-  app.add_option("--batch", options.batch, "pictures");
+  app.add_option("--batch", options.batch, "images");
   app.add_option("--turns", options.turns, "of the discriminator, for one of the generator");
   app.add_option("--attention", options.attention, "the generator's stage behind which attention is; 0: none");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");

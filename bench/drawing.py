@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Training a SAGAN of recipes/sagan-cifar10.json's sizes: ours beside the same two networks in torch with torch.compile, one
-GPU, random weights and pictures, interleaved, medians of one run.
+GPU, random weights and images, interleaved, medians of one run.
 
     bench/drawing.py build/bench/drawing [--batch 128] [--turns 2] [--rounds 3] [--reps 30] [--no-torch]
 
@@ -189,7 +189,7 @@ def main():
         for mode, peer in zip(options.modes, peers):
             theirs[mode] += peer.run(options.reps)
     a, seen = statistics.median(mine), options.batch * options.turns
-    print(f"batch {options.batch}, {options.turns} turns: ours {a:.3f} ms a step, {1e3 * seen / a:.0f} real pictures a second")
+    print(f"batch {options.batch}, {options.turns} turns: ours {a:.3f} ms a step, {1e3 * seen / a:.0f} real images a second")
     for mode, times in theirs.items():
         if times:
             b = statistics.median(times)

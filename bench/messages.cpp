@@ -36,7 +36,7 @@ void run(const Options& options) {
     std::vector<double> times;
     for (int i = 0; i < options.reps; ++i) times.push_back(seconds_of(world, numbers, wire));
     std::ranges::sort(times);
-    if (world.leads())
+    if (world.is_root())
       fmt::print("{{\"ranks\": {}, \"bytes\": {}, \"seconds\": {:.3e}}}\n", world.size(), count * sizeof(float),
                  times[times.size() / 2]);
   }

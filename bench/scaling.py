@@ -95,7 +95,7 @@ def panel(points, left, top, against, value, title, axis):
     return drawn + [text(x, y, words, 11, "start", color) for y, x, words, color in labels]
 
 
-def picture(points, heading):
+def image(points, heading):
     width, height = 2 * WIDTH, 2 * HEIGHT + 54
     drawn = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif">',
              f'<rect width="{width}" height="{height}" fill="#fff"/>', text(LEFT, 22, heading, 14, "start")]
@@ -127,7 +127,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", help="what bench/scaling printed")
     parser.add_argument("--out", required=True, help="the SVG")
-    parser.add_argument("--machine", default="", help="named in the picture")
+    parser.add_argument("--machine", default="", help="named in the image")
     options = parser.parse_args()
     with open(options.input, encoding="utf-8") as file:
         points = [json.loads(line) for line in file if line.startswith("{")]
@@ -136,7 +136,7 @@ def main():
     machine = options.machine or points[0]["device"]
     heading = f"Forward + backward, {points[0]['dtype']}, {machine}; behind each line its slope over the last three points"
     with open(options.out, "w", encoding="utf-8") as file:
-        file.write(picture(points, heading))
+        file.write(image(points, heading))
     table(points)
 
 

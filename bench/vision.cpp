@@ -1,4 +1,4 @@
-// Forward passes and training steps of models that look at pictures, timed, with random weights; bench/vision.py runs
+// Forward passes and training steps of models that look at images, timed, with random weights; bench/vision.py runs
 // it beside torch and ONNX Runtime.
 //   vision --model vit-b16|swin-t|resnet-50 [--batch 256] [--train] [--device cuda] [--dtype bf16] [--weights int8]
 // Prints the milliseconds of each repetition; the last line is the peak of activations in bytes.
@@ -44,7 +44,7 @@ Json config_of(const std::string& name) {
 }
 
 // Numbers that the script makes by the same formula.
-Tensor pictures(Backend& backend, const Options& options, DType dtype) {
+Tensor images(Backend& backend, const Options& options, DType dtype) {
   const Tensor x = make_tensor(backend, {options.batch, options.size, options.size, 3}, dtype);
   backend.random(x, {RandomFill::normal, 0, 1, 1, 1});
   return x;
@@ -69,9 +69,9 @@ void run(const Options& options) {
   const auto backend = open_backend(
       options.device, {.threads = options.threads, .batch_invariant = !options.train && !options.batch_dependent});
   const DType dtype = options.dtype == "bf16" ? DType::bf16 : DType::f32;
-  const auto model = catalogue::make_picture_model(config_of(options.model), options.model);
+  const auto model = catalogue::make_image_model(config_of(options.model), options.model);
   std::unique_ptr<nn::Parameters> parameters;
-  const auto plain = catalogue::make_picture_model(config_of(options.model), options.model);
+  const auto plain = catalogue::make_image_model(config_of(options.model), options.model);
   if (options.weights != "plain") {
     const nn::Parameters first(*backend, plain->parameters(), {.dtype = dtype, .trained = false});
     parameters = std::make_unique<nn::Parameters>(
@@ -84,7 +84,7 @@ void run(const Options& options) {
                                                   nn::ParametersOptions{.dtype = dtype, .trained = options.train});
   }
   if (!options.train) model->fold();
-  const Tensor x = pictures(*backend, options, dtype), y = labels(*backend, options);
+  const Tensor x = images(*backend, options, dtype), y = labels(*backend, options);
   const Tensor kept = make_tensor(*backend, {options.batch, 1000}, dtype);
   std::unique_ptr<train::Optimizer> optimizer;
   if (options.train) optimizer = std::make_unique<train::Optimizer>(*parameters, train::OptimizerOptions{});
@@ -113,9 +113,9 @@ void run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Models that look at pictures, timed.");
+  CLI::App app("Models that look at images, timed.");
   app.add_option("--model", options.model, "vit-b16, swin-t, resnet-50 or mvit-t");
-  app.add_option("--batch", options.batch, "pictures");
+  app.add_option("--batch", options.batch, "images");
   app.add_flag("--train", options.train, "a training step instead of a forward pass");
   app.add_option("--device", options.device, "cpu, cuda or cuda:N");
   app.add_option("--dtype", options.dtype, "bf16 or f32");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ViT-B/16, Swin-T and ResNet-50 on 224 x 224 pictures: ours beside transformers with torch.compile, and beside ONNX Runtime
+"""ViT-B/16, Swin-T and ResNet-50 on 224 x 224 images: ours beside transformers with torch.compile, and beside ONNX Runtime
 on a CPU; random weights, interleaved, medians of one run.
 
     bench/vision.py build/bench/vision [--models vit-b16 swin-t resnet-50] [--rounds 3] [--reps 20]      # one GPU, bf16

@@ -41,7 +41,7 @@ else()
   target_compile_definitions(attend_boost INTERFACE ATTEND_WITHOUT_BOOST)
 endif()
 
-# zlib reads compressed text and writes pictures. A cross build goes without: the library beside it is the host's.
+# zlib reads compressed text and writes images. A cross build goes without: the library beside it is the host's.
 add_library(attend_zlib INTERFACE)
 if(CMAKE_CROSSCOMPILING)
   target_compile_definitions(attend_zlib INTERFACE ATTEND_WITHOUT_ZLIB)
@@ -50,13 +50,13 @@ else()
   target_link_libraries(attend_zlib INTERFACE ZLIB::ZLIB)
 endif()
 
-# Pictures. JPEG and PNG are needed, WebP is taken where it is; ATTEND_PICTURES=OFF builds without any of them (a program
+# Images. JPEG and PNG are needed, WebP is taken where it is; ATTEND_IMAGES=OFF builds without any of them (a program
 # that then says so when it meets one), and so does a cross build.
-option(ATTEND_PICTURES "Read JPEG and PNG (libjpeg-dev and libpng-dev), and WebP where libwebp-dev is" ON)
-function(attend_picture_library name header library package)
+option(ATTEND_IMAGES "Read JPEG and PNG (libjpeg-dev and libpng-dev), and WebP where libwebp-dev is" ON)
+function(attend_image_library name header library package)
   string(TOUPPER ${name} upper)
   add_library(attend_${name} INTERFACE)
-  if(ATTEND_PICTURES AND NOT CMAKE_CROSSCOMPILING)
+  if(ATTEND_IMAGES AND NOT CMAKE_CROSSCOMPILING)
     find_path(attend_${name}_dir ${header})
     find_library(attend_${name}_library ${library})
     if(attend_${name}_dir AND attend_${name}_library)
@@ -66,13 +66,13 @@ function(attend_picture_library name header library package)
       endif()
       return()
     elseif(NOT "OPTIONAL" IN_LIST ARGN)
-      message(FATAL_ERROR "<${header}> was not found: install ${package} (or run tools/setup), or build without pictures: "
-                          "-DATTEND_PICTURES=OFF")
+      message(FATAL_ERROR "<${header}> was not found: install ${package} (or run tools/setup), or build without images: "
+                          "-DATTEND_IMAGES=OFF")
     endif()
-    message(STATUS "WebP pictures are not read: <${header}> was not found (${package})")
+    message(STATUS "WebP images are not read: <${header}> was not found (${package})")
   endif()
   target_compile_definitions(attend_${name} INTERFACE ATTEND_WITHOUT_${upper})
 endfunction()
-attend_picture_library(jpeg jpeglib.h jpeg libjpeg-dev)
-attend_picture_library(png png.h png libpng-dev)
-attend_picture_library(webp webp/decode.h webp libwebp-dev OPTIONAL)
+attend_image_library(jpeg jpeglib.h jpeg libjpeg-dev)
+attend_image_library(png png.h png libpng-dev)
+attend_image_library(webp webp/decode.h webp libwebp-dev OPTIONAL)

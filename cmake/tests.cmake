@@ -23,9 +23,9 @@ set(threaded_folders base cpu data http look serve world capi)
 set(low_folders base cpu data)  # these link only their own folder and what is below it
 # Which suites: all that are not long. Under TSan those with several threads; worlds of several processes are not built there.
 if(ATTEND_SANITIZE STREQUAL "thread")
-  set(only_look "LookServer.*:Shelves.*")
+  set(only_look "LookServer.*:ModelRegistries.*")
   set(only_serve "Serve.*:ServeAlone.*:ServeHostile.*:Limits.*:Leaving.*")
-  set(only_world "Couriers.*:Sums.*:Buckets.*:OneBatch.*:SharedBatchNorm.*:Weights.*:Agreement.*")
+  set(only_world "CommThreads.*:Sums.*:Buckets.*:OneBatch.*:SharedBatchNorm.*:Weights.*:Agreement.*")
 endif()
 set(long "Long*:*/Long*")
 # Under ASan one killed run of a model and one of two models that take turns; the others are resumed inside of a process by

@@ -1,17 +1,17 @@
-// detect MODEL PICTURE..: what is in the pictures, and where (x, y, width, height in pixels).
+// detect MODEL IMAGE..: what is in the images, and where (x, y, width, height in pixels).
 #include <attend/attend.h>
 
 #include <iostream>
 
 int main(int count, char** words) try {
   const std::vector<std::string> given(words + 1, words + count);
-  attend::check(given.size() > 1, "a model and a picture are needed");
+  attend::check(given.size() > 1, "a model and an image are needed");
   const auto backend = attend::open_backend("cpu");
   const attend::tasks::Detector detector(attend::tasks::find_model(given[0]), *backend);
   for (std::size_t i = 1; i < given.size(); ++i) {
-    const attend::image::Image picture = attend::image::read_image(given[i]);
-    const std::vector<attend::image::Image> prepared = {detector.prepare(picture)};
-    const std::vector<attend::image::PixelSize> sizes = {{picture.width, picture.height}};
+    const attend::image::Image image = attend::image::read_image(given[i]);
+    const std::vector<attend::image::Image> prepared = {detector.prepare(image)};
+    const std::vector<attend::image::PixelSize> sizes = {{image.width, image.height}};
     const auto boxes = detector.detect(prepared, sizes, 0.7f)[0];
     for (const auto& found : boxes)
       std::cout << detector.labels().at(static_cast<std::size_t>(found.label)) << '\t' << found.score << '\t'

@@ -5,17 +5,17 @@
 
 #include "attend/http/memory_budget.h"
 #include "attend/http/request_reader.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "request.txt"};
+const Target kTarget = {.file = "request.txt"};
 
 namespace {
 
 using Reader = http::RequestReader;
 
-constexpr Reader::Limits kLimits{.head = 512, .body = 1024, .picture = 2048};
+constexpr Reader::Limits kLimits{.head = 512, .body = 1024, .image = 2048};
 constexpr std::size_t kBudget = 64 << 10;
 
 struct Outcome {
@@ -46,8 +46,8 @@ Outcome read_in_pieces(std::string_view bytes, std::size_t piece) {
     outcome.status = reader.status();
     if (outcome.step == Reader::Step::done) {
       outcome.request = reader.take_request();
-      must(outcome.request.body.size() <= kLimits.picture, "a body has a limit");
-      must(outcome.request.body.capacity() <= 2 * kLimits.picture + 4096, "and so has what is kept for it");
+      must(outcome.request.body.size() <= kLimits.image, "a body has a limit");
+      must(outcome.request.body.capacity() <= 2 * kLimits.image + 4096, "and so has what is kept for it");
     }
     if (outcome.step == Reader::Step::refused) must(outcome.status >= 400 && outcome.status < 600, "a refusal is one");
   }

@@ -1,14 +1,14 @@
 // COCO's files: instances, captions and the results that go with them, for scores and as sets to learn from.
 #include "attend/data/images/coco_files.h"
 
-#include "attend/data/images/captioned_pictures.h"
+#include "attend/data/images/captioned_images.h"
 #include "attend/data/images/detection_sets.h"
 #include "attend/data/images/object_masks.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "instances.json", .schema = R"({
+const Target kTarget = {.file = "instances.json", .schema = R"({
     "images": [[{"id": 1, "file_name": "a.png", "width": 8, "height": 6}], [], {}, [{}], [{"id": 1}, {"id": 1}]],
     "categories": [[{"id": 4, "name": "disc"}, {"id": 5}], [], [{"id": 4}, {"id": 4}], [{"name": "x"}]],
     "annotations": [[{"id": 1, "image_id": 1, "category_id": 4, "bbox": [0, 0, 4, 4], "area": 16, "iscrowd": 0}], [], {}],
@@ -31,26 +31,26 @@ void enter(const Input& input) {
   });
   attempt([&] { data::read_coco_set(instances, {.outlines = true}); });
   attempt([&] { data::read_coco_names(instances); });
-  attempt([&] { metrics::caption_scores(metrics::captioned(data::read_captions(captions, results).pictures)); });
+  attempt([&] { metrics::caption_scores(metrics::captioned(data::read_captions(captions, results).images)); });
   attempt([&] {
-    const data::CaptionedPictures set = data::read_captioned_pictures(captions, {.pictures = folder()});
-    must(set.files.size() == set.captions.size(), "every picture has captions");
+    const data::CaptionedImages set = data::read_captioned_images(captions, {.images = folder()});
+    must(set.files.size() == set.captions.size(), "every image has captions");
     for (const auto& texts : set.captions) must(!texts.empty(), "and each at least one");
   });
   if (input.has("captions.txt")) {
     const auto flickr = write("captions.txt", input["captions.txt"]);
     const auto names = input.has("names.txt") ? write("names.txt", input["names.txt"]) : std::filesystem::path();
-    attempt([&] { data::read_captioned_pictures(flickr, {.pictures = folder(), .names = names}); });
-    attempt([&] { data::read_captioned_pictures(flickr); });
+    attempt([&] { data::read_captioned_images(flickr, {.images = folder(), .names = names}); });
+    attempt([&] { data::read_captioned_images(flickr); });
   }
   attempt([&] {
-    const data::DetectionSet set(instances, {.pictures = folder(), .masks = true});
+    const data::DetectionSet set(instances, {.images = folder(), .masks = true});
     for (std::int64_t i = 0; i < set.size(); ++i) {
       must(set.boxes(i).size() == set.masks(i).size(), "every box has a mask, or none");
       for (const data::LabelledBox& box : set.boxes(i))
         must(box.left >= 0 && box.left <= box.right && box.right <= 1 && box.top >= 0 && box.top <= box.bottom &&
                  box.bottom <= 1,
-             "boxes are inside of the picture");
+             "boxes are inside of the image");
     }
   });
 }

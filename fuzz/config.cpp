@@ -9,11 +9,11 @@
 #include "attend/models/gpt2.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/models/seq2seq.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "config.json", .schema = R"({
+const Target kTarget = {.file = "config.json", .schema = R"({
       "model_type": ["bert", "roberta", "distilbert", "gpt2", "marian", "transformer", "rnn", "t5", 1],
       "architectures": [[], null, ["BertForSequenceClassification"], ["RobertaForTokenClassification"], ["BertForMaskedLM"],
         ["BertForPreTraining"], ["BertForNextSentencePrediction"], ["DistilBertForQuestionAnswering"], ["GPT2LMHeadModel"],

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "block.exif"};
+const Target kTarget = {.file = "block.exif"};
 
 void enter(const Input& input) {
   const int orientation = image::exif_orientation(std::as_bytes(std::span(input.first().bytes)));

@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "attend/http/http.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "request.txt"};
+const Target kTarget = {.file = "request.txt"};
 
 namespace {
 

@@ -1,20 +1,20 @@
 // MNIST's idx files with their labels, and CIFAR's binary files, plain or compressed.
-#include "attend/data/images/labelled_pictures.h"
-#include "attend/data/images/picture_records.h"
-#include "fuzz/shared/door.h"
+#include "attend/data/images/image_records.h"
+#include "attend/data/images/labelled_images.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "data_batch_1.bin"};
+const Target kTarget = {.file = "data_batch_1.bin"};
 
 namespace {
 
-void use(const data::PictureRecords& records) {
-  must(records.size() > 0, "a file that is taken has pictures");
+void use(const data::ImageRecords& records) {
+  must(records.size() > 0, "a file that is taken has images");
   for (const std::int32_t label : records.labels) must(label >= 0 && label < records.classes, "labels are classes");
   for (const std::int64_t i : {std::int64_t{0}, records.size() - 1}) {
-    const image::Image picture = records.picture(i);
-    must(picture.width == records.width && picture.height == records.height, "pictures are as large as it says");
+    const image::Image image = records.image(i);
+    must(image.width == records.width && image.height == records.height, "images are as large as it says");
   }
 }
 
@@ -34,7 +34,7 @@ void enter(const Input& input) {
   for (const char* name : {"data_batch_1.bin", "train.bin"})
     if (input.has(name)) attempt([&] { use(data::read_cifar(folder() / name)); });
   attempt([&] {
-    const data::LabelledPictures set(folder());
+    const data::LabelledImages set(folder());
     for (std::int64_t i = 0; i < std::min<std::int64_t>(set.size(), 4); ++i) {
       must(static_cast<std::size_t>(set.label(i)) < set.classes().size(), "labels are classes");
       set.read(i);

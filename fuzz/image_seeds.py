@@ -1,4 +1,4 @@
-"""The seeds of the doors of images and of sets of images: {door: {name: bytes}}, for fuzz/make_seeds.py."""
+"""The seeds of the targets of images and of sets of images: {target: {name: bytes}}, for fuzz/make_seeds.py."""
 import gzip
 import json
 import pathlib
@@ -51,17 +51,17 @@ def images():
 def records():
     def idx(axes, *sizes, data=b""):
         return struct.pack(f">HBB{len(sizes)}I", 0, 8, axes, *sizes) + data
-    pictures, labels = idx(3, 2, 3, 4, data=bytes(24)), idx(1, 2, data=b"\1\2")
+    images, labels = idx(3, 2, 3, 4, data=bytes(24)), idx(1, 2, data=b"\1\2")
 
     def pair(**files):
         return parts(**{name.replace("images", "train-images-idx3-ubyte").replace("labels", "train-labels-idx1-ubyte"): data
                         for name, data in files.items()})
-    return {"idx": pair(images=pictures, labels=labels), "idx_gz": pair(images__gz=gzip.compress(pictures, mtime=0), labels=labels),
-            "idx_labels_gz": pair(images=pictures, labels__gz=gzip.compress(labels, mtime=0)), "idx_alone": pair(images=pictures),
-            "idx_label": pair(images=pictures, labels=idx(1, 2, data=b"\1\xff")), "idx_fewer": pair(images=pictures, labels=idx(1, 1, data=b"\1")),
-            "idx_short": pair(images=pictures[:9], labels=labels), "idx_magic": pair(images=b"\1" + pictures[1:], labels=labels),
+    return {"idx": pair(images=images, labels=labels), "idx_gz": pair(images__gz=gzip.compress(images, mtime=0), labels=labels),
+            "idx_labels_gz": pair(images=images, labels__gz=gzip.compress(labels, mtime=0)), "idx_alone": pair(images=images),
+            "idx_label": pair(images=images, labels=idx(1, 2, data=b"\1\xff")), "idx_fewer": pair(images=images, labels=idx(1, 1, data=b"\1")),
+            "idx_short": pair(images=images[:9], labels=labels), "idx_magic": pair(images=b"\1" + images[1:], labels=labels),
             "idx_none": pair(images=idx(3, 0, 3, 4), labels=labels), "idx_side": pair(images=idx(3, 1, 70000, 4), labels=labels),
-            "idx_bytes": pair(images=pictures + b"\0", labels=labels), "idx_labels_bytes": pair(images=pictures, labels=labels + b"\0"),
+            "idx_bytes": pair(images=images + b"\0", labels=labels), "idx_labels_bytes": pair(images=images, labels=labels + b"\0"),
             "idx_many": pair(images=idx(3, 2**31, 1, 1), labels=labels), "cifar10": bytes([3]) + bytes(3072) + bytes([9]) + bytes(3072),
             "cifar100": parts(train__bin=bytes([1, 99]) + bytes(3072)), "cifar_label": bytes([10]) + bytes(3072), "cifar_short": bytes(100),
             "names": parts(data_batch_1__bin=bytes([3]) + bytes(3072), labels__txt="\n".join("abcdefghij")),
@@ -82,7 +82,7 @@ def coco():
                                      {"image_id": 7}, {"area": -1}, {"id": "x"}]):
         seeds[f"annotation_{number}"] = put(COCO | {"annotations": [COCO["annotations"][0] | change]}, [box])
     for number, change in enumerate([{"width": 0}, {"height": 1e9}, {"file_name": "missing.png"}, {"file_name": 1}, {"id": -1}]):
-        seeds[f"picture_{number}"] = put(COCO | {"images": [COCO["images"][0] | change]}, [box])
+        seeds[f"image_{number}"] = put(COCO | {"images": [COCO["images"][0] | change]}, [box])
     return seeds
 
 

@@ -1,11 +1,11 @@
 // Any bytes as JSON: what is taken comes back from its own text, on one line and on several.
 #include "attend/base/json.h"
 
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "input.json"};
+const Target kTarget = {.file = "input.json"};
 
 namespace {
 

@@ -2,11 +2,11 @@
 #include "attend/data/text/labelled_text.h"
 
 #include "attend/base/json.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {
+const Target kTarget = {
     .file = "train.csv",
     .schema =
         R"({"labelling": [0, 1, 2], "header": [true, false], "format": ["auto", "csv", "tsv", "jsonl", "conll", "squad", "x"],

@@ -16,8 +16,8 @@ from torch_seeds import STORAGES, global_, ordered_dict, text, torch_file, torch
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
 
-def save(door, name, data):
-    folder = CORPUS / door
+def save(target, name, data):
+    folder = CORPUS / target
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
 
@@ -72,7 +72,7 @@ def seeds_of_torch_file():
     save("torch_file", "script", torch_file([("a", "F32", [2])], more={"a/constants.pkl": b"x"}))
     save("torch_file", "big", torch_file([("a", "F32", [2])], more={"a/byteorder": b"big"}))
     save("torch_file", "little", torch_file([("a", "F32", [2])], more={"a/byteorder": b"little"}))
-    # Pickles alone, which the door puts into files: each with the bytes of storages 0 and 1.
+    # Pickles alone, which the target puts into files: each with the bytes of storages 0 and 1.
     w = torch_tensor("F32", "0", 8, [2, 4])
 
     def put(name, pickle, **others):
@@ -392,12 +392,12 @@ def seeds_of_runs():
                "classify": {"task": "classify", "label_names": ["a", "b"], "steps": 5}, "regression": {"task": "classify", "regression": True},
                "tag": {"task": "tag", "regression": True}, "answer": {"task": "answer", "max_length": 7}, "model": {"model": "x"},
                "language_from": {"task": "language-model", "text": "a", "from": "x"}, "translation_from": {"from": "x", "dropout": 0.2},
-               "pictures": {"task": "classify-images", "train": "a", "patch_size": 8, "width": 64, "mixup": 0.4},
-               "pictures_resnet": {"task": "classify-images", "model": "resnet", "self_attention": 1, "config": {"depths": [1, 1]}},
-               "pictures_swin": {"task": "classify-images", "model": "swin", "drop_path": 0.1, "epochs": 2},
-               "pictures_mvit": {"task": "classify-images", "model": "mvit", "from": "x"},
-               "pictures_width": {"task": "classify-images", "model": "resnet", "width": 8},
-               "describe": {"task": "describe", "train": "a", "decoder": "show-tell", "decoder_config": {"hidden": 8}, "score_pictures": 0, "select": "loss"},
+               "images": {"task": "classify-images", "train": "a", "patch_size": 8, "width": 64, "mixup": 0.4},
+               "images_resnet": {"task": "classify-images", "model": "resnet", "self_attention": 1, "config": {"depths": [1, 1]}},
+               "images_swin": {"task": "classify-images", "model": "swin", "drop_path": 0.1, "epochs": 2},
+               "images_mvit": {"task": "classify-images", "model": "mvit", "from": "x"},
+               "images_width": {"task": "classify-images", "model": "resnet", "width": 8},
+               "describe": {"task": "describe", "train": "a", "decoder": "show-tell", "decoder_config": {"hidden": 8}, "score_images": 0, "select": "loss"},
                "describe_resnet": {"task": "describe", "model": "resnet", "encoder": "x", "encoder_rate": 0},
                "describe_rate": {"task": "describe", "encoder_rate": 0}, "describe_mixup": {"task": "describe", "mixup": 1},
                "detect": {"task": "detect", "train": "a", "width": 64, "heads": 4, "config": {"backbone_config": {"depths": [1, 1, 1]}}},
@@ -470,9 +470,9 @@ def seeds_of_verify():
 
 
 def seeds_of_images():
-    for door, seeds in all_seeds().items():
+    for target, seeds in all_seeds().items():
         for name, data in seeds.items():
-            save(door, name, data)
+            save(target, name, data)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 #include "attend/base/hashing.h"
 #include "attend/data/text/cache_format.h"
 #include "attend/data/text/pair_batches.h"
-#include "fuzz/shared/door.h"
 #include "fuzz/shared/small_tokenizer.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
@@ -47,7 +47,7 @@ void read_or_replace() {
 
 }  // namespace
 
-const Door kDoor = {.file = "train.pairs", .repair = repair};
+const Target kTarget = {.file = "train.pairs", .repair = repair};
 
 void enter(const Input& input) {
   const auto corpus = data::ParallelCorpus::open(write("train.pairs", input.first().bytes), 1);

@@ -1,13 +1,13 @@
 // Two texts, line by line, plain or gzip: a cache of pairs is made of them and read, or they are refused.
 #include "attend/data/text/parallel_cache.h"
 #include "attend/text/text_reader.h"
-#include "fuzz/shared/door.h"
 #include "fuzz/shared/small_tokenizer.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "source",
-                    .schema = R"({"@words": ["\n", "\r\n", "a", " ", "\ufeff", "ab\n", "\u3000\n"]})"};
+const Target kTarget = {.file = "source",
+                        .schema = R"({"@words": ["\n", "\r\n", "a", " ", "\ufeff", "ab\n", "\u3000\n"]})"};
 
 namespace {
 

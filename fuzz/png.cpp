@@ -1,5 +1,5 @@
 // Any bytes as a PNG, whose chunks get their check sums back.
-#include "fuzz/shared/image_door.h"
+#include "fuzz/shared/image_target.h"
 
 namespace attend::fuzz {
 
@@ -38,7 +38,7 @@ void repair(Part& part) {
 
 }  // namespace
 
-const Door kDoor = {.file = "image.png", .repair = repair};
+const Target kTarget = {.file = "image.png", .repair = repair};
 
 void enter(const Input& input) { enter_image(input.first().bytes); }
 

@@ -2,11 +2,11 @@
 #include "attend/image/preprocessor.h"
 
 #include "attend/base/json.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "preprocessor_config.json", .schema = R"({
+const Target kTarget = {.file = "preprocessor_config.json", .schema = R"({
     "image_processor_type": ["ViTImageProcessor", "DeiTImageProcessor", "ConvNextImageProcessor", "BitImageProcessor", "DetrImageProcessor",
       "ViTImageProcessorFast", "x", 1, null],
     "feature_extractor_type": ["ViTFeatureExtractor", "DetrFeatureExtractor", "x"], "model_type": ["vit", "detr", "swin", "resnet", 1],

@@ -5,15 +5,15 @@
 #include "attend/train/recipes/detect_recipe.h"
 #include "attend/train/recipes/draw_recipe.h"
 #include "attend/train/recipes/head_recipe.h"
+#include "attend/train/recipes/image_recipe.h"
 #include "attend/train/recipes/language_recipe.h"
 #include "attend/train/recipes/masked_recipe.h"
-#include "attend/train/recipes/picture_recipe.h"
 #include "attend/train/recipes/translation_recipe.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {
+const Target kTarget = {
     .file = "recipe.json",
     .schema =
         R"({"task": ["translation", "language-model", "masked-lm", "classify", "tag", "answer", "classify-images", "describe",
@@ -38,8 +38,8 @@ const Door kDoor = {
       "crop": ["resized", "shift", "none", "x"], "mixup": [0, 0.4, -1], "erasing": [0, 0.5], "flip": [true, false], "mean": ["0.5", "x"],
       "std": ["0.5", "0"], "broken": ["stop", "skip", "x"], "workers": [-1, 2], "cache_bytes": [-1],
       "decoder": ["show-tell", "show-attend-tell", "transformer", "x"], "decoder_config": [{}, {"hidden": 8}, {"vocabulary": 1}],
-      "encoder": ["", "x"], "encoder_rate": [0, 1, -1], "least_count": [0, 5], "score_pictures": [0, -1], "train_names": ["x"],
-      "pictures": ["x"], "backbone": ["", "x"], "backbone_rate": [-1, 0, -2], "queries": [0, 4, 25], "norms": ["auto", "live", "frozen"],
+      "encoder": ["", "x"], "encoder_rate": [0, 1, -1], "least_count": [0, 5], "score_images": [0, -1], "train_names": ["x"],
+      "images": ["x"], "backbone": ["", "x"], "backbone_rate": [-1, 0, -2], "queries": [0, 4, 25], "norms": ["auto", "live", "frozen"],
       "auxiliary": [true, false], "copy_paste": [0, 3], "crop_chance": [0.5, 2], "judge": ["", "x"], "attention_stage": [0, 1, 9],
       "discriminator_rate": [0, 4e-4], "discriminator_turns": [0, 2], "drawings": [1, 2]})"};
 
@@ -61,12 +61,12 @@ void describe_models(const Json& json) {
   attempt([&] { train::make_model(reads_back(json, train::resolve_recipe), 64); });
   attempt([&] { models::GPT2(train::model_config(reads_back(json, train::resolve_language_recipe), 64, 0)); });
   attempt([&] {
-    const train::PictureRecipe recipe = reads_back(json, train::resolve_picture_recipe);
-    catalogue::make_picture_model(train::picture_model_json(recipe, labels), "input");
+    const train::ImageRecipe recipe = reads_back(json, train::resolve_image_recipe);
+    catalogue::make_image_model(train::image_model_json(recipe, labels), "input");
   });
   attempt([&] {
-    const train::PictureRecipe encoder = train::encoder_recipe(reads_back(json, train::resolve_caption_recipe));
-    catalogue::make_picture_model(train::picture_model_json(encoder, labels), "input");
+    const train::ImageRecipe encoder = train::encoder_recipe(reads_back(json, train::resolve_caption_recipe));
+    catalogue::make_image_model(train::image_model_json(encoder, labels), "input");
   });
   attempt([&] {
     const train::DetectRecipe recipe = reads_back(json, train::resolve_detect_recipe);

@@ -1,11 +1,11 @@
 // Any bytes as the log of a run, read while it grows, and as the recipe beside it.
 #include "attend/look/api/run_reader.h"
 
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {
+const Target kTarget = {
     .file = "log.jsonl",
     .schema = R"({"step": [1, -1, 1e30], "loss": [1.5, null], "steps": [10, "x", []], "kind": ["train", "valid"]})"};
 

@@ -6,12 +6,12 @@
 
 #include "attend/backends.h"
 #include "attend/nn/layers.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "state.safetensors",
-                    .schema = R"({"dtype": ["F32", "BF16", "I32"], "shape": [[16], [32], [0], [4, 4]],
+const Target kTarget = {.file = "state.safetensors",
+                        .schema = R"({"dtype": ["F32", "BF16", "I32"], "shape": [[16], [32], [0], [4, 4]],
                                   "__metadata__": [{"attend_run": "{}"}, {}],
                                   "@tensors": ["master", "first_moment", "second_moment", "units8"],
                                   "@words": ["\"step\":", "\"position\":null", "\"checkpoints\":[1]", "1e999", "-1"]})"};
@@ -38,7 +38,7 @@ void enter(const Input& input) {
   Model model;
   nn::Parameters parameters(*backend, model, {});
   train::Optimizer optimizer(parameters, {});
-  const train::Learning learning[] = {{parameters, optimizer}};
+  const train::OptimizedParameters learning[] = {{parameters, optimizer}};
   const std::filesystem::path file = folder() / "state.safetensors";
   const auto save = [&](const train::RunState& state) {
     write_file(file, [&](const FileWriter& write) { train::produce_state(write, state, learning); });

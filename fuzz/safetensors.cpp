@@ -2,11 +2,11 @@
 #include "attend/checkpoint/safetensors.h"
 
 #include "attend/backends.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {
+const Target kTarget = {
     .file = "input.safetensors",
     .schema =
         R"({"dtype": ["F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL", "F8"],

@@ -1,4 +1,4 @@
-// Any request to any door of attend serve: {"path", "type", "body"}, where a body that is a string is sent as it is.
+// Any request to any target of attend serve: {"path", "type", "body"}, where a body that is a string is sent as it is.
 // Models are those that come with attend, where they are found, but for the translator, which takes seconds here: how
 // its texts are cut is tried alone. What they would write long is kept short.
 #include <memory>
@@ -11,11 +11,11 @@
 #include "attend/serve/api/libre_text.h"
 #include "attend/serve/api/openai.h"
 #include "attend/serve/api/tei.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {
+const Target kTarget = {
     .file = "request.json",
     .schema =
         R"({"path": ["/embed", "/embed_all", "/predict", "/rerank", "/similarity", "/tokenize", "/decode", "/info", "/translate", "/detect",
@@ -49,17 +49,17 @@ struct House {
       engine,
       metrics,
       {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }, .max_rows = 2}};
-  serve::DoorContext context{.models = models, .metrics = metrics};
-  std::vector<std::unique_ptr<serve::Door>> doors;
+  serve::ApiContext context{.models = models, .metrics = metrics};
+  std::vector<std::unique_ptr<serve::Target>> targets;
 
   House() {
     for (const char* name : {"bert", "bert-sst2", "shakespeare", "vit-fashion-mnist"})
       if (path_exists(std::filesystem::path("models") / name / "config.json"))
         models.open(name, std::filesystem::path("models") / name);
-    doors.push_back(std::make_unique<serve::LibreDoor>(context));
-    doors.push_back(std::make_unique<serve::TeiDoor>(context));
-    doors.push_back(std::make_unique<serve::OpenAiDoor>(context));
-    doors.push_back(std::make_unique<serve::HuggingFaceDoor>(context));
+    targets.push_back(std::make_unique<serve::LibreTranslateApi>(context));
+    targets.push_back(std::make_unique<serve::TeiApi>(context));
+    targets.push_back(std::make_unique<serve::OpenAiApi>(context));
+    targets.push_back(std::make_unique<serve::HuggingFaceApi>(context));
   }
 };
 
@@ -94,15 +94,15 @@ void enter(const Input& input) {
     must(joined == body["q"].text(), "the pieces of a text are the text");
     serve::html_pieces(body["q"].text());
   }
-  for (const auto& door : house.doors) {
-    if (!door->takes(request)) continue;
+  for (const auto& target : house.targets) {
+    if (!target->takes(request)) continue;
     try {
-      const auto response = door->answer(request, std::make_shared<Silence>());
+      const auto response = target->answer(request, std::make_shared<Silence>());
       must(!response || response->status < 500, "a request is never the server's fault");
       must(!response || Json::accept(response->body), "an answer is JSON");
     } catch (const serve::Refusal& refusal) {
       must(refusal.status < 500, "a request is never the server's fault");
-      must(Json::accept(door->refused(refusal).body), "a refusal is JSON");
+      must(Json::accept(target->refused(refusal).body), "a refusal is JSON");
     }
     return;
   }

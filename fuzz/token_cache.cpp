@@ -6,8 +6,8 @@
 #include "attend/base/hashing.h"
 #include "attend/data/text/masked_blocks.h"
 #include "attend/data/text/token_stream.h"
-#include "fuzz/shared/door.h"
 #include "fuzz/shared/small_tokenizer.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
@@ -51,7 +51,7 @@ void read(const data::TokenStreamFiles& files) {
 
 }  // namespace
 
-const Door kDoor = {.file = "train.tokens", .repair = repair};
+const Target kTarget = {.file = "train.tokens", .repair = repair};
 
 void enter(const Input& input) {
   const data::TokenStreamFiles files{.texts = {write("text", input.has("text") ? input["text"] : kLines).string()},

@@ -1,12 +1,12 @@
 // Any bytes as a tokenizer.json, and a text that the fuzzer chooses as well through what it describes.
 #include "attend/text/tokenizer.h"
 
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 #include "fuzz/shared/texts.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "tokenizer.json", .schema = R"json({
+const Target kTarget = {.file = "tokenizer.json", .schema = R"json({
   "type": ["BPE", "WordPiece", "Unigram", "WordLevel", "Sequence", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Lowercase", "StripAccents",
     "ByteLevel", "Whitespace", "WhitespaceSplit", "BertPreTokenizer", "ByteFallback", "Fuse", "Metaspace", "WordPiece", "x"],
   "normalizer": [null, {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true},

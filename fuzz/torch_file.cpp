@@ -3,12 +3,12 @@
 // reach the pickle and are not lost on the archive around it.
 #include "attend/checkpoint/torch/torch_file.h"
 
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 #include "tests/checkpoint/torch_writer.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "pytorch_model.bin"};
+const Target kTarget = {.file = "pytorch_model.bin"};
 
 namespace {
 

@@ -9,11 +9,11 @@
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "expected.safetensors", .schema = R"({"dtype": ["F32", "I64", "I32", "BF16"],
+const Target kTarget = {.file = "expected.safetensors", .schema = R"({"dtype": ["F32", "I64", "I32", "BF16"],
       "shape": [[2, 4], [2], [1], [], [2, 4, 8], [2, 4, 11], [3, 2, 4], [2, 3], [3], [0, 4], [2, 0], [11, 8], [2, 1, 4, 4]],
       "eos_token_id": [1, -1, 11], "decoder_start_token_id": [10, 0, -5], "pad_token_id": [10, 1, 99], "max_length": [6, 0, 9, -1],
       "length_penalty": [1.0, -1e30], "bad_words_ids": [[[10]], [[-1]], [1]], "forced_eos_token_id": [1],

@@ -1,11 +1,11 @@
 // A folder of older tokenizer files: GPT-2's, BERT's, Marian's and SentencePiece's, in any combination.
 #include "attend/text/tokenizer.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 #include "fuzz/shared/texts.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {
+const Target kTarget = {
     .file = "vocab.txt",
     .schema = R"({"tokenizer_class": ["RobertaTokenizer", "GPT2Tokenizer", 1], "model_type": ["roberta", "gpt2"],
                   "add_prefix_space": [true, false], "do_lower_case": [true, false], "tokenize_chinese_chars": [true, false],

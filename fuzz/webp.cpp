@@ -1,9 +1,9 @@
 // Any bytes as a WebP.
-#include "fuzz/shared/image_door.h"
+#include "fuzz/shared/image_target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "image.webp"};
+const Target kTarget = {.file = "image.webp"};
 
 void enter(const Input& input) { enter_image(input.first().bytes); }
 

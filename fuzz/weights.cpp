@@ -5,11 +5,11 @@
 #include "attend/checkpoint/model_file.h"
 #include "attend/checkpoint/safetensors.h"
 #include "attend/nn/layers.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 
-const Door kDoor = {.file = "model.safetensors", .schema = R"({"dtype": ["F32", "F16", "BF16", "I8", "I64"],
+const Target kTarget = {.file = "model.safetensors", .schema = R"({"dtype": ["F32", "F16", "BF16", "I8", "I64"],
                   "shape": [[8, 8], [24, 8], [8], [16], [16, 8], [2, 8], [8, 1], [1, 8], [24]],
                   "weight_map": [{"a": "one.safetensors", "b": "two.safetensors"}, {"a": "../x"}, {}, {"a": 1}],
                   "@tensors": ["base.dense.weight", "base.dense.bias", "dense.weight", "dense.bias", "base.dense.weight.scale",

@@ -211,39 +211,39 @@ py::array_t<float> embed(capi::LoadedModel& model, const Lines& lines, const std
   return array_of(std::move(flat), {static_cast<py::ssize_t>(lines.size()), embedder.width()});
 }
 
-image::Image image_of(const py::array& picture, std::int64_t max_pixels) {
-  check(picture.dtype().kind() == 'u' && picture.itemsize() == 1 && picture.ndim() == 3 && picture.shape(2) == 3,
-        "pictures: one is uint8 [height, width, 3], and this is {} {}", std::string(py::str(picture.dtype())),
-        std::string(py::str(picture.attr("shape"))));
-  const py::ssize_t height = picture.shape(0), width = picture.shape(1);
+image::Image image_of(const py::array& image, std::int64_t max_pixels) {
+  check(image.dtype().kind() == 'u' && image.itemsize() == 1 && image.ndim() == 3 && image.shape(2) == 3,
+        "images: one is uint8 [height, width, 3], and this is {} {}", std::string(py::str(image.dtype())),
+        std::string(py::str(image.attr("shape"))));
+  const py::ssize_t height = image.shape(0), width = image.shape(1);
   check(max_pixels >= 0, "max_pixels is {}, but must be at least 1", max_pixels);
-  image::check_extent(width, height, max_pixels > 0 ? max_pixels : image::kMostPixels, "pictures");
-  const auto pixels = py::array_t<std::uint8_t, py::array::c_style>::ensure(picture);
+  image::check_extent(width, height, max_pixels > 0 ? max_pixels : image::kMostPixels, "images");
+  const auto pixels = py::array_t<std::uint8_t, py::array::c_style>::ensure(image);
   if (!pixels) throw std::bad_alloc();
   image::Image copy(static_cast<int>(pixels.shape(1)), static_cast<int>(pixels.shape(0)));
   std::copy(pixels.data(), pixels.data() + copy.pixels.size(), copy.pixels.begin());
   return copy;
 }
 
-// label, score, (x, y, width, height) of all that is found in each picture
-py::list detect(capi::LoadedModel& model, const std::vector<py::array>& pictures, float threshold,
+// label, score, (x, y, width, height) of all that is found in each image
+py::list detect(capi::LoadedModel& model, const std::vector<py::array>& images, float threshold,
                 std::int64_t max_pixels) {
   const tasks::Detector& detector = part_of("detect", model, model.detector);
   std::vector<image::Image> read;
-  for (const py::array& picture : pictures) read.push_back(image_of(picture, max_pixels));
+  for (const py::array& image : images) read.push_back(image_of(image, max_pixels));
   const auto found = computed(model, [&] {
     std::vector<image::Image> prepared;
     std::vector<image::PixelSize> sizes;
-    for (const image::Image& picture : read) {
-      prepared.push_back(detector.prepare(picture));
-      sizes.push_back({picture.width, picture.height});
+    for (const image::Image& image : read) {
+      prepared.push_back(detector.prepare(image));
+      sizes.push_back({image.width, image.height});
     }
     return detector.detect(prepared, sizes, threshold);
   });
   py::list all;
-  for (const auto& picture : found) {
+  for (const auto& image : found) {
     py::list objects;
-    for (const tasks::Detected& each : picture)
+    for (const tasks::Detected& each : image)
       objects.append(py::make_tuple(detector.labels().at(static_cast<std::size_t>(each.label)), each.score,
                                     py::make_tuple(each.box.x, each.box.y, each.box.width, each.box.height)));
     all.append(objects);
@@ -251,29 +251,29 @@ py::list detect(capi::LoadedModel& model, const std::vector<py::array>& pictures
   return all;
 }
 
-py::list classify_pictures(capi::LoadedModel& model, const std::vector<py::array>& pictures, std::int64_t top_k,
+py::list classify_images(capi::LoadedModel& model, const std::vector<py::array>& images, std::int64_t top_k,
                            std::int64_t max_pixels) {
-  const tasks::PictureEncoder& encoder = part_of("classify_pictures", model, model.pictures);
+  const tasks::ImageEncoder& encoder = part_of("classify_images", model, model.images);
   std::vector<image::Image> read;
-  for (const py::array& picture : pictures) read.push_back(image_of(picture, max_pixels));
+  for (const py::array& image : images) read.push_back(image_of(image, max_pixels));
   return labels_of(computed(model, [&] {
     std::vector<image::Image> prepared;
-    for (const image::Image& picture : read) prepared.push_back(encoder.prepare(picture));
+    for (const image::Image& image : read) prepared.push_back(encoder.prepare(image));
     return encoder.classify(prepared, top_k);
   }));
 }
 
-// float32 [pictures, width]
-py::array_t<float> embed_pictures(capi::LoadedModel& model, const std::vector<py::array>& pictures, bool normalize,
+// float32 [images, width]
+py::array_t<float> embed_images(capi::LoadedModel& model, const std::vector<py::array>& images, bool normalize,
                                   std::int64_t max_pixels) {
-  const tasks::PictureEncoder& encoder = part_of("embed", model, model.pictures);
+  const tasks::ImageEncoder& encoder = part_of("embed", model, model.images);
   std::vector<image::Image> read;
-  for (const py::array& picture : pictures) read.push_back(image_of(picture, max_pixels));
+  for (const py::array& image : images) read.push_back(image_of(image, max_pixels));
   py::ssize_t width = 0;
   std::vector<float> flat = computed(model, [&] {
     std::vector<float> joined;
     std::vector<image::Image> prepared;
-    for (const image::Image& picture : read) prepared.push_back(encoder.prepare(picture));
+    for (const image::Image& image : read) prepared.push_back(encoder.prepare(image));
     for (const std::vector<float>& row : prepared.empty() ? std::vector<std::vector<float>>() : encoder.features(prepared)) {
       const std::size_t first = joined.size();
       joined.insert(joined.end(), row.begin(), row.end());
@@ -285,15 +285,15 @@ py::array_t<float> embed_pictures(capi::LoadedModel& model, const std::vector<py
   return array_of(std::move(flat), {static_cast<py::ssize_t>(read.size()), width});
 }
 
-// text and score of each picture
-py::list describe(capi::LoadedModel& model, const std::vector<py::array>& pictures, std::int64_t beams,
+// text and score of each image
+py::list describe(capi::LoadedModel& model, const std::vector<py::array>& images, std::int64_t beams,
                   std::int64_t max_pixels) {
   const tasks::LoadedDescriber& describer = part_of("describe", model, model.describer);
   std::vector<image::Image> read;
-  for (const py::array& picture : pictures) read.push_back(image_of(picture, max_pixels));
+  for (const py::array& image : images) read.push_back(image_of(image, max_pixels));
   const auto described = computed(model, [&] {
     std::vector<image::Image> prepared;
-    for (const image::Image& picture : read) prepared.push_back(describer.prepare(picture));
+    for (const image::Image& image : read) prepared.push_back(describer.prepare(image));
     return describer.describe(prepared, {.beams = beams});
   });
   py::list all;
@@ -304,7 +304,7 @@ py::list describe(capi::LoadedModel& model, const std::vector<py::array>& pictur
 // uint8 [count, height, width, 3]
 py::array_t<std::uint8_t> draw(capi::LoadedModel& model, const std::string& of_class, std::size_t count,
                                std::uint64_t seed) {
-  const tasks::Drawer& drawer = part_of("draw", model, model.drawer);
+  const tasks::ImageGenerator& drawer = part_of("draw", model, model.drawer);
   const std::vector<image::Image> drawn = computed(model, [&] { return capi::drawings(drawer, of_class, count, seed); });
   std::vector<std::uint8_t> flat;
   for (const image::Image& each : drawn) flat.insert(flat.end(), each.pixels.begin(), each.pixels.end());
@@ -377,7 +377,7 @@ train::Training training_of(const Json& settings) {
       {"classify", train::head_training},
       {"tag", train::head_training},
       {"answer", train::head_training},
-      {"classify-images", train::picture_training},
+      {"classify-images", train::image_training},
       {"describe", train::caption_training},
       {"detect", train::detect_training},
       {"draw", train::draw_training}};
@@ -422,16 +422,16 @@ PYBIND11_MODULE(_attend, module) {
   module.def("shipped_models", &tasks::shipped_models);
   py::class_<capi::LoadedModel>(module, "Model")
       .def_property_readonly("task", [](const capi::LoadedModel& model) { return catalogue::name_of(model.task); })
-      .def_property_readonly("looks", [](const capi::LoadedModel& model) { return model.pictures != nullptr; })
+      .def_property_readonly("looks", [](const capi::LoadedModel& model) { return model.images != nullptr; })
       .def("translate", &translate)
       .def("attention", &attention)
       .def("classify", &classify)
-      .def("classify_pictures", &classify_pictures)
+      .def("classify_images", &classify_images)
       .def("tag", &tag)
       .def("answer", &answer)
       .def("fill", &fill)
       .def("embed", &embed)
-      .def("embed_pictures", &embed_pictures)
+      .def("embed_images", &embed_images)
       .def("detect", &detect)
       .def("describe", &describe)
       .def("draw", &attend::python::draw)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/image/data: small pictures of every kind that Pillow reads, and what Pillow makes of them.
+"""Writes tests/image/data: small images of every kind that Pillow reads, and what Pillow makes of them.
 
     tools/make_image_cases.py [FOLDER]
 
-Needs Pillow and NumPy. The pictures are drawn from a seed; cases.safetensors holds, as u8 [height, width, 3],
+Needs Pillow and NumPy. The images are drawn from a seed; cases.safetensors holds, as u8 [height, width, 3],
   FILE|decoded                        exif_transpose(open(FILE)).convert("RGB")
-  source                              a picture with noise, edges and ramps
+  source                              an image with noise, edges and ramps
   resize|FILTER|W|H|L|T|R|B|GAP       source.resize((W, H), FILTER, box=(L, T, R, B), reducing_gap=GAP or None)
   reduce|X|Y                          source.reduce((X, Y))
   op|NAME|ARGUMENT                    one operation of RandAugment on source
@@ -75,18 +75,18 @@ def saved(image, kind, **options):
     return file.getvalue()
 
 
-def source_picture(rng, width, height):
+def source_image(rng, width, height):
     """Ramps, hard edges and noise."""
     y, x = np.mgrid[:height, :width]
-    picture = np.stack([255 * x / width, 255 * y / height, 127 + 127 * np.sin(x * y / 97)], axis=2)
-    picture[height // 4:height // 2, width // 3:width // 2] = [255, 0, 0]
-    picture[height // 2:, :width // 4] = rng.integers(0, 256, picture[height // 2:, :width // 4].shape)
-    return picture.astype(np.uint8)
+    image = np.stack([255 * x / width, 255 * y / height, 127 + 127 * np.sin(x * y / 97)], axis=2)
+    image[height // 4:height // 2, width // 3:width // 2] = [255, 0, 0]
+    image[height // 2:, :width // 4] = rng.integers(0, 256, image[height // 2:, :width // 4].shape)
+    return image.astype(np.uint8)
 
 
 def files(rng):
-    picture = source_picture(rng, 37, 29)
-    image = Image.fromarray(picture)
+    image = source_image(rng, 37, 29)
+    image = Image.fromarray(image)
     alpha = image.convert("RGBA")
     alpha.putalpha(Image.fromarray(rng.integers(0, 256, (29, 37), dtype=np.uint8)))
     made = {}
@@ -110,7 +110,7 @@ def files(rng):
         exif[0x0112] = orientation
         kind = ("JPEG", "PNG", "WEBP")[orientation % 3]
         options = {"lossless": True} if kind == "WEBP" else {}
-        small = Image.fromarray(picture[:12, :17])
+        small = Image.fromarray(image[:12, :17])
         made[f"turned{orientation}.{kind.lower()}"] = saved(small, kind, exif=exif, **options)
     for name, colour, channels in (("grey", 0, 1), ("rgb", 2, 3), ("grey_alpha", 4, 2), ("rgba", 6, 4)):
         deep = rng.integers(0, 65536 if colour else 600, (9, 11, channels))
@@ -121,7 +121,7 @@ def files(rng):
         palette = rng.integers(0, 256, 3 << depth, dtype=np.uint8).tobytes()
         indices = rng.integers(0, 1 << depth, (9, 11, 1))
         made[f"palette{depth}_interlaced.png"] = png(11, 9, depth, 3, indices, [(b"PLTE", palette)], interlaced=True)
-    made["rgb_interlaced.png"] = png(37, 29, 8, 2, picture, interlaced=True)
+    made["rgb_interlaced.png"] = png(37, 29, 8, 2, image, interlaced=True)
     made["grey_transparent.png"] = png(11, 9, 8, 0, rng.integers(0, 256, (9, 11, 1)), [(b"tRNS", b"\0\x64")])
     made["gamma.png"] = png(11, 9, 8, 2, rng.integers(0, 256, (9, 11, 3)), [(b"gAMA", struct.pack(">I", 100000))])
     return made
@@ -180,15 +180,15 @@ def main():
     tensors = {}
     for name, data in files(rng).items():
         (folder / name).write_bytes(data)
-        picture = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
-        tensors[f"{name}|decoded"] = np.asarray(picture.convert("RGB"))
-    source = source_picture(rng, 31, 23)
+        image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+        tensors[f"{name}|decoded"] = np.asarray(image.convert("RGB"))
+    source = source_image(rng, 31, 23)
     tensors["source"] = source
     tensors.update(resizes(source))
     tensors.update((name, np.asarray(image)) for name, image in operations(source))
     write_safetensors(folder / "cases.safetensors", tensors)
     (folder / "README.md").write_text(
-        f"Pictures of every kind and, in cases.safetensors, what Pillow {PIL.__version__} makes of them: tools/make_image_cases.py.\n")
+        f"Images of every kind and, in cases.safetensors, what Pillow {PIL.__version__} makes of them: tools/make_image_cases.py.\n")
     total = sum(path.stat().st_size for path in folder.iterdir())
     print(f"{folder}: {len(tensors)} cases, {total / 1e3:.0f} kB, by Pillow {PIL.__version__}")
 

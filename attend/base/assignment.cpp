@@ -95,7 +95,7 @@ class Matching {
 
 }  // namespace
 
-std::vector<AssignedPair> least_assignment(std::span<const double> cost, int rows, int columns) {
+std::vector<AssignedPair> linear_sum_assignment(std::span<const double> cost, int rows, int columns) {
   check(rows >= 0 && columns >= 0 && cost.size() == static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns),
         "assignment: {} costs are not those of {} rows and {} columns", cost.size(), rows, columns);
   // Prices are sums along a path; so far from the largest double they stay numbers.

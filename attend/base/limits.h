@@ -47,8 +47,8 @@ inline constexpr std::int64_t kMostPixels = 89'478'485;  // 256 MiB of RGB; wher
 inline constexpr std::int64_t kLongestSide = 65'535;     // pixels of a side; JPEG's own limit
 inline constexpr std::int64_t kMostBytesPerPixel = 12;   // while it is decoded: 1 GiB for the most pixels
 
-// Pictures to learn from.
-inline constexpr std::int64_t kMostPictures = std::int64_t{1} << 27;  // of a set
+// Images to learn from.
+inline constexpr std::int64_t kMostImages = std::int64_t{1} << 27;  // of a set
 
 // Models: what a config.json may ask for.
 inline constexpr std::int64_t kLargestVocabulary = 1 << 24;             // tokens of a model
@@ -57,8 +57,8 @@ inline constexpr std::int64_t kWidestFeedForward = 1 << 20;             // numbe
 inline constexpr std::int64_t kMostLayers = 1024;                       // of an encoder or a decoder
 inline constexpr std::int64_t kMostPositions = 1 << 20;                 // tokens of a text
 inline constexpr std::int64_t kMostTypes = 1 << 16;                     // token types (BERT's sentence A and B)
-inline constexpr std::int64_t kLargestModelPicture = 1 << 14;           // pixels of a side of what a model sees
-inline constexpr std::int64_t kMostChannels = 1 << 12;                  // of the pictures a model sees
+inline constexpr std::int64_t kLargestModelImage = 1 << 14;             // pixels of a side of what a model sees
+inline constexpr std::int64_t kMostChannels = 1 << 12;                  // of the images a model sees
 inline constexpr std::size_t kMostLabels = 1 << 20;                     // of a classifier
 inline constexpr std::int64_t kMostParameters = std::int64_t{1} << 34;  // numbers of a model: 64 GiB in f32
 

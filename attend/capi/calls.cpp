@@ -110,11 +110,11 @@ void hand_over(const char* who, attend_tensor* to, attend_dtype dtype, std::init
   if (bytes) std::memcpy(to->data, values, bytes);
 }
 
-image::Image image_of(const attend_tensor& picture, std::int64_t max_pixels) {
-  check_alive("attend_see", picture);
-  check_argument(picture.data && picture.dtype == ATTEND_U8 && picture.rank == 3 && picture.shape[2] == 3,
-                 "attend_see: a picture is u8 [height, width, 3], and this one is not");
-  const std::int64_t height = picture.shape[0], width = picture.shape[1];
+image::Image image_of(const attend_tensor& image, std::int64_t max_pixels) {
+  check_alive("attend_see", image);
+  check_argument(image.data && image.dtype == ATTEND_U8 && image.rank == 3 && image.shape[2] == 3,
+                 "attend_see: an image is u8 [height, width, 3], and this one is not");
+  const std::int64_t height = image.shape[0], width = image.shape[1];
   check_argument(max_pixels >= 0, "attend_see: max_pixels is {}", max_pixels);
   try {
     image::check_extent(width, height, max_pixels > 0 ? max_pixels : image::kMostPixels, "attend_see");
@@ -122,7 +122,7 @@ image::Image image_of(const attend_tensor& picture, std::int64_t max_pixels) {
     check_argument(false, "{}", error.what());
   }
   image::Image copy(static_cast<int>(width), static_cast<int>(height));
-  std::memcpy(copy.pixels.data(), picture.data, copy.pixels.size());
+  std::memcpy(copy.pixels.data(), image.data, copy.pixels.size());
   return copy;
 }
 
@@ -134,18 +134,18 @@ std::vector<Item> labels_of(const tasks::Classified& classified) {
   return items;
 }
 
-void see(LoadedModel& model, std::span<const attend_tensor> pictures, const attend_options& options, Results& results) {
+void see(LoadedModel& model, std::span<const attend_tensor> images, const attend_options& options, Results& results) {
   std::vector<image::Image> prepared;
   std::vector<image::PixelSize> sizes;
-  check(model.task != catalogue::Task::embed_pictures, "attend_see: this model does embed; open it without a task");
-  check(model.detector || model.pictures || model.describer, "attend_see: this model does {}, with texts",
+  check(model.task != catalogue::Task::embed_images, "attend_see: this model does embed; open it without a task");
+  check(model.detector || model.images || model.describer, "attend_see: this model does {}, with texts",
         catalogue::name_of(model.task));
-  for (const attend_tensor& picture : pictures) {
-    const image::Image copy = image_of(picture, options.max_pixels);
+  for (const attend_tensor& image : images) {
+    const image::Image copy = image_of(image, options.max_pixels);
     sizes.push_back({copy.width, copy.height});
     prepared.push_back(model.detector    ? model.detector->prepare(copy)
                        : model.describer ? model.describer->prepare(copy)
-                                         : model.pictures->prepare(copy));
+                                         : model.images->prepare(copy));
   }
   if (model.describer) {
     for (const tasks::Description& each : model.describer->describe(prepared, {.beams = beams_or(options, 0)}))
@@ -153,7 +153,7 @@ void see(LoadedModel& model, std::span<const attend_tensor> pictures, const atte
     return;
   }
   if (!model.detector) {
-    for (const tasks::Classified& each : model.pictures->classify(prepared, options.top_k))
+    for (const tasks::Classified& each : model.images->classify(prepared, options.top_k))
       results.lines.push_back(labels_of(each));
     return;
   }
@@ -283,30 +283,30 @@ attend_status attend_embed(attend_model* model, const char* const* lines, size_t
   });
 }
 
-attend_status attend_see(attend_model* model, const attend_tensor* pictures, size_t count,
-                         const attend_options* options, attend_results** results) {
+attend_status attend_see(attend_model* model, const attend_tensor* images, size_t count, const attend_options* options,
+                         attend_results** results) {
   return call("attend_see", model, options, results, [&](LoadedModel& on, const attend_options& given, Results& made) {
-    check_argument(pictures || count == 0, "attend_see: pictures is null");
-    check_count("attend_see", count, "pictures");
-    see(on, {pictures, count}, given, made);
+    check_argument(images || count == 0, "attend_see: images is null");
+    check_count("attend_see", count, "images");
+    see(on, {images, count}, given, made);
   });
 }
 
 attend_status attend_draw(attend_model* model, const char* of_class, size_t count, const attend_options* options,
-                          attend_tensor* pictures) {
+                          attend_tensor* images) {
   return guarded([&] {
-    check_argument(pictures, "attend_draw: the place for the pictures is null");
-    check_argument(count > 0, "attend_draw: no picture was asked for");
+    check_argument(images, "attend_draw: the place for the images is null");
+    check_argument(count > 0, "attend_draw: no image was asked for");
     const attend_options given = options_of("attend_draw", options);
     Turn turn("attend_draw", model);
-    const tasks::Drawer& drawer = part_of("attend_draw", turn.model(), turn.model().drawer);
+    const tasks::ImageGenerator& drawer = part_of("attend_draw", turn.model(), turn.model().drawer);
     std::vector<std::uint8_t> flat;
     std::int64_t height = 0, width = 0;
     for (const image::Image& each : drawings(drawer, of_class ? of_class : "", count, seed_of(given))) {
       flat.insert(flat.end(), each.pixels.begin(), each.pixels.end());
       height = each.height, width = each.width;
     }
-    hand_over("attend_draw", pictures, ATTEND_U8, {static_cast<std::int64_t>(count), height, width, 3}, flat.data());
+    hand_over("attend_draw", images, ATTEND_U8, {static_cast<std::int64_t>(count), height, width, 3}, flat.data());
   });
 }
 

@@ -13,11 +13,11 @@ namespace {
 
 using catalogue::Task;
 
-// The task of this name, of a model whose own is `own`: classify and embed are of texts or of pictures.
+// The task of this name, of a model whose own is `own`: classify and embed are of texts or of images.
 Task task_named(std::string_view name, Task own) {
-  const bool sees = own == Task::classify_pictures || own == Task::embed_pictures;
-  if (name == "classify") return sees ? Task::classify_pictures : Task::classify;
-  if (name == "embed") return sees ? Task::embed_pictures : Task::embed;
+  const bool sees = own == Task::classify_images || own == Task::embed_images;
+  if (name == "classify") return sees ? Task::classify_images : Task::classify;
+  if (name == "embed") return sees ? Task::embed_images : Task::embed;
   for (int i = 0; i <= static_cast<int>(Task::draw); ++i)
     if (name == catalogue::name_of(static_cast<Task>(i))) return static_cast<Task>(i);
   fail("model: there is no task '{}'", name);
@@ -80,9 +80,9 @@ std::unique_ptr<LoadedModel> open_model(const std::string& path_or_name, const a
     case Task::embed:
       model->embedder = std::make_unique<tasks::Embedder>(folder, on, format);
       break;
-    case Task::classify_pictures:
-    case Task::embed_pictures:
-      model->pictures = std::make_unique<tasks::PictureEncoder>(folder, model->task, on, format);
+    case Task::classify_images:
+    case Task::embed_images:
+      model->images = std::make_unique<tasks::ImageEncoder>(folder, model->task, on, format);
       break;
     case Task::detect:
       model->detector = std::make_unique<tasks::Detector>(folder, on, format);
@@ -91,16 +91,16 @@ std::unique_ptr<LoadedModel> open_model(const std::string& path_or_name, const a
       model->describer = tasks::load_describer(folder, on, format);
       break;
     case Task::draw:
-      model->drawer = std::make_unique<tasks::Drawer>(folder, on);
+      model->drawer = std::make_unique<tasks::ImageGenerator>(folder, on);
       break;
   }
   return model;
 }
 
-std::vector<image::Image> drawings(const tasks::Drawer& drawer, const std::string& of_class, std::size_t count,
+std::vector<image::Image> drawings(const tasks::ImageGenerator& drawer, const std::string& of_class, std::size_t count,
                                    std::uint64_t seed) {
   constexpr std::size_t kMost = 1000;
-  check(count <= kMost, "draw: {} pictures at once, but {} are the most", count, kMost);
+  check(count <= kMost, "draw: {} images at once, but {} are the most", count, kMost);
   const std::size_t classes = drawer.model().config().labels.size();
   std::vector<tasks::DrawingPlan> plans;
   for (std::size_t i = 0; i < count; ++i)
@@ -110,7 +110,7 @@ std::vector<image::Image> drawings(const tasks::Drawer& drawer, const std::strin
   constexpr std::size_t kBatch = 16;
   for (std::size_t first = 0; first < count; first += kBatch) {
     const std::span<const tasks::DrawingPlan> batch(&plans[first], std::min(kBatch, count - first));
-    for (image::Image& picture : drawer.draw(batch)) drawn.push_back(std::move(picture));
+    for (image::Image& image : drawer.draw(batch)) drawn.push_back(std::move(image));
   }
   return drawn;
 }

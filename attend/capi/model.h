@@ -19,11 +19,11 @@
 #include "attend/tasks/classifier.h"
 #include "attend/tasks/describer.h"
 #include "attend/tasks/detector.h"
-#include "attend/tasks/drawer.h"
 #include "attend/tasks/embedder.h"
 #include "attend/tasks/fill.h"
 #include "attend/tasks/generator.h"
-#include "attend/tasks/picture_encoder.h"
+#include "attend/tasks/image_encoder.h"
+#include "attend/tasks/image_generator.h"
 #include "attend/tasks/tagger.h"
 #include "attend/tasks/translator.h"
 
@@ -42,10 +42,10 @@ struct LoadedModel {
   std::unique_ptr<tasks::Answerer> answerer;
   std::unique_ptr<tasks::Filler> filler;
   std::unique_ptr<tasks::Embedder> embedder;
-  std::unique_ptr<tasks::PictureEncoder> pictures;
+  std::unique_ptr<tasks::ImageEncoder> images;
   std::unique_ptr<tasks::Detector> detector;
   std::unique_ptr<tasks::LoadedDescriber> describer;
-  std::unique_ptr<tasks::Drawer> drawer;
+  std::unique_ptr<tasks::ImageGenerator> drawer;
 };
 
 struct Results {
@@ -126,7 +126,7 @@ class Turn {
 
 // Drawings of one class, or where it has no name of all in turn. Throws Error when there is no such class, and for more
 // than a thousand at once.
-std::vector<image::Image> drawings(const tasks::Drawer& drawer, const std::string& of_class, std::size_t count,
+std::vector<image::Image> drawings(const tasks::ImageGenerator& drawer, const std::string& of_class, std::size_t count,
                                    std::uint64_t seed);
 
 // Of a model that reads or writes text. Throws Error for others.

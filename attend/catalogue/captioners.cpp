@@ -30,7 +30,7 @@ const Json& part_of(const Json& config, const char* key, std::string_view what) 
 models::Captioner::Parts with_encoder(const Json& config, std::string_view what) {
   const Json& encoder = part_of(config, "encoder", what);
   const std::string name = fmt::format("{}, encoder", what);
-  models::Captioner::Parts parts{.encoder = make_picture_model(encoder, name)};
+  models::Captioner::Parts parts{.encoder = make_image_model(encoder, name)};
   parts.encoder_parameters = encoder_parameters(*parts.encoder, entry_of(encoder, name));
   return parts;
 }
@@ -64,7 +64,7 @@ std::unique_ptr<models::CaptionDecoder> make_decoder(const std::string& kind, co
 
 }  // namespace
 
-std::vector<nn::Parameters::Entry> encoder_parameters(models::PictureModel& model, const Entry& entry) {
+std::vector<nn::Parameters::Entry> encoder_parameters(models::ImageModel& model, const Entry& entry) {
   const std::string prefix = entry.prefix.empty() ? "" : std::string(entry.prefix) + ".";
   const std::string head = std::string(entry.head) + ".";
   std::vector<nn::Parameters::Entry> body;
@@ -98,7 +98,7 @@ std::unique_ptr<models::Captioner> make_vision_encoder_decoder(const Json& confi
   check(settings.cross_attention, "{}: 'add_cross_attention' must be true", name);
   parts.decoder = std::make_unique<models::Gpt2Captions>(settings, parts.encoder->width());
   parts.config = config;
-  parts.reads = models::Captioner::Reads::everything;
+  parts.reads = models::Captioner::MemoryTokens::everything;
   return std::make_unique<models::Captioner>(std::move(parts));
 }
 

@@ -1,5 +1,5 @@
-// Models that write about pictures: two configs in one.
-//   captioner                ours: {"encoder": a picture model's config.json, "decoder": "show-tell",
+// Models that write about images: two configs in one.
+//   captioner                ours: {"encoder": an image model's config.json, "decoder": "show-tell",
 //   "show-attend-tell" or
 //                            "transformer", and the decoder's settings beside them}
 //   vision-encoder-decoder   transformers': {"encoder": .., "decoder": a GPT-2's with cross-attention}
@@ -21,8 +21,8 @@ namespace attend::catalogue {
 std::unique_ptr<models::Captioner> make_own_captioner(const Json& config, std::string_view what);
 std::unique_ptr<models::Captioner> make_vision_encoder_decoder(const Json& config, std::string_view what);
 
-// The parameters of a picture model without its head, as a captioner's file names them. entry: the model's.
-std::vector<nn::Parameters::Entry> encoder_parameters(models::PictureModel& model, const Entry& entry);
+// The parameters of an image model without its head, as a captioner's file names them. entry: the model's.
+std::vector<nn::Parameters::Entry> encoder_parameters(models::ImageModel& model, const Entry& entry);
 
 // The weights of a folder whose model is one of these.
 void load_captioner(const std::filesystem::path& folder, const ModelConfig& model, nn::Parameters& parameters);

@@ -75,20 +75,20 @@ constexpr Entry marian(std::string_view type) {
           .translator = {make_marian, load_marian_weights, start_of_marian}};
 }
 
-constexpr Head kPictureHeads[] = {{"ForImageClassification", Task::classify_pictures},
-                                  {"ForImageClassificationWithTeacher", Task::classify_pictures}};
+constexpr Head kImageHeads[] = {{"ForImageClassification", Task::classify_images},
+                                {"ForImageClassificationWithTeacher", Task::classify_images}};
 
 // Config from json by read, model from config. Where the body's names have no prefix, those of the head have one.
 template <class Model, auto read>
-constexpr Entry pictures(std::string_view type, std::string_view head = {}) {
+constexpr Entry images(std::string_view type, std::string_view head = {}) {
   return {.type = type,
-          .family = Family::pictures,
-          .body = Task::embed_pictures,
-          .heads = kPictureHeads,
+          .family = Family::images,
+          .body = Task::embed_images,
+          .heads = kImageHeads,
           .prefix = head.empty() ? type : std::string_view(),
           .head = head,
           .check = [](const Json& config, std::string_view what) { read(config, what); },
-          .make_picture_model = [](const Json& config, std::string_view what) -> std::unique_ptr<models::PictureModel> {
+          .make_image_model = [](const Json& config, std::string_view what) -> std::unique_ptr<models::ImageModel> {
             return std::make_unique<Model>(read(config, what));
           }};
 }
@@ -158,12 +158,12 @@ constexpr Entry kEntries[] = {
     marian("marian"),
     own<models::make_transformer>("transformer"),
     own<models::make_rnn>("rnn"),
-    pictures<models::ViTClassifier, models::vit_config>("vit"),
-    pictures<models::ViTClassifier, models::vit_config>("deit"),
-    pictures<models::ViTClassifier, models::vit_config>("vit_conv"),
-    pictures<models::SwinClassifier, models::swin_config>("swin"),
-    pictures<models::MViTClassifier, models::mvit_config>("mvit", models::MViT::kHead),
-    pictures<models::ResNetClassifier, models::resnet_config>("resnet"),
+    images<models::ViTClassifier, models::vit_config>("vit"),
+    images<models::ViTClassifier, models::vit_config>("deit"),
+    images<models::ViTClassifier, models::vit_config>("vit_conv"),
+    images<models::SwinClassifier, models::swin_config>("swin"),
+    images<models::MViTClassifier, models::mvit_config>("mvit", models::MViT::kHead),
+    images<models::ResNetClassifier, models::resnet_config>("resnet"),
     detr("detr"),
     captioner<make_own_captioner>("captioner"),
     captioner<make_vision_encoder_decoder>("vision-encoder-decoder"),
@@ -256,16 +256,16 @@ checkpoint::HuggingFaceOptions load_options(const ModelConfig& model, const chec
   return options;
 }
 
-std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std::string_view what) {
+std::unique_ptr<models::ImageModel> make_image_model(const Json& config, std::string_view what) {
   const Entry& entry = entry_of(config, what);
-  check(entry.make_picture_model != nullptr, "{}: model_type '{}' does not look at pictures; there are {}", what,
-        entry.type, types_of(Task::embed_pictures));
-  return entry.make_picture_model(config, what);
+  check(entry.make_image_model != nullptr, "{}: model_type '{}' does not look at images; there are {}", what,
+        entry.type, types_of(Task::embed_images));
+  return entry.make_image_model(config, what);
 }
 
 std::unique_ptr<models::Captioner> make_captioner(const Json& config, std::string_view what) {
   const Entry& entry = entry_of(config, what);
-  check(entry.make_captioner != nullptr, "{}: model_type '{}' does not write about pictures; there are {}", what,
+  check(entry.make_captioner != nullptr, "{}: model_type '{}' does not write about images; there are {}", what,
         entry.type, types_of(Task::describe));
   return entry.make_captioner(config, what);
 }

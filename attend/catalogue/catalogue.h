@@ -19,7 +19,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/checkpoint/tensor_file.h"
 #include "attend/models/captioner.h"
-#include "attend/models/picture_model.h"
+#include "attend/models/image_model.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
 #include "attend/text/tokenizer.h"
@@ -35,8 +35,8 @@ enum class Task : std::uint8_t {
   tag,
   answer,
   embed,
-  classify_pictures,
-  embed_pictures,
+  classify_images,
+  embed_images,
   detect,
   describe,
   draw
@@ -48,7 +48,7 @@ constexpr std::string_view name_of(Task task) {
 }
 
 // Whose code computes it: what the rooms above switch on, each in one place.
-enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, pictures, detr, captions, sagan };
+enum class Family : std::uint8_t { bert, gpt2, marian, seq2seq, images, detr, captions, sagan };
 
 // A head that a family's models may have, by how the name of the class in "architectures" ends.
 struct Head {
@@ -76,8 +76,8 @@ struct Entry {
   // Throws Error for a config that the model here cannot be.
   void (*check)(const Json& config, std::string_view what);
   TranslatorParts translator = {};  // of one that translates
-  // Of one that looks at pictures.
-  std::unique_ptr<models::PictureModel> (*make_picture_model)(const Json& config, std::string_view what) = nullptr;
+  // Of one that looks at images.
+  std::unique_ptr<models::ImageModel> (*make_image_model)(const Json& config, std::string_view what) = nullptr;
   // Of one that writes about them.
   std::unique_ptr<models::Captioner> (*make_captioner)(const Json& config, std::string_view what) = nullptr;
 };
@@ -113,10 +113,10 @@ inline ModelConfig read_config(const std::filesystem::path& folder, Task wanted)
 // How the files of its folder become its parameters: their names there. new_head is up to the caller.
 checkpoint::HuggingFaceOptions load_options(const ModelConfig& model, const checkpoint::TensorFiles& files);
 
-// A model that looks at pictures, from its config.
-std::unique_ptr<models::PictureModel> make_picture_model(const Json& config, std::string_view what);
+// A model that looks at images, from its config.
+std::unique_ptr<models::ImageModel> make_image_model(const Json& config, std::string_view what);
 
-// A model that writes about pictures, from its config (captioners.h).
+// A model that writes about images, from its config (captioners.h).
 std::unique_ptr<models::Captioner> make_captioner(const Json& config, std::string_view what);
 
 // A model that translates, from its config.

@@ -67,14 +67,14 @@ std::string_view first_hint(std::span<const NameHint> hints, const std::vector<s
 
 std::string head_of(std::string_view type, const std::vector<std::string>& names) {
   const auto has = [](std::string_view name, std::string_view part) { return name.find(part) != name.npos; };
-  const bool pictures = type == "vit" || type == "deit" || type == "swin" || type == "resnet";
+  const bool images = type == "vit" || type == "deit" || type == "swin" || type == "resnet";
   if (type == "gpt2")
     return std::ranges::count(names, "score.weight") ? "GPT2ForSequenceClassification" : "GPT2LMHeadModel";
   if (const std::string_view head = first_hint(kHeadHints, names, has); !head.empty()) return std::string(head);
   const bool classifies =
       std::ranges::any_of(names, [](std::string_view name) { return name.starts_with("classifier."); });
   if (!classifies) return "Model";
-  if (pictures) return "ForImageClassification";
+  if (images) return "ForImageClassification";
   // A label for the text is read from the pooler, one for each token is not.
   const bool pools = std::ranges::any_of(names, [&](std::string_view name) { return has(name, "pooler.dense."); });
   return pools ? "ForSequenceClassification" : "ForTokenClassification";

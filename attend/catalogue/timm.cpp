@@ -78,12 +78,12 @@ std::int64_t number_behind(std::string_view word, std::string_view before) {
 // A whole number whose square this is. Throws Error naming what it should have been.
 std::int64_t root_of(std::int64_t square, const Folder& folder, std::string_view tensor) {
   const auto root = static_cast<std::int64_t>(std::llround(std::sqrt(static_cast<double>(square))));
-  check(square > 0 && root * root == square, "{}: '{}' is not that of a square picture: {} rows", folder.files.source(),
+  check(square > 0 && root * root == square, "{}: '{}' is not that of a square image: {} rows", folder.files.source(),
         tensor, square);
   return root;
 }
 
-// Of the pictures: what the model was made with, or trained on; else the number in its name.
+// Of the images: what the model was made with, or trained on; else the number in its name.
 std::int64_t image_size(const Folder& folder) {
   const Json& made = folder.config["model_args"];
   Json size = made.is_object() ? made["img_size"] : Json();
@@ -95,8 +95,7 @@ std::int64_t image_size(const Folder& folder) {
     const std::int64_t named = number_behind(folder.words.back(), "");
     return named > 0 ? named : 224;
   }
-  check(size.is_number_integer(), "{}: the size of the pictures is {}; only squares are known", folder.what,
-        size.dump());
+  check(size.is_number_integer(), "{}: the size of the images is {}; only squares are known", folder.what, size.dump());
   return size.get<std::int64_t>();
 }
 

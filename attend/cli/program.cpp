@@ -59,7 +59,7 @@ constexpr const char* kProgramExamples = R"(Examples:
 // What is wrong for all of several processes is said by the first: it ends the others while they hold back.
 void say_error(const Streams& streams, std::string_view message) {
   const world::World& world = *streams.world;
-  if (!world.leads()) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  if (!world.is_root()) std::this_thread::sleep_for(std::chrono::milliseconds(500));
   const std::string who = world.size() > 1 ? fmt::format("rank {} of {}: ", world.rank(), world.size()) : "";
   streams.err << "attend: " << who << printable(message) << '\n' << std::flush;
 }
@@ -103,7 +103,7 @@ int run_program(const std::vector<std::string>& args, const Streams& streams) {
   CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
                    version_text);
   const checkpoint::UnreadGuard unread({.warn = [&](const std::string& message) {
-    if (streams.world->leads()) streams.err << "attend: " << printable(message) << '\n';
+    if (streams.world->is_root()) streams.err << "attend: " << printable(message) << '\n';
   }});
   try {
     world::check_agreement(*streams.world, {{"command", args.empty() ? "" : args[0]}});

@@ -34,7 +34,7 @@ struct Geometry : ConvolutionSizes {
 
 bool is_depthwise(const Convolution& args, const Tensor& weight) { return args.groups > 1 && weight.dim(3) == 1; }
 
-// What window `pixel` reads of a group, as one row; zeros outside of the picture.
+// What window `pixel` reads of a group, as one row; zeros outside of the image.
 void lay_out_window(const Geometry& g, const std::byte* x, std::int64_t element, std::int64_t pixel, std::int64_t group,
                     std::byte* to) {
   const std::int64_t ow = pixel % g.results_w, oh = pixel / g.results_w % g.results_h,
@@ -86,9 +86,9 @@ void collect(const Geometry& g, const float* columns, std::int64_t first, std::i
   const auto& [stride, padding, dilation, groups] = g.window;
   std::fill(sum, sum + g.inputs, 0.0f);
   for (std::int64_t i = 0; i < g.kernel_h; ++i) {
-    const std::int64_t oh = pictures::reader(h, i, stride.h, padding.h, dilation.h, g.results_h);
+    const std::int64_t oh = images::reader(h, i, stride.h, padding.h, dilation.h, g.results_h);
     for (std::int64_t j = 0; oh >= 0 && j < g.kernel_w; ++j) {
-      const std::int64_t ow = pictures::reader(w, j, stride.w, padding.w, dilation.w, g.results_w);
+      const std::int64_t ow = images::reader(w, j, stride.w, padding.w, dilation.w, g.results_w);
       if (ow < 0) continue;
       const std::int64_t pixel = (b * g.results_h + oh) * g.results_w + ow - first;
       const float* from = columns + pixel * g.row() + (i * g.kernel_w + j) * g.inputs;
@@ -107,18 +107,17 @@ struct Band {
 Band band_of(const Geometry& g, std::int64_t begin, std::int64_t end) {
   const auto edge = [&](std::int64_t row,
                         std::int64_t tap) {  // the result that reads row with this tap, if it were one
-    return pictures::floor_divide(row % g.height + g.window.padding.h - tap * g.window.dilation.h, g.window.stride.h);
+    return images::floor_divide(row % g.height + g.window.padding.h - tap * g.window.dilation.h, g.window.stride.h);
   };
   const std::int64_t low = std::clamp<std::int64_t>(edge(begin, g.kernel_h - 1), 0, g.results_h);
   const std::int64_t high = std::clamp<std::int64_t>(edge(end - 1, 0) + 1, 0, g.results_h);
   return {begin, end, begin / g.height * g.results_h + low, (end - 1) / g.height * g.results_h + high};
 }
 
-// The most rows of x whose results fit into a tile: whole pictures if one does, else a part of one.
+// The most rows of x whose results fit into a tile: whole images if one does, else a part of one.
 std::int64_t band_rows(const Geometry& g) {
-  const std::int64_t picture = g.results_h * g.results_w * g.row();
-  if (picture <= kTileFloats)
-    return std::max<std::int64_t>(1, kTileFloats / std::max<std::int64_t>(1, picture)) * g.height;
+  const std::int64_t image = g.results_h * g.results_w * g.row();
+  if (image <= kTileFloats) return std::max<std::int64_t>(1, kTileFloats / std::max<std::int64_t>(1, image)) * g.height;
   const std::int64_t rows = kTileFloats / (g.results_w * g.row()) * g.window.stride.h;
   return std::clamp<std::int64_t>(rows, 1, g.height);
 }
@@ -168,7 +167,7 @@ void CpuBackend::convolution_input(const Convolution& args, const Tensor& dy, co
   const DType dtype = dy.dtype();
   const std::int64_t rows = g.batch * g.height, step = cpu::band_rows(g);
   for (std::int64_t begin = 0, next = 0; begin < rows; begin = next) {
-    // A part of a picture ends where the picture does.
+    // A part of an image ends where the image does.
     next = step >= g.height ? std::min(rows, begin + step) : std::min(begin + step, (begin / g.height + 1) * g.height);
     const cpu::Band band = cpu::band_of(g, begin, next);
     const std::int64_t count = std::max<std::int64_t>(0, band.last - band.first) * g.results_w,

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "attend/tensor/pictures.h"
+#include "attend/tensor/images.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::cpu {

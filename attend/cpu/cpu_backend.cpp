@@ -46,9 +46,9 @@ void CpuBackend::to_device_async(void* to, const void* from, std::size_t bytes) 
 
 namespace {
 
-class HostMailbox final : public Mailbox {
+class HostReadback final : public AsyncReadback {
  public:
-  HostMailbox(CpuBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {}
+  HostReadback(CpuBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {}
   void send_for(const void* memory) override { backend_.to_host(bytes_.data(), memory, bytes_.size()); }
   const void* wait() override { return bytes_.data(); }
 
@@ -59,7 +59,9 @@ class HostMailbox final : public Mailbox {
 
 }  // namespace
 
-std::unique_ptr<Mailbox> CpuBackend::mailbox(std::size_t bytes) { return std::make_unique<HostMailbox>(*this, bytes); }
+std::unique_ptr<AsyncReadback> CpuBackend::readback(std::size_t bytes) {
+  return std::make_unique<HostReadback>(*this, bytes);
+}
 
 // Kernels that a decoding step needs can be kept; with any other among them, the step runs as it comes.
 std::unique_ptr<Graph> CpuBackend::capture(const std::function<void()>& body) {

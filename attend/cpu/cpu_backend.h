@@ -49,7 +49,7 @@ class CpuBackend final : public Backend {
   void to_device(void* to, const void* from, std::size_t bytes) override;
   void to_host(void* to, const void* from, std::size_t bytes) override;
   void to_device_async(void* to, const void* from, std::size_t bytes) override;
-  std::unique_ptr<Mailbox> mailbox(std::size_t bytes) override;
+  std::unique_ptr<AsyncReadback> readback(std::size_t bytes) override;
   void synchronize() override { stop_recording(); }
   std::unique_ptr<Graph> capture(const std::function<void()>& body) override;
 
@@ -104,7 +104,7 @@ class CpuBackend final : public Backend {
   void softmax_backward(const Tensor& dy, const Tensor& y, const Grad& dx) override;
   void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
              const Tensor& log_sums) override;
-  void draw_tokens(const TokenDraws& args) override;
+  void sample_tokens(const SampledTokens& args) override;
   void cross_entropy(const Tensor& logits, const Tensor& targets, const Tensor& class_weights, float smoothing,
                      std::int32_t ignore, const Tensor& losses, const Tensor& lse, const Tensor& total) override;
   void cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& targets,

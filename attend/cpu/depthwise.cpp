@@ -51,9 +51,9 @@ void input_row(const Depthwise& conv, const T* dy, std::int64_t row, T* dx, bool
   for (std::int64_t w = 0; w < conv.width; ++w) {
     std::fill(sum.begin(), sum.end(), 0.0f);
     for (std::int64_t i = 0; i < conv.kernel_h; ++i) {
-      const std::int64_t oh = pictures::reader(h, i, stride.h, padding.h, dilation.h, conv.results_h);
+      const std::int64_t oh = images::reader(h, i, stride.h, padding.h, dilation.h, conv.results_h);
       for (std::int64_t j = 0; oh >= 0 && j < conv.kernel_w; ++j) {
-        const std::int64_t ow = pictures::reader(w, j, stride.w, padding.w, dilation.w, conv.results_w);
+        const std::int64_t ow = images::reader(w, j, stride.w, padding.w, dilation.w, conv.results_w);
         if (ow < 0) continue;
         const T* d = dy + ((b * conv.results_h + oh) * conv.results_w + ow) * conv.results;
         const float* tap = conv.taps + (i * conv.kernel_w + j) * conv.results;

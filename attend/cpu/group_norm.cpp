@@ -1,4 +1,4 @@
-// Group norm (Wu & He 2018) and batch norm (Ioffe & Szegedy 2015): two sums per channel over all places of a picture,
+// Group norm (Wu & He 2018) and batch norm (Ioffe & Szegedy 2015): two sums per channel over all places of an image,
 // what they make of each group, and one walk over the places. Sums are taken in f32 over a few rows and in f64 over
 // those.
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 64;  // rows that are summed in f32
 
-// Two sums for each picture and channel: [A, 2, C] in `sums`, which has room for [A, chunks, 2, C].
-// add(a, n, first, second) adds place n of picture a to both rows of sums.
+// Two sums for each image and channel: [A, 2, C] in `sums`, which has room for [A, chunks, 2, C].
+// add(a, n, first, second) adds place n of image a to both rows of sums.
 template <class Add>
 void pair_sums(ThreadPool& pool, const Tensor& x, const Chunks& chunks, double* sums, const Add& add) {
   const std::int64_t A = x.dim(0), N = x.dim(1), C = x.dim(2), pair = 2 * C;
@@ -51,7 +51,7 @@ float at_or(const Tensor& x, std::int64_t i, float other) {
   return x.dtype() == DType::bf16 ? static_cast<float>(x.data<Bf16>()[i]) : x.data<float>()[i];
 }
 
-// The mean and rstd of each picture and group from the sums of x - first and their squares, and the running ones.
+// The mean and rstd of each image and group from the sums of x - first and their squares, and the running ones.
 template <class T>
 void finish_statistics(const GroupNorm& args, const double* sums, const Tensor& mean, const Tensor& rstd) {
   const std::int64_t A = args.x.dim(0), N = args.x.dim(1), C = args.x.dim(2), D = C / args.groups;
@@ -101,7 +101,7 @@ void statistics(const GroupNorm& args, ThreadPool& pool, const Chunks& chunks, d
   finish_statistics<T>(args, sums, mean, rstd);
 }
 
-// What a walk over the places of picture a multiplies by, for each channel.
+// What a walk over the places of image a multiplies by, for each channel.
 struct Factors {
   std::vector<float> mean, rstd, weight, bias;
   Factors(const GroupNorm& args, const Tensor& means, const Tensor& rstds, std::int64_t a) {
@@ -115,7 +115,7 @@ struct Factors {
   }
 };
 
-// body(factors of the picture, row) over all A · N rows.
+// body(factors of the image, row) over all A · N rows.
 template <class Body>
 void over_places(const GroupNorm& args, const Tensor& mean, const Tensor& rstd, ThreadPool& pool, const Body& body) {
   const std::int64_t N = args.x.dim(1), C = args.x.dim(2);
@@ -126,14 +126,14 @@ void over_places(const GroupNorm& args, const Tensor& mean, const Tensor& rstd, 
   });
 }
 
-// dweight and dbias from the sums of dy · x̂ and dy of each picture.
-void parameter_gradient(const double* sums, std::int64_t pictures, std::int64_t stride, std::int64_t channels,
+// dweight and dbias from the sums of dy · x̂ and dy of each image.
+void parameter_gradient(const double* sums, std::int64_t images, std::int64_t stride, std::int64_t channels,
                         const Grad& to) {
   if (!to) return;
   with_element(to.into.dtype(), "group_norm", [&](auto element) {
     for (std::int64_t c = 0; c < channels; ++c) {
       double sum = 0;
-      for (std::int64_t a = 0; a < pictures; ++a) sum += sums[a * stride + c];
+      for (std::int64_t a = 0; a < images; ++a) sum += sums[a * stride + c];
       const auto single = static_cast<float>(sum);
       put(&single, 1, to.into.data<decltype(element)>() + c, 1, to.accumulate);
     }

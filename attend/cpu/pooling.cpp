@@ -15,14 +15,14 @@ namespace {
 struct Pools {
   Pooling args;
   std::int64_t batch, channels;
-  pictures::PoolAxis rows, columns;
+  images::PoolAxis rows, columns;
 
   Pools(const Pooling& pooling, const Tensor& x, const Tensor& y)
       : args(pooling),
         batch(x.dim(0)),
         channels(x.dim(3)),
-        rows(pictures::rows_of(pooling, x.dim(1), y.dim(1))),
-        columns(pictures::columns_of(pooling, x.dim(2), y.dim(2))) {}
+        rows(images::rows_of(pooling, x.dim(1), y.dim(1))),
+        columns(images::columns_of(pooling, x.dim(2), y.dim(2))) {}
 };
 
 // NaN is the largest of all, as elsewhere.
@@ -32,7 +32,7 @@ template <class T>
 void forward(const Pools& p, const T* x, std::int64_t pixel, float* sum, T* y, std::int32_t* index) {
   const std::int64_t ow = pixel % p.columns.results, oh = pixel / p.columns.results % p.rows.results;
   const std::int64_t b = pixel / (p.columns.results * p.rows.results), C = p.channels;
-  const pictures::Span hs = p.rows.reads(oh), ws = p.columns.reads(ow);
+  const images::Span hs = p.rows.reads(oh), ws = p.columns.reads(ow);
   const bool max = p.args.kind == PoolKind::max;
   std::fill(sum, sum + C, max ? -std::numeric_limits<float>::infinity() : 0.0f);
   if (index) std::fill(index, index + C, static_cast<std::int32_t>(hs.begin * p.columns.size + ws.begin));
@@ -50,7 +50,7 @@ void forward(const Pools& p, const T* x, std::int64_t pixel, float* sum, T* y, s
         if (index) index[c] = static_cast<std::int32_t>(h * p.columns.size + w);
       }
     }
-  put(sum, max ? 1.0f : 1.0f / pictures::divisor(p.args, p.rows, p.columns, oh, ow), y, C, false);
+  put(sum, max ? 1.0f : 1.0f / images::divisor(p.args, p.rows, p.columns, oh, ow), y, C, false);
 }
 
 template <class T>
@@ -58,7 +58,7 @@ void backward(const Pools& p, const T* dy, const std::int32_t* index, std::int64
               bool accumulate) {
   const std::int64_t w = pixel % p.columns.size, h = pixel / p.columns.size % p.rows.size;
   const std::int64_t b = pixel / (p.columns.size * p.rows.size), C = p.channels;
-  const pictures::Span hs = p.rows.readers(h), ws = p.columns.readers(w);
+  const images::Span hs = p.rows.readers(h), ws = p.columns.readers(w);
   const auto here = static_cast<std::int32_t>(h * p.columns.size + w);
   std::fill(sum, sum + C, 0.0f);
   for (std::int64_t oh = hs.begin; oh < hs.end; ++oh)
@@ -67,7 +67,7 @@ void backward(const Pools& p, const T* dy, const std::int32_t* index, std::int64
       if (p.args.kind == PoolKind::max) {
         for (std::int64_t c = 0; c < C; ++c) sum[c] += index[at + c] == here ? static_cast<float>(dy[at + c]) : 0.0f;
       } else {
-        const float scale = 1.0f / pictures::divisor(p.args, p.rows, p.columns, oh, ow);
+        const float scale = 1.0f / images::divisor(p.args, p.rows, p.columns, oh, ow);
         for (std::int64_t c = 0; c < C; ++c) sum[c] += scale * static_cast<float>(dy[at + c]);
       }
     }

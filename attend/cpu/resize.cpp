@@ -1,4 +1,4 @@
-// Resizing pictures: each result from the few places it is made of, and on the way back each place from the results
+// Resizing images: each result from the few places it is made of, and on the way back each place from the results
 // that read it.
 #include <algorithm>
 #include <vector>
@@ -11,8 +11,8 @@ namespace attend {
 namespace cpu {
 namespace {
 
-using pictures::ResizeAxis;
-using pictures::Taps;
+using images::ResizeAxis;
+using images::Taps;
 
 struct Axes {
   ResizeAxis rows, columns;
@@ -44,9 +44,9 @@ void forward_row(const Axes& axes, const T* x, std::int64_t row, float* sum, T* 
 template <class T>
 void backward_row(const Axes& axes, const T* dy, std::int64_t row, float* sum, T* dx, bool accumulate) {
   const std::int64_t b = row / axes.rows.size, h = row % axes.rows.size, C = axes.channels;
-  const pictures::Span hs = axes.rows.readers(h);
+  const images::Span hs = axes.rows.readers(h);
   for (std::int64_t w = 0; w < axes.columns.size; ++w) {
-    const pictures::Span ws = axes.columns.readers(w);
+    const images::Span ws = axes.columns.readers(w);
     std::fill(sum, sum + C, 0.0f);
     for (std::int64_t oh = hs.begin; oh < hs.end; ++oh) {
       const float down = axes.rows.share(oh, h);

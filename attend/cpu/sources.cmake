@@ -15,7 +15,7 @@ set(ATTEND_CPU_SOURCES
     attend/cpu/cpu_backend.cpp
     attend/cpu/cross_entropy.cpp
     attend/cpu/depthwise.cpp
-    attend/cpu/draw_tokens.cpp
+    attend/cpu/sample_tokens.cpp
     attend/cpu/dropout.cpp
     attend/cpu/elementwise.cpp
     attend/cpu/embedding.cpp
@@ -51,7 +51,7 @@ list(TRANSFORM ATTEND_CPU_ROWS PREPEND ${PROJECT_SOURCE_DIR}/)
 # Those with loops of their own are compiled alone, as they were measured: what is inlined where must not depend on the
 # neighbours. The others hand rows to the loops of rows/ and are compiled together, as are those of rows/ but for attention,
 # whose f32 loop comes out another with neighbours (3,210 and 2,735 instructions for AVX2).
-set(alone attend/cpu/convolution.cpp attend/cpu/depthwise.cpp attend/cpu/draw_tokens.cpp attend/cpu/embedding.cpp
+set(alone attend/cpu/convolution.cpp attend/cpu/depthwise.cpp attend/cpu/sample_tokens.cpp attend/cpu/embedding.cpp
           attend/cpu/fill.cpp attend/cpu/group_norm.cpp attend/cpu/pooling.cpp attend/cpu/reduce.cpp attend/cpu/resize.cpp
           attend/cpu/strided_copy.cpp attend/cpu/top_k.cpp attend/cpu/rows/attention.cpp
           attend/cpu/rows/attention_backward.cpp attend/cpu/rows/attention_step.cpp

@@ -124,14 +124,14 @@ void CudaBackend::to_device_async(void* to, const void* from, std::size_t bytes)
 namespace {
 
 // Pinned memory, or the copy would wait for the device; and an event behind it.
-class CudaMailbox final : public Mailbox {
+class CudaReadback final : public AsyncReadback {
  public:
-  CudaMailbox(const CudaBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {
+  CudaReadback(const CudaBackend& backend, std::size_t bytes) : backend_(backend), bytes_(bytes) {
     backend.stream();
     cuda_check(cudaMallocHost(&data_, std::max<std::size_t>(bytes, 1)), "cudaMallocHost");
     cuda_check(cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming), "cudaEventCreate");
   }
-  ~CudaMailbox() override {
+  ~CudaReadback() override {
     cudaStreamSynchronize(backend_.stream());
     cudaEventDestroy(arrived_);
     cudaFreeHost(data_);
@@ -154,7 +154,9 @@ class CudaMailbox final : public Mailbox {
 
 }  // namespace
 
-std::unique_ptr<Mailbox> CudaBackend::mailbox(std::size_t bytes) { return std::make_unique<CudaMailbox>(*this, bytes); }
+std::unique_ptr<AsyncReadback> CudaBackend::readback(std::size_t bytes) {
+  return std::make_unique<CudaReadback>(*this, bytes);
+}
 
 void CudaBackend::synchronize() { cuda_check(cudaStreamSynchronize(stream()), "synchronize"); }
 

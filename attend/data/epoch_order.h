@@ -15,10 +15,10 @@
 
 namespace attend::data {
 
-// What random numbers of pictures are for; each has a seed of its own.
-enum class PictureStream : std::uint32_t { order = 0x6f726472, augment = 0x6175676d, mix = 0x6d697865 };
+// What random numbers of images are for; each has a seed of its own.
+enum class ImageStream : std::uint32_t { order = 0x6f726472, augment = 0x6175676d, mix = 0x6d697865 };
 
-inline std::uint64_t picture_seed(std::uint64_t seed, PictureStream stream, std::uint64_t number) {
+inline std::uint64_t image_seed(std::uint64_t seed, ImageStream stream, std::uint64_t number) {
   const Random4 random = philox(seed, static_cast<std::uint32_t>(stream), number);
   return std::uint64_t{random.word[1]} << 32 | random.word[0];
 }
@@ -37,7 +37,7 @@ class EpochOrder {
     for (std::uint64_t place = number * batch_; place < (number + 1) * batch_; ++place) {
       const std::uint64_t epoch = place / count_;
       if (!order_ || order_->first != epoch)
-        order_.emplace(epoch, Permutation(count_, picture_seed(seed_, PictureStream::order, epoch)));
+        order_.emplace(epoch, Permutation(count_, image_seed(seed_, ImageStream::order, epoch)));
       rows.push_back({.epoch = epoch, .item = static_cast<std::size_t>(order_->second(place % count_))});
     }
     return rows;
@@ -46,7 +46,7 @@ class EpochOrder {
   // Throws Error for a number that no run can have come to.
   void check_batch(std::uint64_t number) const {
     check(number <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / batch_ - 1,
-          "pictures: there is no batch {}", number);
+          "images: there is no batch {}", number);
   }
 
  private:

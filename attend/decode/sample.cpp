@@ -4,7 +4,7 @@
 #include <span>
 
 #include "attend/base/error.h"
-#include "attend/decode/draw.h"
+#include "attend/decode/sampler.h"
 
 namespace attend::decode {
 
@@ -17,13 +17,13 @@ struct SampledSentence {
 
 // One more token for the rows of a sentence that are not done; true when all are. draws: of all rows.
 bool advance(SampledSentence& sentence, const nn::StepModel::Scores& scores, std::size_t first_row,
-             std::span<const TokenDraw> draws, Drawer& drawer, const SampleOptions& options) {
+             std::span<const SamplingParams> draws, Sampler& drawer, const SampleOptions& options) {
   const std::size_t index = sentence.index;
   bool all = true;
   for (std::size_t r = 0; r < sentence.rows.size(); ++r) {
     Writing& row = sentence.rows[r];
     if (!row.done) {
-      const Drawer::Text text{options.prompt, row.hypothesis.tokens};
+      const Sampler::Text text{options.prompt, row.hypothesis.tokens};
       const auto [token, logit] = drawer(scores, first_row + r, text, draws[first_row + r]);
       const double log_probability = logit - static_cast<double>(scores.log_sums[first_row + r]);
       const auto stop = [&](std::span<const std::int32_t> written) {
@@ -44,15 +44,16 @@ std::vector<Hypothesis> sorted_results(std::vector<Writing>& rows) {
   return results;
 }
 
-TokenDraw draw_of(const SampleOptions& options, std::size_t sentence, std::uint32_t sample, std::uint32_t position) {
+SamplingParams draw_of(const SampleOptions& options, std::size_t sentence, std::uint32_t sample,
+                       std::uint32_t position) {
   const std::uint32_t number =
       options.numbers.empty() ? static_cast<std::uint32_t>(sentence) : options.numbers[sentence];
-  TokenDraw draw = draw_for(options, options.seed, number, sample);
+  SamplingParams draw = draw_for(options, options.seed, number, sample);
   draw.position = position;
   return draw;
 }
 
-nn::StepModel::Wanted wanted_of(const Drawer& drawer, std::span<const TokenDraw> draws) {
+nn::StepModel::Wanted wanted_of(const Sampler& drawer, std::span<const SamplingParams> draws) {
   if (drawer.greedy()) return {1};
   return drawer.model_may_draw() ? nn::StepModel::Wanted(0, draws) : nn::StepModel::Wanted(0);
 }
@@ -70,13 +71,13 @@ void check_options(const SampleOptions& options) {
 
 std::vector<std::vector<Hypothesis>> sample(nn::StepModel& model, const SampleOptions& options) {
   check_options(options);
-  Drawer drawer(options, model.vocabulary(), model.suppress(options.suppressed));
+  Sampler drawer(options, model.vocabulary(), model.suppress(options.suppressed));
   const auto samples = static_cast<std::size_t>(options.samples);
   std::vector<std::vector<Hypothesis>> results(options.max_lengths.size());
   std::vector<SampledSentence> running;
   for (std::size_t i = 0; i < results.size(); ++i) running.push_back({i, std::vector<Writing>(samples)});
   std::vector<std::int32_t> tokens(running.size() * samples, options.start);
-  std::vector<TokenDraw> draws;
+  std::vector<SamplingParams> draws;
 
   for (std::uint32_t position = 0; !running.empty(); ++position) {
     draws.clear();

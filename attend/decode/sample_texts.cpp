@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "attend/base/error.h"
-#include "attend/decode/draw.h"
+#include "attend/decode/sampler.h"
 #include "attend/decode/text_rows.h"
 
 namespace attend::decode {
@@ -12,7 +12,7 @@ namespace attend::decode {
 std::vector<Hypothesis> sample_texts(nn::BatchModel& model, std::span<const Text> texts, const TextsOptions& options) {
   check_draws(options.draw);
   check(model.rows() >= 1, "sample: a batch of {} rows", model.rows());
-  Drawer drawer(options.draw, model.vocabulary(), model.suppress(options.draw.suppressed));
+  Sampler drawer(options.draw, model.vocabulary(), model.suppress(options.draw.suppressed));
   const auto sixteenth = static_cast<std::size_t>(std::max<std::int64_t>(model.rows() / 16, 1));
   TextRows rows(model, {.together = options.together > 0 ? static_cast<std::size_t>(options.together) : sixteenth});
   std::vector<std::shared_ptr<RowText>> all;

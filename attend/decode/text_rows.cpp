@@ -72,7 +72,7 @@ nn::StepModel::Wanted TextRows::wanted(std::span<const std::size_t> rows) {
   draws_.clear();
   for (const std::size_t row : rows) {
     const RowText* text = rows_[row].get();
-    draws_.push_back(text ? draw_of(*text) : TokenDraw());
+    draws_.push_back(text ? draw_of(*text) : SamplingParams());
     if (!text) continue;
     if (!text->drawer->model_may_draw()) return {0};
     draws_tokens_ = draws_tokens_ || !text->drawer->greedy();
@@ -82,14 +82,14 @@ nn::StepModel::Wanted TextRows::wanted(std::span<const std::size_t> rows) {
   return {std::max<std::int64_t>(likeliest, 1)};
 }
 
-TokenDraw TextRows::draw_of(const RowText& text) const {
-  TokenDraw draw = draw_for(*text.options, text.seed, 0, text.sample);
+SamplingParams TextRows::draw_of(const RowText& text) const {
+  SamplingParams draw = draw_for(*text.options, text.seed, 0, text.sample);
   draw.position = static_cast<std::uint32_t>(text.writing.hypothesis.tokens.size());
   return draw;
 }
 
 void TextRows::enter() {
-  std::vector<nn::BatchModel::Newcomer> newcomers;
+  std::vector<nn::BatchModel::Prompt> prompts;
   std::vector<std::size_t> entered;
   std::size_t together = 0;
   for (std::size_t row = 0; row < rows_.size() && !waiting_.empty(); ++row) {
@@ -99,14 +99,14 @@ void TextRows::enter() {
     together += size;
     rows_[row] = std::move(waiting_.front());
     waiting_.pop_front();
-    newcomers.push_back({static_cast<std::int64_t>(row), rows_[row]->prompt});
+    prompts.push_back({static_cast<std::int64_t>(row), rows_[row]->prompt});
     entered.push_back(row);
     ++busy_;
   }
   const auto begun = Clock::now();
-  const nn::StepModel::Scores scores = model_.enter(newcomers, wanted(entered));
+  const nn::StepModel::Scores scores = model_.enter(prompts, wanted(entered));
   const auto read = Clock::now();
-  for (std::size_t i = 0; i < newcomers.size(); ++i) write(static_cast<std::size_t>(newcomers[i].row), scores, i);
+  for (std::size_t i = 0; i < prompts.size(); ++i) write(static_cast<std::size_t>(prompts[i].row), scores, i);
   times_.prompts += seconds_between(begun, read), times_.texts += seconds_between(read, Clock::now());
 }
 

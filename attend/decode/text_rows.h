@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "attend/decode/draw.h"
+#include "attend/decode/sampler.h"
 #include "attend/nn/batch_model.h"
 
 namespace attend::decode {
@@ -22,7 +22,7 @@ struct RowText {
   std::uint64_t seed = 1;
   std::uint32_t sample = 0;                // which of several of this prompt and seed
   const SampleOptions* options = nullptr;  // must outlive it, as must the drawer made of it
-  Drawer* drawer = nullptr;
+  Sampler* drawer = nullptr;
   std::int64_t likeliest = 0;  // how many of the likeliest tokens on_token is to see
 
   // What became of one step: the token, and the scores it was drawn from (row 0 of them).
@@ -74,14 +74,14 @@ class TextRows {
   void write(std::size_t row, const nn::StepModel::Scores& scores, std::size_t from);
   // What to ask the model for these rows, and how they draw.
   nn::StepModel::Wanted wanted(std::span<const std::size_t> rows);
-  TokenDraw draw_of(const RowText& text) const;
+  SamplingParams draw_of(const RowText& text) const;
 
   nn::BatchModel& model_;
   Options options_;
   std::deque<std::shared_ptr<RowText>> waiting_;
   std::vector<std::shared_ptr<RowText>> rows_;
   std::vector<std::int32_t> tokens_;  // the newest of each row
-  std::vector<TokenDraw> draws_;
+  std::vector<SamplingParams> draws_;
   bool draws_tokens_ = false;  // a text that is not greedy is, or was, among them
   std::vector<std::size_t> all_rows_;
   std::size_t busy_ = 0, written_ = 0;

@@ -140,8 +140,8 @@ inline void Session::hand_on() {
   record_.received = request.body.size();
   head_only_ = request.method == "HEAD";
   old_ = reader_->old();
-  const bool picture = lower(request.content_type).starts_with("image/");
-  if (!picture && !charge_.add(decoded_size(request.body)))
+  const bool image = lower(request.content_type).starts_with("image/");
+  if (!image && !charge_.add(decoded_size(request.body)))
     return refuse(503, "requests occupy as much memory as they may; try again");
   state_ = State::answering;
   keep_ = reader_->keep_alive() && !ends_;

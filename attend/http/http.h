@@ -74,7 +74,7 @@ struct HttpOptions {
   std::string host = "127.0.0.1";  // an address of IPv4 or IPv6, or localhost
   int port = 0;                    // 0: any free one
   std::size_t max_body = 64 << 10, max_head = 16 << 10;
-  std::size_t max_picture = 0;               // bytes of a body of type image/..
+  std::size_t max_image = 0;                 // bytes of a body of type image/..
   std::size_t max_memory = 0;                // of all requests together; 0: default_memory_budget()
   int workers = 4;                           // requests answered at once by a Handler; others wait
   std::chrono::milliseconds patience{5000};  // for a request to arrive, and for an answer to leave

@@ -80,7 +80,7 @@ struct ChargedBody {
 class RequestReader {
  public:
   struct Limits {
-    std::size_t head = 0, body = 0, picture = 0;
+    std::size_t head = 0, body = 0, image = 0;
   };
   RequestReader(const Limits& limits, MemoryCharge& charge) : limits_(limits), charge_(charge) {
     parser_.header_limit(static_cast<std::uint32_t>(limits.head));
@@ -192,8 +192,8 @@ inline bool RequestReader::take_head() {
   if (message.count(http::field::content_length) > 1) return no(400, "two Content-Lengths");
   if (message.count(http::field::transfer_encoding) > 1 || (!coding.empty() && lower(coding) != "chunked"))
     return no(501, "of transfer codings only chunked is known");
-  const bool picture = lower(view_of(message[http::field::content_type])).starts_with("image/");
-  const std::size_t most = picture ? limits_.picture : limits_.body;
+  const bool image = lower(view_of(message[http::field::content_type])).starts_with("image/");
+  const std::size_t most = image ? limits_.image : limits_.body;
   if (const auto length = parser_.content_length(); length && *length > most)
     return no(413, fmt::format("the body has {} bytes, at most {} are taken", *length, most));
   parser_.body_limit(most);

@@ -185,7 +185,7 @@ inline void Session::await_request(std::chrono::milliseconds time) {
   reader_.reset();
   if (buffer_.size() == 0 && buffer_.capacity() > kRoom) buffer_ = {};
   charge_.set(kConnectionBytes);
-  reader_.emplace(RequestReader::Limits{options.max_head, options.max_body, options.max_picture}, charge_);
+  reader_.emplace(RequestReader::Limits{options.max_head, options.max_body, options.max_image}, charge_);
   chunked_ = head_only_ = false, keep_ = false, unsent_ = 0;
   record_ = {.client = client_};
   if (buffer_.size() > 0) return read_request();

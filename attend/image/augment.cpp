@@ -47,7 +47,7 @@ PixelBox random_part(int width, int height, const ResizedCrop& options, Draws& d
     const int top = draws.below(height - h + 1), left = draws.below(width - w + 1);
     return {left, top, left + w, top + h};
   }
-  // None fitted: the middle, as near to the shapes as the picture allows.
+  // None fitted: the middle, as near to the shapes as the image allows.
   const double shape = static_cast<double>(width) / height;
   int w = width, h = height;
   if (shape < options.least_ratio) h = static_cast<int>(std::nearbyint(w / options.least_ratio));
@@ -166,14 +166,14 @@ namespace {
 void check_inside(const PixelBox& box, int width, int height, const char* who) {
   check(box.left >= 0 && box.top >= 0 && box.right <= width && box.bottom <= height && box.width() >= 0 &&
             box.height() >= 0,
-        "{}: the box {}, {}, {}, {} does not lie in a picture of {} x {}", who, box.left, box.top, box.right,
-        box.bottom, width, height);
+        "{}: the box {}, {}, {}, {} does not lie in an image of {} x {}", who, box.left, box.top, box.right, box.bottom,
+        width, height);
 }
 
-// Of pictures of so many values.
+// Of images of so many values.
 std::size_t channels_of(std::size_t values, int width, int height, const char* who) {
   const std::size_t pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height);
-  check(pixels > 0 && values > 0 && values % pixels == 0, "{}: {} values are no picture of {} x {}", who, values, width,
+  check(pixels > 0 && values > 0 && values % pixels == 0, "{}: {} values are no image of {} x {}", who, values, width,
         height);
   return values / pixels;
 }
@@ -191,7 +191,7 @@ void with_row_in_front(std::span<float> values, std::size_t size, std::size_t be
   }
 }
 
-// The box of cutmix that takes about 1 - share of the picture.
+// The box of cutmix that takes about 1 - share of the image.
 PixelBox cutmix_box(int width, int height, double share, Draws& draws) {
   const int x = draws.below(width), y = draws.below(height);
   const double half = 0.5 * std::sqrt(1 - share);
@@ -227,7 +227,7 @@ Mix random_mix(int width, int height, const Mixing& options, Draws& draws) {
 void apply(const Mix& mix, std::span<float> values, std::int64_t batch, int width, int height, int top, int bottom) {
   check(batch > 0 && values.size() % static_cast<std::size_t>(batch) == 0,
         "mix: a batch of {} does not divide {} values", batch, values.size());
-  check(top >= 0 && top <= bottom && bottom <= height, "mix: there are no rows {} to {} in a picture of {} x {}", top,
+  check(top >= 0 && top <= bottom && bottom <= height, "mix: there are no rows {} to {} in an image of {} x {}", top,
         bottom, width, height);
   const std::size_t size = values.size() / static_cast<std::size_t>(batch);
   const std::size_t channels = channels_of(size, width, height, "mix");

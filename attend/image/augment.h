@@ -1,4 +1,4 @@
-// Augmentation: a picture and draws in, another picture out. Draws are counter-based, so a picture's augmentation is a
+// Augmentation: an image and draws in, another image out. Draws are counter-based, so an image's augmentation is a
 // function of (seed, stream) alone, whatever thread does it and whatever came before. Definitions are torchvision's.
 #pragma once
 
@@ -52,7 +52,7 @@ struct RandAugment {
 };
 Image rand_augment(Image image, const RandAugment& options, Draws& draws);
 
-// Random Erasing (Zhong et al. 2017): which part of a picture to blank, if any.
+// Random Erasing (Zhong et al. 2017): which part of an image to blank, if any.
 struct Erasing {
   double probability = 0.5, least_area = 0.02, most_area = 0.33, least_ratio = 0.3, most_ratio = 3.3;
 };
@@ -75,7 +75,7 @@ struct Mixing {
   double mixup = 0, cutmix = 0;
 };
 Mix random_mix(int width, int height, const Mixing& options, Draws& draws);
-// Mixes the rows [top, bottom) of the pictures values [batch, height, width, channels]: threads can share the work.
+// Mixes the rows [top, bottom) of the images values [batch, height, width, channels]: threads can share the work.
 void apply(const Mix& mix, std::span<float> values, std::int64_t batch, int width, int height, int top, int bottom);
 
 }  // namespace attend::image

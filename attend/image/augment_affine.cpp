@@ -63,8 +63,8 @@ double to_15_places(double value) { return std::nearbyint(value * 1e15) / 1e15; 
 
 Image affine(const Image& image, const std::array<double, 6>& matrix) {
   check_image(image, "affine");
-  check(image.channels == 3, "affine: a picture has 3 channels, not {}", image.channels);
-  check(image.width <= kLargestSide && image.height <= kLargestSide, "affine: a picture of {} x {} is too large",
+  check(image.channels == 3, "affine: an image has 3 channels, not {}", image.channels);
+  check(image.width <= kLargestSide && image.height <= kLargestSide, "affine: an image of {} x {} is too large",
         image.width, image.height);
   for (const double value : matrix)
     check(std::abs(value) < 1e6, "affine: a map of {} makes no sense", value);  // nor does NaN

@@ -11,7 +11,7 @@ namespace {
 
 void check_rgb(const Image& image, const char* who) {
   check_image(image, who);
-  check(image.channels == 3, "{}: a picture has 3 channels, not {}", who, image.channels);
+  check(image.channels == 3, "{}: an image has 3 channels, not {}", who, image.channels);
 }
 
 // a at factor 0, b at factor 1; beyond, as far again. In single precision and cut off, not rounded.

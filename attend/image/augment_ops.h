@@ -1,4 +1,4 @@
-// What augmentation does to a picture, one operation each, as Pillow's ImageEnhance, ImageOps and Image do it: pure
+// What augmentation does to an image, one operation each, as Pillow's ImageEnhance, ImageOps and Image do it: pure
 // functions, with nothing random in them (augment.h draws). RGB only.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace attend::image {
 
 Image flip_horizontal(const Image& image);
 
-// Towards black, grey, the mean grey or a blurred picture (factor 0), or away from it (above 1); 1 leaves it as it is.
+// Towards black, grey, the mean grey or a blurred image (factor 0), or away from it (above 1); 1 leaves it as it is.
 Image adjust_brightness(const Image& image, double factor);
 Image adjust_color(const Image& image, double factor);
 Image adjust_contrast(const Image& image, double factor);
@@ -24,7 +24,7 @@ Image auto_contrast(const Image& image);  // each channel from 0 to 255
 Image equalize(const Image& image);       // each channel's values equally often
 
 // The pixel (x, y) of the result is the nearest one to (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]); beyond the
-// picture it is black. Image.transform with AFFINE and NEAREST.
+// image it is black. Image.transform with AFFINE and NEAREST.
 Image affine(const Image& image, const std::array<double, 6>& matrix);
 // Around the middle, by degrees against the clock.
 Image rotate(const Image& image, double degrees);

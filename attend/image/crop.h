@@ -1,4 +1,4 @@
-// Cutting pictures out of pictures.
+// Cutting images out of images.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace attend::image {
 
-// The box may reach beyond the picture; what is there is black.
+// The box may reach beyond the image; what is there is black.
 Image crop(const Image& image, const PixelBox& box);
 
 // Where the middle begins when what is left over (or, below 0, missing) is odd: how half of it is rounded.

@@ -17,7 +17,7 @@ bool begins(std::span<const std::byte> file, std::string_view with, std::size_t 
   return file.size() >= at + with.size() && std::memcmp(file.data() + at, with.data(), with.size()) == 0;
 }
 
-// Pictures that people have and we do not read.
+// Images that people have and we do not read.
 const char* known_name(std::span<const std::byte> file) {
   if (begins(file, "GIF8")) return "a GIF";
   if (begins(file, "BM")) return "a BMP";
@@ -37,7 +37,7 @@ FileKind kind_of(std::span<const std::byte> file, std::string_view source) {
   if (begins(file, "\x89PNG\r\n\x1a\n")) return FileKind::png;
   if (begins(file, "RIFF") && begins(file, "WEBP", 8)) return FileKind::webp;
   if (const char* name = known_name(file)) fail("{}: is {}; JPEG, PNG and WebP are read", source, name);
-  fail("{}: is no picture: it begins like no JPEG, PNG or WebP", source);
+  fail("{}: is no image: it begins like no JPEG, PNG or WebP", source);
 }
 
 void check_size(const ImageHeader& header, std::string_view source, const DecodeOptions& options) {
@@ -45,7 +45,7 @@ void check_size(const ImageHeader& header, std::string_view source, const Decode
   check_extent(width, height, options.most_pixels, source);
   const std::int64_t most =
       options.most_memory > 0 ? options.most_memory : limits::kMostBytesPerPixel * options.most_pixels;
-  check(memory <= most, "{}: a picture of {} x {} is too large: decoding it takes {} bytes, and at most {} are taken",
+  check(memory <= most, "{}: an image of {} x {} is too large: decoding it takes {} bytes, and at most {} are taken",
         source, width, height, memory, most);
 }
 
@@ -108,7 +108,7 @@ std::unique_ptr<ImageRows> open_rows(const std::filesystem::path& path, const De
   check(std::filesystem::is_regular_file(status), "{}: is not a file", path.string());
   const auto size = std::filesystem::file_size(path, error);
   check(!error, "{}: {}", path.string(), error.message());
-  check(size <= static_cast<std::uintmax_t>(options.most_bytes), "{}: {} bytes are too many: a picture has at most {}",
+  check(size <= static_cast<std::uintmax_t>(options.most_bytes), "{}: {} bytes are too many: an image has at most {}",
         path.string(), size, options.most_bytes);
   return std::make_unique<FileRows>(MappedFile(path), path, options);
 }

@@ -1,4 +1,4 @@
-// Pictures from files: JPEG, PNG and WebP, told apart by their first bytes, whatever the file is called. The result is
+// Images from files: JPEG, PNG and WebP, told apart by their first bytes, whatever the file is called. The result is
 // RGB, equal to what Pillow's Image.open(path).convert("RGB") gives:
 //   grey is repeated; a palette is looked up; alpha and transparent colours are dropped, not blended
 //   16 bit colours keep their high byte; 16 bit grey is cut off at 255 (Pillow's modes I and I;16), not scaled
@@ -24,8 +24,8 @@ enum class FileKind : std::uint8_t { jpeg, png, webp };
 FileKind kind_of(std::span<const std::byte> file, std::string_view source);
 
 struct DecodeOptions {
-  // Turns the picture upright as its EXIF orientation says (Pillow's ImageOps.exif_transpose, which transformers calls
-  // when it opens a picture; torchvision's folders do not).
+  // Turns the image upright as its EXIF orientation says (Pillow's ImageOps.exif_transpose, which transformers calls
+  // when it opens an image; torchvision's folders do not).
   bool upright = true;
   // When set, a JPEG may be decoded at 1/2, 1/4 or 1/8 of its size, as long as it is no smaller than this (Pillow's
   // draft mode): much faster, but not the same pixels.

@@ -23,7 +23,7 @@ namespace attend::image {
 
 namespace {
 
-// Each scan of a progressive file passes over the whole picture; no honest file has nearly as many.
+// Each scan of a progressive file passes over the whole image; no honest file has nearly as many.
 constexpr int kMostScans = 200;
 
 struct JpegReader {

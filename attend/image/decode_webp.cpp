@@ -1,4 +1,4 @@
-// WebP through libwebp: still pictures, lossy and lossless. Alpha is dropped.
+// WebP through libwebp: still images, lossy and lossless. Alpha is dropped.
 #include <string>
 
 #include "attend/base/error.h"
@@ -65,7 +65,7 @@ ImageHeader header_of_features(const WebPBitstreamFeatures& features, int orient
 WebPBitstreamFeatures features_of(std::span<const std::byte> file, std::string_view source) {
   WebPBitstreamFeatures features;
   expect_ok(WebPGetFeatures(reinterpret_cast<const std::uint8_t*>(file.data()), file.size(), &features), source);
-  check(!features.has_animation, "{}: is an animated WebP; only still pictures are read", source);
+  check(!features.has_animation, "{}: is an animated WebP; only still images are read", source);
   return features;
 }
 

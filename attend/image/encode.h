@@ -1,4 +1,4 @@
-// Pictures into files' bytes.
+// Images into files' bytes.
 #pragma once
 
 #include <string>

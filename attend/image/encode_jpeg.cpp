@@ -68,9 +68,9 @@ bool write_jpeg(JpegWriter& writer, const Image& image, const JpegOptions& optio
 
 std::string encode_jpeg(const Image& image, const JpegOptions& options) {
   check_image(image, "jpeg");
-  check(image.channels == 1 || image.channels == 3, "jpeg: a picture has 1 or 3 channels, not {}", image.channels);
+  check(image.channels == 1 || image.channels == 3, "jpeg: an image has 1 or 3 channels, not {}", image.channels);
   check(image.width <= JPEG_MAX_DIMENSION && image.height <= JPEG_MAX_DIMENSION,
-        "jpeg: a picture of {} x {} is too large: at most {} each way", image.width, image.height, JPEG_MAX_DIMENSION);
+        "jpeg: an image of {} x {} is too large: at most {} each way", image.width, image.height, JPEG_MAX_DIMENSION);
   check(options.quality >= 1 && options.quality <= 100, "jpeg: quality is 1 to 100, not {}", options.quality);
   struct Closer {
     JpegWriter writer;

@@ -81,7 +81,7 @@ void append_row(std::string& raw, const Image& image, int y, std::array<std::str
 
 std::string encode_png(const Image& image) {
   check_image(image, "png");
-  check(image.channels == 1 || image.channels == 3, "png: a picture has 1 or 3 channels, not {}", image.channels);
+  check(image.channels == 1 || image.channels == 3, "png: an image has 1 or 3 channels, not {}", image.channels);
   std::string raw;
   raw.reserve((image.row_bytes() + 1) * static_cast<std::size_t>(image.height));
   std::array<std::string, kFilters> tries;
@@ -90,7 +90,7 @@ std::string encode_png(const Image& image) {
   std::string packed(size, '\0');
   check(compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(raw.data()),
                   static_cast<uLong>(raw.size()), 9) == Z_OK,
-        "png: the picture could not be compressed");
+        "png: the image could not be compressed");
   packed.resize(size);
   std::string header;
   append_number(header, static_cast<std::uint32_t>(image.width));

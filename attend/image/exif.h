@@ -11,7 +11,7 @@ namespace attend::image {
 // 1 to 8; 1 (upright) when the block is broken or does not say. The block may begin with "Exif\0\0".
 int exif_orientation(std::span<const std::byte> block);
 
-// The picture turned and mirrored so that it is upright.
+// The image turned and mirrored so that it is upright.
 Image upright(Image image, int orientation);
 
 }  // namespace attend::image

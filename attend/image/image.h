@@ -1,4 +1,4 @@
-// A picture as its pixels: eight bits a channel, rows from top to bottom, the channels of a pixel side by side (HWC).
+// An image as its pixels: eight bits a channel, rows from top to bottom, the channels of a pixel side by side (HWC).
 #pragma once
 
 #include <cstddef>

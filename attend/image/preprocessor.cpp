@@ -17,7 +17,7 @@ Normalization::Normalization(double rescale, const std::array<double, 3>& mean, 
 void to_planes(const Image& image, const Normalization& normalization, float* values, std::size_t row_stride,
                std::size_t plane_stride) {
   check_image(image, "normalise");
-  check(image.channels == 3, "normalise: a picture has 3 channels, not {}", image.channels);
+  check(image.channels == 3, "normalise: an image has 3 channels, not {}", image.channels);
   for (int y = 0; y < image.height; ++y) {
     float* row = values + static_cast<std::size_t>(y) * row_stride;
     float* const planes[] = {row, row + plane_stride, row + 2 * plane_stride};
@@ -28,7 +28,7 @@ void to_planes(const Image& image, const Normalization& normalization, float* va
 
 void to_floats(const Image& image, const Normalization& normalization, float* values) {
   check_image(image, "normalise");
-  check(image.channels == 3, "normalise: a picture has 3 channels, not {}", image.channels);
+  check(image.channels == 3, "normalise: an image has 3 channels, not {}", image.channels);
   // Eight pixels at a time, whose channels begin anew with each eight: compilers make whole vectors of that.
   constexpr std::size_t kRun = 24;
   float scale[kRun], shift[kRun];
@@ -44,10 +44,10 @@ void to_floats(const Image& image, const Normalization& normalization, float* va
 Preprocessor::Preprocessor(PreprocessorConfig config)
     : config_(std::move(config)), normalization_(config_.rescale, config_.mean, config_.std) {}
 
-// transformers leaves a picture alone whose shortest edge would be rounded to what it is, though its longest is a few
+// transformers leaves an image alone whose shortest edge would be rounded to what it is, though its longest is a few
 // pixels more than allowed (129 x 40, of which 128 are). Where a fixed frame waits for it, it has to fit.
-PixelSize Preprocessor::size_of(PixelSize picture) const {
-  const PixelSize size = config_.resize.of(picture);
+PixelSize Preprocessor::size_of(PixelSize image) const {
+  const PixelSize size = config_.resize.of(image);
   const bool bounded = config_.resize.kind == SizeRule::Kind::shortest_within && config_.pad_size &&
                        config_.resize.size.height <= std::min(config_.pad_size->width, config_.pad_size->height);
   if (!bounded) return size;
@@ -55,33 +55,33 @@ PixelSize Preprocessor::size_of(PixelSize picture) const {
 }
 
 template <class Source>
-Image Preprocessor::prepared(Source& image, PixelSize picture) const {
-  const PixelSize size = size_of(picture);
+Image Preprocessor::prepared(Source& source, PixelSize image) const {
+  const PixelSize size = size_of(image);
   ResizeOptions options{.filter = config_.filter, .precision = config_.precision};
-  if (!config_.crop) return resize(image, size.width, size.height, options);
+  if (!config_.crop) return resize(source, size.width, size.height, options);
   const PixelBox middle =
       centre_box(size.width, size.height, config_.crop->width, config_.crop->height, config_.centre);
   const bool inside = middle.left >= 0 && middle.top >= 0 && middle.right <= size.width && middle.bottom <= size.height;
-  if (!inside) return crop(resize(image, size.width, size.height, options), middle);
+  if (!inside) return crop(resize(source, size.width, size.height, options), middle);
   options.window = middle;  // what would be cut away is not computed
-  return resize(image, size.width, size.height, options);
+  return resize(source, size.width, size.height, options);
 }
 
 Image Preprocessor::prepare(const Image& image) const { return prepared(image, {image.width, image.height}); }
 Image Preprocessor::prepare(ImageRows& rows) const { return prepared(rows, {rows.width(), rows.height()}); }
 
 Pixels Preprocessor::stack(std::span<const Image> prepared) const {
-  check(!prepared.empty(), "there are no pictures");
+  check(!prepared.empty(), "there are no images");
   PixelSize size = {prepared[0].width, prepared[0].height};
   for (const Image& image : prepared) {
     check(config_.pad || (image.width == size.width && image.height == size.height),
-          "pictures become {} x {} and {} x {}: this model takes one size at a time", size.width, size.height,
+          "images become {} x {} and {} x {}: this model takes one size at a time", size.width, size.height,
           image.width, image.height);
     size = {std::max(size.width, image.width), std::max(size.height, image.height)};
   }
   if (config_.pad_size) {
     check(size.width <= config_.pad_size->width && size.height <= config_.pad_size->height,
-          "a picture of {} x {} does not fit into the {} x {} of pad_size", size.width, size.height,
+          "an image of {} x {} does not fit into the {} x {} of pad_size", size.width, size.height,
           config_.pad_size->width, config_.pad_size->height);
     size = *config_.pad_size;
   }

@@ -1,4 +1,4 @@
-// From pictures to what a model sees: resized, cropped, rescaled, normalised, stacked.
+// From images to what a model sees: resized, cropped, rescaled, normalised, stacked.
 //   Preprocessor preprocessor = Preprocessor::load("vit-base");
 //   Pixels pixels = preprocessor(read_image("cat.jpg"));             // values [1, 3, 224, 224]
 #pragma once
@@ -26,9 +26,8 @@ void to_floats(const Image& image, const Normalization& normalization, float* va
 
 struct Pixels {
   std::int64_t batch = 0, height = 0, width = 0;
-  std::vector<float> values = {};  // [batch, 3, height, width]
-  std::vector<std::int64_t> mask =
-      {};  // [batch, height, width], 1 where there is picture; empty when a model needs none
+  std::vector<float> values = {};       // [batch, 3, height, width]
+  std::vector<std::int64_t> mask = {};  // [batch, height, width], 1 where there is image; empty when a model needs none
 };
 
 class Preprocessor {
@@ -48,9 +47,9 @@ class Preprocessor {
   Pixels operator()(const Image& image) const { return (*this)(std::span(&image, 1)); }
 
  private:
-  PixelSize size_of(PixelSize picture) const;
+  PixelSize size_of(PixelSize image) const;
   template <class Source>
-  Image prepared(Source& source, PixelSize picture) const;
+  Image prepared(Source& source, PixelSize image) const;
   PreprocessorConfig config_;
   Normalization normalization_;
 };

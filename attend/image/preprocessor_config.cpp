@@ -147,7 +147,7 @@ PreprocessorConfig defaults_of(const std::string& family, std::string_view sourc
   return config;
 }
 
-// Below 384 the picture is made a little larger, and its middle taken.
+// Below 384 the image is made a little larger, and its middle taken.
 void apply_crop_share(PreprocessorConfig& config, const Members& members) {
   check(config.resize.kind == SizeRule::Kind::shortest, "{}: the size of a ConvNext is a shortest_edge",
         members.source());

@@ -1,14 +1,14 @@
-// What a model's files say about its pictures, in one form for all of them.
+// What a model's files say about its images, in one form for all of them.
 //
 // preprocessor_config.json of transformers, of both ages ("image_processor_type" with sizes as objects, and
 // "feature_extractor_type" with a number). What a file leaves out is the default of its processor's class:
 //   ViT       224 x 224, bilinear; mean and std 0.5. Swin's too
 //   DeiT      256 x 256, bicubic, of which the middle 224 x 224; mean and std 0.5
-//   ConvNext  shortest edge 384, bicubic, crop_pct 224/256; mean and std 0.5. ResNet's too. From 384 on the picture is
+//   ConvNext  shortest edge 384, bicubic, crop_pct 224/256; mean and std 0.5. ResNet's too. From 384 on the image is
 //             squashed to a square; below, the shortest edge becomes size / crop_pct and the middle is taken
 //   Bit       shortest edge 224, bicubic, of which the middle 224 x 224; mean and std of CLIP. DINOv2's too
 //   Detr      shortest edge 800, longest at most 1333, bilinear; mean and std of ImageNet; a batch is filled up with
-//             zeros at the right and the bottom, and pixel_mask tells what is picture
+//             zeros at the right and the bottom, and pixel_mask tells what is image
 // config.json of timm ("pretrained_cfg"): shortest edge floor(input_size / crop_pct), and of that the middle.
 //
 // transformers has two backends for one file, and their pixels differ by up to 1: "torchvision", its default since
@@ -33,7 +33,7 @@ struct PixelSize {
   bool operator==(const PixelSize&) const = default;
 };
 
-// How large a picture becomes.
+// How large an image becomes.
 struct SizeRule {
   enum class Kind : std::uint8_t {
     as_is,
@@ -45,7 +45,7 @@ struct SizeRule {
   Kind kind = Kind::as_is;
   PixelSize size = {};
 
-  PixelSize of(PixelSize picture) const;
+  PixelSize of(PixelSize image) const;
 };
 
 enum class ImageBackend : std::uint8_t { torchvision, pil };
@@ -60,7 +60,7 @@ struct PreprocessorConfig {
   double rescale = 1.0 / 255;  // 1 when the file turns it off
   std::array<double, 3> mean = {0, 0, 0}, std = {1, 1, 1};
   bool pad = false;
-  std::optional<PixelSize> pad_size = {};  // else as large as the largest picture of the batch
+  std::optional<PixelSize> pad_size = {};  // else as large as the largest image of the batch
 
   // What transformers does with its other backend; timm has one.
   void set_backend(ImageBackend backend);

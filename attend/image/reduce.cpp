@@ -26,7 +26,7 @@ Image reduce(const Image& image, int factor_x, int factor_y, const std::optional
   const PixelBox all = box.value_or(PixelBox{0, 0, image.width, image.height});
   check(all.left >= 0 && all.top >= 0 && all.right <= image.width && all.bottom <= image.height && all.width() > 0 &&
             all.height() > 0,
-        "reduce: the box {}, {}, {}, {} does not lie in a picture of {} x {}", all.left, all.top, all.right, all.bottom,
+        "reduce: the box {}, {}, {}, {} does not lie in an image of {} x {}", all.left, all.top, all.right, all.bottom,
         image.width, image.height);
   Image out((all.width() + factor_x - 1) / factor_x, (all.height() + factor_y - 1) / factor_y, image.channels);
   for (int y = 0; y < out.height; ++y)

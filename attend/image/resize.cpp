@@ -65,7 +65,7 @@ struct Strip {
   std::size_t stride = 0;
 };
 
-// Rows [first, last) of the picture, each resized along itself.
+// Rows [first, last) of the image, each resized along itself.
 Strip resize_rows(const Image& image, int first, int last, const Weights& weights) {
   const int count = last - first;
   Strip strip;
@@ -211,12 +211,12 @@ Image resize_nearest(ImageRows& rows, const Axis& across, const Axis& down) {
 
 // What is wanted of the result.
 PixelBox window_of(int width, int height, const ResizeOptions& options) {
-  check(width > 0 && height > 0 && width <= kMostPixels / height, "resize: cannot make a picture of {} x {}", width,
+  check(width > 0 && height > 0 && width <= kMostPixels / height, "resize: cannot make an image of {} x {}", width,
         height);
   const PixelBox window = options.window.value_or(PixelBox{0, 0, width, height});
   check(window.left >= 0 && window.top >= 0 && window.right <= width && window.bottom <= height && window.width() > 0 &&
             window.height() > 0,
-        "resize: the window {}, {}, {}, {} does not lie in a picture of {} x {}", window.left, window.top, window.right,
+        "resize: the window {}, {}, {}, {} does not lie in an image of {} x {}", window.left, window.top, window.right,
         window.bottom, width, height);
   return window;
 }
@@ -226,7 +226,7 @@ Box box_of(const Image& image, const ResizeOptions& options) {
       options.box.value_or(Box{.right = static_cast<double>(image.width), .bottom = static_cast<double>(image.height)});
   check(box.left >= 0 && box.top >= 0 && box.right <= image.width && box.bottom <= image.height &&
             box.left < box.right && box.top < box.bottom,
-        "resize: the box {}, {}, {}, {} does not lie in a picture of {} x {}", box.left, box.top, box.right, box.bottom,
+        "resize: the box {}, {}, {}, {} does not lie in an image of {} x {}", box.left, box.top, box.right, box.bottom,
         image.width, image.height);
   return box;
 }

@@ -1,4 +1,4 @@
-// Resizing as Pillow does it, pixel for pixel: a filter as wide as the picture shrinks, whose weights are whole numbers
+// Resizing as Pillow does it, pixel for pixel: a filter as wide as the image shrinks, whose weights are whole numbers
 // in units of 2^-22; first along the rows, rounded to eight bits, then along the columns. torchvision's resize of
 // tensors is the same with shorter weights, and up to 1 away from it.
 #pragma once
@@ -18,7 +18,7 @@ enum class Filter : std::uint8_t { nearest = 0, lanczos = 1, bilinear = 2, bicub
 Filter filter_of(std::int64_t number, std::string_view source);       // Pillow's number, from a file
 Filter filter_named(std::string_view name, std::string_view source);  // "bicubic"
 
-// A part of a picture: [left, right) x [top, bottom).
+// A part of an image: [left, right) x [top, bottom).
 struct Box {
   double left = 0, top = 0, right = 0, bottom = 0;
 };
@@ -36,7 +36,7 @@ enum class Precision : std::uint8_t { pillow, torchvision };
 struct ResizeOptions {
   Filter filter = Filter::bicubic;
   Precision precision = Precision::pillow;
-  std::optional<Box> box = {};          // what is resized; all of the picture when not given
+  std::optional<Box> box = {};          // what is resized; all of the image when not given
   std::optional<PixelBox> window = {};  // what is wanted of the result, as if it were cropped to that afterwards
   double reducing_gap = 0;              // Pillow's: 1 or more averages whole blocks first, faster and less exact
 };

@@ -1,5 +1,5 @@
 // The words of a caption, as the Penn Treebank's tokenizer (Stanford's, which COCO's caption code calls) has them: what
-// it does with all that people write about pictures. Left out are its rules for addresses, faces and foreign
+// it does with all that people write about images. Left out are its rules for addresses, faces and foreign
 // currencies.
 #include <algorithm>
 #include <array>

@@ -22,7 +22,7 @@ constexpr double kCiderSigma = 6.0;  // of the Gaussian that punishes a differen
 constexpr double kCiderScale = 10.0;
 constexpr double kBleuTiny = 1e-15, kBleuSmall = 1e-9;
 
-// Where the sequences of a picture are in the list of all: its hypothesis, then its references.
+// Where the sequences of an image are in the list of all: its hypothesis, then its references.
 struct Rows {
   std::size_t hypothesis, references, end;
 };
@@ -68,10 +68,10 @@ struct CorpusBleu {
 };
 
 // The reference whose length is nearest; of two the shorter one.
-std::size_t closest_length(const Captioned& picture) {
-  const std::size_t length = picture.hypothesis.size();
+std::size_t closest_length(const Captioned& image) {
+  const std::size_t length = image.hypothesis.size();
   std::pair<std::size_t, std::size_t> best = {SIZE_MAX, 0};
-  for (const Words& reference : picture.references) {
+  for (const Words& reference : image.references) {
     const std::size_t other = reference.size();
     best = std::min(best, {other > length ? other - length : length - other, other});
   }
@@ -102,12 +102,12 @@ std::size_t longest_common(const Words& a, const Words& b) {
   return row.back();
 }
 
-double rouge_l(const Captioned& picture) {
+double rouge_l(const Captioned& image) {
   static const Words kEmpty = {""};
   const auto or_empty = [](const Words& words) -> const Words& { return words.empty() ? kEmpty : words; };
-  const Words& hypothesis = or_empty(picture.hypothesis);
+  const Words& hypothesis = or_empty(image.hypothesis);
   double precision = 0, recall = 0;
-  for (const Words& words : picture.references) {
+  for (const Words& words : image.references) {
     const Words& reference = or_empty(words);
     const auto common = static_cast<double>(longest_common(hypothesis, reference));
     precision = std::max(precision, common / static_cast<double>(hypothesis.size()));
@@ -123,13 +123,13 @@ class CiderOrder {
  public:
   CiderOrder(std::span<const Rows> rows, std::span<const GramCounts> counts) : counts_(counts) {
     std::unordered_set<std::uint32_t> seen;
-    for (const Rows& picture : rows) {
+    for (const Rows& image : rows) {
       seen.clear();
-      for (std::size_t r = picture.references; r < picture.end; ++r)
+      for (std::size_t r = image.references; r < image.end; ++r)
         for (const GramCount& item : counts[r]) seen.insert(item.gram);
-      for (const std::uint32_t gram : seen) ++pictures_with_[gram];
+      for (const std::uint32_t gram : seen) ++images_with_[gram];
     }
-    log_pictures_ = std::log(static_cast<double>(rows.size()));
+    log_images_ = std::log(static_cast<double>(rows.size()));
   }
 
   // The cosine of two rows, with the hypothesis's weights clipped to the reference's.
@@ -146,8 +146,8 @@ class CiderOrder {
 
  private:
   double weight_of(std::uint32_t gram) const {
-    const auto found = pictures_with_.find(gram);
-    return log_pictures_ - (found == pictures_with_.end() ? 0 : std::log(static_cast<double>(found->second)));
+    const auto found = images_with_.find(gram);
+    return log_images_ - (found == images_with_.end() ? 0 : std::log(static_cast<double>(found->second)));
   }
 
   double norm(std::size_t row) const {
@@ -160,8 +160,8 @@ class CiderOrder {
   }
 
   std::span<const GramCounts> counts_;
-  std::unordered_map<std::uint32_t, std::int64_t> pictures_with_;
-  double log_pictures_ = 0;
+  std::unordered_map<std::uint32_t, std::int64_t> images_with_;
+  double log_images_ = 0;
 };
 
 // Its length of a sentence is its number of pairs of words.
@@ -176,7 +176,7 @@ double mean_of(const std::vector<double>& values) {
 }
 
 // All sentences as numbers of words; equal words have equal numbers.
-std::vector<Units> number_words(std::span<const Captioned> pictures, std::vector<Rows>& rows) {
+std::vector<Units> number_words(std::span<const Captioned> images, std::vector<Rows>& rows) {
   std::unordered_map<std::string_view, std::uint32_t> numbers;
   std::vector<Units> sequences;
   const auto add = [&](const Words& words) {
@@ -184,34 +184,34 @@ std::vector<Units> number_words(std::span<const Captioned> pictures, std::vector
     for (const std::string& word : words)
       units.push_back(numbers.try_emplace(word, static_cast<std::uint32_t>(numbers.size())).first->second);
   };
-  for (const Captioned& picture : pictures) {
-    check(!picture.references.empty(), "captions: a picture needs at least one reference");
-    rows.push_back({sequences.size(), sequences.size() + 1, sequences.size() + 1 + picture.references.size()});
-    add(picture.hypothesis);
-    for (const Words& reference : picture.references) add(reference);
+  for (const Captioned& image : images) {
+    check(!image.references.empty(), "captions: an image needs at least one reference");
+    rows.push_back({sequences.size(), sequences.size() + 1, sequences.size() + 1 + image.references.size()});
+    add(image.hypothesis);
+    for (const Words& reference : image.references) add(reference);
   }
   return sequences;
 }
 
 }  // namespace
 
-CaptionScores caption_scores(std::span<const Captioned> pictures) {
-  check(!pictures.empty(), "captions: there are none to score");
+CaptionScores caption_scores(std::span<const Captioned> images) {
+  check(!images.empty(), "captions: there are none to score");
   CaptionScores scores;
   CorpusBleu bleu;
-  scores.cider_of.resize(pictures.size());
-  for (const Captioned& picture : pictures) {
-    scores.rouge_l_of.push_back(rouge_l(picture));
-    bleu.length += static_cast<double>(picture.hypothesis.size());
+  scores.cider_of.resize(images.size());
+  for (const Captioned& image : images) {
+    scores.rouge_l_of.push_back(rouge_l(image));
+    bleu.length += static_cast<double>(image.hypothesis.size());
   }
   std::vector<Rows> rows;
-  Ngrams ngrams(number_words(pictures, rows));
+  Ngrams ngrams(number_words(images, rows));
   std::vector<GramCounts> counts(rows.back().end);
   for (int n = 0; n < kLongestNgram; ++n) {
     if (n > 0) ngrams.next_order();
     for (std::size_t row = 0; row < counts.size(); ++row) counts[row] = counts_of(ngrams.grams(row));
     const CiderOrder order(rows, counts);
-    for (std::size_t i = 0; i < pictures.size(); ++i) {
+    for (std::size_t i = 0; i < images.size(); ++i) {
       const auto& [hypothesis, references, end] = rows[i];
       bleu.guessed[n] += static_cast<double>(ngrams.grams(hypothesis).size());
       bleu.correct[n] += static_cast<double>(
@@ -219,11 +219,11 @@ CaptionScores caption_scores(std::span<const Captioned> pictures) {
       double sum = 0;
       for (std::size_t r = references; r < end; ++r)
         sum += order.similarity(hypothesis, r) *
-               length_penalty(pictures[i].hypothesis, pictures[i].references[r - references]);
+               length_penalty(images[i].hypothesis, images[i].references[r - references]);
       scores.cider_of[i] += sum * kCiderScale / (kLongestNgram * static_cast<double>(end - references));
     }
   }
-  for (const Captioned& picture : pictures) bleu.reference_length += static_cast<double>(closest_length(picture));
+  for (const Captioned& image : images) bleu.reference_length += static_cast<double>(closest_length(image));
   scores.bleu = bleu.scores();
   scores.rouge_l = mean_of(scores.rouge_l_of);
   scores.cider = mean_of(scores.cider_of);

@@ -1,4 +1,4 @@
-// How good sentences about pictures are: BLEU, ROUGE-L (Lin 2004) and CIDEr-D (Vedantam et al. 2015), number for number
+// How good sentences about images are: BLEU, ROUGE-L (Lin 2004) and CIDEr-D (Vedantam et al. 2015), number for number
 // those of COCO's caption code. Its BLEU is not sacreBLEU's (attend/metrics/bleu.h): no smoothing but a tiny constant,
 // and four figures, one for each longest n-gram; all are shares of 1, CIDEr of 10.
 #pragma once
@@ -19,7 +19,7 @@ using Words = std::vector<std::string>;
 // n't, a dog's is dog and 's), in lower case, without punctuation. Throws Error when it is not UTF-8.
 Words caption_words(std::string_view caption);
 
-// One picture.
+// One image.
 struct Captioned {
   Words hypothesis = {};
   std::vector<Words> references = {};  // at least one
@@ -32,10 +32,10 @@ std::vector<Captioned> captioned(std::span<const data::CocoCaptions> captions);
 struct CaptionScores {
   std::array<double, 4> bleu = {};
   double rouge_l = 0, cider = 0;
-  std::vector<double> rouge_l_of = {}, cider_of = {};  // each picture
+  std::vector<double> rouge_l_of = {}, cider_of = {};  // each image
 };
 
-// CIDEr weighs a phrase by how many pictures' references have it, so its figure is of this set of pictures alone.
-CaptionScores caption_scores(std::span<const Captioned> pictures);
+// CIDEr weighs a phrase by how many images' references have it, so its figure is of this set of images alone.
+CaptionScores caption_scores(std::span<const Captioned> images);
 
 }  // namespace attend::metrics

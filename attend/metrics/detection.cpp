@@ -14,7 +14,7 @@ namespace attend::metrics {
 namespace {
 
 constexpr int kOverlaps = 10, kRecalls = 101;
-constexpr std::size_t kMostDetections = 100;  // of a picture and category
+constexpr std::size_t kMostDetections = 100;  // of an image and category
 constexpr std::array<std::size_t, 3> kDetectionLimits = {1, 10, kMostDetections};
 using PerOverlap = std::bitset<kOverlaps>;
 
@@ -29,7 +29,7 @@ constexpr std::array<AreaRange, 4> kAreas = {
 double overlap_at(int i) { return i == kOverlaps - 1 ? 0.95 : i * ((0.95 - 0.5) / (kOverlaps - 1)) + 0.5; }
 double recall_at(int i) { return i == kRecalls - 1 ? 1.0 : i * (1.0 / (kRecalls - 1)); }
 
-// One category in one picture.
+// One category in one image.
 struct Scene {
   std::vector<const data::TrueObject*> objects;
   std::vector<const data::Detection*> detections;  // the best first, once sorted
@@ -46,10 +46,10 @@ struct Scene {
   }
 };
 
-// A detection when its picture's objects have been given out.
+// A detection when its image's objects have been given out.
 struct Verdict {
   double score;
-  std::size_t rank;  // in its picture
+  std::size_t rank;  // in its image
   PerOverlap found, ignored;
 };
 
@@ -164,7 +164,7 @@ class Means {
   int count_ = 0;
 };
 
-using CategoryScenes = std::map<std::int64_t, Scene>;  // by picture: in the order of their ids
+using CategoryScenes = std::map<std::int64_t, Scene>;  // by image: in the order of their ids
 
 // Of each category.
 std::vector<CategoryScenes> scenes_of(const data::Instances& truth, std::span<const data::Detection> detections) {

@@ -1,4 +1,4 @@
-// How far two sets of pictures are apart: the Fréchet distance between normal distributions that have the means and the
+// How far two sets of images are apart: the Fréchet distance between normal distributions that have the means and the
 // covariances of their features (Dowson & Landau 1982; Heusel et al. 2017, with the features of a network of theirs).
 #pragma once
 

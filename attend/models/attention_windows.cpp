@@ -7,28 +7,28 @@
 
 namespace attend::models {
 
-AttentionWindow WindowSettings::of_layer(std::int64_t layer, Looks looks) const {
+AttentionWindow WindowSettings::of_layer(std::int64_t layer, AttentionDirection direction) const {
   if (attention_window.empty()) return {};
   const std::int64_t all =
       attention_window.size() == 1 ? attention_window.front() : attention_window.at(static_cast<std::size_t>(layer));
   if (all < 0) return {};
-  if (looks == Looks::back) return {.before = all, .after = 0, .globals = global_tokens};
+  if (direction == AttentionDirection::causal) return {.before = all, .after = 0, .globals = global_tokens};
   return {.before = all / 2, .after = all / 2, .globals = global_tokens};
 }
 
-std::vector<AttentionWindow> WindowSettings::of_layers(std::int64_t layers, Looks looks) const {
+std::vector<AttentionWindow> WindowSettings::of_layers(std::int64_t layers, AttentionDirection direction) const {
   std::vector<AttentionWindow> windows;
-  for (std::int64_t i = 0; i < layers && !attention_window.empty(); ++i) windows.push_back(of_layer(i, looks));
+  for (std::int64_t i = 0; i < layers && !attention_window.empty(); ++i) windows.push_back(of_layer(i, direction));
   return windows;
 }
 
-void WindowSettings::check(std::string_view what, std::int64_t layers, Looks looks) const {
+void WindowSettings::check(std::string_view what, std::int64_t layers, AttentionDirection direction) const {
   attend::check(attention_window.size() <= 1 || static_cast<std::int64_t>(attention_window.size()) == layers,
                 "{}: attention_window has {} numbers; it takes one, or one for each of the {} layers", what,
                 attention_window.size(), layers);
   for (const std::int64_t window : attention_window) {
     check_limited(what, "attention_window", window, -1, limits::kMostPositions);
-    attend::check(looks == Looks::back || window < 0 || window % 2 == 0,
+    attend::check(direction == AttentionDirection::causal || window < 0 || window % 2 == 0,
                   "{}: attention_window must be even, half before a token and half behind it, not {}", what, window);
   }
   check_limited(what, "global_tokens", global_tokens, 0, limits::kMostPositions);

@@ -12,18 +12,18 @@
 
 namespace attend::models {
 
-enum class Looks : std::uint8_t { back, both_ways };
+enum class AttentionDirection : std::uint8_t { causal, bidirectional };
 
 struct WindowSettings {
   std::vector<std::int64_t> attention_window = {};  // none: all; one: of every layer; else one of each
   std::int64_t global_tokens = 0;
 
   bool operator==(const WindowSettings&) const = default;
-  AttentionWindow of_layer(std::int64_t layer, Looks looks) const;
+  AttentionWindow of_layer(std::int64_t layer, AttentionDirection direction) const;
   // Of so many layers; empty where they see all.
-  std::vector<AttentionWindow> of_layers(std::int64_t layers, Looks looks) const;
+  std::vector<AttentionWindow> of_layers(std::int64_t layers, AttentionDirection direction) const;
   // Throws Error naming what and the first value that is out of range.
-  void check(std::string_view what, std::int64_t layers, Looks looks) const;
+  void check(std::string_view what, std::int64_t layers, AttentionDirection direction) const;
 
   template <class Visitor>
   void visit(Visitor&& v) {

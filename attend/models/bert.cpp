@@ -119,7 +119,7 @@ void check_config(const BertConfig& config, std::string_view what) {
   check_rate(what, "the dropout of the classifier", config.dropout_of_head());
   check_positive(what, "layer_norm_eps", config.norm_eps);
   check_positive(what, "initializer_range", config.init_deviation);
-  config.window.check(what, config.layers, Looks::both_ways);
+  config.window.check(what, config.layers, AttentionDirection::bidirectional);
   check(config.family != BertFamily::longformer || !config.window.attention_window.empty(),
         "{}: 'attention_window' is missing, which a longformer must have", what);
   hugging_face_activation(config.activation, what);
@@ -204,7 +204,7 @@ BertLayer::BertLayer(const BertConfig& config, std::int64_t index)
            .heads = config.heads,
            .dropout = config.attention_dropout,
            .label = Bert::attention_label(index),
-           .window = config.window.of_layer(index, Looks::both_ways),
+           .window = config.window.of_layer(index, AttentionDirection::bidirectional),
            .input = {.init = init(config)},
            .output = {.init = init(config)},
            .input_name = distilled_ ? "q_lin|k_lin|v_lin."

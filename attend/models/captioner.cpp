@@ -10,7 +10,7 @@ namespace attend::models {
 
 namespace {
 
-std::int64_t tokens_of(const PictureModel& model) {
+std::int64_t tokens_of(const ImageModel& model) {
   const std::vector<AttentionPlace> places = model.attention_places();
   return places.empty() ? 0 : places.back().tokens;
 }
@@ -26,11 +26,11 @@ std::vector<nn::Parameters::Entry> Captioner::parameters() {
 
 Tensor Captioner::regions(const Tensor& pixels) const {
   const Tensor states = parts_.encoder->states(pixels);
-  const std::int64_t tokens = parts_.reads == Reads::places ? tokens_of(*parts_.encoder) : 0;
+  const std::int64_t tokens = parts_.reads == MemoryTokens::places ? tokens_of(*parts_.encoder) : 0;
   return tokens == 0 ? states : ops::slice(states, 1, tokens, states.dim(1) - tokens);
 }
 
-// How many regions there are only the encoder knows, so one picture goes through it.
+// How many regions there are only the encoder knows, so one image goes through it.
 void Captioner::place(Backend& backend, DType dtype) {
   const Extent2 size = parts_.encoder->size();
   const Tensor pixels = make_tensor(backend, {1, size.h, size.w, parts_.encoder->channels()}, dtype);
@@ -44,15 +44,15 @@ void Captioner::place(Backend& backend, DType dtype) {
 }
 
 std::int64_t Captioner::tokens_in_front() const {
-  return parts_.reads == Reads::everything ? tokens_of(*parts_.encoder) : 0;
+  return parts_.reads == MemoryTokens::everything ? tokens_of(*parts_.encoder) : 0;
 }
 
-// The rows and columns whose shape is most like the picture's.
+// The rows and columns whose shape is most like the image's.
 Extent2 Captioner::grid(std::int64_t regions) const {
-  const Extent2 picture = parts_.encoder->size();
+  const Extent2 image = parts_.encoder->size();
   const std::int64_t places = regions - tokens_in_front();
-  check(places >= 1, "captioner: {} regions are none of the picture", regions);
-  const double wanted = std::log(static_cast<double>(picture.h) / static_cast<double>(picture.w));
+  check(places >= 1, "captioner: {} regions are none of the image", regions);
+  const double wanted = std::log(static_cast<double>(image.h) / static_cast<double>(image.w));
   Extent2 best{1, places};
   double least = 0;
   for (std::int64_t h = 1; h <= places; ++h) {

@@ -1,5 +1,5 @@
-// What training and searching need of a model that writes about pictures: an encoder, which is any model that looks at
-// pictures, and a decoder, which writes about its regions. Four papers are four decoders: show_tell.h,
+// What training and searching need of a model that writes about images: an encoder, which is any model that looks at
+// images, and a decoder, which writes about its regions. Four papers are four decoders: show_tell.h,
 // show_attend_tell.h, transformer_captions.h and gpt2_captions.h.
 #pragma once
 
@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/models/picture_model.h"
+#include "attend/models/image_model.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/sequences.h"
 #include "attend/nn/step_model.h"
 #include "attend/ops/softmax.h"
+#include "attend/tensor/images.h"
 #include "attend/tensor/pass.h"
-#include "attend/tensor/pictures.h"
 
 namespace attend::models {
 
@@ -35,7 +35,7 @@ struct CaptionLoss {
   Tensor attention = {};  // f32 [1]: what is asked of the attention besides; undefined where nothing is
 };
 
-// All read regions of pictures, [B, S, C].
+// All read regions of images, [B, S, C].
 class CaptionDecoder {
  public:
   virtual ~CaptionDecoder() = default;
@@ -49,29 +49,32 @@ class CaptionDecoder {
   virtual Tensor decode(const Tensor& regions, const nn::Sequences& captions) const = 0;
   virtual Tensor logits(const Tensor& states) const = 0;
   virtual CaptionLoss loss(const Tensor& regions, const CaptionBatch& batch, float smoothing) const = 0;
-  // Captions to be written, `group` for each picture, in a pass that does not record and outlives the result.
+  // Captions to be written, `group` for each image, in a pass that does not record and outlives the result.
   virtual std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& regions, std::int64_t group) const = 0;
   // Under which a probe sees where each token looked, [B, H, T, S]; empty for one without attention.
   virtual std::string attention_label() const = 0;
-  // Of one without attention: the one vector that is all it knows of each picture, [B, 1, ..]; else undefined.
+  // Of one without attention: the one vector that is all it knows of each image, [B, 1, ..]; else undefined.
   virtual Tensor summary(const Tensor& /*regions*/) const { return {}; }
 };
 
 class Captioner {
  public:
   // What of the encoder's states the decoder reads.
-  enum class Reads : std::uint8_t { places, everything };  // everything: with tokens of the encoder's own in front
+  enum class MemoryTokens : std::uint8_t {
+    places,
+    everything
+  };  // everything: with tokens of the encoder's own in front
   struct Parts {
-    std::unique_ptr<PictureModel> encoder = {};
+    std::unique_ptr<ImageModel> encoder = {};
     // Without its head, by their names in the captioner's file.
     std::vector<nn::Parameters::Entry> encoder_parameters = {};
     std::unique_ptr<CaptionDecoder> decoder = {};
     Json config = {};  // config.json of a folder that holds it
-    Reads reads = Reads::places;
+    MemoryTokens reads = MemoryTokens::places;
   };
   explicit Captioner(Parts parts) : parts_(std::move(parts)) {}
 
-  const PictureModel& encoder() const { return *parts_.encoder; }
+  const ImageModel& encoder() const { return *parts_.encoder; }
   const CaptionDecoder& decoder() const { return *parts_.decoder; }
   const Json& config() const { return parts_.config; }
   std::vector<nn::Parameters::Entry> parameters();
@@ -86,7 +89,7 @@ class Captioner {
   std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& pixels, std::int64_t group) const {
     return decoder().start(pass, regions(pixels), group);
   }
-  // How the regions lie over the picture: so many tokens first, then a grid row by row.
+  // How the regions lie over the image: so many tokens first, then a grid row by row.
   std::int64_t tokens_in_front() const;
   Extent2 grid(std::int64_t regions) const;
 

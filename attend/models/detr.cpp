@@ -211,7 +211,7 @@ DetrEncoderLayer::DetrEncoderLayer(const DetrConfig& config, std::int64_t index)
       norm1_(config.width),
       norm2_(config.width) {}
 
-void DetrEncoderLayer::operator()(nn::Residual& stream, const DetrPlaces& places) const {
+void DetrEncoderLayer::operator()(nn::Residual& stream, const PositionLayout& places) const {
   stream.through(Recompute::layer, [this, places](nn::Residual& x) {
     const Tensor value = x.value(), placed = ops::add(value, places.positions);
     x.add(attention_(placed, placed, value, {.key_lengths = places.lengths}), norm1_);
@@ -268,10 +268,10 @@ std::vector<nn::Parameters::Entry> Detr::parameters() {
 std::string Detr::attention_label(std::int64_t layer) { return fmt::format("encoder.{}.attention", layer); }
 std::string Detr::cross_attention_label(std::int64_t layer) { return fmt::format("decoder.{}.cross_attention", layer); }
 
-DetrMemory Detr::encode(const Tensor& pixels, const DetrPlaces& places) const {
+DetrMemory Detr::encode(const Tensor& pixels, const PositionLayout& places) const {
   const Tensor grid = projection_(backbone_.grid(pixels));
   const Shape shape{grid.dim(0), grid.dim(1) * grid.dim(2), config_.width};
-  check(places.positions.shape() == shape, "detr: the grid of pictures {} is {}, but the places are of {}",
+  check(places.positions.shape() == shape, "detr: the grid of images {} is {}, but the places are of {}",
         pixels.shape(), shape, places.positions.shape());
   const Tensor rows = grid.reshape({-1, config_.width});
   nn::Residual stream((places.order.defined() ? ops::gather(rows, places.order) : rows).reshape(shape),
@@ -302,11 +302,11 @@ DetrOutput Detr::judge(const Tensor& states) const {
   return {as_f32(classifier_(states)), ops::sigmoid(as_f32(boxes))};
 }
 
-DetrOutput Detr::detect(const Tensor& pixels, const DetrPlaces& places) const {
+DetrOutput Detr::detect(const Tensor& pixels, const PositionLayout& places) const {
   return judge(decode(encode(pixels, places)).back());
 }
 
-DetrOutput Detr::detect_by_layers(const Tensor& pixels, const DetrPlaces& places) const {
+DetrOutput Detr::detect_by_layers(const Tensor& pixels, const PositionLayout& places) const {
   const std::vector<Tensor> states = decode(encode(pixels, places));
   const Tensor all = ops::concat(states, 0);
   return judge(all.reshape({config_.decoder_layers, -1, config_.queries, config_.width}));

@@ -1,9 +1,9 @@
-// "End-to-End Object Detection with Transformers" (Carion et al. 2020): a ResNet makes a grid of a picture, a
+// "End-to-End Object Detection with Transformers" (Carion et al. 2020): a ResNet makes a grid of an image, a
 // Transformer's encoder reads its places, and its decoder turns a fixed number of learned queries into as many boxes
 // with scores of labels, most of them "no object". What a query is about and where a place lies is added to the queries
 // and keys of every attention, and to no values. Parameters have the names of Hugging Face's files.
 //
-//   const DetrPlaces places = model.places(backend, dtype, {H, W}, sizes);       // of pictures padded to H x W
+//   const PositionLayout places = model.places(backend, dtype, {H, W}, sizes);       // of images padded to H x W
 //   const DetrOutput found = model.detect(pass.input(pixels), places);           // logits and boxes
 //
 // Training is detr_loss.h's.
@@ -35,7 +35,8 @@ struct DetrConfig {
   std::string activation = "relu";
   float dropout = 0.1f, attention_dropout = 0;
   // transformers' decoder with auxiliary losses normalises the stream itself behind every layer, where the paper's
-  // only reads its norm: other numbers, so it belongs to the model. (Learning from all layers does not depend on it.)
+  // only reads its norm: other numbers, so it belongs to the model. (Learning from all layers does not
+  // depend on it.)
   bool auxiliary_loss = false;
   // What matching goes by, and what is learned: section 3.1.
   float class_cost = 1, box_cost = 5, giou_cost = 2;
@@ -53,7 +54,7 @@ struct DetrConfig {
   // By the keys of config.json.
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("num_queries", queries, "the most objects of a picture");
+    v("num_queries", queries, "the most objects of an image");
     v("d_model", width, "of the model");
     v("encoder_layers", encoder_layers, "how many");
     v("encoder_attention_heads", encoder_heads, "of attention; they divide the width");
@@ -79,16 +80,16 @@ void check_config(const DetrConfig& config, std::string_view what);
 DetrConfig detr_config(const Json& config, std::string_view what);
 Json detr_json(const DetrConfig& config);
 
-// Where the places of the grids lie. Pictures of a batch are padded to one size, at the right and below; attention
-// knows no order, so the places of the picture itself come first, and the lengths hide the rest.
-struct DetrPlaces {
+// Where the places of the grids lie. Images of a batch are padded to one size, at the right and below; attention
+// knows no order, so the places of the image itself come first, and the lengths hide the rest.
+struct PositionLayout {
   Tensor positions;  // [B, S, width], in the order below
-  // Of a single picture undefined: nothing is padded.
+  // Of a single image undefined: nothing is padded.
   Tensor order;    // i32 [B · S]: which row of the grids
   Tensor lengths;  // i32 [B]
 };
 
-// All f32. Boxes are centre x, centre y, width, height, in parts of the picture (without its
+// All f32. Boxes are centre x, centre y, width, height, in parts of the image (without its
 // padding).
 struct DetrOutput {
   Tensor logits;  // [B, Q, labels + 1], or [L, B, Q, ..]
@@ -118,7 +119,7 @@ class DetrAttention {
 class DetrEncoderLayer {
  public:
   DetrEncoderLayer(const DetrConfig& config, std::int64_t index);
-  void operator()(nn::Residual& stream, const DetrPlaces& places) const;
+  void operator()(nn::Residual& stream, const PositionLayout& places) const;
   template <class Visitor>
   void visit(Visitor&& v) {
     v("self_attn", attention_), v("self_attn_layer_norm", norm1_), v("", feed_forward_), v("final_layer_norm", norm2_);
@@ -162,28 +163,28 @@ class Detr {
   // Of a model that is only run, once its weights are in place (nn::ConvNorm::fold).
   void fold() { nn::fold_norms(*this); }
 
-  // Of pictures of these sizes, padded to one.
-  DetrPlaces places(Backend& backend, DType dtype, const Extent2& padded, std::span<const Extent2> sizes) const;
-  // The same into the memory of others of as many pictures, padded to the same size.
-  void put_places(const DetrPlaces& to, const Extent2& padded, std::span<const Extent2> sizes) const;
+  // Of images of these sizes, padded to one.
+  PositionLayout places(Backend& backend, DType dtype, const Extent2& padded, std::span<const Extent2> sizes) const;
+  // The same into the memory of others of as many images, padded to the same size.
+  void put_places(const PositionLayout& to, const Extent2& padded, std::span<const Extent2> sizes) const;
   Extent2 grid_size(const Extent2& padded) const { return backbone_.grid_size(padded); }
-  // How many rows and columns of that grid show a picture of this size: its places come first, row by row.
+  // How many rows and columns of that grid show an image of this size: its places come first, row by row.
   Extent2 own_grid(const Extent2& padded, const Extent2& size) const;
 
   // pixels [B, H, W, C], zero where they are padding.
-  DetrOutput detect(const Tensor& pixels, const DetrPlaces& places) const;
+  DetrOutput detect(const Tensor& pixels, const PositionLayout& places) const;
   // What every layer of the decoder would answer, [L, B, Q, ..], the last last.
-  DetrOutput detect_by_layers(const Tensor& pixels, const DetrPlaces& places) const;
+  DetrOutput detect_by_layers(const Tensor& pixels, const PositionLayout& places) const;
 
-  DetrMemory encode(const Tensor& pixels, const DetrPlaces& places) const;
+  DetrMemory encode(const Tensor& pixels, const PositionLayout& places) const;
   std::vector<Tensor> decode(const DetrMemory& memory) const;  // [B, Q, width] of each layer, normalised
   DetrOutput judge(const Tensor& states) const;                // by the heads, of such states
 
-  // Weights of cross attention, [.., S] of each picture in turn, by the places of the grid instead of in the order of
+  // Weights of cross attention, [.., S] of each image in turn, by the places of the grid instead of in the order of
   // `places`.
-  static std::vector<float> by_grid(std::span<const float> weights, const DetrPlaces& places);
+  static std::vector<float> by_grid(std::span<const float> weights, const PositionLayout& places);
   static std::string attention_label(std::int64_t layer);        // of the encoder
-  static std::string cross_attention_label(std::int64_t layer);  // of the decoder, on the picture
+  static std::string cross_attention_label(std::int64_t layer);  // of the decoder, on the image
 
   template <class Visitor>
   void visit(Visitor&& v) {

@@ -16,15 +16,15 @@ namespace attend::models {
 
 namespace {
 
-void check_objects(const DetrObjects& objects, std::size_t picture, std::int64_t labels) {
-  check(objects.boxes.size() == 4 * objects.labels.size(), "detr: picture {} has {} labels and {} numbers of boxes",
-        picture, objects.labels.size(), objects.boxes.size());
+void check_objects(const DetrObjects& objects, std::size_t image, std::int64_t labels) {
+  check(objects.boxes.size() == 4 * objects.labels.size(), "detr: image {} has {} labels and {} numbers of boxes",
+        image, objects.labels.size(), objects.boxes.size());
   for (const std::int32_t label : objects.labels)
-    check(label >= 0 && label < labels, "detr: picture {} has label {}; the model's are 0 to {}", picture, label,
+    check(label >= 0 && label < labels, "detr: image {} has label {}; the model's are 0 to {}", image, label,
           labels - 1);
   for (std::size_t i = 0; i < objects.boxes.size(); ++i)
     check(std::isfinite(objects.boxes[i]) && (i % 4 < 2 || objects.boxes[i] >= 0),
-          "detr: picture {} has a box with {} as its {}", picture, objects.boxes[i],
+          "detr: image {} has a box with {} as its {}", image, objects.boxes[i],
           i % 4 < 2 ? "centre" : "width or height");
 }
 
@@ -74,10 +74,10 @@ std::vector<double> matching_costs(std::span<const float> logits, std::span<cons
   return costs;
 }
 
-DetrWeights detr_weights(std::span<const DetrObjects> pictures, const DetrConfig& config) {
+DetrWeights detr_weights(std::span<const DetrObjects> images, const DetrConfig& config) {
   DetrWeights weights;
-  for (const DetrObjects& picture : pictures) {
-    const auto objects = static_cast<std::int64_t>(picture.labels.size());
+  for (const DetrObjects& image : images) {
+    const auto objects = static_cast<std::int64_t>(image.labels.size());
     const std::int64_t matched = std::min(objects, config.queries);
     weights.objects += static_cast<double>(objects);
     weights.classes += static_cast<double>(matched) +
@@ -86,10 +86,10 @@ DetrWeights detr_weights(std::span<const DetrObjects> pictures, const DetrConfig
   return weights;
 }
 
-DetrCriterion::DetrCriterion(Backend& backend, const DetrConfig& config, std::int64_t layers, std::int64_t pictures)
-    : config_(config), layers_(layers), pictures_(pictures) {
-  check(layers > 0 && pictures > 0, "detr: a loss of {} layers and {} pictures", layers, pictures);
-  const std::int64_t rows = layers * pictures * config.queries, classes = config.classes();
+DetrCriterion::DetrCriterion(Backend& backend, const DetrConfig& config, std::int64_t layers, std::int64_t images)
+    : config_(config), layers_(layers), images_(images) {
+  check(layers > 0 && images > 0, "detr: a loss of {} layers and {} images", layers, images);
+  const std::int64_t rows = layers * images * config.queries, classes = config.classes();
   logits_ = make_tensor(backend, {rows, classes}, DType::f32);
   boxes_ = make_tensor(backend, {rows, 4}, DType::f32);
   labels_ = make_tensor(backend, {rows}, DType::i32);
@@ -105,18 +105,18 @@ DetrCriterion::DetrCriterion(Backend& backend, const DetrConfig& config, std::in
 
 void DetrCriterion::keep(const DetrOutput& output) const {
   check(output.logits.size() == logits_.size() && output.boxes.size() == boxes_.size(),
-        "detr: a loss of {} layers and {} pictures, but the output is {}", layers_, pictures_, output.logits.shape());
+        "detr: a loss of {} layers and {} images, but the output is {}", layers_, images_, output.logits.shape());
   output.logits.backend().scale(output.logits.reshape(logits_.shape()), 1, {logits_});
   output.boxes.backend().scale(output.boxes.reshape(boxes_.shape()), 1, {boxes_});
 }
 
-void DetrCriterion::match(std::span<const DetrObjects> pictures, std::optional<double> of_each) {
-  check(static_cast<std::int64_t>(pictures.size()) == pictures_, "detr: a loss of {} pictures, but there are {}",
-        pictures_, pictures.size());
+void DetrCriterion::match(std::span<const DetrObjects> images, std::optional<double> of_each) {
+  check(static_cast<std::int64_t>(images.size()) == images_, "detr: a loss of {} images, but there are {}", images_,
+        images.size());
   std::size_t objects = 0;
-  for (std::size_t b = 0; b < pictures.size(); ++b) {
-    check_objects(pictures[b], b, config_.classes() - 1);
-    objects += pictures[b].labels.size();
+  for (std::size_t b = 0; b < images.size(); ++b) {
+    check_objects(images[b], b, config_.classes() - 1);
+    objects += images[b].labels.size();
   }
   const std::vector<float> logits = download(logits_), boxes = download(boxes_);
   const auto queries = static_cast<std::size_t>(config_.queries), classes = static_cast<std::size_t>(config_.classes());
@@ -127,21 +127,21 @@ void DetrCriterion::match(std::span<const DetrObjects> pictures, std::optional<d
   pairs_.assign(static_cast<std::size_t>(layers_), {});
   for (std::size_t layer = 0; layer < pairs_.size(); ++layer) {
     cardinality_error_ = 0;
-    for (std::size_t b = 0; b < pictures.size(); ++b) {
-      const std::size_t first = (layer * pictures.size() + b) * queries, count = pictures[b].labels.size();
+    for (std::size_t b = 0; b < images.size(); ++b) {
+      const std::size_t first = (layer * images.size() + b) * queries, count = images[b].labels.size();
       const auto answers = std::span(logits).subspan(first * classes, queries * classes);
       const std::vector<double> costs =
-          matching_costs(answers, std::span(boxes).subspan(4 * first, 4 * queries), pictures[b], config_);
-      auto pairs = least_assignment(costs, static_cast<int>(queries), static_cast<int>(count));
+          matching_costs(answers, std::span(boxes).subspan(4 * first, 4 * queries), images[b], config_);
+      auto pairs = linear_sum_assignment(costs, static_cast<int>(queries), static_cast<int>(count));
       for (const auto& [query, object] : pairs) {
         const std::size_t row = first + static_cast<std::size_t>(query), from = static_cast<std::size_t>(object);
-        labels[row] = pictures[b].labels[from];
-        std::copy_n(pictures[b].boxes.begin() + static_cast<std::ptrdiff_t>(4 * from), 4,
+        labels[row] = images[b].labels[from];
+        std::copy_n(images[b].boxes.begin() + static_cast<std::ptrdiff_t>(4 * from), 4,
                     targets.begin() + static_cast<std::ptrdiff_t>(4 * row));
         weights[2 * row] = weights[2 * row + 1] = share;
       }
       const auto wrong = std::abs(found_objects(answers, classes) - static_cast<std::int64_t>(count));
-      cardinality_error_ += static_cast<double>(wrong) / static_cast<double>(pictures.size());
+      cardinality_error_ += static_cast<double>(wrong) / static_cast<double>(images.size());
       pairs_[layer].push_back(std::move(pairs));
     }
   }

@@ -56,7 +56,7 @@ void check_config(const GPT2Config& config, std::string_view what) {
   check_token(what, "bos_token_id", config.start);
   check_token(what, "eos_token_id", config.end);
   check_within(what, "pad_token_id", config.pad, -1, config.vocabulary - 1);
-  config.window.check(what, config.layers, Looks::back);
+  config.window.check(what, config.layers, AttentionDirection::causal);
   hugging_face_activation(config.activation, what);
   check_size(what, ModelSize{.rows = config.vocabulary + config.max_length,
                              .width = config.width,
@@ -117,7 +117,7 @@ GPT2Block::GPT2Block(const GPT2Config& config, std::int64_t index)
                   .heads = config.heads,
                   .dropout = config.attention_dropout,
                   .label = GPT2::attention_label(index),
-                  .window = config.window.of_layer(index, Looks::back),
+                  .window = config.window.of_layer(index, AttentionDirection::causal),
                   .input = linear(config),
                   .output = residual_linear(config),
                   .input_name = "c_attn.",
@@ -158,7 +158,7 @@ nn::CausalModel::Sizes GPT2::sizes() const {
           .dtype = tokens_.table().dtype(),
           .heads = config_.heads,
           .rounded = tokens_.rounded(),
-          .windows = config_.window.of_layers(config_.layers, Looks::back)};
+          .windows = config_.window.of_layers(config_.layers, AttentionDirection::causal)};
 }
 
 std::string GPT2::attention_label(std::int64_t layer) { return fmt::format("h.{}.attn", layer); }
@@ -170,7 +170,7 @@ Tensor GPT2::embed(const nn::Sequences& texts) const {
   return ops::dropout(x, config_.embedding_dropout);
 }
 
-Tensor GPT2::states(const nn::Sequences& texts, const nn::Reading& reading) const {
+Tensor GPT2::states(const nn::Sequences& texts, const nn::ForwardOptions& reading) const {
   return read(texts, {}, {}, reading);
 }
 
@@ -182,7 +182,7 @@ std::vector<Tensor> GPT2::keys_values(const Tensor& memory) const {
 }
 
 Tensor GPT2::read(const nn::Sequences& texts, std::span<const Tensor> keys_values, const Tensor& lengths,
-                  const nn::Reading& reading) const {
+                  const nn::ForwardOptions& reading) const {
   check(keys_values.empty() || keys_values.size() == blocks_.size(), "gpt2: memories for {} of {} layers",
         keys_values.size(), blocks_.size());
   const AttentionMask mask = causal_mask(texts);

@@ -1,6 +1,6 @@
 // "Language Models are Unsupervised Multitask Learners" (Radford et al. 2019): a Transformer decoder alone, norms
 // before the sublayers, learned positions, and the table of tokens again as the output. With cross-attention it writes
-// about a memory (of a picture, say). Parameters have the names and the [in, out] order of Hugging Face's files.
+// about a memory (of an image, say). Parameters have the names and the [in, out] order of Hugging Face's files.
 #pragma once
 
 #include <cstdint>
@@ -102,12 +102,12 @@ class GPT2 : public nn::CausalModel, public nn::MemoryReader {
   // ids -> [.., C]: token + position, then dropout.
   Tensor embed(const nn::Sequences& texts) const;
   // The states after the last norm, [.., C].
-  Tensor states(const nn::Sequences& texts, const nn::Reading& reading = {}) const override;
+  Tensor states(const nn::Sequences& texts, const nn::ForwardOptions& reading = {}) const override;
   // With a memory [B, S, C], of one that has cross-attention; keys_values() are what of it the layers read.
   CausalModel::Sizes decoder_sizes() const override { return sizes(); }
   std::vector<Tensor> keys_values(const Tensor& memory) const override;
   Tensor read(const nn::Sequences& texts, std::span<const Tensor> keys_values, const Tensor& lengths,
-              const nn::Reading& reading = {}) const override;
+              const nn::ForwardOptions& reading = {}) const override;
   // What may come next: the table of tokens against the states.
   Tensor logits(const Tensor& states) const override { return tokens_.logits(states); }
   ops::Loss loss(const Tensor& states, const Tensor& labels, const ops::CrossEntropyOptions& options = {}) const {

@@ -5,7 +5,7 @@
 namespace attend::models {
 
 Gpt2Captions::Gpt2Captions(const GPT2Config& config, std::int64_t regions) : body_(config) {
-  check(config.cross_attention, "gpt2: to write about pictures it needs cross-attention ('add_cross_attention')");
+  check(config.cross_attention, "gpt2: to write about images it needs cross-attention ('add_cross_attention')");
   if (regions != config.width) projection_.emplace(regions, config.width);
 }
 

@@ -1,4 +1,4 @@
-// GPT-2 with cross-attention as the decoder of a picture's encoder: transformers' VisionEncoderDecoderModel. Where the
+// GPT-2 with cross-attention as the decoder of an image's encoder: transformers' VisionEncoderDecoderModel. Where the
 // two have different widths, a projection lies between. Parameters have the names of Hugging Face's files.
 #pragma once
 

@@ -156,7 +156,7 @@ std::vector<std::vector<MViTLayerShape>> mvit_layers(const MViTConfig& config) {
 }
 
 void check_config(const MViTConfig& config, std::string_view what) {
-  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelPicture);
+  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelImage);
   check_limited(what, "in_chans", config.channels, 1, limits::kMostChannels);
   check_within(what, "patch_kernel", config.patch_kernel, 1, kLargestKernel);
   check_within(what, "patch_stride", config.patch_stride, 1, std::min(config.image_size, kLargestKernel));
@@ -360,7 +360,7 @@ MViT::MViT(const MViTConfig& config)
 }
 
 Tensor MViT::states(const Tensor& pixels, std::vector<Tensor>* hidden) const {
-  check_pictures(pixels, size(), config_.channels);
+  check_images(pixels, size(), config_.channels);
   const Tensor grid = patches_(pixels);
   nn::Residual stream(grid.reshape({grid.dim(0), -1, grid.width()}), {});
   if (hidden) hidden->push_back(stream.value());

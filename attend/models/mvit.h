@@ -1,5 +1,5 @@
 // "MViTv2: Improved Multiscale Vision Transformers for Classification and Detection" (Li et al. 2022): queries, keys
-// and values are pooled over the picture before they meet, so that a stage can begin with fewer places and more width;
+// and values are pooled over the image before they meet, so that a stage can begin with fewer places and more width;
 // what attention adds to its scores for the way from a query to a key is the query times a vector for the rows between
 // them plus one for the columns. Parameters have the names of timm's files (MultiScaleVit).
 #pragma once
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/models/picture_classifier.h"
+#include "attend/models/image_classifier.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/feed_forward.h"
 #include "attend/nn/fixed_table.h"
@@ -43,11 +43,11 @@ struct MViTConfig {
   // stride_kv_adaptive are lists besides.
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("image_size", image_size, "height and width of the pictures");
-    v("in_chans", channels, "of the pictures");
+    v("image_size", image_size, "height and width of the images");
+    v("in_chans", channels, "of the images");
     v("patch_kernel", patch_kernel, "height and width of what becomes one place");
-    v("patch_stride", patch_stride, "from one place to the next; divides the picture's size");
-    v("patch_padding", patch_padding, "around the picture");
+    v("patch_stride", patch_stride, "from one place to the next; divides the image's size");
+    v("patch_padding", patch_padding, "around the image");
     v("kernel_qkv", pool_kernel, "height and width of what is pooled");
     v("mlp_ratio", feed_forward, "width inside the feed-forward layers, as a multiple of the layer's");
     v("expand_attn", expand_attention, "whether a stage's width begins with attention");
@@ -181,6 +181,6 @@ class MViT {
   nn::LayerNorm norm_;
 };
 
-using MViTClassifier = PictureClassifier<MViT>;
+using MViTClassifier = ImageClassifier<MViT>;
 
 }  // namespace attend::models

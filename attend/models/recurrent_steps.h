@@ -1,4 +1,4 @@
-// A recurrent decoder of captions one token at a time: the state of every row, and what it reads of each picture.
+// A recurrent decoder of captions one token at a time: the state of every row, and what it reads of each image.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ struct RecurrentState {
   Tensor hidden, cell;
 };
 
-// Of the model it takes a Memory of the pictures (with parts(), what of it belongs to single pictures) and
+// Of the model it takes a Memory of the images (with parts(), what of it belongs to single images) and
 // step(tokens i32 [B, group], memory, state&) -> logits [rows, V].
 template <class Model>
 class RecurrentSteps : public nn::StepModel {
  public:
-  // state: of each of the pictures.
+  // state: of each of the images.
   RecurrentSteps(const Model& model, Pass& pass, typename Model::Memory memory, RecurrentState state,
                  std::int64_t group)
       : model_(model), rows_(pass, state.hidden.dim(0), group), memory_(std::move(memory)), state_(std::move(state)) {
     if (group == 1) return;
-    std::vector<std::int32_t> pictures;
-    for (std::int64_t row = 0; row < rows_.count(); ++row) pictures.push_back(static_cast<std::int32_t>(row / group));
-    move(pictures);
+    std::vector<std::int32_t> images;
+    for (std::int64_t row = 0; row < rows_.count(); ++row) images.push_back(static_cast<std::int32_t>(row / group));
+    move(images);
   }
 
   std::int64_t vocabulary() const override { return model_.vocabulary(); }
@@ -45,7 +45,7 @@ class RecurrentSteps : public nn::StepModel {
     if (!rows_.move(from)) return;
     move(from);
     if (rows_.count() == before) return;
-    // Pictures that are done leave; the others move up.
+    // Images that are done leave; the others move up.
     const Tensor kept = rows_.ints(rows_.sources(from));
     for (Tensor* part : memory_.parts())
       if (part->defined()) *part = ops::gather(*part, kept);

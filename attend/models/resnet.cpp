@@ -47,7 +47,7 @@ std::vector<std::int64_t> sizes_of(const Json& json, const char* key, const std:
 void check_config(const ResNetConfig& config, std::string_view what) {
   check_limited(what, "num_channels", config.channels, 1, limits::kMostChannels);
   check_limited(what, "embedding_size", config.width, 1, limits::kWidestModel);
-  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelPicture);
+  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelImage);
   check(!config.depths.empty() && config.depths.size() == config.hidden_sizes.size(),
         "{}: there are {} depths and {} hidden_sizes; every stage has one of each", what, config.depths.size(),
         config.hidden_sizes.size());
@@ -164,7 +164,7 @@ std::vector<AttentionPlace> ResNet::attention_places() const {
 }
 
 Tensor ResNet::grid(const Tensor& pixels, std::vector<Tensor>* hidden) const {
-  check(pixels.rank() == 4 && pixels.dim(3) == config_.channels, "pictures are {}, but the model reads [B, H, W, {}]",
+  check(pixels.rank() == 4 && pixels.dim(3) == config_.channels, "images are {}, but the model reads [B, H, W, {}]",
         pixels.shape(), config_.channels);
   Tensor x = stem_(pixels, activation_);
   if (!config_.small()) x = ops::max_pool2d(x, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});

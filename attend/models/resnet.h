@@ -1,6 +1,6 @@
-// "Deep Residual Learning for Image Recognition" (He et al. 2016), of 18 to 152 layers: stages of blocks, each of which
-// adds to what it reads, and every stage but the first at half the height and width of the one before. Parameters have
-// the names of Hugging Face's files.
+// "Deep Residual Learning for Image Recognition" (He et al. 2016), of 18 to 152 layers: stages of blocks,
+// each of which adds to what it reads, and every stage but the first at half the height and width of the one before.
+// Parameters have the names of Hugging Face's files.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/models/picture_classifier.h"
+#include "attend/models/image_classifier.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/self_attention_2d.h"
 
 namespace attend::models {
 
 struct ResNetConfig {
-  std::int64_t channels = 3, width = 64;  // of the pictures, and behind the stem
+  std::int64_t channels = 3, width = 64;  // of the images, and behind the stem
   std::vector<std::int64_t> hidden_sizes = {256, 512, 1024, 2048}, depths = {3, 4, 6, 3};
   std::string layer_type = "bottleneck";  // or basic: 18 and 34 layers
   std::string activation = "relu";
   bool downsample_in_first_stage = false, downsample_in_bottleneck = false;
-  // Ours: "small" is for pictures of 32 x 32 (section 4.2), a 3 x 3 window and no pooling, where "imagenet" reads 7 x 7
+  // Ours: "small" is for images of 32 x 32 (section 4.2), a 3 x 3 window and no pooling, where "imagenet" reads 7 x 7
   // with a stride of 2 and pools.
   std::string stem = "imagenet";
-  std::int64_t image_size = 224;  // of the pictures it was made for; it reads others, too
+  std::int64_t image_size = 224;  // of the images it was made for; it reads others, too
   // Ours: behind which stage, 1 being the first, there is self-attention over its places (Zhang et al. 2019); 0: none.
   std::int64_t self_attention_stage = 0;
 
@@ -42,14 +42,14 @@ struct ResNetConfig {
   // By the keys of config.json.
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("num_channels", channels, "of the pictures");
+    v("num_channels", channels, "of the images");
     v("embedding_size", width, "channels behind the stem");
     v("layer_type", layer_type, "basic (18 and 34 layers) or bottleneck (50 and more)");
     v("hidden_act", activation, "of the blocks");
     v("downsample_in_first_stage", downsample_in_first_stage, "the first stage has a stride of 2, too");
     v("downsample_in_bottleneck", downsample_in_bottleneck, "the stride is the first convolution's, not the second's");
     v("stem", stem, "imagenet (7 x 7, a stride of 2, pooling) or small (3 x 3)");
-    v("image_size", image_size, "height and width of the pictures it is made for");
+    v("image_size", image_size, "height and width of the images it is made for");
     v("self_attention_stage", self_attention_stage, "the stage behind which there is self-attention; 0: none");
   }
 };
@@ -103,7 +103,7 @@ class ResNet {
   bool any_size() const { return !attention_; }
   std::int64_t width() const { return config_.hidden_sizes.back(); }
 
-  // H' and W' of pictures of this size.
+  // H' and W' of images of this size.
   Extent2 grid_size(Extent2 pixels) const;
   // pixels [B, H, W, C] of any size -> [B, H', W', width]; hidden gets the stem's and each stage's.
   Tensor grid(const Tensor& pixels, std::vector<Tensor>* hidden = nullptr) const;
@@ -126,10 +126,10 @@ class ResNet {
   std::optional<nn::SelfAttention2d> attention_;
   Activation activation_;
 
-  // Height and width behind this stage, of pictures of this size.
+  // Height and width behind this stage, of images of this size.
   Extent2 size_behind(std::size_t stage, Extent2 pixels) const;
 };
 
-using ResNetClassifier = PictureClassifier<ResNet>;
+using ResNetClassifier = ImageClassifier<ResNet>;
 
 }  // namespace attend::models

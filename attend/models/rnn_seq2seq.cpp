@@ -105,22 +105,22 @@ Tensor RnnDecoderLayer::operator()(const Tensor& embedded, const Memory& memory,
     const Tensor states = rnn_.run(all, {.hidden = state.hidden, .cell = state.cell}).states;
     return finish(states, embedded, repeated(memory.readout, length));
   }
-  // Where a step looks depends on the state before it, so these go one by one.
-  std::vector<Tensor> states, looks;
+  // Where a step attends depends on the state before it, so these go one by one.
+  std::vector<Tensor> states, attention_weights;
   for (std::int64_t t = 0; t < length; ++t) {
-    looks.push_back(look(state, memory));  // [B, 1, S]
-    state = advance(ops::add(ops::slice(gates, 1, t, 1), ops::matmul(looks.back(), memory.gates)), state);
+    attention_weights.push_back(look(state, memory));  // [B, 1, S]
+    state = advance(ops::add(ops::slice(gates, 1, t, 1), ops::matmul(attention_weights.back(), memory.gates)), state);
     states.push_back(state.hidden.reshape({batch, 1, width}));
   }
-  const Tensor weights = ops::concat(looks, 1);  // [B, T, S]
-  nn::show_looks(RnnSeq2Seq::kAttentionLabel, weights, batch);
+  const Tensor weights = ops::concat(attention_weights, 1);  // [B, T, S]
+  nn::show_attention_weights(RnnSeq2Seq::kAttentionLabel, weights, batch);
   return finish(ops::concat(states, 1), embedded, ops::matmul(weights, memory.readout));
 }
 
 Tensor RnnDecoderLayer::step(const Tensor& embedded, const Memory& memory, State& state) const {
   const std::int64_t batch = embedded.dim(0), group = embedded.dim(1);
   const Tensor weights = look(state, memory);  // [B, group, S]
-  if (attention_) nn::show_looks(RnnSeq2Seq::kAttentionLabel, weights, batch * group);
+  if (attention_) nn::show_attention_weights(RnnSeq2Seq::kAttentionLabel, weights, batch * group);
   state = advance(ops::add(rnn_.gates(embedded), context(weights, memory.gates, group)), state);
   return finish(state.hidden.reshape({batch, group, -1}), embedded, context(weights, memory.readout, group));
 }

@@ -1,6 +1,6 @@
 // The recurrent encoder-decoder that the Transformer replaced: with attention, Bahdanau, Cho & Bengio 2015 ("Neural
-// Machine Translation by Jointly Learning to Align and Translate"); without, Cho et al. 2014, where all that is known
-// of the source passes through one vector.
+// Machine Translation by Jointly Learning to Align and Translate"); without, Cho et al. 2014, where all that
+// is known of the source passes through one vector.
 //
 // Where it differs from the papers: one vocabulary for both sides, shared with the output layer; the readout is tanh
 // of the width of an embedding instead of maxout; the decoder starts from the last states of both directions.
@@ -79,7 +79,7 @@ class RnnDecoderLayer {
   }
 
  private:
-  // Where each row looks: softmax(v · tanh(W s + U h)), [B, rows / B, S]; undefined without attention.
+  // Where each row attends: softmax(v · tanh(W s + U h)), [B, rows / B, S]; undefined without attention.
   Tensor look(const State& state, const Memory& memory) const;
   // The mean of what the sources project to, [B, count, C].
   Tensor context(const Tensor& weights, const Tensor& projected, std::int64_t count) const;

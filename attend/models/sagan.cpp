@@ -150,11 +150,11 @@ Discriminator::Discriminator(const SaganConfig& config)
   }
   if (attention_stage_ > 0)
     attention_.emplace(config.discriminator_widths[static_cast<std::size_t>(attention_stage_ - 1)],
-                       nn::SelfAttention2dConfig{.label = Sagan::kJudgesAttention});
+                       nn::SelfAttention2dConfig{.label = Sagan::kEvaluatorAttention});
 }
 
-Tensor Discriminator::operator()(const Tensor& pictures, const Tensor& classes) const {
-  Tensor x = pictures;
+Tensor Discriminator::operator()(const Tensor& images, const Tensor& classes) const {
+  Tensor x = images;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     x = stages_[i](x);
     if (static_cast<std::int64_t>(i) + 1 == attention_stage_) x = (*attention_)(x);

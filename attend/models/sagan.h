@@ -1,4 +1,4 @@
-// "Self-Attention Generative Adversarial Networks" (Zhang et al. 2019): a generator that draws pictures of a class from
+// "Self-Attention Generative Adversarial Networks" (Zhang et al. 2019): a generator that draws images of a class from
 // noise, and a discriminator that tells them from real ones. Residual blocks, conditional batch norm and a projection
 // discriminator (Miyato & Koyama 2018), spectral norm in both, self-attention at one resolution.
 #pragma once
@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "attend/base/json_fwd.h"
-#include "attend/models/picture_model.h"
+#include "attend/models/image_model.h"
 #include "attend/nn/conditional_norm.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/self_attention_2d.h"
 #include "attend/nn/spectral_norm.h"
-#include "attend/tensor/pictures.h"
+#include "attend/tensor/images.h"
 
 namespace attend::models {
 
@@ -42,7 +42,7 @@ struct SaganConfig {
   template <class Visitor>
   void visit(Visitor&& v) {
     v("noise_size", noise_size, "numbers that a drawing is made of");
-    v("discriminator_halvings", discriminator_halvings, "how many of the discriminator's stages halve the picture");
+    v("discriminator_halvings", discriminator_halvings, "how many of the discriminator's stages halve the image");
     v("attention_stage", attention_stage, "the generator's stage behind which attention is; 0: none");
   }
 };
@@ -70,7 +70,7 @@ class UpBlock {
 class Generator {
  public:
   explicit Generator(const SaganConfig& config);
-  // noise [B, noise_size], classes i32 [B] (or shares of all of them, [B, classes], for what lies between) -> pictures
+  // noise [B, noise_size], classes i32 [B] (or shares of all of them, [B, classes], for what lies between) -> images
   // [B, H, W, 3] between -1 and 1
   Tensor operator()(const Tensor& noise, const Tensor& classes) const;
   template <class Visitor>
@@ -92,7 +92,7 @@ class Generator {
 
 struct DownBlockConfig {
   bool first = false;   // it reads pixels, which no relu is before
-  bool halves = false;  // the picture's height and width
+  bool halves = false;  // the image's height and width
 };
 
 // c2(relu(c1(relu(x)))) + skip(x), of which 2 x 2 places each may be averaged.
@@ -115,8 +115,8 @@ class DownBlock {
 class Discriminator {
  public:
   explicit Discriminator(const SaganConfig& config);
-  // pictures [B, H, W, 3], classes i32 [B] -> scores [B]: the higher, the more it takes them for real ones of the class
-  Tensor operator()(const Tensor& pictures, const Tensor& classes) const;
+  // images [B, H, W, 3], classes i32 [B] -> scores [B]: the higher, the more it takes them for real ones of the class
+  Tensor operator()(const Tensor& images, const Tensor& classes) const;
   template <class Visitor>
   void visit(Visitor&& v) {
     for (std::size_t i = 0; i < stages_.size(); ++i) v("down" + std::to_string(i + 1), stages_[i]);
@@ -135,7 +135,7 @@ class Discriminator {
 class Sagan {
  public:
   static constexpr const char *kGenerator = "generator", *kDiscriminator = "discriminator";
-  static constexpr const char *kAttention = "generator attention", *kJudgesAttention = "discriminator attention";
+  static constexpr const char *kAttention = "generator attention", *kEvaluatorAttention = "discriminator attention";
   explicit Sagan(const SaganConfig& config);
   const SaganConfig& config() const { return config_; }
   const Generator& generator() const { return generator_; }
@@ -158,7 +158,7 @@ class Sagan {
   Discriminator discriminator_;
 };
 
-// A batch's losses (hinge), in the pass of noise. The discriminator sees real and drawn pictures in one batch, of the
+// A batch's losses (hinge), in the pass of noise. The discriminator sees real and drawn images in one batch, of the
 // same classes.
 Tensor discriminator_loss(const Sagan& model, const Tensor& real, const Tensor& noise, const Tensor& classes);
 Tensor generator_loss(const Sagan& model, const Tensor& noise, const Tensor& classes);

@@ -24,7 +24,7 @@ struct PairBatch {
   PairBatch in(Pass& pass) const { return {source.in(pass), target.in(pass), pass.input(labels)}; }
 };
 
-// What a decoder reads: the states of its own encoder, or of any other (of a picture's patches, say).
+// What a decoder reads: the states of its own encoder, or of any other (of an image's patches, say).
 struct Encoded {
   Tensor states;              // [B, S, C], or packed [rows, C]
   nn::Sequences places = {};  // lengths, or offsets; the ids are of no interest

@@ -82,29 +82,29 @@ RecurrentState ShowAttendTell::advance(const Tensor& word, const Tensor& context
   return {next.hidden, next.cell};
 }
 
-// Where a step looks depends on the state before it, so these go one by one.
+// Where a step attends depends on the state before it, so these go one by one.
 ShowAttendTell::Written ShowAttendTell::written(const Tensor& regions, const nn::Sequences& captions) const {
   const Tensor words = ops::dropout(embedding_(captions.ids), config_.dropout);  // [B, T, W]
   const std::int64_t batch = words.dim(0), length = words.dim(1);
   const Memory memory = read(regions);
   RecurrentState state = begin(regions);
-  std::vector<Tensor> states, looks;
+  std::vector<Tensor> states, attention_weights;
   for (std::int64_t t = 0; t < length; ++t) {
-    looks.push_back(look(state, memory));  // [B, 1, S]
+    attention_weights.push_back(look(state, memory));  // [B, 1, S]
     const Tensor word = ops::slice(words, 1, t, 1).reshape({batch, config_.width});
-    state = advance(word, context(looks.back(), state, memory), state);
+    state = advance(word, context(attention_weights.back(), state, memory), state);
     states.push_back(state.hidden.reshape({batch, 1, config_.hidden}));
   }
-  Written result{ops::dropout(ops::concat(states, 1), config_.dropout), ops::concat(looks, 1)};
-  nn::show_looks(kAttentionLabel, result.looks, batch);
+  Written result{ops::dropout(ops::concat(states, 1), config_.dropout), ops::concat(attention_weights, 1)};
+  nn::show_attention_weights(kAttentionLabel, result.attention_weights, batch);
   return result;
 }
 
-// The mean over pictures and regions of (1 - sum of what all words gave the region)².
-Tensor ShowAttendTell::unevenness(const Tensor& looks, const Tensor& counted) const {
-  const std::int64_t batch = looks.dim(0), length = looks.dim(1);
+// The mean over images and regions of (1 - sum of what all words gave the region)².
+Tensor ShowAttendTell::doubly_stochastic_penalty(const Tensor& attention_weights, const Tensor& counted) const {
+  const std::int64_t batch = attention_weights.dim(0), length = attention_weights.dim(1);
   const Tensor words = counted.reshape({batch, 1, length});
-  const Tensor sums = ops::matmul(words, ops::cast(looks, DType::f32)).reshape({-1, 1});  // [B·S, 1]
+  const Tensor sums = ops::matmul(words, ops::cast(attention_weights, DType::f32)).reshape({-1, 1});  // [B·S, 1]
   const Tensor one = like(sums, {1});
   one.backend().fill(one, 1);
   const Tensor missing = ops::add(ops::scale(sums, -1), one);
@@ -117,7 +117,8 @@ CaptionLoss ShowAttendTell::loss(const Tensor& regions, const CaptionBatch& batc
   const ops::Loss words =
       ops::linear_cross_entropy(all.states, output.weight, output.bias, batch.labels, {.smoothing = smoothing});
   if (config_.regularizer == 0) return {words.mean, words};
-  const Tensor attention = ops::scale(unevenness(all.looks, batch.counted), config_.regularizer);
+  const Tensor attention =
+      ops::scale(doubly_stochastic_penalty(all.attention_weights, batch.counted), config_.regularizer);
   return {ops::add(words.mean, attention), words, attention};
 }
 
@@ -127,7 +128,7 @@ std::unique_ptr<nn::StepModel> ShowAttendTell::start(Pass& pass, const Tensor& r
 
 Tensor ShowAttendTell::step(const Tensor& tokens, const Memory& memory, RecurrentState& state) const {
   const Tensor weights = look(state, memory);  // [B, group, S]
-  nn::show_looks(kAttentionLabel, weights, state.hidden.dim(0));
+  nn::show_attention_weights(kAttentionLabel, weights, state.hidden.dim(0));
   state = advance(embedding_(tokens).flat_rows(), context(weights, state, memory), state);
   return output_(state.hidden);
 }

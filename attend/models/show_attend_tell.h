@@ -1,7 +1,8 @@
 // "Show, Attend and Tell: Neural Image Caption Generation with Visual Attention" (Xu et al. 2015), with soft attention:
-// before each word an LSTM looks at the regions of the picture anew, by the small network of Bahdanau et al. 2015. A
-// gate says how much of what it sees counts (section 4.2.1: one number; or one for each channel, or none), and over a
-// whole caption every region shall be looked at as much as any other ("doubly stochastic attention", equation 14).
+// before each word an LSTM attends to the regions of the image anew, by the small network of Bahdanau et al.
+// 2015. A gate says how much of what it sees counts (section 4.2.1: one number; or one for each channel, or none), and
+// over a whole caption every region shall be looked at as much as any other ("doubly stochastic attention", equation
+// 14).
 #pragma once
 
 #include <array>
@@ -61,7 +62,7 @@ class ShowAttendTell : public CaptionDecoder {
   std::unique_ptr<nn::StepModel> start(Pass& pass, const Tensor& regions, std::int64_t group) const override;
   std::string attention_label() const override { return kAttentionLabel; }
 
-  // What the steps read of the pictures, computed once.
+  // What the steps read of the images, computed once.
   struct Memory {
     Tensor keys;     // [B, S, A]
     Tensor regions;  // [B, S, C]
@@ -72,8 +73,8 @@ class ShowAttendTell : public CaptionDecoder {
   Tensor step(const Tensor& tokens, const Memory& memory, RecurrentState& state) const;
 
   struct Written {
-    Tensor states;  // [B, T, H], for the output layer
-    Tensor looks;   // [B, T, S]: where each word looked
+    Tensor states;             // [B, T, H], for the output layer
+    Tensor attention_weights;  // [B, T, S]: where each word looked
   };
   Written written(const Tensor& regions, const nn::Sequences& captions) const;
 
@@ -91,7 +92,7 @@ class ShowAttendTell : public CaptionDecoder {
   // What it sees there, behind the gate, [rows, C].
   Tensor context(const Tensor& weights, const RecurrentState& state, const Memory& memory) const;
   RecurrentState advance(const Tensor& word, const Tensor& context, const RecurrentState& state) const;
-  Tensor unevenness(const Tensor& looks, const Tensor& counted) const;
+  Tensor doubly_stochastic_penalty(const Tensor& attention_weights, const Tensor& counted) const;
 
   ShowAttendTellConfig config_;
   nn::Linear initial_hidden_, initial_cell_;

@@ -22,7 +22,7 @@ void check_config(const ShowTellConfig& config, std::string_view what) {
 // Words enter with unit variance.
 ShowTell::ShowTell(const ShowTellConfig& config, std::int64_t regions)
     : config_((check_config(config, "show-tell"), config)),
-      picture_(regions, config.width),
+      image_(regions, config.width),
       embedding_(config.vocabulary, config.width, {nn::Init::normal, 1}),
       cell_(RnnKind::lstm, config.width, config.hidden),
       output_(config.hidden, config.vocabulary) {}
@@ -37,7 +37,7 @@ std::vector<nn::Parameters::Entry> ShowTell::parameters() {
 
 Tensor ShowTell::see(const Tensor& regions) const {
   check(regions.rank() == 3, "show-tell: regions are {}, not [B, S, C]", regions.shape());
-  return picture_(ops::mean(regions, 1)).reshape({regions.dim(0), 1, config_.width});
+  return image_(ops::mean(regions, 1)).reshape({regions.dim(0), 1, config_.width});
 }
 
 RecurrentState ShowTell::begin(const Tensor& regions) const {

@@ -1,4 +1,4 @@
-// "Show and Tell: A Neural Image Caption Generator" (Vinyals et al. 2015): an LSTM that sees the picture once, as if it
+// "Show and Tell: A Neural Image Caption Generator" (Vinyals et al. 2015): an LSTM that sees the image once, as if it
 // were the first word, and has to remember it. Without attention: what show_attend_tell.h is measured against.
 #pragma once
 
@@ -59,16 +59,16 @@ class ShowTell : public CaptionDecoder {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("image", picture_), v("embed", embedding_);
+    v("image", image_), v("embed", embedding_);
     cell_.visit([&](const std::string& name, nn::Parameter& parameter) { v("cell." + name, parameter); }, "");
     v("out", output_);
   }
 
  private:
-  Tensor see(const Tensor& regions) const;  // [B, 1, W]: the picture as a word
+  Tensor see(const Tensor& regions) const;  // [B, 1, W]: the image as a word
 
   ShowTellConfig config_;
-  nn::Linear picture_;
+  nn::Linear image_;
   nn::Embedding embedding_;
   nn::RecurrentLayer cell_;
   nn::Linear output_;

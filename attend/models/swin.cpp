@@ -28,7 +28,7 @@ nn::LinearConfig linear(const SwinConfig& config) {
   return {.init = nn::Init{nn::Init::normal, config.init_deviation}};
 }
 
-// Rows and columns of zeros at the bottom and the right of pictures [B, H, W, C].
+// Rows and columns of zeros at the bottom and the right of images [B, H, W, C].
 Tensor padded(const Tensor& x, std::int64_t height, std::int64_t width) {
   Tensor y = x;
   for (const auto& [axis, size] : {std::pair{1, height}, {2, width}}) {
@@ -84,7 +84,7 @@ std::int64_t SwinConfig::shift_of(std::int64_t stage, std::int64_t layer) const 
 }
 
 void check_config(const SwinConfig& config, std::string_view what) {
-  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelPicture);
+  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelImage);
   check_within(what, "patch_size", config.patch_size, 1, config.image_size);
   check_limited(what, "num_channels", config.channels, 1, limits::kMostChannels);
   check_limited(what, "embed_dim", config.width, 8, limits::kWidestModel);
@@ -239,7 +239,7 @@ std::string Swin::attention_label(std::int64_t stage, std::int64_t layer) {
 }
 
 Tensor Swin::embed(const Tensor& pixels) const {
-  check_pictures(pixels, size(), config_.channels);
+  check_images(pixels, size(), config_.channels);
   const std::int64_t side = config_.side_of(0), reached = side * config_.patch_size;
   const Tensor grid = patches_(padded(pixels, reached, reached));  // [B, side, side, width]
   return ops::dropout(patch_norm_(grid.reshape({grid.dim(0), side * side, config_.width})), config_.dropout);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/models/picture_classifier.h"
+#include "attend/models/image_classifier.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/feed_forward.h"
@@ -47,9 +47,9 @@ struct SwinConfig {
   // By the keys of config.json, where depths and num_heads are lists besides.
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("image_size", image_size, "height and width of the pictures");
+    v("image_size", image_size, "height and width of the images");
     v("patch_size", patch_size, "height and width of a patch");
-    v("num_channels", channels, "of the pictures");
+    v("num_channels", channels, "of the images");
     v("embed_dim", width, "of the first stage; it doubles from stage to stage");
     v("window_size", window, "height and width of the windows of attention");
     v("mlp_ratio", feed_forward, "width inside the feed-forward layers, as a multiple of the stage's");
@@ -167,6 +167,6 @@ class Swin {
   nn::LayerNorm norm_;
 };
 
-using SwinClassifier = PictureClassifier<Swin>;
+using SwinClassifier = ImageClassifier<Swin>;
 
 }  // namespace attend::models

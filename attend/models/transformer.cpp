@@ -30,7 +30,7 @@ nn::AttentionConfig attention(const TransformerConfig& config, const char* stack
   const bool decoder = std::string_view(stack) == "decoder";
   return {config.width, decoder ? config.heads_of_decoder() : config.heads, config.attention_dropout,
           fmt::format("{}.layers.{}.{}", stack, index, kind),
-          config.window.of_layer(index, decoder ? Looks::back : Looks::both_ways)};
+          config.window.of_layer(index, decoder ? AttentionDirection::causal : AttentionDirection::bidirectional)};
 }
 
 nn::FeedForwardConfig feed_forward(const TransformerConfig& config, const char* stack, int index) {
@@ -66,7 +66,7 @@ void check_config(const TransformerConfig& config, std::string_view what) {
   check(positions == "sinusoidal" || positions == "sinusoidal-halves" || positions == "learned",
         "{}: unknown positions '{}'; there are sinusoidal, sinusoidal-halves and learned", what, positions);
   activation_named(config.activation, what);
-  config.window.check(what, std::max(config.encoder_layers, config.decoder_layers), Looks::both_ways);
+  config.window.check(what, std::max(config.encoder_layers, config.decoder_layers), AttentionDirection::bidirectional);
 }
 
 EncoderLayer::EncoderLayer(const TransformerConfig& config, int index)
@@ -116,7 +116,7 @@ Tensor Transformer::encode(const Tensor& source, const AttentionMask& mask) cons
   return encoder_.finish(stream);
 }
 
-Tensor Transformer::decode(const Tensor& target, const Reads& reads) const {
+Tensor Transformer::decode(const Tensor& target, const DecodeOptions& reads) const {
   nn::Residual stream = this->stream(target);
   nn::Memory memory = reads.memory;
   for (std::size_t i = 0; i < decoder_.layers.size(); ++i) {
@@ -163,7 +163,7 @@ nn::CausalModel::Sizes Transformer::decoder_sizes() const {
           .width = config_.width,
           .heads = config_.heads_of_decoder(),
           .rounded = embedding_.rounded(),
-          .windows = config_.window.of_layers(config_.decoder_layers, Looks::back)};
+          .windows = config_.window.of_layers(config_.decoder_layers, AttentionDirection::causal)};
 }
 
 std::vector<Tensor> Transformer::keys_values(const Tensor& memory) const {
@@ -173,7 +173,7 @@ std::vector<Tensor> Transformer::keys_values(const Tensor& memory) const {
 }
 
 Tensor Transformer::read(const nn::Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
-                         const nn::Reading& reading) const {
+                         const nn::ForwardOptions& reading) const {
   return decode(embed(targets, Side::target), {.mask = causal_mask(targets),
                                                .memory = {.mask = {.key_lengths = lengths}},
                                                .keys_values = keys_values,

@@ -129,13 +129,13 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
 
   // The stacks, on embedded sequences: [B, S, C] and [B, T, C], or packed [rows, C].
   Tensor encode(const Tensor& source, const AttentionMask& mask) const;
-  struct Reads {
+  struct DecodeOptions {
     AttentionMask mask = {};  // among the targets
     nn::Memory memory = {};
     std::span<const Tensor> keys_values = {};  // by layer, where they are kept instead of the memory's states
-    nn::Reading reading = {};
+    nn::ForwardOptions reading = {};
   };
-  Tensor decode(const Tensor& target, const Reads& reads) const;
+  Tensor decode(const Tensor& target, const DecodeOptions& reads) const;
 
   // ids -> [.., C]: embedding · sqrt(C) + position, then dropout.
   enum class Side : std::uint8_t { source, target };
@@ -160,7 +160,7 @@ class Transformer : public Seq2Seq, public nn::MemoryReader {
   nn::CausalModel::Sizes decoder_sizes() const override;
   std::vector<Tensor> keys_values(const Tensor& memory) const override;
   Tensor read(const nn::Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
-              const nn::Reading& reading) const override;
+              const nn::ForwardOptions& reading) const override;
 
   template <class Visitor>
   void visit(Visitor&& v) {

@@ -1,5 +1,5 @@
-// The decoder of Vaswani et al. 2017 on the regions of a picture instead of an encoder's states (as Cornia et al. 2020
-// and others have it): regions are projected to its width, get the place they have in the picture, and are its memory.
+// The decoder of Vaswani et al. 2017 on the regions of an image instead of an encoder's states (as Cornia et al. 2020
+// and others have it): regions are projected to its width, get the place they have in the image, and are its memory.
 #pragma once
 
 #include <cstdint>

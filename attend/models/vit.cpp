@@ -29,21 +29,21 @@ ViTFamily family_named(const Json& json, std::string_view what) {
   fail("{}: 'model_type' must be vit, deit or vit_conv, not {}", what, found == json.end() ? "missing" : found->dump());
 }
 
-// How often the stem halves the picture.
+// How often the stem halves the image.
 std::int64_t halvings(const ViTConfig& config) {
   std::int64_t count = 0;
   for (std::int64_t size = config.patch_size; size > 1; size /= 2) ++count;
   return count;
 }
 
-// A token [1, 1, C] in front of every picture: [B, 1, C].
+// A token [1, 1, C] in front of every image: [B, 1, C].
 Tensor repeated(const nn::Parameter& token, const Tensor& patches) {
   const Tensor zeros = like(patches, {patches.dim(0), 1}, DType::i32);
   patches.backend().fill(zeros, 0);
   return ops::embedding(zeros, token.value.reshape({1, patches.width()}));
 }
 
-// Of the picture's token number i, [B, C].
+// Of the image's token number i, [B, C].
 Tensor token_state(const Tensor& states, std::int64_t i) {
   return ops::slice(states, 1, i, 1).reshape({states.dim(0), states.width()});
 }
@@ -51,7 +51,7 @@ Tensor token_state(const Tensor& states, std::int64_t i) {
 }  // namespace
 
 void check_config(const ViTConfig& config, std::string_view what) {
-  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelPicture);
+  check_limited(what, "image_size", config.image_size, 1, limits::kLargestModelImage);
   check_within(what, "patch_size", config.patch_size, 1, config.image_size);
   check_limited(what, "num_channels", config.channels, 1, limits::kMostChannels);
   check_limited(what, "hidden_size", config.width, 8, limits::kWidestModel);
@@ -163,7 +163,7 @@ ViT::ViT(const ViTConfig& config)
 std::string ViT::attention_label(std::int64_t layer) { return fmt::format("layer.{}.attention", layer); }
 
 Tensor ViT::embed(const Tensor& pixels) const {
-  check_pictures(pixels, size(), config_.channels);
+  check_images(pixels, size(), config_.channels);
   const Tensor grid = config_.convolutional() ? stem_(pixels) : patches_(pixels);  // [B, side, side, width]
   const Tensor patches = grid.reshape({grid.dim(0), -1, config_.width});
   const Tensor all =

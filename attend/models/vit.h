@@ -1,5 +1,5 @@
-// "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2020): a picture is cut into patches, each becomes a token by one
-// projection, and a Transformer encoder reads them behind a token of its own, whose last state is the picture's.
+// "An Image is Worth 16x16 Words" (Dosovitskiy et al. 2020): an image is cut into patches, each becomes a token by one
+// projection, and a Transformer encoder reads them behind a token of its own, whose last state is the image's.
 // DeiT (Touvron et al. 2020) is the same with a second such token, which learns from a teacher. Parameters have the
 // names of Hugging Face's files. With a convolutional stem (Xiao et al. 2021), ours alone, a few convolutions of 3 x 3
 // make the grid of tokens instead.
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/models/picture_classifier.h"
+#include "attend/models/image_classifier.h"
 #include "attend/nn/attention.h"
 #include "attend/nn/convolution.h"
 #include "attend/nn/feed_forward.h"
@@ -47,9 +47,9 @@ struct ViTConfig {
   // By the keys of config.json.
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("image_size", image_size, "height and width of the pictures");
-    v("patch_size", patch_size, "height and width of a patch; divides the picture's");
-    v("num_channels", channels, "of the pictures");
+    v("image_size", image_size, "height and width of the images");
+    v("patch_size", patch_size, "height and width of a patch; divides the image's");
+    v("num_channels", channels, "of the images");
     v("hidden_size", width, "of the model");
     v("num_hidden_layers", layers, "how many");
     v("num_attention_heads", heads, "of attention; they divide the width");
@@ -85,7 +85,7 @@ class ViTLayer {
   float drop_path_;
 };
 
-// Convolution of 3 x 3, batch norm, relu: at the picture's size first, then with a stride of 2 and twice the channels
+// Convolution of 3 x 3, batch norm, relu: at the image's size first, then with a stride of 2 and twice the channels
 // until the grid is that of the patches; then a projection.
 class ConvolutionStem {
  public:
@@ -141,7 +141,7 @@ class ViT {
   nn::LayerNorm norm_;
 };
 
-class ViTClassifier : public PictureModel {
+class ViTClassifier : public ImageModel {
  public:
   explicit ViTClassifier(const ViTConfig& config);
   const ViT& body() const { return body_; }

@@ -87,7 +87,7 @@ class SelfAttention {
   }
   bool has_own_globals() const { return !config_.global_name.empty(); }
   // What the global positions read by, where they have a projection of their own.
-  ops::GlobalReading global_reading(const Tensor& x) const {
+  ops::GlobalProjections global_reading(const Tensor& x) const {
     if (!has_own_globals()) return {};
     const auto [q, k, v] =
         ops::split<3>(ops::linear(x, global_weight_, global_bias_, {.input_major = config_.input.input_major}));
@@ -97,7 +97,7 @@ class SelfAttention {
   Tensor with_first(const Tensor& x, const Tensor& mixed, const AttentionMask& mask) const {
     check(!mask.query_offsets.defined(), "{}: packed texts need their global positions (ops::GlobalPositions)",
           config_.label);
-    const ops::GlobalReading own = global_reading(x);
+    const ops::GlobalProjections own = global_reading(x);
     ops::AttentionOptions all = options(mask);
     const std::string label = config_.label + ".global";
     all.label = label;

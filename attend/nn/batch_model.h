@@ -16,13 +16,13 @@ class BatchModel {
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t suppress(std::span<const std::int32_t> ids) = 0;  // as StepModel's
 
-  struct Newcomer {
+  struct Prompt {
     std::int64_t row;
     std::span<const std::int32_t> prompt;  // a token at least
   };
   // Reads prompts into rows, which forget what they had: the scores of what follows each, in this order, as
   // StepModel::step gives them.
-  virtual StepModel::Scores enter(std::span<const Newcomer> newcomers, const StepModel::Wanted& wanted) = 0;
+  virtual StepModel::Scores enter(std::span<const Prompt> prompts, const StepModel::Wanted& wanted) = 0;
   // The text of this row is at its end; the row is empty.
   virtual void leave(std::int64_t row) = 0;
 

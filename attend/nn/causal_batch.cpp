@@ -26,12 +26,12 @@ CausalBatch::CausalBatch(const CausalModel& model, Backend& backend, std::int64_
 }
 
 // One after another, without padding.
-Tensor CausalBatch::read_prompts(std::span<const Newcomer> newcomers) {
+Tensor CausalBatch::read_prompts(std::span<const Prompt> prompts) {
   std::vector<std::int32_t> ids, positions, slots, offsets = {0}, last;
   std::vector<std::vector<std::int32_t>> ring_slots(rings_.size());
   const auto rooms = ring_rooms(rings_, caches_);
   std::int64_t longest = 0;
-  for (const auto& [row, prompt] : newcomers) {
+  for (const auto& [row, prompt] : prompts) {
     const auto length = static_cast<std::int64_t>(prompt.size());
     check(row >= 0 && row < rows(), "decoder: row {} of {}", row, rows());
     check(length >= 1 && length <= room_, "decoder: a prompt of {} tokens for rows of {}", length, room_);
@@ -82,12 +82,12 @@ std::int64_t CausalBatch::suppress(std::span<const std::int32_t> ids) {
   return left;
 }
 
-StepModel::Scores CausalBatch::enter(std::span<const Newcomer> newcomers, const StepModel::Wanted& wanted) {
+StepModel::Scores CausalBatch::enter(std::span<const Prompt> prompts, const StepModel::Wanted& wanted) {
   rows_.let_go();
   pass_.begin({});
-  for (const Newcomer& newcomer : newcomers)
-    if (std::ranges::find(entered_, newcomer.row) == entered_.end()) entered_.push_back(newcomer.row);
-  return rows_.scores(read_prompts(newcomers), wanted);
+  for (const Prompt& prompt : prompts)
+    if (std::ranges::find(entered_, prompt.row) == entered_.end()) entered_.push_back(prompt.row);
+  return rows_.scores(read_prompts(prompts), wanted);
 }
 
 // On a GPU a step costs about the same for any number of rows, and is captured once.

@@ -22,7 +22,7 @@ class CausalBatch : public BatchModel {
   std::int64_t vocabulary() const override { return sizes_.vocabulary; }
   std::int64_t rows() const override { return rows_.count(); }
   std::int64_t suppress(std::span<const std::int32_t> ids) override;
-  StepModel::Scores enter(std::span<const Newcomer> newcomers, const StepModel::Wanted& wanted) override;
+  StepModel::Scores enter(std::span<const Prompt> prompts, const StepModel::Wanted& wanted) override;
   void leave(std::int64_t row) override { lengths_.at(static_cast<std::size_t>(row)) = kEmpty; }
   StepModel::Scores step(const Step& step) override;
   bool missed(std::int64_t row) const override { return runner_.missed(row); }
@@ -32,7 +32,7 @@ class CausalBatch : public BatchModel {
   std::int64_t capacity() const { return whole_capacity(caches_, room_); }
   // Rows that a step computes: up to the last that has a text, rounded up so that there are few different steps.
   std::size_t rows_in_use() const;
-  Tensor read_prompts(std::span<const Newcomer> newcomers);  // -> logits [newcomers, V]
+  Tensor read_prompts(std::span<const Prompt> prompts);  // -> logits [prompts, V]
   std::vector<Tensor> send(std::span<const std::vector<std::int32_t>* const> lists);
 
   const CausalModel& model_;

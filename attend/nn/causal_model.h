@@ -17,7 +17,7 @@
 namespace attend::nn {
 
 // How a model reads texts.
-struct Reading {
+struct ForwardOptions {
   std::span<KvCache> caches = {};  // one a layer; none: nothing is kept
   CachePlaces places = {};
   std::vector<Tensor>* hidden = nullptr;  // gets the stream before every layer, and then the states
@@ -39,7 +39,7 @@ class CausalModel {
     std::vector<AttentionWindow> windows = {};  // of the layers' self-attention; none: they see all
   };
   virtual Sizes sizes() const = 0;
-  virtual Tensor states(const Sequences& texts, const Reading& reading) const = 0;  // ids -> [.., C]
+  virtual Tensor states(const Sequences& texts, const ForwardOptions& reading) const = 0;  // ids -> [.., C]
   virtual Tensor logits(const Tensor& states) const = 0;  // what comes next: [.., C] -> [.., V]
 };
 

@@ -25,7 +25,7 @@ class ConditionalBatchNorm {
   Tensor operator()(const Tensor& x, const Tensor& classes) const {
     const bool frozen = !x.pass() || !x.pass()->recording();
     const Tensor y = ops::batch_norm(x, {}, {}, {mean_, variance_}, {.frozen = frozen});
-    // A row of a table, over the whole picture.
+    // A row of a table, over the whole image.
     const auto spread = [&](const Parameter& table) {
       const Tensor rows = classes.rank() == 1 ? ops::embedding(classes, table) : ops::matmul(classes, table);
       return ops::resize(rows.reshape({x.dim(0), 1, 1, x.dim(3)}), {x.dim(1), x.dim(2)}, {.mode = ResizeMode::nearest});

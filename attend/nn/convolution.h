@@ -1,4 +1,4 @@
-// Layers of pictures [B, H, W, C]: convolution, and the batch norm behind it.
+// Layers of images [B, H, W, C]: convolution, and the batch norm behind it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "attend/nn/parameter.h"
 #include "attend/ops/activation.h"
 #include "attend/ops/convolution.h"
-#include "attend/ops/picture_norm.h"
+#include "attend/ops/image_norm.h"
 #include "attend/tensor/pass.h"
 
 namespace attend::nn {

@@ -19,7 +19,7 @@ CausalModel::Sizes MemoryDecoder::Stack::sizes() const {
   return sizes;
 }
 
-Tensor MemoryDecoder::Stack::states(const Sequences& targets, const Reading& reading) const {
+Tensor MemoryDecoder::Stack::states(const Sequences& targets, const ForwardOptions& reading) const {
   Pass& pass = *targets.ids.pass();
   std::vector<Tensor> here;
   for (const Tensor& one : keys_values_) here.push_back(pass.input(one));

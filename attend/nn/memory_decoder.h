@@ -22,7 +22,7 @@ class MemoryReader {
   virtual std::vector<Tensor> keys_values(const Tensor& memory) const = 0;
   // ids -> [.., C].   lengths i32 [B] of the memories, or undefined: every one is full
   virtual Tensor read(const Sequences& targets, std::span<const Tensor> keys_values, const Tensor& lengths,
-                      const Reading& reading) const = 0;
+                      const ForwardOptions& reading) const = 0;
   virtual Tensor logits(const Tensor& states) const = 0;
 };
 
@@ -44,7 +44,7 @@ class MemoryDecoder : public StepModel {
    public:
     Stack(const MemoryReader& model, const Tensor& memory, const Tensor& lengths);
     Sizes sizes() const override;
-    Tensor states(const Sequences& targets, const Reading& reading) const override;
+    Tensor states(const Sequences& targets, const ForwardOptions& reading) const override;
     Tensor logits(const Tensor& states) const override { return model_.logits(states); }
     // Memories that are done leave; those that are left move up.
     void keep(const StepRows& rows, std::span<const std::int32_t> kept);

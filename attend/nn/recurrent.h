@@ -18,7 +18,7 @@
 namespace attend::nn {
 
 // Where the rows of a recurrent decoder looked, weights [B, T, S], to whoever looks at the pass: [rows, 1, steps, S].
-inline void show_looks(std::string_view label, const Tensor& weights, std::int64_t rows) {
+inline void show_attention_weights(std::string_view label, const Tensor& weights, std::int64_t rows) {
   Probe* probe = weights.pass() ? weights.pass()->probe() : nullptr;
   if (!probe) return;
   const std::int64_t steps = weights.dim(0) * weights.dim(1) / rows;

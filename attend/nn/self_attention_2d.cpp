@@ -37,7 +37,7 @@ SelfAttention2d::SelfAttention2d(std::int64_t width, const SelfAttention2dConfig
       config_(config) {}
 
 Tensor SelfAttention2d::operator()(const Tensor& x) const {
-  check(x.rank() == 4, "self attention: wants pictures [B, H, W, C], not {}", x.shape());
+  check(x.rank() == 4, "self attention: wants images [B, H, W, C], not {}", x.shape());
   check(!config_.pooled || (x.dim(1) > 1 && x.dim(2) > 1), "self attention: {} x {} places, too few to pool", x.dim(1),
         x.dim(2));
   const auto read = [&](const SpectralConv2d& by) { return ops::linear(x, by.projection(x)); };

@@ -1,4 +1,4 @@
-// Self-attention over the places of a picture, for any convolutional network (Zhang et al. 2019, section 3):
+// Self-attention over the places of an image, for any convolutional network (Zhang et al. 2019, section 3):
 //   y = x + gamma · o(softmax(f(x) g(x)ᵀ) h(x)), where f, g, h and o are 1 x 1 convolutions. gamma is learned from 0
 // on, so that a network first learns what is near, as without it.
 #pragma once

@@ -58,7 +58,7 @@ class SpectralLinear {
   bool has_bias_;
 };
 
-// An odd window, padded so that the picture keeps its size.
+// An odd window, padded so that the image keeps its size.
 class SpectralConv2d {
  public:
   SpectralConv2d(std::int64_t in, std::int64_t out, std::int64_t kernel, const SpectralConfig& config = {})

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attend/tensor/token_draw.h"
+#include "attend/tensor/sampling_params.h"
 
 namespace attend::nn {
 
@@ -23,10 +23,11 @@ class StepModel {
   };
   // How much of the scores a search wants to see of each row.
   struct Wanted {
-    Wanted(std::int64_t likeliest = 0, std::span<const TokenDraw> of_rows = {})  // NOLINT: a number says it, mostly
+    Wanted(std::int64_t likeliest = 0,
+           std::span<const SamplingParams> of_rows = {})  // NOLINT: a number says it, mostly
         : top_k(likeliest), draws(of_rows) {}
-    std::int64_t top_k;                // the likeliest, of those that are not suppressed; 0: all, in order
-    std::span<const TokenDraw> draws;  // one a row: the model may draw tokens, of those that are not suppressed
+    std::int64_t top_k;                     // the likeliest, of those that are not suppressed; 0: all, in order
+    std::span<const SamplingParams> draws;  // one a row: the model may draw tokens, of those that are not suppressed
   };
   // Tokens that are not to be among the top k from now on. How many others there are.
   virtual std::int64_t suppress(std::span<const std::int32_t> ids) = 0;

@@ -43,17 +43,17 @@ std::int64_t StepRows::suppress(std::span<const std::int32_t> ids, std::int64_t 
   return left;
 }
 
-void StepRows::draw(const Tensor& logits, std::span<const TokenDraw> draws) {
+void StepRows::draw(const Tensor& logits, std::span<const SamplingParams> draws) {
   check(static_cast<std::int64_t>(draws.size()) == logits.rows(), "decoder: {} draws for {} rows", draws.size(),
         logits.rows());
   std::vector<std::int32_t> words, positions;
-  for (const TokenDraw& one : draws) {
+  for (const SamplingParams& one : draws) {
     std::ranges::copy(words_of(one), std::back_inserter(words));
     positions.push_back(static_cast<std::int32_t>(one.position));
   }
   const Tensor tokens = like(logits, {logits.rows()}, DType::i32);
   const Tensor values = like(logits, {logits.rows()}, DType::f32), sums = like(values, values.shape());
-  logits.backend().draw_tokens({logits, suppressed_, ints(words), ints(positions), tokens, values, sums});
+  logits.backend().sample_tokens({logits, suppressed_, ints(words), ints(positions), tokens, values, sums});
   drawn_ = download_ints(tokens), drawn_logits_ = download(values), log_sums_ = download(sums);
 }
 

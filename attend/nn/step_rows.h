@@ -39,7 +39,7 @@ class StepRows {
   std::vector<std::int32_t> sources(std::span<const std::int32_t> from) const;
 
  private:
-  void draw(const Tensor& logits, std::span<const TokenDraw> draws);
+  void draw(const Tensor& logits, std::span<const SamplingParams> draws);
 
   Pass& pass_;
   std::int64_t count_, group_;

@@ -57,7 +57,7 @@ StepModel::Scores StepRunner::run(const Step& step, const Body& body) {
   }
   read_answer();
   for (std::int64_t& next : next_) ++next;
-  for (TokenDraw& draw : next_draws_) ++draw.position;
+  for (SamplingParams& draw : next_draws_) ++draw.position;
   note_missed(step);
   if (goes_on && !step.entered.empty()) join(step);
   const std::int64_t furthest = next_.empty() ? 0 : *std::ranges::max_element(next_);
@@ -138,8 +138,8 @@ void StepRunner::prepare(const Step& step) {
     ones_ = make_tensor(backend, {moving()}, DType::i32);
     upload(ones_, std::vector<std::int32_t>(static_cast<std::size_t>(moving()), 1));
     joining_ = make_tensor(backend, {2 * values_begin()}, DType::i32);
-    for (auto& mailbox : mailboxes_)
-      mailbox = backend.mailbox(static_cast<std::size_t>(answer_words()) * sizeof(std::int32_t));
+    for (auto& readback : mailboxes_)
+      readback = backend.readback(static_cast<std::size_t>(answer_words()) * sizeof(std::int32_t));
     logits_ = Tensor();
     ++memory_;
   }
@@ -162,8 +162,8 @@ void StepRunner::send(const Step& step) {
   send_slots({}, step.capacity);
   for (const auto& [ring, capacity] : step.rings) send_slots(ring, capacity);
   next_draws_.assign(step.wanted.draws.begin(), step.wanted.draws.end());
-  for (const TokenDraw& draw : next_draws_) sent_.push_back(static_cast<std::int32_t>(draw.position));
-  for (const TokenDraw& draw : next_draws_) std::ranges::copy(words_of(draw), std::back_inserter(sent_));
+  for (const SamplingParams& draw : next_draws_) sent_.push_back(static_cast<std::int32_t>(draw.position));
+  for (const SamplingParams& draw : next_draws_) std::ranges::copy(words_of(draw), std::back_inserter(sent_));
   for (std::size_t row = 0; row < next_.size(); ++row) sent_.push_back(step.positions[row] < 0 ? 0 : step.tokens[row]);
   pass_.backend().to_device(words_.raw(), sent_.data(), sent_.size() * sizeof(std::int32_t));
 }
@@ -198,13 +198,13 @@ void StepRunner::leave_answer(const Tensor& logits) {
   check(logits.rows() == rows_, "decoder: logits {} for {} rows", logits.shape(), rows_);
   if (draws_) {
     const Shape each{rows_};
-    backend.draw_tokens({.x = logits,
-                         .suppressed = suppressed_,
-                         .draws = words(moving(), {rows_, kDrawWords}, DType::i32),
-                         .positions = words(moving() - rows_, each, DType::i32),
-                         .tokens = words(tokens_begin(), each, DType::i32),
-                         .logits = words(values_begin(), each, DType::f32),
-                         .log_sums = words(sums_begin(), each, DType::f32)});
+    backend.sample_tokens({.x = logits,
+                           .suppressed = suppressed_,
+                           .draws = words(moving(), {rows_, kDrawWords}, DType::i32),
+                           .positions = words(moving() - rows_, each, DType::i32),
+                           .tokens = words(tokens_begin(), each, DType::i32),
+                           .logits = words(values_begin(), each, DType::f32),
+                           .log_sums = words(sums_begin(), each, DType::f32)});
     if (top_k_ > 0) leave_list(logits, sums_begin() + rows_, sums_begin() + (1 + top_k_) * rows_);
   } else if (top_k_ > 0) {
     leave_list(logits, values_begin(), ids_begin());

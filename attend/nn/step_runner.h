@@ -15,7 +15,7 @@
 #include "attend/tensor/step_graph.h"
 
 namespace attend {
-class Mailbox;  // backend.h
+class AsyncReadback;  // backend.h
 }
 
 namespace attend::nn {
@@ -105,7 +105,7 @@ class StepRunner {
   std::vector<std::int32_t> ids_, chosen_;  // chosen_: the tokens, where the device knows them
   // Steps under way: the first of them has these positions, empty rows too, chosen_ as its tokens, and these draws.
   std::vector<std::int64_t> next_;
-  std::vector<TokenDraw> next_draws_;
+  std::vector<SamplingParams> next_draws_;
   std::int64_t under_way_ = 0, launched_ = 0;
   // By row: how many of them it is missing from, and whether it was from the one answered last.
   std::vector<std::int64_t> missing_;
@@ -114,7 +114,7 @@ class StepRunner {
   static constexpr std::int64_t kAhead = 2;
   std::vector<std::int32_t> joins_[kAhead + 1];  // what the device may not have read yet
   std::size_t next_joins_ = 0;
-  std::unique_ptr<Mailbox> mailboxes_[kAhead];  // of step number launched_ modulo kAhead
+  std::unique_ptr<AsyncReadback> mailboxes_[kAhead];  // of step number launched_ modulo kAhead
 };
 
 }  // namespace attend::nn

@@ -1,5 +1,5 @@
 // How far boxes are from where they should be (Carion et al. 2020, section 3.1). A box is centre x, centre y, width,
-// height, in parts of the picture; all f32.
+// height, in parts of the image; all f32.
 #pragma once
 
 #include "attend/tensor/tensor.h"

@@ -16,7 +16,7 @@ namespace {
 void check_window(const char* op, const Tensor& x, const Tensor& weight, const Convolution& args) {
   check_floats(op, {x, weight});
   check_contiguous(op, {x, weight});
-  check(x.rank() == 4, "{}: wants pictures [B, H, W, C], not {}", op, x.shape());
+  check(x.rank() == 4, "{}: wants images [B, H, W, C], not {}", op, x.shape());
   check(weight.rank() == 4, "{}: wants a weight of four axes, [.., kh, kw, ..], not {}", op, weight.shape());
   check(args.stride.h > 0 && args.stride.w > 0, "{}: the stride is {} x {}", op, args.stride.h, args.stride.w);
   check(args.dilation.h > 0 && args.dilation.w > 0, "{}: the dilation is {} x {}", op, args.dilation.h,
@@ -27,9 +27,9 @@ void check_window(const char* op, const Tensor& x, const Tensor& weight, const C
 }
 
 Shape result_shape(const Tensor& x, const Tensor& weight, const Convolution& args) {
-  const std::int64_t h = pictures::windows(x.dim(1), weight.dim(1), args.stride.h, args.padding.h, args.dilation.h);
-  const std::int64_t w = pictures::windows(x.dim(2), weight.dim(2), args.stride.w, args.padding.w, args.dilation.w);
-  check(h > 0 && w > 0, "conv2d: the picture {} with padding {} x {} is smaller than a window of {} x {}", x.shape(),
+  const std::int64_t h = images::windows(x.dim(1), weight.dim(1), args.stride.h, args.padding.h, args.dilation.h);
+  const std::int64_t w = images::windows(x.dim(2), weight.dim(2), args.stride.w, args.padding.w, args.dilation.w);
+  check(h > 0 && w > 0, "conv2d: the image {} with padding {} x {} is smaller than a window of {} x {}", x.shape(),
         args.padding.h, args.padding.w, weight.dim(1), weight.dim(2));
   return {x.dim(0), h, w, weight.dim(0)};
 }
@@ -39,7 +39,7 @@ bool is_product(const Tensor& weight, const Convolution& args) {
          args.padding.h == 0 && args.padding.w == 0;
 }
 
-// Windows side by side: each place is read once, and cutting the picture up is a permutation.
+// Windows side by side: each place is read once, and cutting the image up is a permutation.
 bool is_patches(const Tensor& x, const Tensor& weight, const Convolution& args) {
   return args.groups == 1 && args.stride.h == weight.dim(1) && args.stride.w == weight.dim(2) && args.padding.h == 0 &&
          args.padding.w == 0 && args.dilation.h == 1 && args.dilation.w == 1 && x.dim(1) % args.stride.h == 0 &&
@@ -100,8 +100,8 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bia
       size(x.dim(2), weight.dim(2), args.stride.w, args.padding.w, args.dilation.w, options.output_padding.w);
   check(h > 0 && w > 0, "conv_transpose2d: the result of {} with padding {} x {} is empty", x.shape(), args.padding.h,
         args.padding.w);
-  check(pictures::windows(h, weight.dim(1), args.stride.h, args.padding.h, args.dilation.h) == x.dim(1) &&
-            pictures::windows(w, weight.dim(2), args.stride.w, args.padding.w, args.dilation.w) == x.dim(2),
+  check(images::windows(h, weight.dim(1), args.stride.h, args.padding.h, args.dilation.h) == x.dim(1) &&
+            images::windows(w, weight.dim(2), args.stride.w, args.padding.w, args.dilation.w) == x.dim(2),
         "conv_transpose2d: an output padding of {} x {} must be smaller than the stride, {} x {}",
         options.output_padding.h, options.output_padding.w, args.stride.h, args.stride.w);
   const Tensor y = like(lead({&x, &weight}), {x.dim(0), h, w, weight.dim(3) * args.groups});

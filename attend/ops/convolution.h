@@ -1,4 +1,4 @@
-// Convolutions of pictures [B, H, W, C], channels last, so that a window is a few runs of memory and a 1 x 1
+// Convolutions of images [B, H, W, C], channels last, so that a window is a few runs of memory and a 1 x 1
 // convolution is a product.
 //
 // Weights lie as [O, kh, kw, C / groups]: rows in the order in which windows are read. Checkpoints have
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "attend/tensor/activation.h"
-#include "attend/tensor/pictures.h"
+#include "attend/tensor/images.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::ops {

@@ -44,7 +44,7 @@ Tensor read_band(const Tensor& q, const Tensor& k, const Tensor& v, AttentionOpt
 }
 
 // What the global queries read from all keys, [rows of globals.marked_rows, C].
-Tensor read_all(const GlobalReading& by, AttentionOptions options, const GlobalPositions& globals) {
+Tensor read_all(const GlobalProjections& by, AttentionOptions options, const GlobalPositions& globals) {
   options.mask = {.key_lengths = options.mask.key_lengths,
                   .query_offsets = globals.marked_offsets,
                   .key_offsets = globals.whole_offsets,
@@ -117,7 +117,7 @@ class ShownWeights {
 }  // namespace
 
 Tensor global_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                        const GlobalPositions& globals, const GlobalReading& own) {
+                        const GlobalPositions& globals, const GlobalProjections& own) {
   check(q.defined() && k.defined() && v.defined(), "global_attention: q, k or v is missing");
   AttentionOptions read = options;
   read.mask.window.globals = 0;
@@ -132,7 +132,7 @@ Tensor global_attention(const Tensor& q, const Tensor& k, const Tensor& v, const
   read.weights = &band;
   const Tensor mixed = bars ? read_band(q, k, v, read, globals) : attention(q, k, v, read).flat_rows();
   read.weights = &marked;
-  const Tensor seen = read_all(own.q.defined() ? own : GlobalReading{q, k, v}, read, globals);
+  const Tensor seen = read_all(own.q.defined() ? own : GlobalProjections{q, k, v}, read, globals);
   if (band.defined()) {
     ShownWeights shown(band, globals);
     shown.add_band(band, globals, bars && globals.first == 0), shown.put_marked(marked, globals);

@@ -11,7 +11,7 @@
 namespace attend::ops {
 
 // What the global positions read by, where that is not q, k and v: projections of their own.
-struct GlobalReading {
+struct GlobalProjections {
   Tensor q = {}, k = {}, v = {};
 };
 
@@ -19,6 +19,6 @@ struct GlobalReading {
 // have been made for the layout of options.mask, whose window.globals is not read: who wants the first n among them
 // puts these into the sets. A probe sees the weights by the places of k, [B, H, T, S].
 Tensor global_attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
-                        const GlobalPositions& globals, const GlobalReading& own = {});
+                        const GlobalPositions& globals, const GlobalProjections& own = {});
 
 }  // namespace attend::ops

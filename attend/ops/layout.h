@@ -26,7 +26,7 @@ Tensor permute(const Tensor& x, std::initializer_list<int> order);
 // x itself, or a copy without gaps between its rows.
 Tensor contiguous(const Tensor& x);
 
-// [B, T, H·D] <-> [B, H, T, D]: for pictures and tests; ops::attention needs neither.
+// [B, T, H·D] <-> [B, H, T, D]: for images and tests; ops::attention needs neither.
 Tensor split_heads(const Tensor& x, std::int64_t heads);
 Tensor merge_heads(const Tensor& x);
 

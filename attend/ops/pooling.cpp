@@ -21,14 +21,14 @@ Tensor pooled(const char* op, const Tensor& x, const Pooling& args, const Extent
   });
 }
 
-void check_picture(const char* op, const Tensor& x) {
+void check_image(const char* op, const Tensor& x) {
   check_floats(op, {x});
   check_contiguous(op, {x});
-  check(x.rank() == 4, "{}: wants pictures [B, H, W, C], not {}", op, x.shape());
+  check(x.rank() == 4, "{}: wants images [B, H, W, C], not {}", op, x.shape());
 }
 
 Tensor windowed(const char* op, const Tensor& x, PoolKind kind, const PoolOptions& options) {
-  check_picture(op, x);
+  check_image(op, x);
   const auto& [kernel, stride, padding, counts_padding] = options;
   check(kernel.h > 0 && kernel.w > 0 && stride.h > 0 && stride.w > 0, "{}: a window of {} x {} with stride {} x {}", op,
         kernel.h, kernel.w, stride.h, stride.w);
@@ -36,8 +36,8 @@ Tensor windowed(const char* op, const Tensor& x, PoolKind kind, const PoolOption
         "{}: the padding, {} x {}, must be at most half of the window, {} x {}", op, padding.h, padding.w, kernel.h,
         kernel.w);
   return pooled(op, x, {kind, kernel, stride, padding, counts_padding},
-                {pictures::windows(x.dim(1), kernel.h, stride.h, padding.h),
-                 pictures::windows(x.dim(2), kernel.w, stride.w, padding.w)});
+                {images::windows(x.dim(1), kernel.h, stride.h, padding.h),
+                 images::windows(x.dim(2), kernel.w, stride.w, padding.w)});
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Tensor avg_pool2d(const Tensor& x, const PoolOptions& options) {
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& x, const Extent2& size) {
-  check_picture("adaptive_avg_pool2d", x);
+  check_image("adaptive_avg_pool2d", x);
   return pooled("adaptive_avg_pool2d", x, {.kind = PoolKind::adaptive}, size);
 }
 

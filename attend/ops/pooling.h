@@ -1,7 +1,7 @@
-// Pooling of pictures [B, H, W, C] over windows, as torch.nn.functional has it.
+// Pooling of images [B, H, W, C] over windows, as torch.nn.functional has it.
 #pragma once
 
-#include "attend/tensor/pictures.h"
+#include "attend/tensor/images.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::ops {
@@ -13,7 +13,7 @@ struct PoolOptions {
 
 Tensor max_pool2d(const Tensor& x, const PoolOptions& options);
 Tensor avg_pool2d(const Tensor& x, const PoolOptions& options);
-// Windows that share the picture out evenly: window o is [floor(o H / OH), ceil((o + 1) H / OH)).
+// Windows that share the image out evenly: window o is [floor(o H / OH), ceil((o + 1) H / OH)).
 Tensor adaptive_avg_pool2d(const Tensor& x, const Extent2& size);
 
 }  // namespace attend::ops

@@ -11,7 +11,7 @@ namespace attend::ops {
 Tensor resize(const Tensor& x, const Extent2& size, const Resizing& options) {
   check_floats("resize", {x});
   check_contiguous("resize", {x});
-  check(x.rank() == 4, "resize: wants pictures [B, H, W, C], not {}", x.shape());
+  check(x.rank() == 4, "resize: wants images [B, H, W, C], not {}", x.shape());
   check(x.dim(1) > 0 && x.dim(2) > 0 && size.h > 0 && size.w > 0, "resize: from {} to {} x {}", x.shape(), size.h,
         size.w);
   check(options.mode != ResizeMode::nearest || !options.align_corners, "resize: nearest has no corners to align");

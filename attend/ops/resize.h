@@ -1,7 +1,7 @@
-// Pictures [B, H, W, C] at another size, as torch.nn.functional.interpolate has it: no smoothing before shrinking.
+// Images [B, H, W, C] at another size, as torch.nn.functional.interpolate has it: no smoothing before shrinking.
 #pragma once
 
-#include "attend/tensor/pictures.h"
+#include "attend/tensor/images.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend::ops {

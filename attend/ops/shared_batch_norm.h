@@ -2,7 +2,7 @@
 // cross-GPU batch norm): N processes with a batch each do what one does with all of them in one batch.
 #pragma once
 
-#include "attend/ops/picture_norm.h"
+#include "attend/ops/image_norm.h"
 #include "attend/tensor/pass.h"
 
 namespace attend::ops {

@@ -68,8 +68,8 @@ Tensor window_partition(const Tensor& x, std::int64_t w) {
 Tensor window_reverse(const Tensor& x, std::int64_t w, std::int64_t height, std::int64_t width) {
   check(x.defined() && x.rank() == 3 && w > 0 && x.dim(1) == w * w && height > 0 && width > 0 && height % w == 0 &&
             width % w == 0 && x.dim(0) % (height / w * (width / w)) == 0,
-        "window_reverse: {} are not the windows of {} x {} in pictures of {} x {}", x.defined() ? x.shape() : Shape{},
-        w, w, height, width);
+        "window_reverse: {} are not the windows of {} x {} in images of {} x {}", x.defined() ? x.shape() : Shape{}, w,
+        w, height, width);
   const std::int64_t down = height / w, across = width / w, B = x.dim(0) / (down * across), C = x.dim(2);
   return permute(x.reshape({B, down, across, w, w, C}), {0, 1, 3, 2, 4, 5}).reshape({B, height, width, C});
 }
@@ -106,7 +106,7 @@ std::vector<float> shifted_window_mask(const ShiftedWindows& args) {
   const auto& [height, width, w, shift, heads] = args;
   check(w > 0 && height % w == 0 && width % w == 0 && shift >= 0 && shift < w && heads > 0,
         "shifted_window_mask: windows of {} shifted by {} in {} x {}", w, shift, height, width);
-  // The picture after the shift is three bands per side: whole windows, what was neighbours, what came round.
+  // The image after the shift is three bands per side: whole windows, what was neighbours, what came round.
   const auto band = [w = w, shift = shift](std::int64_t at, std::int64_t size) {
     return at < size - w ? 0 : at < size - shift ? 1 : 2;
   };

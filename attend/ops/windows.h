@@ -1,4 +1,4 @@
-// Pictures in windows, for attention inside of them (Liu et al. 2021, Swin): shift, cut, put together; and what
+// Images in windows, for attention inside of them (Liu et al. 2021, Swin): shift, cut, put together; and what
 // attention adds to its scores there. A batch of windows is a batch to ops::attention, AttentionMask::bias [windows, H,
 // T, T] its bias, because group b % G of that belongs to sequence b.
 #pragma once
@@ -32,7 +32,7 @@ std::vector<std::int32_t> relative_positions(std::int64_t window);
 // table [(2w - 1)², H], ids as above -> the bias [1, H, T, T] of attention in a window of T = w · w places.
 Tensor relative_position_bias(const Tensor& table, const Tensor& ids);
 
-// Which places of a shifted picture may not see each other, since they were not neighbours: -100 for those, else 0, as
+// Which places of a shifted image may not see each other, since they were not neighbours: -100 for those, else 0, as
 // [windows, H, T, T]; ops::add adds a relative position bias [H, T, T] to it.
 struct ShiftedWindows {
   std::int64_t height, width, window, shift, heads;

@@ -15,7 +15,7 @@
 #include "attend/base/error.h"
 #include "attend/serve/api/hugging_face.h"
 #include "attend/serve/api/libre.h"
-#include "attend/serve/api/look_door.h"
+#include "attend/serve/api/look_api.h"
 #include "attend/serve/api/openai.h"
 #include "attend/serve/api/openapi.h"
 #include "attend/serve/api/tei.h"
@@ -83,15 +83,15 @@ Server::Server(ServerOptions options, ServedModels& models, Metrics& metrics)
                .max_client_batch = options_.max_client_batch,
                .max_pixels = options_.max_pixels,
                .version = options_.version} {
-  doors_.push_back(std::make_unique<LibreDoor>(context_));
-  doors_.push_back(std::make_unique<TeiDoor>(context_));
-  doors_.push_back(std::make_unique<OpenAiDoor>(context_));
-  doors_.push_back(std::make_unique<HuggingFaceDoor>(context_));
+  adapters_.push_back(std::make_unique<LibreTranslateApi>(context_));
+  adapters_.push_back(std::make_unique<TeiApi>(context_));
+  adapters_.push_back(std::make_unique<OpenAiApi>(context_));
+  adapters_.push_back(std::make_unique<HuggingFaceApi>(context_));
   if (options_.open_look_backend) {
     const std::string& host = options_.http.host;
-    doors_.push_back(std::make_unique<LookDoor>(
-        context_, LookDoor::Options{.open_backend = options_.open_look_backend,
-                                    .only_local_names = host == "localhost" || host.starts_with("127.")}));
+    adapters_.push_back(std::make_unique<LookApi>(
+        context_, LookApi::Options{.open_backend = options_.open_look_backend,
+                                   .only_local_names = host == "localhost" || host.starts_with("127.")}));
   }
   options_.http.command = "serve";
   http_ = std::make_unique<http::HttpServer>(
@@ -178,34 +178,35 @@ void Server::dispatch(http::HttpRequest request, std::shared_ptr<http::Exchange>
   const bool get = request.method == "GET" || request.method == "HEAD";
   if (get)
     if (auto response = at_once(request)) return say(std::move(*response));
-  const auto found = std::ranges::find_if(doors_, [&](const auto& door) { return door->takes(request); });
-  if (found == doors_.end())
+  const auto found = std::ranges::find_if(adapters_, [&](const auto& adapter) { return adapter->takes(request); });
+  if (found == adapters_.end())
     return say(http::refused(404, fmt::format("there is no {} here; /docs lists what there is", request.path)));
-  Door& door = **found;
+  ApiAdapter& adapter = **found;
   metrics_.count("te_request_count", fmt::format("method=\"{}\"", get ? "get" : "post"));
-  const bool reads_keys = door.reads_keys() && !get;
+  const bool reads_keys = adapter.reads_keys() && !get;
   if (!reads_keys && !context_.lets_in(request)) {
     http::HttpResponse response =
-        door.refused({401, "this server wants a key: Authorization: Bearer KEY", "invalid_api_key"});
+        adapter.refused({401, "this server wants a key: Authorization: Bearer KEY", "invalid_api_key"});
     response.headers.emplace_back("www-authenticate", "Bearer");
     return say(std::move(response));
   }
   if (*running_ >= options_.max_concurrent) {
-    http::HttpResponse response = door.refused({429, "as many requests are running as may; try again", ""});
+    http::HttpResponse response = adapter.refused({429, "as many requests are running as may; try again", ""});
     response.headers.emplace_back("retry-after-ms", "100");
     response.headers.emplace_back("retry-after", "1");
     metrics_.count("te_request_failure", "err=\"overloaded\"");
     return say(std::move(response));
   }
   auto counted = std::make_shared<Counted>(*this, std::move(exchange));
-  workers_->add(
-      [this, &door, request = std::move(request), counted = std::move(counted)] { answer(door, request, counted); });
+  workers_->add([this, &adapter, request = std::move(request), counted = std::move(counted)] {
+    answer(adapter, request, counted);
+  });
 }
 
 namespace {
 
 // The one place that says whose fault it was. Call it while an exception is handled.
-Refusal refusal_of(const Door& door) {
+Refusal refusal_of(const ApiAdapter& adapter) {
   try {
     throw;
   } catch (const Refusal& refusal) {
@@ -217,7 +218,7 @@ Refusal refusal_of(const Door& door) {
   } catch (const ComputeFailure& failure) {
     return {500, failure.what(), ""};
   } catch (const Error& error) {
-    return {door.bad_request(), error.what(), ""};
+    return {adapter.bad_request(), error.what(), ""};
   } catch (const std::exception&) {
     return {500, "something went wrong here", ""};
   }
@@ -226,14 +227,14 @@ Refusal refusal_of(const Door& door) {
 }  // namespace
 
 // An exchange that is let go without an answer, because there is no memory even for a refusal, ends its connection.
-void Server::answer(Door& door, const http::HttpRequest& request,
+void Server::answer(ApiAdapter& adapter, const http::HttpRequest& request,
                     const std::shared_ptr<http::Exchange>& exchange) noexcept {
   try {
     try {
       if (exchange->gone()) throw Cancelled();
-      if (auto response = door.answer(request, exchange)) exchange->answer(std::move(*response));
+      if (auto response = adapter.answer(request, exchange)) exchange->answer(std::move(*response));
     } catch (...) {
-      http::HttpResponse response = door.refused(refusal_of(door));
+      http::HttpResponse response = adapter.refused(refusal_of(adapter));
       if (response.status == 503) response.headers.emplace_back("retry-after", "1");
       exchange->answer(std::move(response));
     }

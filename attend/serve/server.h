@@ -1,5 +1,5 @@
-// attend serve: the doors behind one HTTP server, with what is common to all of them: keys, limits on how much runs at
-// once, counts, origins of pages that may ask.
+// attend serve: the adapters behind one HTTP server, with what is common to all of them: keys, limits on how much runs
+// at once, counts, origins of pages that may ask.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include "attend/base/limits.h"
 #include "attend/http/http.h"
 #include "attend/http/workers.h"
-#include "attend/serve/api/door.h"
+#include "attend/serve/api/api_adapter.h"
 
 namespace attend::serve {
 
@@ -48,14 +48,15 @@ class Server {
   class Counted;
   std::optional<http::HttpResponse> at_once(const http::HttpRequest& request);
   http::HttpResponse metrics_text();
-  void answer(Door& door, const http::HttpRequest& request, const std::shared_ptr<http::Exchange>& exchange) noexcept;
+  void answer(ApiAdapter& adapter, const http::HttpRequest& request,
+              const std::shared_ptr<http::Exchange>& exchange) noexcept;
   http::HttpHeaders common_headers() const;
 
   ServerOptions options_;
   ServedModels& models_;
   Metrics& metrics_;
-  DoorContext context_;
-  std::vector<std::unique_ptr<Door>> doors_;
+  ApiContext context_;
+  std::vector<std::unique_ptr<ApiAdapter>> adapters_;
   // Those under way; a stream that was cut off at the end may outlive the server.
   std::shared_ptr<std::atomic<std::int64_t>> running_ = std::make_shared<std::atomic<std::int64_t>>(0);
   std::atomic<bool> ends_{false};

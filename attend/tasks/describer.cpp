@@ -12,7 +12,7 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/decode/beam_search.h"
 #include "attend/decode/sample.h"
-#include "attend/tasks/picture_encoder.h"
+#include "attend/tasks/image_encoder.h"
 #include "attend/tasks/token_strings.h"
 #include "attend/tasks/translator.h"
 #include "attend/view/collector.h"
@@ -181,18 +181,18 @@ LoadedDescriber::LoadedDescriber(const std::filesystem::path& folder, const cata
       describer(*model, tokenizer.fit(model->decoder().vocabulary(), folder.string()), device,
                 with_search(Describer::tokens_of(config.json, tokenizer, model->decoder().vocabulary(), config.path),
                             folder, config, model->decoder().vocabulary())) {
-  check(model->encoder().channels() == 3, "{}: the model reads pictures of {} channels; only colours (3) are known",
+  check(model->encoder().channels() == 3, "{}: the model reads images of {} channels; only colours (3) are known",
         config.path, model->encoder().channels());
   catalogue::load_captioner(folder, config, parameters);
   model->place(device, format.dtype);
 }
 
-image::Image LoadedDescriber::prepare(const image::Image& picture) const {
-  return prepare_for(model->encoder(), preprocessor, picture);
+image::Image LoadedDescriber::prepare(const image::Image& image) const {
+  return prepare_for(model->encoder(), preprocessor, image);
 }
 
-image::Image LoadedDescriber::prepare(image::ImageRows& picture) const {
-  return prepare_for(model->encoder(), preprocessor, picture);
+image::Image LoadedDescriber::prepare(image::ImageRows& image) const {
+  return prepare_for(model->encoder(), preprocessor, image);
 }
 
 std::vector<Description> LoadedDescriber::describe(std::span<const image::Image> prepared,

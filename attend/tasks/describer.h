@@ -1,10 +1,10 @@
-// Pictures into sentences about them, with any model that writes about pictures.
+// Images into sentences about them, with any model that writes about images.
 //
 //   const auto loaded = tasks::load_describer("models/flickr", *backend);
-//   const std::vector<image::Image> pictures = {loaded->prepare(image::read_image("dog.jpg"))};
-//   for (const tasks::Description& each : loaded->describe(pictures, {.beams = 4})) std::cout << each.text << '\n';
+//   const std::vector<image::Image> images = {loaded->prepare(image::read_image("dog.jpg"))};
+//   for (const tasks::Description& each : loaded->describe(images, {.beams = 4})) std::cout << each.text << '\n';
 //
-// What comes out for a picture does not depend on those around it.
+// What comes out for an image does not depend on those around it.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct DescribeOptions {
   std::int64_t top_k = 0;  // 0: all
   float top_p = 1;
   std::uint64_t seed = 1;
-  std::uint32_t first = 0;      // number of the first picture, for the draws
+  std::uint32_t first = 0;      // number of the first image, for the draws
   bool attention = false;       // keep where each word looked
   std::int64_t max_length = 0;  // tokens; 0: as many as the model writes
 };
@@ -43,7 +43,7 @@ struct Description {
   float score = 0;                     // normalised log-probability
   bool finished = true;                // false: cut at the maximum length
   std::vector<std::int32_t> ids = {};  // without start and end
-  // With attention: the tokens, the end mark among them, and where each looked, row by row of a grid over the picture.
+  // With attention: the tokens, the end mark among them, and where each looked, row by row of a grid over the image.
   std::vector<std::string> tokens = {};
   Extent2 grid = {};
   std::vector<float> looks = {};  // [tokens, grid]
@@ -84,8 +84,8 @@ struct LoadedDescriber {
   LoadedDescriber(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& device,
                   const nn::ModelFormat& format);
 
-  image::Image prepare(const image::Image& picture) const;
-  image::Image prepare(image::ImageRows& picture) const;  // the same, without all pixels in memory
+  image::Image prepare(const image::Image& image) const;
+  image::Image prepare(image::ImageRows& image) const;  // the same, without all pixels in memory
   std::vector<Description> describe(std::span<const image::Image> prepared, const DescribeOptions& options) const;
 
   Backend& backend;

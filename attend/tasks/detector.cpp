@@ -44,9 +44,8 @@ Detector::Detector(const std::filesystem::path& folder, const catalogue::ModelCo
       model_(models::detr_config(config.json, config.path)),
       preprocessor_(image::Preprocessor::load(folder)),
       parameters_(backend, model_.parameters(), checkpoint::run_options(folder, format)) {
-  check(model_.config().backbone.channels == 3,
-        "{}: the model reads pictures of {} channels; only colours (3) are known", config.path,
-        model_.config().backbone.channels);
+  check(model_.config().backbone.channels == 3, "{}: the model reads images of {} channels; only colours (3) are known",
+        config.path, model_.config().backbone.channels);
   const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder);
   checkpoint::load_hugging_face(files, parameters_, catalogue::load_options(config, files));
   model_.fold();
@@ -55,13 +54,13 @@ Detector::Detector(const std::filesystem::path& folder, const catalogue::ModelCo
 Detector::Batch Detector::batch_of(std::span<const image::Image* const> prepared) const {
   Batch batch{.pixels = {}, .padded = {1, 1}, .own = {}};
   Extent2& padded = batch.padded;
-  for (const image::Image* picture : prepared) {
-    batch.own.push_back({picture->height, picture->width});
-    padded = {std::max<std::int64_t>(padded.h, picture->height), std::max<std::int64_t>(padded.w, picture->width)};
+  for (const image::Image* image : prepared) {
+    batch.own.push_back({image->height, image->width});
+    padded = {std::max<std::int64_t>(padded.h, image->height), std::max<std::int64_t>(padded.w, image->width)};
   }
   if (const auto& fixed = preprocessor_.config().pad_size) {
     check(padded.h <= fixed->height && padded.w <= fixed->width,
-          "detect: a picture of {} x {} does not fit into the {} x {} of pad_size", padded.w, padded.h, fixed->width,
+          "detect: an image of {} x {} does not fit into the {} x {} of pad_size", padded.w, padded.h, fixed->width,
           fixed->height);
     padded = {fixed->height, fixed->width};
   }
@@ -69,11 +68,11 @@ Detector::Batch Detector::batch_of(std::span<const image::Image* const> prepared
   const auto row = static_cast<std::size_t>(3 * padded.w), each = row * static_cast<std::size_t>(padded.h);
   std::vector<float> values(prepared.size() * each), floats;
   for (std::size_t i = 0; i < prepared.size(); ++i) {
-    const image::Image& picture = *prepared[i];
-    floats.resize(picture.pixels.size());
-    image::to_floats(picture, preprocessor_.normalization(), floats.data());
-    for (std::size_t y = 0; y < static_cast<std::size_t>(picture.height); ++y)
-      std::copy_n(floats.data() + y * picture.row_bytes(), picture.row_bytes(), values.data() + i * each + y * row);
+    const image::Image& image = *prepared[i];
+    floats.resize(image.pixels.size());
+    image::to_floats(image, preprocessor_.normalization(), floats.data());
+    for (std::size_t y = 0; y < static_cast<std::size_t>(image.height); ++y)
+      std::copy_n(floats.data() + y * image.row_bytes(), image.row_bytes(), values.data() + i * each + y * row);
   }
   const Tensor pixels = make_tensor(backend_, {count, padded.h, padded.w, 3}, DType::f32);
   upload(pixels, values);
@@ -84,7 +83,7 @@ Detector::Batch Detector::batch_of(std::span<const image::Image* const> prepared
 Detector::Answers Detector::answers(const image::Image& prepared, Probe& probe) const {
   const image::Image* const one = &prepared;
   const Batch batch = batch_of(std::span(&one, 1));
-  const models::DetrPlaces places = model_.places(backend_, dtype_, batch.padded, batch.own);
+  const models::PositionLayout places = model_.places(backend_, dtype_, batch.padded, batch.own);
   Pass pass(backend_, {.probe = &probe});
   const models::DetrOutput output = model_.detect(pass.input(batch.pixels), places);
   return {download(output.logits), download(output.boxes), model_.own_grid(batch.padded, batch.own[0])};
@@ -95,7 +94,7 @@ Detector::Answers Detector::answers(const image::Image& prepared, Probe& probe) 
 std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image> prepared,
                                                     std::span<const image::PixelSize> sizes, float threshold) const {
   check(threshold >= 0 && threshold <= 1, "detect: 'threshold' is {}, but must be from 0 to 1", threshold);
-  check(prepared.size() == sizes.size(), "detect: {} pictures of {} sizes", prepared.size(), sizes.size());
+  check(prepared.size() == sizes.size(), "detect: {} images of {} sizes", prepared.size(), sizes.size());
   std::map<std::pair<int, int>, std::vector<std::size_t>> by_size;
   for (std::size_t i = 0; i < prepared.size(); ++i) by_size[{prepared[i].height, prepared[i].width}].push_back(i);
   std::vector<std::vector<Detected>> found(prepared.size());
@@ -103,7 +102,7 @@ std::vector<std::vector<Detected>> Detector::detect(std::span<const image::Image
     std::vector<const image::Image*> images;
     for (const std::size_t i : numbers) images.push_back(&prepared[i]);
     const Batch batch = batch_of(images);
-    const models::DetrPlaces places = model_.places(backend_, dtype_, batch.padded, batch.own);
+    const models::PositionLayout places = model_.places(backend_, dtype_, batch.padded, batch.own);
     Pass pass(backend_);
     const models::DetrOutput output = model_.detect(pass.input(batch.pixels), places);
     const std::vector<float> logits = download(output.logits), boxes = download(output.boxes);

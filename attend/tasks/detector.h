@@ -1,5 +1,5 @@
-// A DETR with what its folder says of pictures: pictures in, boxes with labels and scores out, in the pixels of the
-// pictures as they were before they were made to fit the model.
+// A DETR with what its folder says of images: images in, boxes with labels and scores out, in the pixels of the
+// images as they were before they were made to fit the model.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct Detected {
   std::int32_t query = 0;  // whose answer it is
 };
 
-// The model's answers for one picture, logits [Q, labels + 1] and boxes [Q, 4]: of each query the likeliest label, in
-// pixels of a picture of this size, best first; those below the threshold are left out.
+// The model's answers for one image, logits [Q, labels + 1] and boxes [Q, 4]: of each query the likeliest label, in
+// pixels of an image of this size, best first; those below the threshold are left out.
 struct DetectedIn {
   double width = 1, height = 1;
   float threshold = 0;
@@ -42,13 +42,13 @@ class Detector {
   std::int64_t parameters() const { return parameters_.count(); }
 
   // Resized as the model reads them.
-  image::Image prepare(const image::Image& picture) const { return preprocessor_.prepare(picture); }
-  image::Image prepare(image::ImageRows& picture) const { return preprocessor_.prepare(picture); }
-  // One list for each prepared picture; sizes: of the pictures before they were prepared.
+  image::Image prepare(const image::Image& image) const { return preprocessor_.prepare(image); }
+  image::Image prepare(image::ImageRows& image) const { return preprocessor_.prepare(image); }
+  // One list for each prepared image; sizes: of the images before they were prepared.
   std::vector<std::vector<Detected>> detect(std::span<const image::Image> prepared,
                                             std::span<const image::PixelSize> sizes, float threshold) const;
 
-  // What every query answers about one prepared picture, and how its places lie in what a probe sees: the first
+  // What every query answers about one prepared image, and how its places lie in what a probe sees: the first
   // rows x columns of them, row by row.
   struct Answers {
     std::vector<float> logits, boxes;  // [Q, labels + 1] and [Q, 4]

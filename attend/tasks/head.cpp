@@ -107,7 +107,7 @@ std::unique_ptr<Head> make_head(const catalogue::ModelConfig& model, TargetKind 
       return make_gpt2_head(model, kind, change);
     case catalogue::Family::marian:
     case catalogue::Family::seq2seq:
-    case catalogue::Family::pictures:
+    case catalogue::Family::images:
     case catalogue::Family::detr:
     case catalogue::Family::captions:
     case catalogue::Family::sagan:

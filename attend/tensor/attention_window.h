@@ -1,5 +1,5 @@
-// Local attention (Beltagy et al. 2020, section 3.1): who sees whom where each position looks only so far. Said once
-// for the kernels of both devices, which count in integers of their own.
+// Local attention (Beltagy et al. 2020, section 3.1): who sees whom where each position looks only so far. Said
+// once for the kernels of both devices, which count in integers of their own.
 #pragma once
 
 #include <cstdint>

@@ -16,8 +16,8 @@
 
 #include "attend/tensor/activation.h"
 #include "attend/tensor/attention_mask.h"
+#include "attend/tensor/images.h"
 #include "attend/tensor/packed_weight.h"
-#include "attend/tensor/pictures.h"
 #include "attend/tensor/tensor.h"
 
 namespace attend {
@@ -70,9 +70,9 @@ struct NormLinear {
 };
 
 // suppressed as top_k's. tokens i32, their logits f32, log Σ exp of the row f32, [rows] each.
-struct TokenDraws {
+struct SampledTokens {
   Tensor x, suppressed;
-  Tensor draws, positions;  // i32 [rows, kDrawWords], [rows]: a TokenDraw of each
+  Tensor draws, positions;  // i32 [rows, kDrawWords], [rows]: a SamplingParams of each
   Tensor tokens, logits, log_sums;
 };
 
@@ -104,8 +104,8 @@ struct AddNorm {
   Dropout dropout = {};
 };
 
-// y = (x - mean) · rstd · weight + bias with one mean and rstd for each picture and group of channels: group norm, and
-// with a picture of all rows and a group a channel batch norm.
+// y = (x - mean) · rstd · weight + bias with one mean and rstd for each image and group of channels: group norm, and
+// with an image of all rows and a group a channel batch norm.
 struct GroupNorm {
   Tensor x;             // [A, N, C]
   Tensor weight, bias;  // [C]; both may be undefined
@@ -166,9 +166,9 @@ class Graph {
 };
 
 // A letter box for results: what is sent for comes while the device goes on.
-class Mailbox {
+class AsyncReadback {
  public:
-  virtual ~Mailbox() = default;
+  virtual ~AsyncReadback() = default;
   // Asks for the bytes as they will be when the device comes to this; one request at a time.
   virtual void send_for(const void* device_memory) = 0;
   // Waits for them alone, not for what the device was given since. Valid until the next request.
@@ -190,7 +190,7 @@ class Backend {
   virtual void to_host(void* to, const void* from, std::size_t bytes) = 0;
   // Like to_device, without waiting: `from` must stay as it is until the device has read it.
   virtual void to_device_async(void* to, const void* from, std::size_t bytes) = 0;
-  virtual std::unique_ptr<Mailbox> mailbox(std::size_t bytes) = 0;
+  virtual std::unique_ptr<AsyncReadback> readback(std::size_t bytes) = 0;
   virtual void synchronize() = 0;
   // Whether the fastest of several ways may be looked for where a product has a size not seen before, which can take a
   // second: not while somebody waits for answers of ever new sizes.
@@ -269,7 +269,7 @@ class Backend {
   virtual void group_norm_backward(const GroupNorm& args, const Tensor& dy, const Tensor& mean, const Tensor& rstd,
                                    const Grad& dx, const Grad& dweight, const Grad& dbias) = 0;
 
-  // Pictures [B, H, W, C]; attend/tensor/pictures.h says what a window reads. bias [O] may be undefined; the activation
+  // Images [B, H, W, C]; attend/tensor/images.h says what a window reads. bias [O] may be undefined; the activation
   // comes behind it, and not where y accumulates.
   virtual void convolution(const Convolution& args, const Tensor& x, const Tensor& weight, const Tensor& bias,
                            Activation activation, const Grad& y) = 0;
@@ -303,8 +303,8 @@ class Backend {
   // least k are 0. values f32, ids i32 [rows, k]; log_sums f32 [rows]
   virtual void top_k(const Tensor& x, const Tensor& suppressed, const Tensor& values, const Tensor& ids,
                      const Tensor& log_sums) = 0;
-  // A token of each row, drawn as tensor/token_draw.h says.
-  virtual void draw_tokens(const TokenDraws& args) = 0;
+  // A token of each row, drawn as tensor/sampling_params.h says.
+  virtual void sample_tokens(const SampledTokens& args) = 0;
   // losses f32 [rows]: -log p(target), smoothed; 0 where the target is ignored. lse f32 [rows].
   // total f32 [2]: the mean over the counted rows, and their number. class_weights f32 [V], or undefined: a row counts
   // as often as the weight of its target says.

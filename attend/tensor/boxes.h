@@ -1,5 +1,5 @@
-// Boxes of a picture, and how far two of them are apart. As models have them: centre, width and height, all in parts of
-// the picture. Every function here is constexpr, so that both devices and the host ask the same ones.
+// Boxes of an image, and how far two of them are apart. As models have them: centre, width and height, all in parts of
+// the image. Every function here is constexpr, so that both devices and the host ask the same ones.
 #pragma once
 
 namespace attend::boxes {

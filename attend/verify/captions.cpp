@@ -1,4 +1,4 @@
-// Models that write about pictures, on the pixel_values and labels of a folder under verification.
+// Models that write about images, on the pixel_values and labels of a folder under verification.
 #include "attend/base/error.h"
 #include "attend/catalogue/captioners.h"
 #include "attend/tensor/backend.h"
@@ -30,7 +30,7 @@ void run_caption_case(VerifyCase& verified, const catalogue::ModelConfig& descri
   nn::Parameters parameters(verified.backend, model->parameters(), verified.parameters);
   catalogue::load_captioner(verified.folder, described, parameters);
   model->place(verified.backend, verified.dtype);
-  const Tensor pixels = verified.pictures();
+  const Tensor pixels = verified.images();
   if (verified.wants("decoder_input_ids")) {
     Pass pass(verified.backend);
     const Tensor regions = model->regions(pass.input(pixels));

@@ -239,7 +239,7 @@ Tensor VerifyCase::input(const std::string& name) const {
   return copy;
 }
 
-Tensor VerifyCase::pictures() const {
+Tensor VerifyCase::images() const {
   const Tensor pixels = input("pixel_values");
   check(pixels.rank() == 4 && pixels.dtype() == DType::f32, "{}: pixel_values are {} {}, not floats [B, C, H, W]",
         expected.source(), pixels.dtype(), pixels.shape());

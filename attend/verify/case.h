@@ -64,7 +64,7 @@ class VerifyCase {
   // input_ids, with the lengths that attention_mask tells, if there is one. It must be ones and then zeros.
   nn::Sequences texts(std::int64_t vocabulary) const;
   // pixel_values [B, C, H, W] as models here read them: [B, H, W, C].
-  Tensor pictures() const;
+  Tensor images() const;
   Tensor ints(const Shape& shape, std::span<const std::int32_t> values) const;
 
   // These keep what the file wants, or the slice of it that it wants, and pass over the rest.
@@ -123,7 +123,7 @@ void run_embeddings(VerifyCase& verified, const nn::ModelFormat& format);
 void run_bert_case(VerifyCase& verified, const std::string& architecture);
 void run_gpt2_case(VerifyCase& verified, const std::string& architecture);
 void run_marian_case(VerifyCase& verified, const std::string& architecture);
-void run_picture_case(VerifyCase& verified, const catalogue::ModelConfig& model);
+void run_image_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 void run_caption_case(VerifyCase& verified, const catalogue::ModelConfig& model);
 

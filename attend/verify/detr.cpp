@@ -12,14 +12,14 @@ namespace attend::verify {
 
 namespace {
 
-// The pictures' own sizes: pixel_mask [B, H, W] is 1 from the upper left corner on, and 0 where they are padded.
+// The images' own sizes: pixel_mask [B, H, W] is 1 from the upper left corner on, and 0 where they are padded.
 std::vector<Extent2> sizes_of(const VerifyCase& verified, const Tensor& pixels) {
   const std::int64_t B = pixels.dim(0), H = pixels.dim(1), W = pixels.dim(2);
   if (!verified.wants("pixel_mask")) return std::vector<Extent2>(static_cast<std::size_t>(B), Extent2{H, W});
   const checkpoint::StoredTensor& stored = verified.stored("pixel_mask");
   check(stored.shape == Shape({B, H, W}) && !is_float(stored.type),
-        "{}: pixel_mask is {}, but pixel_values are of {} pictures of {} x {}", verified.expected.source(),
-        stored.shape, B, H, W);
+        "{}: pixel_mask is {}, but pixel_values are of {} images of {} x {}", verified.expected.source(), stored.shape,
+        B, H, W);
   const std::vector<std::int64_t> mask = verified.stored_ints("pixel_mask");
   const auto shown = [&](std::int64_t b, std::int64_t h, std::int64_t w) {
     return mask[static_cast<std::size_t>((b * H + h) * W + w)] != 0;
@@ -37,16 +37,16 @@ std::vector<Extent2> sizes_of(const VerifyCase& verified, const Tensor& pixels) 
   return sizes;
 }
 
-std::vector<models::DetrObjects> objects_of(const VerifyCase& verified, std::int64_t pictures) {
+std::vector<models::DetrObjects> objects_of(const VerifyCase& verified, std::int64_t images) {
   const std::string what = (verified.folder / "case.json").string();
   const auto labels = verified.notes.find("labels");
-  check(labels != verified.notes.end() && labels->is_array() && static_cast<std::int64_t>(labels->size()) == pictures,
-        "{}: 'labels' must list the objects of {} pictures", what, pictures);
+  check(labels != verified.notes.end() && labels->is_array() && static_cast<std::int64_t>(labels->size()) == images,
+        "{}: 'labels' must list the objects of {} images", what, images);
   std::vector<models::DetrObjects> all;
-  for (const Json& picture : *labels) {
+  for (const Json& image : *labels) {
     models::DetrObjects objects;
-    const auto classes = picture.find("class_labels"), boxes = picture.find("boxes");
-    check(picture.is_object() && classes != picture.end() && boxes != picture.end() && classes->is_array() &&
+    const auto classes = image.find("class_labels"), boxes = image.find("boxes");
+    check(image.is_object() && classes != image.end() && boxes != image.end() && classes->is_array() &&
               boxes->is_array() && classes->size() == boxes->size(),
           "{}: each of 'labels' has class_labels and as many boxes", what);
     for (const Json& label : *classes) {
@@ -65,8 +65,8 @@ std::vector<models::DetrObjects> objects_of(const VerifyCase& verified, std::int
   return all;
 }
 
-// States [B, S, width] in the order of the grid: those of a padded batch have the picture's own places first here.
-Tensor by_grid(const Tensor& states, const models::DetrPlaces& places) {
+// States [B, S, width] in the order of the grid: those of a padded batch have the image's own places first here.
+Tensor by_grid(const Tensor& states, const models::PositionLayout& places) {
   if (!places.order.defined()) return states;
   const std::vector<std::int32_t> order = download_ints(places.order);
   std::vector<std::int32_t> back(order.size());
@@ -101,9 +101,10 @@ void run_detr_case(VerifyCase& verified, const catalogue::ModelConfig& described
   const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(verified.folder);
   checkpoint::load_hugging_face(files, parameters, catalogue::load_options(described, files));
   if (!verified.wants_gradients()) model.fold();
-  const Tensor pixels = verified.pictures();
+  const Tensor pixels = verified.images();
   const Extent2 padded{pixels.dim(1), pixels.dim(2)};
-  const models::DetrPlaces places = model.places(verified.backend, verified.dtype, padded, sizes_of(verified, pixels));
+  const models::PositionLayout places =
+      model.places(verified.backend, verified.dtype, padded, sizes_of(verified, pixels));
   {
     view::Collector collector;
     Pass pass(verified.backend, {.probe = &collector});

@@ -30,8 +30,8 @@ void run_case(VerifyCase& verified, const catalogue::ModelConfig& model) {
       return run_gpt2_case(verified, model.architecture);
     case catalogue::Family::marian:
       return run_marian_case(verified, model.architecture);
-    case catalogue::Family::pictures:
-      return run_picture_case(verified, model);
+    case catalogue::Family::images:
+      return run_image_case(verified, model);
     case catalogue::Family::detr:
       return run_detr_case(verified, model);
     case catalogue::Family::captions:

@@ -10,7 +10,7 @@ namespace attend::view {
 
 namespace {
 
-// Six digits: what a picture can show a hundred times over, at a third of the bytes.
+// Six digits: what an image can show a hundred times over, at a third of the bytes.
 Json rounded(float weight) { return std::round(static_cast<double>(weight) * 1e6) / 1e6; }
 
 // rows x columns, the rows `stride` apart.

@@ -1,4 +1,4 @@
-// Where each word that was written looked in what was read: the matrix behind every picture here.
+// Where each word that was written looked in what was read: the matrix behind every image here.
 #pragma once
 
 #include <cstddef>

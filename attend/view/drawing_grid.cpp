@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attend/base/error.h"
-#include "attend/view/picture_heat.h"
+#include "attend/view/image_heat.h"
 
 namespace attend::view {
 
@@ -14,14 +14,14 @@ constexpr Color kPlaceMark = {230, 60, 40};
 
 double cell(std::size_t i) { return kDrawingGap + (kDrawingSide + kDrawingGap) * static_cast<double>(i); }
 
-Picture page_of(std::size_t rows, std::size_t columns) { return {.width = cell(columns), .height = cell(rows)}; }
+Figure page_of(std::size_t rows, std::size_t columns) { return {.width = cell(columns), .height = cell(rows)}; }
 
-void put(Picture& page, std::size_t row, std::size_t column, const image::Image& pixels) {
+void put(Figure& page, std::size_t row, std::size_t column, const image::Image& pixels) {
   page.pixels.push_back({cell(column), cell(row), kDrawingSide, kDrawingSide, pixels});
 }
 
 // The frame of a place, in the square of a drawing.
-void mark(Picture& page, std::size_t row, std::size_t column, const LookingPlaces& of,
+void mark(Figure& page, std::size_t row, std::size_t column, const LookingPlaces& of,
           const LookingPlaces::Place& place) {
   const double width = kDrawingSide / static_cast<double>(of.columns),
                height = kDrawingSide / static_cast<double>(of.rows);
@@ -35,17 +35,17 @@ void mark(Picture& page, std::size_t row, std::size_t column, const LookingPlace
 
 }  // namespace
 
-Picture drawing_grid(std::span<const image::Image> drawings, std::size_t columns) {
+Figure drawing_grid(std::span<const image::Image> drawings, std::size_t columns) {
   check(columns >= 1, "grid: it needs at least one column");
-  Picture page = page_of((drawings.size() + columns - 1) / columns, std::min(columns, drawings.size()));
+  Figure page = page_of((drawings.size() + columns - 1) / columns, std::min(columns, drawings.size()));
   for (std::size_t i = 0; i < drawings.size(); ++i) put(page, i / columns, i % columns, drawings[i]);
   return page;
 }
 
-Picture looking_places(std::span<const LookingPlaces> drawings) {
+Figure looking_places(std::span<const LookingPlaces> drawings) {
   std::size_t most = 0;
   for (const LookingPlaces& drawing : drawings) most = std::max(most, drawing.places.size());
-  Picture page = page_of(drawings.size(), most + 1);
+  Figure page = page_of(drawings.size(), most + 1);
   for (std::size_t i = 0; i < drawings.size(); ++i) {
     const LookingPlaces& drawing = drawings[i];
     put(page, i, 0, drawing.drawing);

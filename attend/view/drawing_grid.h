@@ -1,4 +1,4 @@
-// Pictures side by side: a grid of them, and where places of each look.
+// Images side by side: a grid of them, and where places of each look.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "attend/image/image.h"
-#include "attend/view/picture.h"
+#include "attend/view/figure.h"
 
 namespace attend::view {
 
 // Row by row; the last row may be shorter.
-Picture drawing_grid(std::span<const image::Image> drawings, std::size_t columns);
+Figure drawing_grid(std::span<const image::Image> drawings, std::size_t columns);
 
 // A drawing with some places of it, each with weights over a grid of the same drawing.
 struct LookingPlaces {
@@ -25,6 +25,6 @@ struct LookingPlaces {
   std::vector<Place> places = {};
 };
 // A line for each: the drawing with its places marked, then what each of them sees, brighter where it looks more.
-Picture looking_places(std::span<const LookingPlaces> drawings);
+Figure looking_places(std::span<const LookingPlaces> drawings);
 
 }  // namespace attend::view

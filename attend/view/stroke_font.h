@@ -1,4 +1,4 @@
-// Letters as strokes of a pen, for pictures without a browser: Latin with its usual accents, digits, punctuation. What
+// Letters as strokes of a pen, for images without a browser: Latin with its usual accents, digits, punctuation. What
 // it does not have is drawn as an empty box.
 #pragma once
 
@@ -12,7 +12,7 @@ struct Point {
 };
 using Stroke = std::vector<Point>;  // a broken line; a single point is a dot
 
-// text along the x axis from 0, its baseline at y = 0, y growing downwards as in pictures.
+// text along the x axis from 0, its baseline at y = 0, y growing downwards as in images.
 struct StrokedText {
   std::vector<Stroke> strokes;
   double width = 0;

@@ -8,7 +8,7 @@
 
 namespace attend::world {
 
-std::string first_difference(const Told& one, const Told& other) {
+std::string first_difference(const RankSettings& one, const RankSettings& other) {
   const auto value_of = [](const Json& settings, const std::string& key) {
     const auto found = settings.find(key);
     return found == settings.end() ? std::string("null") : found->dump();

@@ -11,11 +11,11 @@ namespace attend::world {
 
 // The first thing in which two objects differ, with their values and whose they are: "batch is 8 for rank 1, but 4 for
 // rank 0"; empty when there is none. A value that only one has is null in the other.
-struct Told {
+struct RankSettings {
   const Json& settings;
   std::string by;
 };
-std::string first_difference(const Told& one, const Told& other);
+std::string first_difference(const RankSettings& one, const RankSettings& other);
 
 // Throws an Error, the same on every rank, when the objects are not the same everywhere.
 void check_agreement(World& world, const Json& settings);

@@ -3,7 +3,7 @@
 //
 //   World& world = ..;                                  // alone, or open_world()'s
 //   world.all_reduce(std::span<float>(gradient));       // everybody has the sum
-//   if (world.leads()) write();                         // rank 0 writes and speaks
+//   if (world.is_root()) write();                         // rank 0 writes and speaks
 //
 // Sums are added in the order of the ranks, whatever way the messages take: a run with as many ranks has the same bits
 // every time, and every rank has the same ones. Everybody calls the same functions in the same order; who waits longer
@@ -27,7 +27,7 @@ class World {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  bool leads() const { return rank_ == 0; }
+  bool is_root() const { return rank_ == 0; }
   // Among the ranks of this host.
   int host_rank() const { return host_rank_; }
   int host_size() const { return host_size_; }
@@ -48,7 +48,7 @@ class World {
 
   // Seconds anybody waits for the others; 0: for ever.
   void set_timeout(double seconds) { timeout_ = seconds; }
-  // Whether another thread may use it, one at a time (courier.h).
+  // Whether another thread may use it, one at a time (comm_thread.h).
   virtual bool carried() const { return true; }
   // Seconds spent in here so far, waiting for the others included.
   double seconds() const { return seconds_; }

@@ -21,7 +21,7 @@ class Chance {
   std::minstd_rand engine_;
 };
 
-// What may stand where (Door::schema).
+// What may stand where (Target::schema).
 class Schema {
  public:
   explicit Schema(const char* text);

@@ -1,4 +1,4 @@
-// A tokenizer of a few words, for doors that need one but do not test it.
+// A tokenizer of a few words, for targets that need one but do not test it.
 #pragma once
 
 namespace attend::fuzz {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "attend/text/tokenizer.h"
-#include "fuzz/shared/door.h"
+#include "fuzz/shared/target.h"
 
 namespace attend::fuzz {
 

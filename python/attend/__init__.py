@@ -117,18 +117,18 @@ def _listed(texts: Union[str, Sequence[str]]) -> tuple[list[str], bool]:
     return [_text(f"line {at}", line) for at, line in enumerate(lines)], single
 
 
-def _pictures(pictures: Any) -> tuple[list[npt.NDArray[np.uint8]], bool]:
-    """Of one picture [H, W, 3], of an array or a list of them."""
-    single = isinstance(pictures, np.ndarray) and pictures.ndim == 3
-    several = [pictures] if single else list(pictures)
-    for at, picture in enumerate(several):
-        if not isinstance(picture, np.ndarray):
-            raise TypeError(f"picture {at} is {type(picture).__name__}, not an array, uint8 [height, width, 3]")
+def _images(images: Any) -> tuple[list[npt.NDArray[np.uint8]], bool]:
+    """Of one image [H, W, 3], of an array or a list of them."""
+    single = isinstance(images, np.ndarray) and images.ndim == 3
+    several = [images] if single else list(images)
+    for at, image in enumerate(several):
+        if not isinstance(image, np.ndarray):
+            raise TypeError(f"image {at} is {type(image).__name__}, not an array, uint8 [height, width, 3]")
     return several, single
 
 
-def _are_pictures(given: Any) -> tuple[bool, Any]:
-    """Whether it is a picture, or begins with one; and what was given, as a list if it was an iterator."""
+def _are_images(given: Any) -> tuple[bool, Any]:
+    """Whether it is an image, or begins with one; and what was given, as a list if it was an iterator."""
     given = given if isinstance(given, (str, np.ndarray)) else list(given)
     first = given[0] if isinstance(given, list) and given else given
     return isinstance(first, np.ndarray) and first.dtype.kind not in "OSU", given
@@ -165,11 +165,11 @@ class Model:
 
     def _of_texts(self, name: str) -> None:
         if self._inner.looks:
-            raise Error(f"{name}: this model looks at pictures, uint8 [height, width, 3], and was given texts")
+            raise Error(f"{name}: this model looks at images, uint8 [height, width, 3], and was given texts")
 
-    def _of_pictures(self, name: str) -> None:
+    def _of_images(self, name: str) -> None:
         if not self._inner.looks:
-            raise Error(f"{name}: this model reads texts, and was given pictures")
+            raise Error(f"{name}: this model reads texts, and was given images")
 
     @property
     def task(self) -> str:
@@ -194,13 +194,13 @@ class Model:
         return Attention(*self._inner.attention(_text("line", line)))
 
     def classify(self, lines, *, top_k: int = 0, batch: int = 32, max_pixels: int = 0):
-        """All labels, or the top_k likeliest, of each text (a tab separates a pair) or picture (uint8 [H, W, 3])."""
+        """All labels, or the top_k likeliest, of each text (a tab separates a pair) or image (uint8 [H, W, 3])."""
         top_k, batch = _whole("top_k", top_k), _whole("batch", batch)
-        looks, given = _are_pictures(lines)
+        looks, given = _are_images(lines)
         if looks:
-            self._of_pictures("classify")
-            pictures, single = _pictures(given)
-            found = [self._inner.classify_pictures(pictures, top_k, _whole("max_pixels", max_pixels, least=0))]
+            self._of_images("classify")
+            images, single = _images(given)
+            found = [self._inner.classify_images(images, top_k, _whole("max_pixels", max_pixels, least=0))]
         else:
             texts, single = _listed(given)
             if not texts and self._inner.looks:
@@ -244,12 +244,12 @@ class Model:
         """
         how, prompt = _text("pooling", pooling or ""), _text("prompt_name", prompt_name or "")
         length_one, batch = None if normalize is None else bool(normalize), _whole("batch", batch)
-        looks, given = _are_pictures(lines)
+        looks, given = _are_images(lines)
         if looks:
-            self._of_pictures("embed")
-            pictures, single = _pictures(given)
-            vectors = self._inner.embed_pictures(
-                pictures, bool(length_one), _whole("max_pixels", max_pixels, least=0)
+            self._of_images("embed")
+            images, single = _images(given)
+            vectors = self._inner.embed_images(
+                images, bool(length_one), _whole("max_pixels", max_pixels, least=0)
             )
         else:
             texts, single = _listed(given)
@@ -258,19 +258,19 @@ class Model:
                 found = _in_windows(texts, batch, lambda part: self._inner.embed(part, how, length_one, prompt, batch))
                 vectors = found[0] if len(found) == 1 else np.concatenate(found)
             else:
-                vectors = self._inner.embed_pictures([], bool(length_one), 0)
+                vectors = self._inner.embed_images([], bool(length_one), 0)
         return vectors[0] if single else vectors
 
-    def detect(self, pictures, *, threshold: float = 0.7, max_pixels: int = 0):
-        """What is in a picture (uint8 [H, W, 3]), or in each of a list."""
-        several, single = _pictures(pictures)
+    def detect(self, images, *, threshold: float = 0.7, max_pixels: int = 0):
+        """What is in an image (uint8 [H, W, 3]), or in each of a list."""
+        several, single = _images(images)
         found = self._inner.detect(several, _number("threshold", threshold), _whole("max_pixels", max_pixels, least=0))
-        boxes = [[Box(*each) for each in picture] for picture in found]
+        boxes = [[Box(*each) for each in image] for image in found]
         return boxes[0] if single else boxes
 
-    def describe(self, pictures, *, beams: int | None = None, max_pixels: int = 0):
-        """A sentence about a picture (uint8 [H, W, 3]), or about each of a list."""
-        several, single = _pictures(pictures)
+    def describe(self, images, *, beams: int | None = None, max_pixels: int = 0):
+        """A sentence about an image (uint8 [H, W, 3]), or about each of a list."""
+        several, single = _images(images)
         most = _whole("max_pixels", max_pixels, least=0)
         texts = [text for text, _ in self._inner.describe(several, _beams(beams), most)]
         return texts[0] if single else texts

@@ -107,28 +107,28 @@ def test_space_around_a_line_changes_nothing():
     assert model.translate(["tree lamp stone boat", "tree lamp stone boat ", "\ttree lamp stone boat"]) == ["boat stone lamp tree"] * 3
 
 
-def test_boxes_of_pictures():
+def test_boxes_of_images():
     model = attend.load("models/detr-scenes")
-    picture = np.zeros((64, 64, 3), np.uint8)
-    assert isinstance(model.detect(picture), list)
-    assert len(model.detect([picture, picture[:32]])) == 2
+    image = np.zeros((64, 64, 3), np.uint8)
+    assert isinstance(model.detect(image), list)
+    assert len(model.detect([image, image[:32]])) == 2
     with pytest.raises(attend.Error, match="64 x 64 is too large: at most 4095 pixels"):
-        model.detect(picture, max_pixels=4095)
-    assert model.detect(picture, max_pixels=4096) == model.detect(picture)
-    for wrong in (picture.astype(np.float32), picture[..., 0:1], picture[:, :, 0]):
+        model.detect(image, max_pixels=4095)
+    assert model.detect(image, max_pixels=4096) == model.detect(image)
+    for wrong in (image.astype(np.float32), image[..., 0:1], image[:, :, 0]):
         with pytest.raises(attend.Error, match="uint8"):
             model.detect([wrong])
 
 
-def test_pictures_have_vectors_and_labels():
-    picture = np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3)
-    vectors = attend.load("models/vit-cifar10", task="embed").embed([picture, picture[::-1]])
+def test_images_have_vectors_and_labels():
+    image = np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3)
+    vectors = attend.load("models/vit-cifar10", task="embed").embed([image, image[::-1]])
     assert vectors.shape[0] == 2 and vectors.dtype == np.float32 and not np.array_equal(vectors[0], vectors[1])
-    labels = attend.load("models/vit-cifar10").classify(picture)
+    labels = attend.load("models/vit-cifar10").classify(image)
     assert sum(label.score for label in labels) == pytest.approx(1, abs=1e-5)
 
 
-def test_pictures_are_drawn_and_described():
+def test_images_are_drawn_and_described():
     artist = attend.load("models/sagan-cifar10")
     drawn = artist.draw(2, label="dog", seed=3)
     assert drawn.dtype == np.uint8 and drawn.shape[0] == 2 and drawn.shape[3] == 3 and not drawn.flags.owndata
@@ -147,21 +147,21 @@ def test_pictures_are_drawn_and_described():
         writer.describe(huge)
 
 
-def test_texts_and_pictures_are_told_apart():
-    picture = np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3)
+def test_texts_and_images_are_told_apart():
+    image = np.arange(32 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(32, 32, 3)
     model = attend.load("models/vit-cifar10", task="embed")
-    assert np.linalg.norm(model.embed(picture, normalize=True)) == pytest.approx(1, abs=1e-5)
-    assert model.embed(np.stack([picture, picture])).shape == model.embed([picture, picture]).shape
+    assert np.linalg.norm(model.embed(image, normalize=True)) == pytest.approx(1, abs=1e-5)
+    assert model.embed(np.stack([image, image])).shape == model.embed([image, image]).shape
     assert len(model.embed([])) == 0
-    with pytest.raises(attend.Error, match="pictures"):
+    with pytest.raises(attend.Error, match="images"):
         model.embed("a text")
     labels = attend.load("models/vit-cifar10")
-    assert labels.classify(np.stack([picture, picture])) == [labels.classify(picture)] * 2
-    assert labels.classify([]) == [] and labels.classify(each for each in [picture]) == [labels.classify(picture)]
+    assert labels.classify(np.stack([image, image])) == [labels.classify(image)] * 2
+    assert labels.classify([]) == [] and labels.classify(each for each in [image]) == [labels.classify(image)]
     reader = attend.load("models/bert-sst2")
     assert reader.classify(np.array(["a wonderful film"])) == [reader.classify("a wonderful film")]
     with pytest.raises(attend.Error, match="texts"):
-        reader.classify(picture)
+        reader.classify(image)
 
 
 def test_many_lines_are_those_of_few():
@@ -265,7 +265,7 @@ def test_what_is_wrong_is_an_error(translator):
 def test_arguments_that_are_none_are_named(translator, tmp_path):
     classifier, writer = attend.load("models/bert-sst2"), attend.load("models/shakespeare")
     reader, artist = attend.load("models/bert", task="embed"), attend.load("models/sagan-cifar10")
-    finder, picture = attend.load("models/detr-scenes"), np.zeros((32, 32, 3), np.uint8)
+    finder, image = attend.load("models/detr-scenes"), np.zeros((32, 32, 3), np.uint8)
     for call, name in [
         (lambda: translator.translate("a", beams=2.5), "beams is 2.5, not a whole number"),
         (lambda: translator.translate("a", batch="4"), "batch is '4'"),
@@ -284,7 +284,7 @@ def test_arguments_that_are_none_are_named(translator, tmp_path):
         (lambda: artist.draw(seed=2**64), f"seed is {2**64}"),
         (lambda: artist.draw(1.0), "count is 1.0"),
         (lambda: artist.draw(label=None), "label is NoneType"),
-        (lambda: finder.detect(picture, threshold=None), "threshold is None"),
+        (lambda: finder.detect(image, threshold=None), "threshold is None"),
         (lambda: attend.load("models/en-fr", threads="2"), "threads is '2'"),
         (lambda: attend.load("models/en-fr", device=0), "device is int"),
         (lambda: attend.train({"out": str(tmp_path)}, on_message=3), "on_message is int"),
@@ -294,7 +294,7 @@ def test_arguments_that_are_none_are_named(translator, tmp_path):
         assert str(wrong.value).startswith(name) and len(str(wrong.value)) < 120, str(wrong.value)
     for threshold in (float("nan"), -1, 1.5, float("inf"), np.float32("nan")):
         with pytest.raises(attend.Error, match="threshold"):
-            finder.detect(picture, threshold=threshold)
+            finder.detect(image, threshold=threshold)
     assert translator.translate("a", beams=np.int64(1)) and artist.draw(1, seed=2**64 - 1).shape[0] == 1
 
 
@@ -308,17 +308,17 @@ def test_names_of_folders_need_not_be_text():
 
 def test_arrays_of_any_layout_are_the_same():
     finder = attend.load("models/detr-scenes")
-    picture = np.arange(48 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(48, 32, 3)
-    expected = finder.detect(picture, threshold=0)
+    image = np.arange(48 * 32 * 3, dtype=np.uint32).astype(np.uint8).reshape(48, 32, 3)
+    expected = finder.detect(image, threshold=0)
     wide = np.zeros((96, 64, 6), np.uint8)
-    wide[::2, ::2, ::2] = picture
-    for same in (np.asfortranarray(picture), wide[::2, ::2, ::2], picture[::-1][::-1], np.ma.array(picture)):
+    wide[::2, ::2, ::2] = image
+    for same in (np.asfortranarray(image), wide[::2, ::2, ::2], image[::-1][::-1], np.ma.array(image)):
         assert finder.detect(same, threshold=0) == expected
-    locked = picture.copy()
+    locked = image.copy()
     locked.flags.writeable = False
     assert finder.detect(locked, threshold=0) == expected
-    for wrong in (picture.astype(np.int8), picture.astype(bool), picture[..., :2], np.zeros((0, 4, 3), np.uint8),
-                  np.zeros((4, 0, 3), np.uint8), picture.astype(object), picture.view("S1")):
+    for wrong in (image.astype(np.int8), image.astype(bool), image[..., :2], np.zeros((0, 4, 3), np.uint8),
+                  np.zeros((4, 0, 3), np.uint8), image.astype(object), image.view("S1")):
         with pytest.raises(attend.Error):
             finder.detect([wrong])
     assert finder.detect([]) == [] and attend.load("models/flickr8k").describe([]) == []

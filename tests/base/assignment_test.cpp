@@ -54,7 +54,7 @@ TEST(Assignment, AgreesWithDetrsMatcher) {
     std::vector<double> cost;
     for (const Json& row : item.at("cost"))
       for (const Json& value : row) cost.push_back(value.get<double>());
-    const auto pairs = least_assignment(cost, rows, columns);
+    const auto pairs = linear_sum_assignment(cost, rows, columns);
     std::vector<AssignedPair> expected;
     for (const Json& pair : item.at("assignment")) expected.push_back({pair[0].get<int>(), pair[1].get<int>()});
     EXPECT_EQ(pairs, expected) << rows << " x " << columns;
@@ -72,7 +72,7 @@ TEST(Assignment, IsTheBestOfAll) {
       const std::uint32_t word = random_word(7, 0, drawn++);
       value = kind == 0 ? to_unit(word) * 20 - 10 : kind == 1 ? word % 3 : 2.0;
     }
-    const auto pairs = least_assignment(cost, rows, columns);
+    const auto pairs = linear_sum_assignment(cost, rows, columns);
     expect_one_to_one(pairs, rows, columns);
     EXPECT_NEAR(total_cost(cost, columns, pairs), try_everything(cost, rows, columns), 1e-9) << rows << columns;
   }
@@ -85,17 +85,17 @@ TEST(Assignment, TurnedOnItsSideItCostsTheSame) {
     for (int column = 0; column < kColumns; ++column)
       cost[row * kColumns + column] = turned[column * kRows + row] =
           to_unit(random_word(3, 1, static_cast<std::uint64_t>(row * kColumns + column)));
-  const auto one = least_assignment(cost, kRows, kColumns), other = least_assignment(turned, kColumns, kRows);
+  const auto one = linear_sum_assignment(cost, kRows, kColumns), other = linear_sum_assignment(turned, kColumns, kRows);
   expect_one_to_one(one, kRows, kColumns);
   expect_one_to_one(other, kColumns, kRows);
   EXPECT_NEAR(total_cost(cost, kColumns, one), total_cost(turned, kRows, other), 1e-9);
 }
 
 TEST(Assignment, TakesExtremes) {
-  EXPECT_TRUE(least_assignment({}, 0, 5).empty());
-  EXPECT_TRUE(least_assignment({}, 5, 0).empty());
+  EXPECT_TRUE(linear_sum_assignment({}, 0, 5).empty());
+  EXPECT_TRUE(linear_sum_assignment({}, 5, 0).empty());
   const std::vector<double> far = {1e300, -1e300, -1e300, 1e300};
-  EXPECT_EQ(least_assignment(far, 2, 2), (std::vector<AssignedPair>{{0, 1}, {1, 0}}));
+  EXPECT_EQ(linear_sum_assignment(far, 2, 2), (std::vector<AssignedPair>{{0, 1}, {1, 0}}));
 }
 
 TEST(Assignment, RefusesWhatIsNoNumber) {
@@ -103,13 +103,13 @@ TEST(Assignment, RefusesWhatIsNoNumber) {
                            std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::max()}) {
     const std::vector<double> cost = {1, 2, 3, 4, bad, 6};
     try {
-      least_assignment(cost, 2, 3);
+      linear_sum_assignment(cost, 2, 3);
       FAIL() << bad;
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find("row 1, column 1"), std::string::npos) << error.what();
     }
   }
-  EXPECT_THROW(least_assignment(std::vector<double>(5), 2, 3), Error);
+  EXPECT_THROW(linear_sum_assignment(std::vector<double>(5), 2, 3), Error);
 }
 
 }  // namespace

@@ -212,12 +212,12 @@ TEST(ContractC, ZeroIsTheDefaultUnlessItIsGiven) {
 TEST(ContractC, AThresholdOfZeroFindsEverything) {
   const OpenModel model("models/detr-scenes");
   std::vector<std::uint8_t> grey(64 * 64 * 3, 128);
-  attend_tensor picture = {};
-  picture.data = grey.data(), picture.rank = 3, picture.dtype = ATTEND_U8;
-  picture.shape[0] = picture.shape[1] = 64, picture.shape[2] = 3;
+  attend_tensor image = {};
+  image.data = grey.data(), image.rank = 3, image.dtype = ATTEND_U8;
+  image.shape[0] = image.shape[1] = 64, image.shape[2] = 3;
   const auto found = [&](const attend_options& options) {
     attend_results* results = nullptr;
-    EXPECT_EQ(attend_see(model, &picture, 1, &options, &results), ATTEND_OK) << attend_message();
+    EXPECT_EQ(attend_see(model, &image, 1, &options, &results), ATTEND_OK) << attend_message();
     const std::size_t count = attend_results_count(results, 0);
     attend_results_free(&results);
     return count;

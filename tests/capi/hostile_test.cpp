@@ -247,12 +247,12 @@ TEST(HostileC, TextsThatAreNone) {
   attend_close(&model);
 }
 
-TEST(HostileC, PicturesThatAreNone) {
+TEST(HostileC, ImagesThatAreNone) {
   attend_model* model = open_or_null("models/detr-scenes");
   attend_results* results = nullptr;
   std::vector<std::uint8_t> grey(16 * 16 * 3, 128);
-  attend_tensor picture = {};
-  picture.data = grey.data(), picture.rank = 3, picture.dtype = ATTEND_U8;
+  attend_tensor image = {};
+  image.data = grey.data(), image.rank = 3, image.dtype = ATTEND_U8;
   for (const auto& shape : std::vector<std::vector<std::int64_t>>{{0, 16, 3},
                                                                   {-16, 16, 3},
                                                                   {16, 16, 4},
@@ -260,21 +260,21 @@ TEST(HostileC, PicturesThatAreNone) {
                                                                   {1LL << 32, 1LL << 32, 3},
                                                                   {67000000, 1, 3},
                                                                   {10000, 10000, 3}}) {
-    std::copy(shape.begin(), shape.end(), picture.shape);
-    EXPECT_EQ(attend_see(model, &picture, 1, nullptr, &results), ATTEND_ARGUMENT) << shape[0];
+    std::copy(shape.begin(), shape.end(), image.shape);
+    EXPECT_EQ(attend_see(model, &image, 1, nullptr, &results), ATTEND_ARGUMENT) << shape[0];
   }
   EXPECT_EQ(attend_see(model, nullptr, 1, nullptr, &results), ATTEND_ARGUMENT);
-  picture.shape[0] = picture.shape[1] = 16, picture.shape[2] = 3;
-  EXPECT_EQ(attend_see(model, &picture, std::size_t{1} << 60, nullptr, &results), ATTEND_ARGUMENT);
+  image.shape[0] = image.shape[1] = 16, image.shape[2] = 3;
+  EXPECT_EQ(attend_see(model, &image, std::size_t{1} << 60, nullptr, &results), ATTEND_ARGUMENT);
   attend_options options = {};
   for (const double threshold : {std::nan(""), -1.0, 2.0, HUGE_VAL}) {
     options.size = sizeof options, options.threshold = threshold;
-    EXPECT_EQ(attend_see(model, &picture, 1, &options, &results), ATTEND_ERROR) << threshold;
+    EXPECT_EQ(attend_see(model, &image, 1, &options, &results), ATTEND_ERROR) << threshold;
   }
   options.threshold = 0;
   for (const std::int64_t pixels : {255, 256}) {
     options.max_pixels = pixels;
-    EXPECT_EQ(attend_see(model, &picture, 1, &options, &results), pixels < 256 ? ATTEND_ARGUMENT : ATTEND_OK);
+    EXPECT_EQ(attend_see(model, &image, 1, &options, &results), pixels < 256 ? ATTEND_ARGUMENT : ATTEND_OK);
   }
   attend_results_free(&results);
   EXPECT_EQ(attend_see(model, nullptr, 0, nullptr, &results), ATTEND_OK) << attend_message();
@@ -285,14 +285,14 @@ TEST(HostileC, PicturesThatAreNone) {
 
 TEST(HostileC, DrawingsThatAreNone) {
   attend_model* model = open_or_null("models/sagan-cifar10");
-  attend_tensor pictures = {};
-  EXPECT_EQ(attend_draw(model, "dog", 0, nullptr, &pictures), ATTEND_ARGUMENT);
-  EXPECT_EQ(attend_draw(model, "dog", static_cast<size_t>(-1), nullptr, &pictures), ATTEND_ERROR);
+  attend_tensor images = {};
+  EXPECT_EQ(attend_draw(model, "dog", 0, nullptr, &images), ATTEND_ARGUMENT);
+  EXPECT_EQ(attend_draw(model, "dog", static_cast<size_t>(-1), nullptr, &images), ATTEND_ERROR);
   EXPECT_EQ(attend_draw(model, "dog", 1, nullptr, nullptr), ATTEND_ARGUMENT);
-  EXPECT_EQ(attend_draw(model, "\xff", 1, nullptr, &pictures), ATTEND_ERROR);
+  EXPECT_EQ(attend_draw(model, "\xff", 1, nullptr, &images), ATTEND_ERROR);
   std::uint8_t little[3] = {};
-  pictures.data = little, pictures.rank = 4, pictures.dtype = ATTEND_U8;
-  EXPECT_EQ(attend_draw(model, nullptr, 1, nullptr, &pictures), ATTEND_ARGUMENT) << "a shape of 0";
+  images.data = little, images.rank = 4, images.dtype = ATTEND_U8;
+  EXPECT_EQ(attend_draw(model, nullptr, 1, nullptr, &images), ATTEND_ARGUMENT) << "a shape of 0";
   attend_close(&model);
 }
 

@@ -51,7 +51,7 @@ const std::vector<Known> kKnown = {{kData + "bert_base", "bert", Task::embed},
                                    {kData + "distilbert_classify", "distilbert", Task::classify},
                                    {kData + "gpt2", "gpt2", Task::generate},
                                    {kData + "marian", "marian", Task::translate},
-                                   {kData + "resnet", "resnet", Task::classify_pictures},
+                                   {kData + "resnet", "resnet", Task::classify_images},
                                    {kData + "detr", "detr", Task::detect},
                                    {"models/en-fr", "transformer", Task::translate}};
 

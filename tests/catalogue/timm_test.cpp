@@ -141,10 +141,10 @@ class TimmFolder : public testing::Test {
   }
   catalogue::ModelConfig described() const { return catalogue::read_config(folder_); }
 
-  // Of the pictures of a reference model.
+  // Of the images of a reference model.
   void expect_logits_of(const std::string& fixture) {
     const catalogue::ModelConfig config = described();
-    const auto model = catalogue::make_picture_model(config.json, config.path);
+    const auto model = catalogue::make_image_model(config.json, config.path);
     nn::Parameters parameters(cpu(), model->parameters(), {.initialized = false});
     const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder_);
     const checkpoint::LoadReport report =
@@ -179,8 +179,8 @@ TEST_F(TimmFolder, ViT) {
         vit_of_timm("vit", "vit"));
   const catalogue::ModelConfig config = described();
   EXPECT_EQ(config.entry->type, "vit");
-  EXPECT_EQ(config.task, catalogue::Task::classify_pictures);
-  EXPECT_EQ(catalogue::make_picture_model(config.json, "config.json")->labels()[3], "dog");
+  EXPECT_EQ(config.task, catalogue::Task::classify_images);
+  EXPECT_EQ(catalogue::make_image_model(config.json, "config.json")->labels()[3], "dog");
   expect_logits_of("vit");
 }
 
@@ -219,10 +219,10 @@ TEST_F(TimmFolder, ResNet) {
            {"pretrained_cfg", {{"input_size", {3, 96, 96}}}}},
           tensors);
     EXPECT_EQ(described().entry->type, "resnet");
-    EXPECT_EQ(described().task, catalogue::Task::classify_pictures);
+    EXPECT_EQ(described().task, catalogue::Task::classify_images);
     expect_logits_of("resnet");
   }
-  EXPECT_EQ(catalogue::make_picture_model(described().json, "config.json")->size().h, 96);
+  EXPECT_EQ(catalogue::make_image_model(described().json, "config.json")->size().h, 96);
   // Other networks with names that begin alike, and settings that no tensor shows.
   for (const char* name : {"resnet50d", "resnet50_gn", "resnetv2_50", "resnet", "resnet50x", "wide_resnet50_2"}) {
     write({{"architecture", name}}, tensors);
@@ -251,7 +251,7 @@ TEST_F(TimmFolder, InsideOfAWrapper) {
                  {"pretrained_cfg", {{"input_size", {3, 64, 64}}}}};
   write(config, wrapped(resnet_of_timm()));
   expect_logits_of("resnet");
-  const auto model = catalogue::make_picture_model(described().json, "config.json");
+  const auto model = catalogue::make_image_model(described().json, "config.json");
   EXPECT_EQ(model->problem(), models::ProblemType::multi_label);
   EXPECT_EQ(model->labels()[4], "eel");
   write_file(folder_ / "preprocessor_config.json",
@@ -272,7 +272,7 @@ TEST_F(TimmFolder, LabelsOfImageNetHaveNames) {
     Json config = {{"architecture", "resnet18"}};
     config.update(more);
     write(config, tensors);
-    return catalogue::make_picture_model(described().json, "config.json")->labels()[0];
+    return catalogue::make_image_model(described().json, "config.json")->labels()[0];
   };
   EXPECT_EQ(first({{"pretrained_cfg", {{"tag", "a1_in1k"}}}}), "tench, Tinca tinca");
   EXPECT_EQ(first({{"pretrained_cfg", {{"num_classes", 1000}}}}), "tench, Tinca tinca");
@@ -289,18 +289,18 @@ TEST_F(TimmFolder, MViT) {
   write({{"architecture", "mvitv2_tiny.fb_in1k"}, {"model_args", {{"img_size", 64}}}}, read("mvit"));
   const catalogue::ModelConfig config = described();
   EXPECT_EQ(config.entry->type, "mvit");
-  EXPECT_EQ(config.task, catalogue::Task::classify_pictures);
+  EXPECT_EQ(config.task, catalogue::Task::classify_images);
   const Json made = read_json(kData + "mvit/case.json")["config"];
   for (const char* key : {"depths", "embed_dim", "num_heads"}) EXPECT_EQ(config.json[key], made[key]) << key;
   EXPECT_EQ(config.json["image_size"], 64);
-  EXPECT_EQ(catalogue::make_picture_model(config.json, "config.json")->labels().size(), 5u);
+  EXPECT_EQ(catalogue::make_image_model(config.json, "config.json")->labels().size(), 5u);
 }
 
 TEST_F(TimmFolder, WithoutAHeadItIsForFeatures) {
   Tensors tensors = vit_of_timm("vit", "vit");
   tensors.erase("head.weight"), tensors.erase("head.bias");
   write({{"architecture", "vit_tiny_patch8_224"}, {"num_classes", 0}}, tensors);
-  EXPECT_EQ(described().task, catalogue::Task::embed_pictures);
+  EXPECT_EQ(described().task, catalogue::Task::embed_images);
 }
 
 // MViTv2's body has no prefix of its own; its head is told apart by its own name.
@@ -312,7 +312,7 @@ TEST_F(TimmFolder, AMissingHeadMayBeNewAndNothingElse) {
   const auto load = [&] {
     write(config, tensors);
     const catalogue::ModelConfig model = described();
-    const auto made = catalogue::make_picture_model(model.json, model.path);
+    const auto made = catalogue::make_image_model(model.json, model.path);
     nn::Parameters parameters(cpu(), made->parameters(), {});
     const checkpoint::TensorFiles files = checkpoint::TensorFiles::open(folder_);
     checkpoint::HuggingFaceOptions options = catalogue::load_options(model, files);
@@ -349,7 +349,7 @@ TEST_F(TimmFolder, WhatIsWrongIsNamed) {
   Tensors broken = tensors;
   broken["pos_embed"] = {{1, 16, 24}, std::vector<float>(16 * 24)};
   write({{"architecture", "vit_tiny_patch8_224"}}, broken);
-  EXPECT_NE(message().find("'pos_embed' is not that of a square picture: 15 rows"), std::string::npos) << message();
+  EXPECT_NE(message().find("'pos_embed' is not that of a square image: 15 rows"), std::string::npos) << message();
   broken["pos_embed"] = {{17, 24}, std::vector<float>(17 * 24)};
   write({{"architecture", "vit_tiny_patch8_224"}}, broken);
   EXPECT_NE(message().find("it has 3 dimensions"), std::string::npos) << message();

@@ -1,4 +1,4 @@
-// attend demo with the models we ship, held against what the pictures are known to show.
+// attend demo with the models we ship, held against what the images are known to show.
 #include <gtest/gtest.h>
 
 #include <string>

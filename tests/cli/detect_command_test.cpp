@@ -1,5 +1,5 @@
-// attend detect: the model's boxes in the picture's own pixels, COCO's results, pictures, and a message for what cannot
-// be. The fixture's pixels are numbers that no picture has, and rounding them to bytes moves its boxes by a pixel or
+// attend detect: the model's boxes in the image's own pixels, COCO's results, images, and a message for what cannot
+// be. The fixture's pixels are numbers that no image has, and rounding them to bytes moves its boxes by a pixel or
 // two; so what the command finds is held against models::Detr on the rounded pixels, which attend verify holds against
 // transformers on the exact ones (tests/verify).
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kWidth = 96, kHeight = 64, kQueries = 7, kClasses = 5;
-// The fixture's pixels are numbers from -5 to 5, of which a picture has 256.
+// The fixture's pixels are numbers from -5 to 5, of which an image has 256.
 constexpr double kRange = 10;
 
 class DetectCommandTest : public testing::Test {
@@ -37,10 +37,10 @@ class DetectCommandTest : public testing::Test {
   DetectCommandTest()
       : model_("tests/fixtures/data/detr"),
         expected_(checkpoint::Safetensors::open("tests/fixtures/data/detr/expected.safetensors")),
-        folder_(model_.path() + "-pictures") {
+        folder_(model_.path() + "-images") {
     compute_answers();
     preprocessor({{"do_resize", false}});
-    write_file(folder_ / "a.png", image::encode_png(picture(1)));
+    write_file(folder_ / "a.png", image::encode_png(image(1)));
   }
   ~DetectCommandTest() override { fs::remove_all(folder_); }
 
@@ -52,8 +52,8 @@ class DetectCommandTest : public testing::Test {
     write_file(fs::path(model_.path()) / "preprocessor_config.json", json.dump());
   }
 
-  // The fixture's first picture, each pixel so many times both ways.
-  image::Image picture(int times) const {
+  // The fixture's first image, each pixel so many times both ways.
+  image::Image image(int times) const {
     const std::vector<float> values = expected_.floats("pixel_values");
     image::Image result(kWidth * times, kHeight * times);
     for (int y = 0; y < result.height; ++y)
@@ -70,7 +70,7 @@ class DetectCommandTest : public testing::Test {
     models::Detr model(models::detr_config(read_json(model_.path() + "/config.json"), "config.json"));
     nn::Parameters parameters(cpu(), model.parameters(), {});
     checkpoint::load_hugging_face(checkpoint::TensorFiles::open(model_.path()), parameters, {.prefix = "model"});
-    const image::Image rounded = picture(1);
+    const image::Image rounded = image(1);
     std::vector<float> values;
     for (const std::uint8_t pixel : rounded.pixels)
       values.push_back(static_cast<float>((pixel / 255.0 - 0.5) * kRange));
@@ -89,7 +89,7 @@ class DetectCommandTest : public testing::Test {
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  // Every query's box and score is in the results, in pixels of a picture that is `times` as large.
+  // Every query's box and score is in the results, in pixels of an image that is `times` as large.
   void expect_answers(const Json& results, std::int64_t image, double times) const {
     std::vector<std::vector<double>> wanted, found;
     for (std::size_t q = 0; q < kQueries; ++q) {
@@ -132,15 +132,15 @@ TEST_F(DetectCommandTest, BoxesAreThoseOfTheModel) {
   expect_answers(read_json(path("found.json")), 1, 1);
 }
 
-TEST_F(DetectCommandTest, BoxesAreInThePicturesOwnPixels) {
+TEST_F(DetectCommandTest, BoxesAreInTheImagesOwnPixels) {
   preprocessor({{"size", {{"shortest_edge", kHeight}, {"longest_edge", kWidth}}}, {"resample", 0}});
-  write_file(folder_ / "a.png", image::encode_png(picture(3)));
+  write_file(folder_ / "a.png", image::encode_png(image(3)));
   const Outcome result = detect({path("a.png"), "--threshold", "0", "--json", path("found.json")});
   ASSERT_EQ(result.code, 0) << result.err;
   expect_answers(read_json(path("found.json")), 1, 3);
 }
 
-TEST_F(DetectCommandTest, NumbersOfPicturesAndCategoriesAreThoseOfTheGroundTruth) {
+TEST_F(DetectCommandTest, NumbersOfImagesAndCategoriesAreThoseOfTheGroundTruth) {
   Json categories = Json::array();
   for (int i = 3; i >= 0; --i) categories.push_back({{"id", 10 + i}, {"name", "LABEL_" + std::to_string(i)}});
   const Json truth = {
@@ -167,7 +167,7 @@ TEST_F(DetectCommandTest, NumbersOfPicturesAndCategoriesAreThoseOfTheGroundTruth
   EXPECT_NE(wrong.err.find("other.png"), std::string::npos) << wrong.err;
 }
 
-TEST_F(DetectCommandTest, PicturesAreDrawn) {
+TEST_F(DetectCommandTest, ImagesAreDrawn) {
   write_file(folder_ / "b.png", image::encode_png(image::Image(64, 48)));
   const Outcome result = detect({path("a.png"), path("b.png"), "--threshold", "0", "--png", path("out/found.png"),
                                  "--svg", path("out/found.svg"), "--show"});
@@ -180,8 +180,8 @@ TEST_F(DetectCommandTest, PicturesAreDrawn) {
   EXPECT_NE(svg.find("data:image/png;base64,"), std::string::npos);
 }
 
-// Pictures of one name are told apart by their folders; what is unknown is said before anything is computed.
-TEST_F(DetectCommandTest, PicturesOfOneNameAreToldApart) {
+// Images of one name are told apart by their folders; what is unknown is said before anything is computed.
+TEST_F(DetectCommandTest, ImagesOfOneNameAreToldApart) {
   Json images = Json::array();
   for (const char* file : {"one/a.png", "two/a.png"})
     images.push_back({{"id", images.size() + 5}, {"file_name", file}, {"width", kWidth}, {"height", kHeight}});
@@ -189,7 +189,7 @@ TEST_F(DetectCommandTest, PicturesOfOneNameAreToldApart) {
                       {"categories", Json::array({{{"id", 1}, {"name", "LABEL_0"}}})},
                       {"annotations", Json::array()}};
   write_file(folder_ / "truth.json", truth.dump());
-  write_file(folder_ / "two" / "a.png", image::encode_png(picture(1)));
+  write_file(folder_ / "two" / "a.png", image::encode_png(image(1)));
   const auto found = [&](const std::vector<std::string>& files) {
     std::vector<std::string> words = {"--threshold", "0", "--json", path("found.json"), "--images", path("truth.json")};
     words.insert(words.end(), files.begin(), files.end());
@@ -200,16 +200,16 @@ TEST_F(DetectCommandTest, PicturesOfOneNameAreToldApart) {
   fs::remove(path("found.json"));
   const Outcome ambiguous = found({path("a.png")});
   EXPECT_EQ(ambiguous.code, 1);
-  EXPECT_NE(ambiguous.err.find("2 pictures called 'a.png'"), std::string::npos) << ambiguous.err;
-  write_file(folder_ / "b.png", image::encode_png(picture(1)));
+  EXPECT_NE(ambiguous.err.find("2 images called 'a.png'"), std::string::npos) << ambiguous.err;
+  write_file(folder_ / "b.png", image::encode_png(image(1)));
   const Outcome unknown = found({path("two/a.png"), path("b.png")});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_EQ(unknown.out, "");
   EXPECT_FALSE(fs::exists(path("found.json")));
 }
 
-// Neither the figure nor the results go over a picture.
-TEST_F(DetectCommandTest, PicturesAreNotWrittenOver) {
+// Neither the figure nor the results go over an image.
+TEST_F(DetectCommandTest, ImagesAreNotWrittenOver) {
   const std::string before = read_file(path("a.png"));
   EXPECT_EQ(detect({path("a.png"), "--png", path("a.png")}).code, 1);
   EXPECT_EQ(detect({path("a.png"), "--json", path("a.png")}).code, 1);
@@ -228,9 +228,9 @@ TEST_F(DetectCommandTest, AttentionIsDrawn) {
   EXPECT_GT(shown.out.size(), plain.out.size());
   EXPECT_GT(image::read_image(path("seen.png")).height, image::read_image(path("plain.png")).height);
   const std::string svg = read_file(path("seen.svg"));
-  std::size_t pictures = 0;
-  for (std::size_t at = svg.find("<image"); at != std::string::npos; at = svg.find("<image", at + 1)) ++pictures;
-  EXPECT_EQ(pictures, 1u + kQueries);
+  std::size_t images = 0;
+  for (std::size_t at = svg.find("<image"); at != std::string::npos; at = svg.find("<image", at + 1)) ++images;
+  EXPECT_EQ(images, 1u + kQueries);
   EXPECT_NE(svg.find("where each query looks"), std::string::npos);
 }
 
@@ -239,12 +239,12 @@ TEST_F(DetectCommandTest, WhatCannotBeIsSaid) {
     EXPECT_EQ(result.code, 1);
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
   };
-  expect_error(detect({}), "no picture was given");
+  expect_error(detect({}), "no image was given");
   expect_error(detect({path("a.png"), "--images", path("none.json")}), "--images is for");
   expect_error(detect({path("a.png"), "--threshold", "2"}), "threshold");
-  write_file(folder_ / "broken.png", "not a picture");
+  write_file(folder_ / "broken.png", "not an image");
   const Outcome broken = detect({path("broken.png"), path("a.png"), "--threshold", "0", "--json", path("found.json")});
-  expect_error(broken, "1 of 2 pictures could not be read");
+  expect_error(broken, "1 of 2 images could not be read");
   expect_answers(read_json(path("found.json")), 2, 1);
   expect_error(run_attend({"detect", "--model", "tests/fixtures/data/resnet", path("a.png")}), "attend classify");
 }

@@ -141,9 +141,8 @@ TEST(Help, OfATaskHidesWhatItRefuses) {
   for (const char* flag : {"--erasing", "--rand-augment-operations", "--mean"})
     EXPECT_FALSE(has(drawings, flag)) << flag;
   EXPECT_TRUE(has(error_of({"train", "--task", "tag", "--mixup", "1"}), "it belongs to --task classify-images\n"));
-  // Files of pictures are named by one flag.
-  EXPECT_TRUE(has(captions, "--pictures TEXT") &&
-              has(out_of({"train", "--task", "detect", "--help"}), "--pictures TEXT"));
+  // Files of images are named by one flag.
+  EXPECT_TRUE(has(captions, "--images TEXT") && has(out_of({"train", "--task", "detect", "--help"}), "--images TEXT"));
 }
 
 TEST(Help, TrainSaysWhatItNeeds) {

@@ -61,11 +61,11 @@ TEST(HostileInput, ByteOrderMarksAreNotText) {
 }
 
 // Every command that reads text, from a file and from standard input.
-TEST(HostileInput, APictureIsNotText) {
+TEST(HostileInput, AImageIsNotText) {
   const ModelFolder translator;
   const Classifier classifier;
   const std::string png("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x20", 20);
-  const std::string folder = testing::TempDir() + "attend_a_picture_is_not_text", file = folder + "/a.png";
+  const std::string folder = testing::TempDir() + "attend_a_image_is_not_text", file = folder + "/a.png";
   std::filesystem::create_directories(folder);
   write_file(file, png);
   const std::string about = "this is a PNG image, not text", qa = "tests/fixtures/data/bert_qa",
@@ -138,7 +138,7 @@ TEST(HostileInput, ImagesBeyondThePixelsAreRefused) {
            {"describe", "--model", "flickr8k", "--beams", "1", file},
            {"detect", "--model", "detr-scenes", file},
            {"preprocess", "--model", "vit-fashion-mnist", file, "--out", folder + "/a.safetensors"},
-           {"look", "--model", "vit-fashion-mnist", "--picture", file, "--svg", folder + "/a.svg"}}) {
+           {"look", "--model", "vit-fashion-mnist", "--image", file, "--svg", folder + "/a.svg"}}) {
     std::vector<std::string> fewer = words, enough = words;
     fewer.insert(fewer.end(), {"--max-pixels", "1023"}), enough.insert(enough.end(), {"--max-pixels", "1024"});
     const Outcome refused = run_attend(fewer);

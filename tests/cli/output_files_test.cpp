@@ -46,7 +46,7 @@ class OutputFilesTest : public testing::Test {
     write_file(masked, "the [MASK] is red .\n");
     image::Image painted(32, 32);
     for (std::size_t i = 0; i < painted.pixels.size(); ++i) painted.pixels[i] = static_cast<std::uint8_t>(i * 7);
-    write_file(picture, image::encode_png(painted));
+    write_file(image, image::encode_png(painted));
   }
   ~OutputFilesTest() override { fs::remove_all(folder); }
 
@@ -73,29 +73,29 @@ class OutputFilesTest : public testing::Test {
       words.insert(words.end(), more.begin(), more.end());
       return words;
     };
-    const Words look = {"look", "--model", "vit-fashion-mnist", "--picture", picture},
-                detect = {"detect", "--model", "detr-scenes", "--threshold", "0", picture},
-                describe = {"describe", "--model", "flickr8k", "--beams", "1", picture},
+    const Words look = {"look", "--model", "vit-fashion-mnist", "--image", image},
+                detect = {"detect", "--model", "detr-scenes", "--threshold", "0", image},
+                describe = {"describe", "--model", "flickr8k", "--beams", "1", image},
                 draw = {"draw", "--model", "sagan-cifar10", "--count", "1"};
     return {{with(translate, {"--output"}), text},
             {with(translate, {"--attention"}), text},
             {with(translate, {"--attention-svg"}), text},
             {{"embed", "--model", "bert", text, "--output"}, text},
             {{"embed", "--model", "bert", text, "--npy"}, text},
-            {{"embed", "--model", "vit-fashion-mnist", picture, "--npy"}, picture},
+            {{"embed", "--model", "vit-fashion-mnist", image, "--npy"}, image},
             {{"fill", "--model", "bert", masked, "--output"}, masked},
             {{"classify", "--model", "bert-sst2", text, "--output"}, text},
             {{"train-tokenizer", text, "--vocabulary", "300", "--out"}, text},
-            {{"preprocess", "--model", "vit-fashion-mnist", picture, "--out"}, picture},
-            {with(look, {"--png"}), picture},
-            {with(look, {"--svg"}), picture},
-            {with(look, {"--export"}), picture},
-            {with(detect, {"--png"}), picture},
-            {with(detect, {"--svg"}), picture},
-            {with(detect, {"--json"}), picture},
-            {with(describe, {"--png"}), picture, true},
-            {with(describe, {"--svg"}), picture, true},
-            {with(describe, {"--results"}), picture},
+            {{"preprocess", "--model", "vit-fashion-mnist", image, "--out"}, image},
+            {with(look, {"--png"}), image},
+            {with(look, {"--svg"}), image},
+            {with(look, {"--export"}), image},
+            {with(detect, {"--png"}), image},
+            {with(detect, {"--svg"}), image},
+            {with(detect, {"--json"}), image},
+            {with(describe, {"--png"}), image, true},
+            {with(describe, {"--svg"}), image, true},
+            {with(describe, {"--results"}), image},
             {with(draw, {"--png"}), ""},
             {with(draw, {"--svg"}), ""},
             {with(draw, {"--show-attention"}), ""},
@@ -114,7 +114,7 @@ class OutputFilesTest : public testing::Test {
   }
 
   const fs::path folder = scratch_folder("attend_outputs");
-  const std::string text = path("text.txt"), masked = path("masked.txt"), picture = path("picture.png");
+  const std::string text = path("text.txt"), masked = path("masked.txt"), image = path("image.png");
 };
 
 TEST_F(OutputFilesTest, NoInputIsWrittenOver) {
@@ -127,9 +127,9 @@ TEST_F(OutputFilesTest, NoInputIsWrittenOver) {
     for (const std::string& file : {command.input, path("link" + ending), path("same" + ending)}) {
       const Outcome outcome = run_attend(onto(command, file));
       EXPECT_EQ(outcome.code, 1) << said(onto(command, file));
-      // Results of pictures are refused by the name already.
+      // Results of images are refused by the name already.
       const bool known = outcome.err.find("would be lost") != std::string::npos ||
-                         outcome.err.find("called as a picture is") != std::string::npos;
+                         outcome.err.find("called as an image is") != std::string::npos;
       EXPECT_TRUE(known) << said(command.words) << outcome.err;
     }
     EXPECT_EQ(bytes(), before) << said(command.words);

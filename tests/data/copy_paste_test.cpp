@@ -1,5 +1,5 @@
-// Things pasted into pictures: they bring their boxes along, what they cover shrinks or goes, and the same draws make
-// the same picture.
+// Things pasted into images: they bring their boxes along, what they cover shrinks or goes, and the same draws make
+// the same image.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,9 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 
 image::Image plain(int width, int height, std::uint8_t shade) {
-  image::Image picture(width, height);
-  std::ranges::fill(picture.pixels, shade);
-  return picture;
+  image::Image image(width, height);
+  std::ranges::fill(image.pixels, shade);
+  return image;
 }
 
 // A white disc that its box touches, as polygon.
@@ -74,7 +74,7 @@ TEST_F(CopyPasteTest, AThingBringsItsPixelsAndItsBox) {
   EXPECT_EQ(thing->pixels.width, 20);
   EXPECT_DOUBLE_EQ(thing->size, 0.6);
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
-    PastedPicture into{.picture = plain(100, 80, 20)};
+    PastedImage into{.image = plain(100, 80, 20)};
     image::Draws draws(7, seed), same(7, seed);
     paste(*thing, {}, draws, into);
     ASSERT_EQ(into.boxes.size(), 1u);
@@ -83,29 +83,29 @@ TEST_F(CopyPasteTest, AThingBringsItsPixelsAndItsBox) {
     int left = 100, right = 0, top = 80, bottom = 0;
     for (int y = 0; y < 80; ++y)
       for (int x = 0; x < 100; ++x)
-        if (into.picture.row(y)[3 * x] > 137)
+        if (into.image.row(y)[3 * x] > 137)
           left = std::min(left, x), right = std::max(right, x + 1), top = std::min(top, y),
           bottom = std::max(bottom, y + 1);
     EXPECT_DOUBLE_EQ(into.boxes[0].left, left / 100.0);
     EXPECT_DOUBLE_EQ(into.boxes[0].right, right / 100.0);
     EXPECT_DOUBLE_EQ(into.boxes[0].top, top / 80.0);
     EXPECT_DOUBLE_EQ(into.boxes[0].bottom, bottom / 80.0);
-    // As large as it was in its own picture, times 0.7 to 1.4.
+    // As large as it was in its own image, times 0.7 to 1.4.
     EXPECT_GE(bottom - top, static_cast<int>(0.6 * 80 * 0.7) - 1);
     EXPECT_LE(bottom - top, static_cast<int>(0.6 * 80 * 1.4) + 1);
-    PastedPicture again{.picture = plain(100, 80, 20)};
+    PastedImage again{.image = plain(100, 80, 20)};
     paste(*thing, {}, same, again);
-    EXPECT_EQ(again.picture, into.picture);
+    EXPECT_EQ(again.image, into.image);
   }
   EXPECT_FALSE(cut(from, box, {.polygons = {{0.9f, 0.9f, 0.95f, 0.9f, 0.95f, 0.95f}}}));
 }
 
-// A thing as large as the picture's left part lands on what is there.
+// A thing as large as the image's left part lands on what is there.
 TEST_F(CopyPasteTest, WhatIsCoveredShrinksOrGoes) {
   CutOut wall{.label = 1, .pixels = plain(10, 40, 9), .inside = plain(10, 40, 255), .size = 1};
   int shrunk = 0, gone = 0, whole = 0;
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
-    PastedPicture into{.picture = plain(40, 40, 200), .boxes = {{0, 0.5, 0.5, 0.75, 0.75}}, .visible = {}};
+    PastedImage into{.image = plain(40, 40, 200), .boxes = {{0, 0.5, 0.5, 0.75, 0.75}}, .visible = {}};
     into.visible.push_back(mask_in(40, 40, into.boxes[0], {}));
     image::Draws draws(1, seed);
     paste(wall, {.least_scale = 1, .most_scale = 1}, draws, into);
@@ -130,7 +130,7 @@ TEST_F(CopyPasteTest, WhatIsCoveredShrinksOrGoes) {
 TEST_F(CopyPasteTest, BatchesHaveMoreThingsAndTheSeedDecides) {
   write_scenes(folder_, {.scene = {.size = 48, .objects = 2}, .count = 8, .unseen = 1});
   const DetectionSet set(folder_ / "instances_train.json", {.masks = true});
-  PictureCache reader(pictures_of(set), {});
+  ImageCache reader(images_of(set), {});
   DetectionOptions options;
   options.image_size = 48, options.workers = 2, options.crop_chance = 0, options.copy_paste = 3;
   options.copy_paste_chance = 1;

@@ -1,4 +1,4 @@
-// Pictures with boxes: read from COCO's and Penn-Fudan's files, changed together with their boxes, and batched the same
+// Images with boxes: read from COCO's and Penn-Fudan's files, changed together with their boxes, and batched the same
 // whatever the number of threads and wherever a run resumes.
 #include "attend/data/images/detection_sets.h"
 
@@ -11,24 +11,24 @@
 #include "attend/base/json.h"
 #include "attend/data/images/detection_batches.h"
 #include "attend/data/synthetic/scenes_folder.h"
-#include "tests/data/picture_files.h"
+#include "tests/data/image_files.h"
 
 namespace attend::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-class DetectionSetTest : public test::PictureFilesTest {
+class DetectionSetTest : public test::ImageFilesTest {
  protected:
   void SetUp() override {
-    test::PictureFilesTest::SetUp();
-    if (!can_do_pictures()) GTEST_SKIP() << "this build has no pictures";
+    test::ImageFilesTest::SetUp();
+    if (!can_do_images()) GTEST_SKIP() << "this build has no images";
   }
   DetectionSet scenes(std::int64_t count = 6) const {
     write_scenes(folder_ / "scenes", {.scene = {.size = 48, .objects = 3}, .count = count, .unseen = 1});
     return DetectionSet(folder_ / "scenes/instances_train.json");
   }
-  // Two pictures of 20 x 10 in images/, with categories 7 and 3.
+  // Two images of 20 x 10 in images/, with categories 7 and 3.
   Json coco() const {
     for (const char* name : {"images/a.png", "images/b.png"}) write(name, image::encode_png(image::Image(20, 10)));
     return {{"images", Json::array({{{"id", 5}, {"file_name", "a.png"}, {"width", 40}, {"height", 20}},
@@ -62,8 +62,8 @@ TEST_F(DetectionSetTest, ScenesHaveTheBoxesOfTheirFile) {
   const Json file = read_json(folder_ / "scenes/instances_train.json");
   std::vector<std::size_t> seen(6);
   for (const Json& object : file.at("annotations")) {
-    const auto picture = static_cast<std::size_t>(object.at("image_id").get<int>() - 1);
-    const LabelledBox& box = set.boxes(static_cast<std::int64_t>(picture))[seen[picture]++];
+    const auto image = static_cast<std::size_t>(object.at("image_id").get<int>() - 1);
+    const LabelledBox& box = set.boxes(static_cast<std::int64_t>(image))[seen[image]++];
     EXPECT_EQ(box.label, object.at("category_id").get<int>() - 1);
     EXPECT_NEAR(48 * box.left, object.at("bbox")[0].get<double>(), 1e-9);
     EXPECT_NEAR(48 * (box.bottom - box.top), object.at("bbox")[3].get<double>(), 1e-9);
@@ -71,7 +71,7 @@ TEST_F(DetectionSetTest, ScenesHaveTheBoxesOfTheirFile) {
 }
 
 // Boxes go by the size in the file, labels by the order of the ids; a crowd is only scored.
-TEST_F(DetectionSetTest, CocoBoxesArePartsOfThePicture) {
+TEST_F(DetectionSetTest, CocoBoxesArePartsOfTheImage) {
   Json json = coco();
   json["annotations"].push_back(object(3, 5, 7, {0, 0, 40, 20}, 1));
   json["annotations"].push_back(object(4, 5, 7, {50, 0, 4, 4}));
@@ -93,11 +93,11 @@ TEST_F(DetectionSetTest, CocoFilesThatCannotBeAreNamed) {
   json["images"][1].erase("width");
   EXPECT_NE(error_of(json).find("image 1 has no \"width\""), std::string::npos) << error_of(json);
   json = coco(), json["images"][0]["file_name"] = "c.png";
-  EXPECT_NE(error_of(json).find("where are its pictures"), std::string::npos) << error_of(json);
+  EXPECT_NE(error_of(json).find("where are its images"), std::string::npos) << error_of(json);
   json = coco(), json["categories"][0]["name"] = "dog";
   EXPECT_NE(error_of(json).find("two categories are called 'dog'"), std::string::npos) << error_of(json);
   json = coco(), json["images"] = Json::array(), json["annotations"] = Json::array();
-  EXPECT_NE(error_of(json).find("no pictures"), std::string::npos) << error_of(json);
+  EXPECT_NE(error_of(json).find("no images"), std::string::npos) << error_of(json);
   json = coco(), json["images"][0]["height"] = 0;
   EXPECT_NE(error_of(json).find("\"height\" must be"), std::string::npos) << error_of(json);
   EXPECT_THROW(DetectionSet(folder_ / "images"), Error);
@@ -126,27 +126,27 @@ TEST_F(DetectionSetTest, PennFudanCountsPixelsFromOne) {
     }
   };
   expect_error("truth : 1", "truth : 2", "says 2 objects, but has 1 boxes");
-  expect_error("(30, 15)", "(41, 15)", "line 4: the box (11, 6) - (41, 15) is not inside of a picture of 40 x 20");
+  expect_error("(30, 15)", "(41, 15)", "line 4: the box (11, 6) - (41, 15) is not inside of an image of 40 x 20");
   expect_error("40 x 20 x 3", "wide", "line 2: a size is");
   expect_error("(11, 6) - (30, 15)", "here", "line 4: a box is");
   fs::remove(folder_ / "penn/PNGImages/P1.png");
-  expect_error("Image filename", "Image filename", "its picture is missing");
+  expect_error("Image filename", "Image filename", "its image is missing");
 }
 
-// White things on black stay under their boxes, whatever is done to the picture.
+// White things on black stay under their boxes, whatever is done to the image.
 TEST_F(DetectionSetTest, BoxesGoWhereTheirThingsGo) {
   DetectionOptions options;
   options.image_size = 64, options.crop_chance = 0.7, options.least_crop = 0.3, options.least_scale = 0.5;
   options.mean = "0", options.std = "1";
   const DetectionMaker maker(options);
-  image::Image picture(90, 60);
-  for (int y = 20; y < 40; ++y) std::fill_n(picture.row(y) + 3 * 15, 3 * 30, std::uint8_t{255});
+  image::Image image(90, 60);
+  for (int y = 20; y < 40; ++y) std::fill_n(image.row(y) + 3 * 15, 3 * 30, std::uint8_t{255});
   const std::vector<LabelledBox> boxes = {{4, 15 / 90.0, 20 / 60.0, 45 / 90.0, 40 / 60.0}};
   std::vector<float> values(maker.values());
   std::int64_t mirrored = 0, smallest = 64, closest = 0;
   for (std::uint32_t i = 0; i < 100; ++i) {
     image::Draws draws(3, i);
-    const DetectionMaker::Made made = maker(picture, boxes, draws, values);
+    const DetectionMaker::Made made = maker(image, boxes, draws, values);
     double left = 64, right = 0, top = 64, bottom = 0;
     for (int y = 0; y < 64; ++y)
       for (int x = 0; x < 64; ++x)
@@ -174,7 +174,7 @@ TEST_F(DetectionSetTest, BoxesGoWhereTheirThingsGo) {
 
 TEST_F(DetectionSetTest, BatchesDependOnTheirNumberAlone) {
   const DetectionSet set = scenes(7);
-  PictureCache reader(pictures_of(set), {});
+  ImageCache reader(images_of(set), {});
   std::vector<std::int64_t> items(7);
   std::iota(items.begin(), items.end(), 0);
   DetectionOptions options;

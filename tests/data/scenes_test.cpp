@@ -51,8 +51,8 @@ double iou(const SceneBox& a, const SceneBox& b) {
 TEST(Scenes, BoxesAreAroundWhatIsPainted) {
   const SceneOptions options = {.size = 128, .objects = 4, .seed = 3};
   std::set<int> kinds, colours;
-  for (int picture = 0; picture < kScenes; ++picture) {
-    const Scene scene = make_scene(options, SceneSet::train, picture);
+  for (int image = 0; image < kScenes; ++image) {
+    const Scene scene = make_scene(options, SceneSet::train, image);
     for (const SceneObject& object : scene.objects) {
       Scene alone = scene;
       alone.objects = {object};
@@ -79,8 +79,8 @@ TEST(Scenes, OverlapIsLimited) {
   for (const double limit : {0.0, 0.1, 0.3}) {
     double most = 0;
     std::size_t objects = 0;
-    for (int picture = 0; picture < kScenes; ++picture) {
-      const Scene scene = make_scene({.objects = 12, .max_iou = limit, .seed = 5}, SceneSet::train, picture);
+    for (int image = 0; image < kScenes; ++image) {
+      const Scene scene = make_scene({.objects = 12, .max_iou = limit, .seed = 5}, SceneSet::train, image);
       EXPECT_TRUE(!scene.objects.empty() && scene.objects.size() <= 12);
       objects = std::max(objects, scene.objects.size());
       for (std::size_t i = 0; i < scene.objects.size(); ++i)
@@ -103,9 +103,9 @@ bool names(const std::string& phrase, const SceneObject& object) {
 TEST(Scenes, CaptionsAreTrue) {
   const SceneOptions options = {.seed = 9};
   std::map<std::string, int> seen;
-  for (int picture = 0; picture < kScenes; ++picture) {
-    const Scene scene = make_scene(options, SceneSet::train, picture);
-    const std::vector<std::string> captions = describe_scene(scene, options, SceneSet::train, picture);
+  for (int image = 0; image < kScenes; ++image) {
+    const Scene scene = make_scene(options, SceneSet::train, image);
+    const std::vector<std::string> captions = describe_scene(scene, options, SceneSet::train, image);
     EXPECT_EQ(std::set<std::string>(captions.begin(), captions.end()).size(), 5u);
     for (std::string caption : captions) {
       for (const std::string word : {"above", "below", "to the left of", "to the right of"}) {
@@ -151,7 +151,7 @@ TEST_F(SceneFolder, IsCocos) {
   std::int64_t reported = 0;
   options.on_progress = [&](std::int64_t done) { reported = done; };
   const SceneFolderSummary made = write_scenes(folder_ / "set", options);
-  EXPECT_EQ(made.pictures, 37);
+  EXPECT_EQ(made.images, 37);
   EXPECT_EQ(reported, 37);
   EXPECT_EQ(made.captions, 37 * 5);
   std::size_t objects = 0;
@@ -163,8 +163,8 @@ TEST_F(SceneFolder, IsCocos) {
     EXPECT_EQ(captions.at("annotations").size(), count * 5);
     EXPECT_EQ(instances.at("categories").size(), 13u);
     EXPECT_EQ(instances.at("categories")[12].at("name"), "digit 9");
-    for (const Json& picture : instances.at("images")) {
-      const image::Image pixels = image::read_image(folder_ / "set" / set / picture.at("file_name").text());
+    for (const Json& image : instances.at("images")) {
+      const image::Image pixels = image::read_image(folder_ / "set" / set / image.at("file_name").text());
       EXPECT_EQ(pixels.width, 64);
       EXPECT_EQ(pixels.height, 64);
     }

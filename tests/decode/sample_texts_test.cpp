@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "attend/base/error.h"
-#include "attend/decode/draw.h"
+#include "attend/decode/sampler.h"
 #include "attend/decode/text_rows.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/causal_batch.h"
@@ -113,8 +113,8 @@ TEST_P(SampleTexts, ThatComeWhileOthersAreUnderWayAreThoseWrittenAlone) {
            {0, {&greedy, &greedy}}, {3, {&greedy, &greedy}}, {0, {&drawn, &drawn}}, {3, {&greedy, &drawn}}}) {
     nn::CausalBatch batch(model_.body(), backend(), 4, 70);
     decode::TextRows rows(batch, {.together = 2, .patience = patience});
-    decode::Drawer drawers[] = {{*of[0], batch.vocabulary(), batch.suppress({})},
-                                {*of[1], batch.vocabulary(), batch.suppress({})}};
+    decode::Sampler drawers[] = {{*of[0], batch.vocabulary(), batch.suppress({})},
+                                 {*of[1], batch.vocabulary(), batch.suppress({})}};
     std::vector<std::shared_ptr<decode::RowText>> all;
     std::size_t done = 0, steps = 0;
     while (all.size() < texts.size() || !rows.idle()) {

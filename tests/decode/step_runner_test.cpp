@@ -45,7 +45,7 @@ class FineCaches : public nn::CausalModel {
     sizes.rounded = false;
     return sizes;
   }
-  Tensor states(const nn::Sequences& texts, const nn::Reading& reading) const override {
+  Tensor states(const nn::Sequences& texts, const nn::ForwardOptions& reading) const override {
     return model_.states(texts, reading);
   }
   Tensor logits(const Tensor& states) const override { return model_.logits(states); }

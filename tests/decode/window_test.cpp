@@ -121,16 +121,16 @@ TEST_P(Windows, TextsThatComeAndGoShareTheBatch) {
     nn::Parameters parameters(backend(), model, {.seed = 3});
     nn::CausalBatch batch(model.body(), backend(), 2, 90);
     const Ids texts[] = {some_ids(50, 1), some_ids(50, 2)};
-    const std::size_t prompts[] = {3, 30};
+    const std::size_t lengths[] = {3, 30};
     const std::vector<float> all[] = {whole(model, texts[0]), whole(model, texts[1])};
-    std::vector<nn::BatchModel::Newcomer> newcomers;
-    for (std::int64_t r = 0; r < 2; ++r) newcomers.push_back({r, std::span(texts[r]).first(prompts[r])});
-    auto scores = batch.enter(newcomers, 0);
-    for (std::size_t r = 0; r < 2; ++r) expect_row(scores.logits.subspan(r * kTokens), all[r], prompts[r] - 1);
+    std::vector<nn::BatchModel::Prompt> prompts;
+    for (std::int64_t r = 0; r < 2; ++r) prompts.push_back({r, std::span(texts[r]).first(lengths[r])});
+    auto scores = batch.enter(prompts, 0);
+    for (std::size_t r = 0; r < 2; ++r) expect_row(scores.logits.subspan(r * kTokens), all[r], lengths[r] - 1);
     for (std::size_t step = 0; step < 18; ++step) {
-      const Ids newest = {texts[0][prompts[0] + step], texts[1][prompts[1] + step]};
+      const Ids newest = {texts[0][lengths[0] + step], texts[1][lengths[1] + step]};
       scores = batch.step({.tokens = newest});
-      for (std::size_t r = 0; r < 2; ++r) expect_row(scores.logits.subspan(r * kTokens), all[r], prompts[r] + step);
+      for (std::size_t r = 0; r < 2; ++r) expect_row(scores.logits.subspan(r * kTokens), all[r], lengths[r] + step);
     }
   }
 }
@@ -240,7 +240,7 @@ TEST(WindowSettings, AreSavedAndLoaded) {
 }
 
 TEST(WindowSettings, ThatMakeNoSenseAreNamed) {
-  const auto message = [](const models::WindowSettings& window, models::Looks looks) {
+  const auto message = [](const models::WindowSettings& window, models::AttentionDirection looks) {
     try {
       window.check("config.json", 2, looks);
     } catch (const Error& error) {
@@ -248,14 +248,18 @@ TEST(WindowSettings, ThatMakeNoSenseAreNamed) {
     }
     return std::string();
   };
-  using models::Looks;
-  EXPECT_EQ(message({.attention_window = {7}}, Looks::back), "");
-  EXPECT_NE(message({.attention_window = {7}}, Looks::both_ways).find("must be even"), std::string::npos);
-  EXPECT_NE(message({.attention_window = {2, 4, 6}}, Looks::back).find("has 3 numbers"), std::string::npos);
-  EXPECT_NE(message({.attention_window = {-2}}, Looks::back).find("attention_window"), std::string::npos);
-  EXPECT_NE(message({.attention_window = {2}, .global_tokens = -1}, Looks::back).find("global_tokens"),
+  using models::AttentionDirection;
+  EXPECT_EQ(message({.attention_window = {7}}, AttentionDirection::causal), "");
+  EXPECT_NE(message({.attention_window = {7}}, AttentionDirection::bidirectional).find("must be even"),
             std::string::npos);
-  EXPECT_NE(message({.global_tokens = 2}, Looks::back).find("without attention_window"), std::string::npos);
+  EXPECT_NE(message({.attention_window = {2, 4, 6}}, AttentionDirection::causal).find("has 3 numbers"),
+            std::string::npos);
+  EXPECT_NE(message({.attention_window = {-2}}, AttentionDirection::causal).find("attention_window"),
+            std::string::npos);
+  EXPECT_NE(message({.attention_window = {2}, .global_tokens = -1}, AttentionDirection::causal).find("global_tokens"),
+            std::string::npos);
+  EXPECT_NE(message({.global_tokens = 2}, AttentionDirection::causal).find("without attention_window"),
+            std::string::npos);
   Json json = models::gpt2_json(windowed_config({}));
   json["attention_window"] = Json::array();
   try {

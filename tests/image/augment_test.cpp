@@ -12,7 +12,7 @@
 #include "attend/base/error.h"
 #include "attend/image/augment_ops.h"
 #include "attend/image/crop.h"
-#include "tests/image/pictures.h"
+#include "tests/image/images.h"
 
 namespace attend {
 namespace {
@@ -172,7 +172,7 @@ TEST(Augment, BatchesAreMixedWithTheRowInFront) {
   EXPECT_EQ(mixed, values);
   image::apply(cut, mixed, 3, 2, 2, 0, 1);
   EXPECT_EQ(mixed, (std::vector<float>{1, 4, 1, 1, 2, 1, 2, 2, 4, 2, 4, 4}));
-  mixed = {1, 2, 3, 4, 5, 6, 7, 8};  // two pictures of 2 x 1 with two channels
+  mixed = {1, 2, 3, 4, 5, 6, 7, 8};  // two images of 2 x 1 with two channels
   image::apply(cut, mixed, 2, 2, 1, 0, 1);
   EXPECT_EQ(mixed, (std::vector<float>{1, 2, 7, 8, 5, 6, 3, 4}));
   EXPECT_THROW(image::apply(cut, values, 5, 2, 2, 0, 2), Error);

@@ -1,4 +1,4 @@
-// Pictures of every kind against Pillow's pixels: those of the fixtures (Pillow 12), and those that
+// Images of every kind against Pillow's pixels: those of the fixtures (Pillow 12), and those that
 // tools/make_image_cases.py wrote (its version is in the file).
 #include "attend/image/decode.h"
 
@@ -9,7 +9,7 @@
 #include "attend/image/encode.h"
 #include "attend/image/exif.h"
 #include "tests/checkpoint/message_of.h"
-#include "tests/image/pictures.h"
+#include "tests/image/images.h"
 
 namespace attend {
 namespace {
@@ -34,13 +34,13 @@ void expect_decoded(const std::string& folder, const checkpoint::Safetensors& ex
         << name;
     ++files;
   }
-  if (files == 0) GTEST_SKIP() << "this build reads no pictures";
+  if (files == 0) GTEST_SKIP() << "this build reads no images";
 }
 
 TEST(Decode, FixturesAreAsPillowReadsThem) {
-  const std::string expected = test::kPictures + "expected.safetensors";
+  const std::string expected = test::kImages + "expected.safetensors";
   if (!fs::exists(expected)) GTEST_SKIP() << expected << " is not there";
-  expect_decoded(test::kPictures, checkpoint::Safetensors::open(expected), 1);
+  expect_decoded(test::kImages, checkpoint::Safetensors::open(expected), 1);
 }
 
 // Grey, palettes, alpha, 1 to 16 bits, interlaced, CMYK, YCCK, progressive, WebP, and all eight ways up.
@@ -89,7 +89,7 @@ TEST(Decode, SaysWhatIsWrong) {
     EXPECT_NE(got.find(part), std::string::npos) << got;
   };
   expect_says(message(""), "empty");
-  expect_says(message("hello"), "no picture");
+  expect_says(message("hello"), "no image");
   expect_says(message("GIF89a......"), "is a GIF");
   EXPECT_NE(message_of([&] { image::read_image(folder / "none.png"); }).find("no such file"), std::string::npos);
   EXPECT_NE(message_of([&] { image::read_image(folder.path()); }).find("not a file"), std::string::npos);
@@ -104,7 +104,7 @@ TEST(Decode, SaysWhatIsWrong) {
 }
 
 TEST(Decode, SizesAreCheckedBeforeMemoryIsTaken) {
-  if (!test::reads(".png") || !test::reads(".jpg")) GTEST_SKIP() << "this build reads no pictures";
+  if (!test::reads(".png") || !test::reads(".jpg")) GTEST_SKIP() << "this build reads no images";
   const image::DecodeOptions few{.most_pixels = 1000};
   const std::string png = read_file(test::kCases + "alpha.png");  // 37 x 29
   EXPECT_NE(message_of([&] { decode_text(png, few); }).find("37 x 29 is too large"), std::string::npos);

@@ -1,4 +1,4 @@
-// Pictures broken in thousands of ways, the same ones every time: each is refused with an Error or decoded. Run with
+// Images broken in thousands of ways, the same ones every time: each is refused with an Error or decoded. Run with
 // the address sanitizer, this is the test that nothing reads or writes where it should not, and nothing is lost.
 #include <gtest/gtest.h>
 
@@ -12,15 +12,15 @@
 #include "attend/base/random.h"
 #include "attend/image/decode.h"
 #include "attend/image/resize.h"
-#include "tests/image/pictures.h"
+#include "tests/image/images.h"
 
 namespace attend {
 namespace {
 
 // Numbers from a seed, one after the other.
-class PictureDice {
+class ImageDice {
  public:
-  explicit PictureDice(std::uint32_t seed) : seed_(seed) {}
+  explicit ImageDice(std::uint32_t seed) : seed_(seed) {}
   std::size_t roll(std::size_t sides) { return random_word(29, seed_, at_++) % std::max<std::size_t>(sides, 1); }
 
  private:
@@ -28,7 +28,7 @@ class PictureDice {
   std::uint64_t at_ = 0;
 };
 
-void break_picture(std::string& bytes, PictureDice& dice) {
+void break_image(std::string& bytes, ImageDice& dice) {
   for (std::size_t i = 0, times = 1 + dice.roll(6); i < times && !bytes.empty(); ++i) {
     // Headers are where sizes and offsets are: half of the damage goes there.
     const std::size_t at = dice.roll(dice.roll(2) ? bytes.size() : std::min<std::size_t>(bytes.size(), 200));
@@ -55,16 +55,16 @@ void break_picture(std::string& bytes, PictureDice& dice) {
   }
 }
 
-TEST(Mutation, BrokenPicturesAreRefusedOrRead) {
+TEST(Mutation, BrokenImagesAreRefusedOrRead) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(test::kCases))
     if (entry.path().extension() != ".safetensors") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   int read = 0, refused = 0;
   for (std::uint32_t seed = 0; seed < 4000; ++seed) {
-    PictureDice dice(seed);
+    ImageDice dice(seed);
     std::string bytes = read_file(files[seed % files.size()]);
-    break_picture(bytes, dice);
+    break_image(bytes, dice);
     try {
       // A damaged size may be any: what is read must stay quick.
       const image::Image image = image::decode(std::as_bytes(std::span(bytes)), "file", {.most_pixels = 300'000});

@@ -15,7 +15,7 @@
 #include "attend/image/encode.h"
 #include "tests/checkpoint/message_of.h"
 #include "tests/cli/run_attend.h"
-#include "tests/image/pictures.h"
+#include "tests/image/images.h"
 
 namespace attend {
 namespace {
@@ -46,7 +46,7 @@ PreprocessorConfig config_of_fixture(const std::string& name) {
 }
 
 TEST(Preprocessor, FixturesAreWhatTransformersMakes) {
-  const std::string path = test::kPictures + "preprocessed.safetensors";
+  const std::string path = test::kImages + "preprocessed.safetensors";
   if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
   if (!test::reads(".jpg")) GTEST_SKIP() << "this build reads no JPEG";
   const checkpoint::Safetensors expected = checkpoint::Safetensors::open(path);
@@ -55,8 +55,8 @@ TEST(Preprocessor, FixturesAreWhatTransformersMakes) {
     const std::size_t bar = stored.name.find('|');
     ASSERT_NE(bar, std::string::npos) << stored.name;
     const std::string kind = stored.name.substr(0, bar);
-    const Image picture = image::read_image(test::kPictures + stored.name.substr(bar + 1));
-    const image::Pixels pixels = image::Preprocessor(config_of_fixture(kind))(picture);
+    const Image image = image::read_image(test::kImages + stored.name.substr(bar + 1));
+    const image::Pixels pixels = image::Preprocessor(config_of_fixture(kind))(image);
     const std::vector<float> want = expected.floats(stored.name);
     ASSERT_EQ(pixels.height, stored.shape[1]) << stored.name;
     ASSERT_EQ(pixels.width, stored.shape[2]) << stored.name;
@@ -127,7 +127,7 @@ TEST(PreprocessorConfig, ShortestEdgeWithinTheLongest) {
   EXPECT_EQ(image::SizeRule({Kind::within, {100, 50}}).of({300, 300}), (PixelSize{50, 50}));
 }
 
-// A long thin picture keeps a pixel, and one that transformers' rounding leaves too long still fits the frame.
+// A long thin image keeps a pixel, and one that transformers' rounding leaves too long still fits the frame.
 TEST(Preprocessor, EveryShapeFitsAFixedFrame) {
   const image::Preprocessor preprocessor(config_of(R"({"image_processor_type": "DetrImageProcessor", "do_pad": true,
                     "size": {"shortest_edge": 128, "longest_edge": 128}, "pad_size": {"height": 128, "width": 128}})"));
@@ -144,9 +144,9 @@ TEST(PreprocessorConfig, WhatIsTurnedOff) {
       "do_center_crop": false, "do_rescale": false, "do_normalize": false, "image_mean": null})");
   EXPECT_EQ(resized(config, 50, 30), (PixelSize{50, 30}));
   EXPECT_FALSE(config.crop);
-  Image picture(2, 1);
-  picture.pixels = {1, 2, 3, 250, 251, 252};
-  const image::Pixels pixels = image::Preprocessor(config)(picture);
+  Image image(2, 1);
+  image.pixels = {1, 2, 3, 250, 251, 252};
+  const image::Pixels pixels = image::Preprocessor(config)(image);
   EXPECT_EQ(pixels.values, (std::vector<float>{1, 250, 2, 251, 3, 252}));
 }
 
@@ -201,8 +201,8 @@ TEST(PreprocessorConfig, SaysWhatIsWrong) {
 TEST(Preprocessor, ABatchIsFilledUp) {
   const image::Preprocessor detr(
       config_of(R"({"image_processor_type": "DetrImageProcessor", "size": {"shortest_edge": 8, "longest_edge": 20}})"));
-  const std::vector<Image> pictures = {Image(16, 8), Image(8, 16)};
-  const image::Pixels pixels = detr(pictures);
+  const std::vector<Image> images = {Image(16, 8), Image(8, 16)};
+  const image::Pixels pixels = detr(images);
   EXPECT_EQ(pixels.height, 16);
   EXPECT_EQ(pixels.width, 16);
   std::int64_t lit = 0;
@@ -215,28 +215,28 @@ TEST(Preprocessor, ABatchIsFilledUp) {
   EXPECT_NEAR(pixels.values[0], -0.485 / 0.229, 1e-6);
   const image::Preprocessor bit(config_of(
       R"({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 8}, "do_center_crop": false})"));
-  EXPECT_NE(message_of([&] { bit(pictures); }).find("16 x 8 and 8 x 16"), std::string::npos);
+  EXPECT_NE(message_of([&] { bit(images); }).find("16 x 8 and 8 x 16"), std::string::npos);
 }
 
 TEST(Preprocessor, TheMiddleIsTheSameWithAndWithoutTheRest) {
-  Image picture(50, 40);
-  for (std::size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = static_cast<std::uint8_t>(i * i / 7);
+  Image image(50, 40);
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<std::uint8_t>(i * i / 7);
   const auto config =
       config_of(R"({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 25}, "crop_size": 20})");
-  const Image whole = image::resize(picture, 31, 25, {.filter = config.filter, .precision = config.precision});
-  EXPECT_EQ(image::Preprocessor(config).prepare(picture), image::crop(whole, {5, 2, 25, 22}));
+  const Image whole = image::resize(image, 31, 25, {.filter = config.filter, .precision = config.precision});
+  EXPECT_EQ(image::Preprocessor(config).prepare(image), image::crop(whole, {5, 2, 25, 22}));
   const auto larger =
       config_of(R"({"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 25}, "crop_size": 28})");
-  EXPECT_EQ(image::Preprocessor(larger).prepare(picture), image::crop(whole, {1, -1, 29, 27}));
+  EXPECT_EQ(image::Preprocessor(larger).prepare(image), image::crop(whole, {1, -1, 29, 27}));
 }
 
 TEST(Preprocessor, ChannelsLast) {
-  Image picture(2, 2);
-  for (std::size_t i = 0; i < 12; ++i) picture.pixels[i] = static_cast<std::uint8_t>(20 * i);
+  Image image(2, 2);
+  for (std::size_t i = 0; i < 12; ++i) image.pixels[i] = static_cast<std::uint8_t>(20 * i);
   const image::Normalization normalization(1.0 / 255, {0.5, 0.4, 0.3}, {0.5, 0.25, 0.2});
   std::vector<float> planes(12), floats(12);
-  image::to_planes(picture, normalization, planes.data(), 2, 4);
-  image::to_floats(picture, normalization, floats.data());
+  image::to_planes(image, normalization, planes.data(), 2, 4);
+  image::to_floats(image, normalization, floats.data());
   for (std::size_t i = 0; i < 12; ++i) EXPECT_NEAR(floats[i], planes[i % 3 * 4 + i / 3], 1e-6f);
   EXPECT_NEAR(floats[4], (80 / 255.0 - 0.4) / 0.25, 1e-6);
 }
@@ -259,17 +259,17 @@ TEST(PreprocessCommand, WritesWhatTheModelSees) {
   const auto done = run({(folder / "photos").string(), "--json"});
   ASSERT_EQ(done.code, 0) << done.err;
   const Json summary = parse_json(done.out, "output");
-  EXPECT_EQ(summary["pictures"].size(), 2u);
-  EXPECT_TRUE(summary["pictures"][0]["file"].text().ends_with("a.PNG"));
+  EXPECT_EQ(summary["images"].size(), 2u);
+  EXPECT_TRUE(summary["images"][0]["file"].text().ends_with("a.PNG"));
   EXPECT_EQ(summary["pixel_values"], Json::array({2, 3, 8, 16}));
   const checkpoint::Safetensors written = checkpoint::Safetensors::open(out);
   EXPECT_EQ(written["pixel_values"].shape, (Shape{2, 3, 8, 16}));
   EXPECT_EQ(written["pixel_mask"].type, checkpoint::StoredType::i64);
   EXPECT_EQ(written.ints("pixel_mask")[8], 0);
-  write_file(folder / "photos/c.png", "no picture");
+  write_file(folder / "photos/c.png", "no image");
   const auto bad = run({(folder / "photos").string()});
   EXPECT_EQ(bad.code, 1);
-  EXPECT_NE(bad.err.find("c.png: is no picture"), std::string::npos) << bad.err;
+  EXPECT_NE(bad.err.find("c.png: is no image"), std::string::npos) << bad.err;
   EXPECT_EQ(run({(folder / "none.png").string()}).code, 1);
   fs::create_directory(folder / "empty");
   EXPECT_NE(run({(folder / "empty").string()}).err.find("holds no"), std::string::npos);

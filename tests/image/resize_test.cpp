@@ -8,7 +8,7 @@
 #include "attend/base/error.h"
 #include "attend/base/random.h"
 #include "attend/image/crop.h"
-#include "tests/image/pictures.h"
+#include "tests/image/images.h"
 
 namespace attend {
 namespace {
@@ -30,9 +30,9 @@ std::vector<std::string> words_of(const std::string& name) {
   return words;
 }
 
-// "tench.png|bicubic_w50h90": the size is that of the picture.
+// "tench.png|bicubic_w50h90": the size is that of the image.
 TEST(Resize, FixturesAreEqual) {
-  const std::string path = test::kPictures + "expected.safetensors";
+  const std::string path = test::kImages + "expected.safetensors";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   const checkpoint::Safetensors expected = checkpoint::Safetensors::open(path);
   int cases = 0;
@@ -138,7 +138,7 @@ TEST(Crop, TheMiddle) {
   EXPECT_EQ(left(4, 8, Centre::to_even), -2);
 }
 
-TEST(Crop, BeyondThePictureIsBlack) {
+TEST(Crop, BeyondTheImageIsBlack) {
   const Image image = noise(4, 3, 3);
   const Image larger = image::crop(image, {-1, -2, 6, 4});
   EXPECT_EQ(larger.width, 7);

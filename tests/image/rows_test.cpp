@@ -10,7 +10,7 @@
 #include "attend/image/encode.h"
 #include "attend/image/resize.h"
 #include "tests/checkpoint/message_of.h"
-#include "tests/image/pictures.h"
+#include "tests/image/images.h"
 
 namespace attend {
 namespace {
@@ -44,7 +44,7 @@ TEST(ImageRows, AreThoseOfTheWholeImage) {
       ++files;
     }
   }
-  if (files == 0) GTEST_SKIP() << "this build reads no pictures";
+  if (files == 0) GTEST_SKIP() << "this build reads no images";
 }
 
 TEST(ImageRows, AreResizedAsTheWholeImageIs) {

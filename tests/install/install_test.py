@@ -80,8 +80,8 @@ def test_examples():
     written = run(here / "generate", models / "shakespeare", "ROMEO:")
     same("generate", written.startswith("ROMEO:") and len(written) > 20, True)
     run(program, "make-data", "scenes", "--out", work / "scenes", "--count", "1", "--unseen", "1")
-    picture = sorted(path for path in (work / "scenes").rglob("*") if path.suffix in (".png", ".jpg"))[0]
-    boxes = run(here / "detect", models / "detr-scenes", picture)
+    image = sorted(path for path in (work / "scenes").rglob("*") if path.suffix in (".png", ".jpg"))[0]
+    boxes = run(here / "detect", models / "detr-scenes", image)
     same("detect", len(boxes.splitlines()) > 0, True)
     run(here / "train", work / "reverse", "3", text="")
     run(here / "translate", work / "reverse", text="1 2 3 4\n")

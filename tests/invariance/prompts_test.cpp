@@ -18,7 +18,7 @@ constexpr std::int64_t kRows = 4;
 Answer logits_behind(const tasks::Generator& model, std::span<const std::int32_t> ids, std::size_t cut,
                      std::size_t row) {
   nn::CausalBatch batch(model.model().body(), model.backend(), kRows, static_cast<std::int64_t>(ids.size()) + 4);
-  std::vector<nn::BatchModel::Newcomer> newcomers;
+  std::vector<nn::BatchModel::Prompt> newcomers;
   for (std::size_t i = 0; i < row; ++i) newcomers.push_back({static_cast<std::int64_t>(i), ids.subspan(0, i + 1)});
   newcomers.push_back({static_cast<std::int64_t>(row), ids.first(cut)});
   const auto vocabulary = static_cast<std::size_t>(batch.vocabulary());

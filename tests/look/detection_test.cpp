@@ -1,5 +1,5 @@
 // attend look with a DETR: what is shown is what the detector finds, and where its queries and places look is what
-// transformers says of the same picture.
+// transformers says of the same image.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 #include "attend/look/api/detection_api.h"
 #include "attend/look/api/export.h"
 #include "attend/look/inspect/detection.h"
-#include "attend/look/inspect/picture_json.h"
+#include "attend/look/inspect/image_json.h"
 #include "tests/tasks/changed_folder.h"
 #include "tests/tensor/tensors.h"
 
@@ -46,8 +46,8 @@ class LookDetection : public testing::Test {
     write_file(fs::path(model_.path()) / "preprocessor_config.json", json.dump());
   }
 
-  // The fixture's first picture, as near as bytes can be.
-  static image::Image picture() {
+  // The fixture's first image, as near as bytes can be.
+  static image::Image image() {
     const std::vector<float> values =
         checkpoint::Safetensors::open("tests/fixtures/data/detr/expected.safetensors").floats("pixel_values");
     image::Image result(kWide, kHigh);
@@ -66,7 +66,7 @@ class LookDetection : public testing::Test {
 };
 
 TEST_F(LookDetection, ShowsWhatTheDetectorFinds) {
-  const image::Image prepared = detector_->prepare(picture());
+  const image::Image prepared = detector_->prepare(image());
   const DetectionInspection seen = inspect_detection(*detector_, prepared);
   const std::vector<image::PixelSize> unit = {{1, 1}};
   const auto found = detector_->detect(std::span(&prepared, 1), unit, 0)[0];
@@ -81,7 +81,7 @@ TEST_F(LookDetection, ShowsWhatTheDetectorFinds) {
 
 // transformers' weights of the exact pixels; ours are of bytes, which moves them a little.
 TEST_F(LookDetection, QueriesLookWhereTransformersSaysTheyDo) {
-  const DetectionInspection seen = inspect_detection(*detector_, detector_->prepare(picture()));
+  const DetectionInspection seen = inspect_detection(*detector_, detector_->prepare(image()));
   const checkpoint::Safetensors expected =
       checkpoint::Safetensors::open("tests/fixtures/data/detr/expected.safetensors");
   const std::int64_t places = seen.grid.h * seen.grid.w;
@@ -90,7 +90,7 @@ TEST_F(LookDetection, QueriesLookWhereTransformersSaysTheyDo) {
     const std::vector<float> weights = expected.floats("cross_attention." + std::to_string(layer));
     const GridAttention& ours = seen.decoder[layer];
     ASSERT_EQ(ours.places, places);
-    ASSERT_EQ(weights.size(), 2 * ours.weights.size());  // of two pictures
+    ASSERT_EQ(weights.size(), 2 * ours.weights.size());  // of two images
     double off = 0;
     for (std::size_t i = 0; i < ours.weights.size(); ++i) {
       EXPECT_NEAR(ours.weights[i], weights[i], 0.08);
@@ -104,8 +104,8 @@ TEST_F(LookDetection, EveryRowOfAttentionIsWhole) {
   for (const bool padded : {false, true}) {
     if (padded) preprocessor({{"do_pad", true}, {"pad_size", {{"height", 128}, {"width", 160}}}});
     const tasks::Detector detector(model_.path(), cpu());
-    const DetectionInspection seen = inspect_detection(detector, detector.prepare(picture()));
-    EXPECT_EQ(seen.grid.h, 2) << padded;  // of the picture, not of what it is padded to
+    const DetectionInspection seen = inspect_detection(detector, detector.prepare(image()));
+    EXPECT_EQ(seen.grid.h, 2) << padded;  // of the image, not of what it is padded to
     EXPECT_EQ(seen.grid.w, 3) << padded;
     for (const auto* layers : {&seen.encoder, &seen.decoder})
       for (const GridAttention& layer : *layers)
@@ -121,13 +121,13 @@ TEST_F(LookDetection, EveryRowOfAttentionIsWhole) {
 
 class LookDetectionApi : public LookDetection {
  protected:
-  LookDetectionApi() : pictures_(*detector_), api_({.pictures = &pictures_}, {.name = "detr"}) {}
+  LookDetectionApi() : images_(*detector_), api_({.images = &images_}, {.name = "detr"}) {}
   http::HttpResponse post(const char* path, const std::string& body, const char* type = "application/json") {
     return api_.handle({.method = "POST", .path = path, .host = "localhost", .content_type = type, .body = body});
   }
   static Json json(const http::HttpResponse& response) { return parse_json(response.body, "answer"); }
 
-  DetectionApi pictures_;
+  DetectionApi images_;
   Api api_;
 };
 
@@ -136,14 +136,14 @@ TEST_F(LookDetectionApi, AnswersAboutQueriesAndPlaces) {
   EXPECT_EQ(model.at("kind"), "detection");
   EXPECT_EQ(model.at("queries"), kQueries);
   EXPECT_EQ(model.at("attention").size(), 4u);
-  const Json name = json(post("/api/picture", image::encode_png(picture()), "image/png")).at("picture");
-  const Json seen = json(post("/api/inspect", Json{{"picture", name}}.dump()));
-  const DetectionInspection expected = inspect_detection(*detector_, detector_->prepare(picture()));
+  const Json name = json(post("/api/image", image::encode_png(image()), "image/png")).at("image");
+  const Json seen = json(post("/api/inspect", Json{{"image", name}}.dump()));
+  const DetectionInspection expected = inspect_detection(*detector_, detector_->prepare(image()));
   EXPECT_EQ(seen.at("grid"), Json({2, 3}));
   ASSERT_EQ(seen.at("boxes").size(), static_cast<std::size_t>(kQueries));
   EXPECT_EQ(seen.at("boxes")[0].at("heat"), packed_shares(expected.boxes[0].looks));
   for (const auto& [who, layers] : {std::pair{"query", &expected.decoder}, std::pair{"place", &expected.encoder}}) {
-    const Json looks = json(post("/api/attention", Json{{"picture", name}, {who, 4}}.dump()));
+    const Json looks = json(post("/api/attention", Json{{"image", name}, {who, 4}}.dump()));
     ASSERT_EQ(looks.at("layers").size(), 2u);
     std::vector<float> heads;
     for (std::int64_t head = 0; head < 4; ++head)
@@ -154,25 +154,25 @@ TEST_F(LookDetectionApi, AnswersAboutQueriesAndPlaces) {
 
 TEST_F(LookDetectionApi, RefusesWhatMakesNoSense) {
   for (const char* body :
-       {R"({"picture": "cat"})", R"({"picture": "cat", "query": 7})", R"({"picture": "cat", "query": -1})",
-        R"({"picture": "cat", "place": 9999})", R"({"picture": "gone", "query": 0})", R"({"query": 0})", "[]"})
+       {R"({"image": "cat"})", R"({"image": "cat", "query": 7})", R"({"image": "cat", "query": -1})",
+        R"({"image": "cat", "place": 9999})", R"({"image": "gone", "query": 0})", R"({"query": 0})", "[]"})
     EXPECT_EQ(post("/api/attention", body).status, 400) << body;
-  EXPECT_EQ(post("/api/inspect", R"({"picture": "gone"})").status, 400);
-  EXPECT_EQ(post("/api/trace", R"({"picture": "cat"})").status, 400);
+  EXPECT_EQ(post("/api/inspect", R"({"image": "gone"})").status, 400);
+  EXPECT_EQ(post("/api/trace", R"({"image": "cat"})").status, 400);
   EXPECT_EQ(post("/api/positions", "{}").status, 400);
 }
 
-TEST_F(LookDetectionApi, OneFileAndOnePictureCarryIt) {
-  const std::string name = pictures_.keep(image::encode_png(picture())).at("picture").text();
-  const Json data = pictures_.exported(name);
-  EXPECT_EQ(data.at("looks").at("place 5"), pictures_.attention({{"picture", name}, {"place", 5}}));
-  EXPECT_NE(exported_picture(api_, pictures_, name).find("id=\"data\""), std::string::npos);
-  const DetectionInspection seen = inspect_detection(*detector_, detector_->prepare(picture()));
+TEST_F(LookDetectionApi, OneFileAndOneImageCarryIt) {
+  const std::string name = images_.keep(image::encode_png(image())).at("image").text();
+  const Json data = images_.exported(name);
+  EXPECT_EQ(data.at("looks").at("place 5"), images_.attention({{"image", name}, {"place", 5}}));
+  EXPECT_NE(exported_image(api_, images_, name).find("id=\"data\""), std::string::npos);
+  const DetectionInspection seen = inspect_detection(*detector_, detector_->prepare(image()));
   EXPECT_EQ(detection_tiles(seen, 0).queries.size(), static_cast<std::size_t>(kQueries));
   EXPECT_EQ(detection_tiles(seen, 2).places.size(), 0u);
-  const view::Picture page = detection_page(seen, "a.png", 0);
+  const view::Figure page = detection_page(seen, "a.png", 0);
   EXPECT_EQ(page.pixels.size(), 1u + 2 * static_cast<std::size_t>(kQueries));
-  const view::Picture empty = detection_page(seen, "a.png", 2);
+  const view::Figure empty = detection_page(seen, "a.png", 2);
   EXPECT_LT(empty.height, page.height);
   EXPECT_EQ(empty.texts.front().text, "a.png → nothing");
 }

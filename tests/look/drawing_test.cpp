@@ -13,7 +13,7 @@
 #include "attend/checkpoint/model_file.h"
 #include "attend/look/api/api.h"
 #include "attend/look/api/drawing_api.h"
-#include "attend/look/inspect/picture_json.h"
+#include "attend/look/inspect/image_json.h"
 #include "attend/models/sagan.h"
 #include "tests/tensor/tensors.h"
 
@@ -58,10 +58,10 @@ TEST_F(LookDrawings, ShowsWhatTheModelDraws) {
   const fs::path place = folder("one", 1);
   EXPECT_TRUE(draws(place));
   const DrawingInspector inspector(place, cpu(), DType::f32);
-  const tasks::Drawer drawer(place, cpu());
+  const tasks::ImageGenerator drawer(place, cpu());
   const auto address = [&](std::size_t of_class, std::uint64_t seed, std::uint64_t row) {
     const tasks::DrawingPlan plan = drawer.plan(of_class, seed, row);
-    return picture_address(drawer.draw({&plan, 1})[0]);
+    return image_address(drawer.draw({&plan, 1})[0]);
   };
   DrawingApi drawings(inspector, {});
   Api api({.drawings = &drawings}, {.name = "one"});
@@ -83,7 +83,7 @@ TEST_F(LookDrawings, ShowsWhatTheModelDraws) {
   EXPECT_EQ(one.at("text"), "dog");
   EXPECT_EQ(one.at("attention")[0].at("rows"), 64);
   EXPECT_EQ(one.at("attention")[0].at("columns"), 16);
-  for (const PictureAttention& seen : inspector.inspect({.of_class = 1, .seed = 7, .row = 2}).attention)
+  for (const ImageAttention& seen : inspector.inspect({.of_class = 1, .seed = 7, .row = 2}).attention)
     for (std::int64_t row = 0; row < seen.rows; ++row) {
       float sum = 0;
       for (std::int64_t column = 0; column < seen.columns; ++column) sum += seen.weight(0, 0, row, column);

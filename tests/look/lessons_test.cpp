@@ -9,10 +9,10 @@
 #include "attend/base/json.h"
 #include "attend/data/synthetic/text_makers.h"
 #include "attend/look/api/lessons.h"
-#include "attend/look/api/shelf.h"
+#include "attend/look/api/model_registry.h"
 #include "attend/look/inspect/candidates.h"
 #include "attend/look/inspect/translation.h"
-#include "attend/tensor/token_draw.h"
+#include "attend/tensor/sampling_params.h"
 #include "tests/tensor/tensors.h"
 
 namespace attend::look {
@@ -62,7 +62,7 @@ TEST_F(Lessons, ThePagesProbabilitiesAreThoseOfADraw) {
   const Inspection seen = look.inspect(kSentence);
   const Output end = look.output({.text = kSentence, .target = seen.target_ids, .token = 1});
   constexpr int kCount = 5;
-  const TokenDraw draw{.temperature = 0.7f, .top_k = kCount};
+  const SamplingParams draw{.temperature = 0.7f, .top_k = kCount};
   const std::span<const float> logits = std::span(end.logits).first(kCount + 3);
   std::vector<float> weights;
   for (const float logit : logits) weights.push_back(std::exp((logit - logits[0]) / draw.temperature));
@@ -125,7 +125,7 @@ TEST(Percent, IsNeverMoreThanItIs) {
   EXPECT_EQ(percent_of(0), "0.0 %");
 }
 
-class Dates : public Shelf::Opened {
+class Dates : public ModelRegistry::Opened {
  public:
   Dates()
       : inspector_(tasks::load_translator("models/dates", cpu()), cpu()),
@@ -137,10 +137,10 @@ class Dates : public Shelf::Opened {
   Api api_;
 };
 
-TEST(Shelves, OpenAModelWhenItIsLookedAt) {
+TEST(ModelRegistries, OpenAModelWhenItIsLookedAt) {
   Dates first;
   int opened = 0;
-  Shelf shelf(first.api(), "mine", {{"dates", "dates to ISO"}, {"broken", ""}}, [&](const std::string& name) {
+  ModelRegistry shelf(first.api(), "mine", {{"dates", "dates to ISO"}, {"broken", ""}}, [&](const std::string& name) {
     check(name == "dates", "it is broken");
     ++opened;
     return std::make_unique<Dates>();

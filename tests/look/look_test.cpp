@@ -279,20 +279,20 @@ TEST(LookRnn, ShowsItsAlignment) {
   EXPECT_NE(exported_page(api, "I am").find("decoder"), std::string::npos);
 }
 
-TEST_F(Look, AModelOfTextTakesNoPictures) {
+TEST_F(Look, AModelOfTextTakesNoImages) {
   const int port = server_.port();
-  EXPECT_EQ(post(port, "/api/picture", "x", "image/png").status, 413);
+  EXPECT_EQ(post(port, "/api/image", "x", "image/png").status, 413);
   const http::HttpResponse past = api_.handle(
-      {.method = "POST", .path = "/api/picture", .host = "localhost", .content_type = "image/png", .body = "x"});
+      {.method = "POST", .path = "/api/image", .host = "localhost", .content_type = "image/png", .body = "x"});
   EXPECT_EQ(past.status, 400);
-  EXPECT_NE(past.body.find("does not look at pictures"), std::string::npos) << past.body;
+  EXPECT_NE(past.body.find("does not look at images"), std::string::npos) << past.body;
   EXPECT_EQ(post(port, "/api/attention", "{}").status, 400);
   EXPECT_EQ(get(port, "/samples/cat").status, 404);
 }
 
-TEST(LookServer, TakesPicturesUpToALimitOfTheirOwn) {
+TEST(LookServer, TakesImagesUpToALimitOfTheirOwn) {
   std::atomic<bool> stop{false};
-  http::HttpServer server({.max_body = 100, .max_picture = 1000}, [](const http::HttpRequest& request) {
+  http::HttpServer server({.max_body = 100, .max_image = 1000}, [](const http::HttpRequest& request) {
     return http::HttpResponse{.body = fmt::format("{}", request.body.size())};
   });
   std::jthread thread([&] { server.run([&] { return stop.load(); }); });

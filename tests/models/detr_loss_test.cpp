@@ -46,7 +46,7 @@ TEST(DetrLoss, OfPerfectBoxesIsTheClassesAlone) {
   EXPECT_NEAR(download(losses.classes)[0], std::log(1 + 2 * std::exp(-9.0)), 1e-6);
 }
 
-// A picture without objects teaches "no object", and nothing about boxes.
+// An image without objects teaches "no object", and nothing about boxes.
 TEST(DetrLoss, NothingToFind) {
   DetrCriterion criterion(cpu(), config_of(2, 1), 1, 1);
   const models::DetrOutput output{device_tensor({1, 2, 2}, {0, 0, 0, 0}),

@@ -1,4 +1,4 @@
-// DETR: its configs, where the places of padded pictures lie, and that it learns from scratch.
+// DETR: its configs, where the places of padded images lie, and that it learns from scratch.
 #include "attend/models/detr.h"
 
 #include <gtest/gtest.h>
@@ -122,10 +122,10 @@ TEST(Detr, BackbonesOfTimm) {
 }
 
 // 20 x 12 of 32 x 32 pixels is 5 x 3 of 8 x 8 places, which come first, row by row.
-TEST(Detr, ThePlacesOfThePictureComeFirst) {
+TEST(Detr, ThePlacesOfTheImageComeFirst) {
   const Detr model(small_config());
   const std::vector<Extent2> sizes = {{32, 32}, {20, 12}};
-  const models::DetrPlaces places = model.places(cpu(), DType::f32, {32, 32}, sizes);
+  const models::PositionLayout places = model.places(cpu(), DType::f32, {32, 32}, sizes);
   EXPECT_EQ(places.positions.shape(), Shape({2, 64, 32}));
   EXPECT_EQ(download_ints(places.lengths), (std::vector<std::int32_t>{64, 15}));
   const std::vector<std::int32_t> order = download_ints(places.order);
@@ -150,23 +150,23 @@ TEST(Detr, ThePlacesOfThePictureComeFirst) {
   EXPECT_THROW(model.put_places(places, {32, 32}, one), Error);
 }
 
-// Two pictures with a square each, from scratch, in the steps that a Trainer makes of a task that needs the host.
+// Two images with a square each, from scratch, in the steps that a Trainer makes of a task that needs the host.
 TEST(Detr, LearnsWhereTwoSquaresAre) {
   const DetrConfig config = small_config();
   Detr model(config);
   nn::Parameters parameters(cpu(), model.parameters(), {.seed = 3});
   std::vector<float> values(2 * 32 * 32 * 3, 0.0f);
-  const auto paint = [&](std::size_t picture, std::size_t top, std::size_t left, float value) {
+  const auto paint = [&](std::size_t image, std::size_t top, std::size_t left, float value) {
     for (std::size_t h = top; h < top + 12; ++h)
       for (std::size_t w = left; w < left + 12; ++w)
-        for (std::size_t c = 0; c < 3; ++c) values[((picture * 32 + h) * 32 + w) * 3 + c] = value;
+        for (std::size_t c = 0; c < 3; ++c) values[((image * 32 + h) * 32 + w) * 3 + c] = value;
   };
   paint(0, 2, 4, -1), paint(1, 16, 18, 1);
   const Tensor pixels = tensor_of(cpu(), {2, 32, 32, 3}, values);
   const std::vector<models::DetrObjects> objects = {{{0}, {10 / 32.0f, 8 / 32.0f, 12 / 32.0f, 12 / 32.0f}},
                                                     {{1}, {24 / 32.0f, 22 / 32.0f, 12 / 32.0f, 12 / 32.0f}}};
   const std::vector<Extent2> sizes = {{32, 32}, {32, 32}};
-  const models::DetrPlaces places = model.places(cpu(), DType::f32, {32, 32}, sizes);
+  const models::PositionLayout places = model.places(cpu(), DType::f32, {32, 32}, sizes);
   models::DetrCriterion criterion(cpu(), config, config.decoder_layers, 2);
   train::Optimizer optimizer(parameters, {.clip_norm = 0.5f});
   Pass pass(cpu(), {.recording = true});

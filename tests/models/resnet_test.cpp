@@ -21,7 +21,7 @@ namespace {
 
 const std::string kFolder = "tests/fixtures/data/resnet";
 
-// The fixture's model with its weights, and its pictures.
+// The fixture's model with its weights, and its images.
 struct Loaded {
   models::ResNetClassifier model;
   nn::Parameters parameters;

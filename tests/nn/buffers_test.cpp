@@ -110,7 +110,7 @@ TEST_P(Buffers, AreKeptByARun) {
   const std::vector<float> mean = {-3, 0.1f, 2, 1e-3f};
   upload(model.mean.value, mean);
   const std::filesystem::path file = std::filesystem::path(folder_) / "state.safetensors";
-  const train::Learning learning[] = {{parameters, optimizer}};
+  const train::OptimizedParameters learning[] = {{parameters, optimizer}};
   write_file(file, [&](const FileWriter& write) { train::produce_state(write, {.step = 3}, learning); });
   backend().fill(model.mean.value, 0);
   EXPECT_EQ(train::load_state(file, learning).step, 3);

@@ -28,7 +28,7 @@ std::vector<Case> all_cases() {
   add_reduce_cases(cases);
   add_recurrent_cases(cases);
   add_conv_cases(cases);
-  add_picture_cases(cases);
+  add_image_cases(cases);
   add_box_cases(cases);
   return cases;
 }

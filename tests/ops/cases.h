@@ -86,7 +86,7 @@ void add_layout_cases(std::vector<Case>& cases);
 void add_reduce_cases(std::vector<Case>& cases);
 void add_recurrent_cases(std::vector<Case>& cases);
 void add_conv_cases(std::vector<Case>& cases);
-void add_picture_cases(std::vector<Case>& cases);
+void add_image_cases(std::vector<Case>& cases);
 void add_box_cases(std::vector<Case>& cases);
 
 }  // namespace attend::test

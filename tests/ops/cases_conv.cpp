@@ -63,8 +63,8 @@ std::string name_of_window(const char* op, const Shape& x, const Shape& weight, 
 
 Case conv_case(const Shape& x, const Shape& weight, const Convolution& args, bool bias,
                Activation activation = Activation::none) {
-  const Shape shape{x[0], pictures::windows(x[1], weight[1], args.stride.h, args.padding.h, args.dilation.h),
-                    pictures::windows(x[2], weight[2], args.stride.w, args.padding.w, args.dilation.w), weight[0]};
+  const Shape shape{x[0], images::windows(x[1], weight[1], args.stride.h, args.padding.h, args.dilation.h),
+                    images::windows(x[2], weight[2], args.stride.w, args.padding.w, args.dilation.w), weight[0]};
   Case one{
       .name = name_of_window("conv2d", x, weight, args, bias),
       .inputs = {reals(x), weights(weight)},

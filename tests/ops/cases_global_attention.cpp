@@ -84,7 +84,7 @@ Tensors run_global(const GlobalSpec& spec, std::span<const Tensor> in) {
   const ops::GlobalPositions globals(
       q.backend(),
       ops::global_lists(layout, spec.sets, {.multiple = spec.multiple, .always_copies = spec.always_copies}));
-  ops::GlobalReading own;
+  ops::GlobalProjections own;
   if (spec.own) {
     const auto [q2, k2, v2] = three(in, spec, spec.fused ? 1 : 3);
     own = {q2, k2, v2};

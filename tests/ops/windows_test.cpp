@@ -1,4 +1,4 @@
-// Shifted windows: who may see whom, by where the places stood before the shift; and what ops on pictures refuse.
+// Shifted windows: who may see whom, by where the places stood before the shift; and what ops on images refuse.
 #include "attend/ops/windows.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/convolution.h"
-#include "attend/ops/picture_norm.h"
+#include "attend/ops/image_norm.h"
 #include "attend/ops/pooling.h"
 #include "attend/ops/resize.h"
 #include "tests/ops/devices.h"
@@ -36,13 +36,13 @@ TEST(ShiftedWindows, PlacesThatCameRoundAreHidden) {
   }
 }
 
-TEST(Pictures, BadShapesAreRefused) {
+TEST(Images, BadShapesAreRefused) {
   const Tensor x = make_tensor(cpu(), {1, 4, 4, 6}, DType::f32), weight = make_tensor(cpu(), {4, 3, 3, 6}, DType::f32);
   EXPECT_THROW(ops::conv2d(x.reshape({4, 4, 6}), weight), Error);
   EXPECT_THROW(ops::conv2d(x, weight, {}, {.groups = 2}), Error);
   EXPECT_THROW(ops::conv2d(x, weight, make_tensor(cpu(), {3}, DType::f32)), Error);
   EXPECT_THROW(ops::conv2d(x, weight, {}, {.stride = {0, 1}}), Error);
-  EXPECT_THROW(ops::conv2d(x, weight, {}, {.dilation = {2, 2}}), Error);  // a window of 5 in a picture of 4
+  EXPECT_THROW(ops::conv2d(x, weight, {}, {.dilation = {2, 2}}), Error);  // a window of 5 in an image of 4
   EXPECT_THROW(ops::conv_transpose2d(x, weight), Error);
   EXPECT_THROW(ops::max_pool2d(x, {.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}}), Error);
   EXPECT_THROW(ops::max_pool2d(x, {.kernel = {5, 5}, .stride = {1, 1}}), Error);

@@ -23,9 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 image::Image spotted() {
-  image::Image picture(70, 50);
-  for (std::size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = static_cast<std::uint8_t>(i * 13 % 240);
-  return picture;
+  image::Image image(70, 50);
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<std::uint8_t>(i * 13 % 240);
+  return image;
 }
 
 class ImageProblems : public testing::Test {

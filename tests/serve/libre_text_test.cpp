@@ -1,4 +1,4 @@
-// The text that LibreTranslate's door cuts into sentences and joins again, and the tags inside of it.
+// The text that LibreTranslate's adapter cuts into sentences and joins again, and the tags inside of it.
 #include <gtest/gtest.h>
 
 #include <random>

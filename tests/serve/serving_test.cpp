@@ -1,5 +1,5 @@
-// attend serve in this process: its queues and doors against the models asked directly, and many clients against one.
-// The clients that exist are asked in tests/serve_clients.
+// attend serve in this process: its queues and adapters against the models asked directly, and many clients against
+// one. The clients that exist are asked in tests/serve_clients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -159,7 +159,7 @@ TEST_F(Serve, StopsWhereItIsTold) {
   EXPECT_EQ(choice.at("finish_reason"), "stop");
 }
 
-// ---- Doors.
+// ---- Adapters.
 
 TEST_F(Serve, ClassifiesInEveryShape) {
   const auto predict = [&](const Json& inputs) {
@@ -271,10 +271,10 @@ TEST_F(Serve, TranslatesInEveryShape) {
             plain);
 }
 
-TEST_F(Serve, LooksAtPictures) {
-  image::Image picture(28, 28);
-  for (std::size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = static_cast<std::uint8_t>(i * 7);
-  const std::string png = image::encode_png(picture);
+TEST_F(Serve, LooksAtImages) {
+  image::Image image(28, 28);
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<std::uint8_t>(i * 7);
+  const std::string png = image::encode_png(image);
   const Answered raw = ask(port(), post_text("/models/vit-fashion-mnist", png, "image/png"));
   ASSERT_EQ(raw.status, 200) << raw.body;
   EXPECT_EQ(raw.json().size(), 5u);
@@ -282,7 +282,7 @@ TEST_F(Serve, LooksAtPictures) {
                                    Json{{"inputs", base64(png)}, {"parameters", {{"top_k", 2}, {"x", 1}}}});
   EXPECT_EQ(coded.json().at(0), raw.json().at(0));
   EXPECT_EQ(coded.json().size(), 2u);
-  EXPECT_EQ(ask(port(), post_text("/models/vit-fashion-mnist", "no picture", "image/png")).status, 400);
+  EXPECT_EQ(ask(port(), post_text("/models/vit-fashion-mnist", "no image", "image/png")).status, 400);
   EXPECT_EQ(post_json(port(), "/models/vit-fashion-mnist", Json{{"inputs", "%%"}, {"x", 1}}).status, 400);
 }
 

@@ -37,12 +37,12 @@ def main():
     for model in MODELS:
         command += ["--model", str(ROOT / "models" / model)]
     with tempfile.TemporaryDirectory() as folder:
-        picture = pathlib.Path(folder) / "picture.png"
-        picture.write_bytes(png())
+        image = pathlib.Path(folder) / "image.png"
+        image.write_bytes(png())
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             url = re.search(r"http://\S+?:\d+", server.stdout.readline())[0]
-            code = subprocess.run(["node", HERE / "clients_test.mjs", url, picture], cwd=HERE, timeout=240).returncode
+            code = subprocess.run(["node", HERE / "clients_test.mjs", url, image], cwd=HERE, timeout=240).returncode
         finally:
             server.send_signal(signal.SIGTERM)
             ended = server.wait(timeout=40)

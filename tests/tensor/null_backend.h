@@ -29,7 +29,7 @@ class NullBackend final : public Backend {
   void to_device(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void to_host(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void to_device_async(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  std::unique_ptr<Mailbox> mailbox(std::size_t) override { return nullptr; }
+  std::unique_ptr<AsyncReadback> readback(std::size_t) override { return nullptr; }
   void synchronize() override {}
   std::unique_ptr<Graph> capture(const std::function<void()>& body) override {
     body();
@@ -75,7 +75,7 @@ class NullBackend final : public Backend {
   void softmax(const Tensor&, const Tensor&, const Tensor&) override {}
   void softmax_backward(const Tensor&, const Tensor&, const Grad&) override {}
   void top_k(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&) override {}
-  void draw_tokens(const TokenDraws&) override {}
+  void sample_tokens(const SampledTokens&) override {}
   void cross_entropy(const Tensor&, const Tensor&, const Tensor&, float, std::int32_t, const Tensor&, const Tensor&,
                      const Tensor&) override {}
   void cross_entropy_backward(const Tensor&, const Tensor&, const Tensor&, const Tensor&, float, std::int32_t,

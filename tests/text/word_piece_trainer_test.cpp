@@ -1,4 +1,5 @@
-// Learning WordPiece: the example of Sennrich et al. 2016 worked out by hand, and a file that reads as BERT's does.
+// Learning WordPiece: the example of Sennrich et al. 2016 worked out by hand, and a file that reads as
+// BERT's does.
 #include "attend/text/learn/word_piece_trainer.h"
 
 #include <gtest/gtest.h>

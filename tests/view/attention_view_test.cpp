@@ -1,4 +1,4 @@
-// Pictures of attention: words from pieces, escaping, layout.
+// Images of attention: words from pieces, escaping, layout.
 #include <gtest/gtest.h>
 
 #include "attend/base/error.h"

@@ -1,4 +1,4 @@
-// Small pictures side by side: where they lie on a page and in a terminal, and heat that runs smoothly over them.
+// Small images side by side: where they lie on a page and in a terminal, and heat that runs smoothly over them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,26 +7,26 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/view/boxes_picture.h"
-#include "attend/view/caption_picture.h"
-#include "attend/view/picture_heat.h"
-#include "attend/view/terminal_picture.h"
-#include "attend/view/tiles_picture.h"
+#include "attend/view/boxes_figure.h"
+#include "attend/view/caption_figure.h"
+#include "attend/view/image_heat.h"
+#include "attend/view/terminal_image.h"
+#include "attend/view/tiles_figure.h"
 
 namespace attend::view {
 namespace {
 
 image::Image grey(int width, int height, std::uint8_t shade = 200) {
-  image::Image picture(width, height);
-  std::ranges::fill(picture.pixels, shade);
-  return picture;
+  image::Image image(width, height);
+  std::ranges::fill(image.pixels, shade);
+  return image;
 }
 
 // Of boxes that nearly coincide each name can be read.
 TEST(Boxes, NamesDoNotCoverEachOther) {
   std::vector<NamedBox> boxes;
   for (int i = 0; i < 6; ++i) boxes.push_back({20.0 + i, 20.0 + i, 30, 30, "a square", 0});
-  const Picture page = boxes_picture(grey(64, 64), boxes);
+  const Figure page = boxes_figure(grey(64, 64), boxes);
   ASSERT_EQ(page.texts.size(), boxes.size());
   for (std::size_t i = 0; i < page.texts.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
@@ -34,35 +34,35 @@ TEST(Boxes, NamesDoNotCoverEachOther) {
 }
 
 // A column of pixels is no page of kilometres, on paper or in a terminal.
-TEST(Boxes, LongPicturesAreBounded) {
+TEST(Boxes, LongImagesAreBounded) {
   for (const auto& [width, height] : {std::pair(1, 20000), std::pair(20000, 1)}) {
-    const image::Image picture = grey(width, height);
-    const Picture page = boxes_picture(picture, {{0, 0, 1, 1, "x", 0}});
+    const image::Image image = grey(width, height);
+    const Figure page = boxes_figure(image, {{0, 0, 1, 1, "x", 0}});
     EXPECT_LE(page.width * page.height, 4e6);
-    const image::Image outlined = with_outlines(picture, {{0, 0, 1, 1, "x", 0}}, 40);
+    const image::Image outlined = with_outlines(image, {{0, 0, 1, 1, "x", 0}}, 40);
     EXPECT_LE(outlined.height, 160);
-    const std::string text = draw(picture, {}, {.width = 80});
+    const std::string text = draw(image, {}, {.width = 80});
     EXPECT_LE(std::ranges::count(text, '\n'), 80);
-    EXPECT_LE(std::ranges::count(draw(std::vector<Tile>{{"x", picture}}, {.width = 80}), '\n'), 80);
+    EXPECT_LE(std::ranges::count(draw(std::vector<Tile>{{"x", image}}, {.width = 80}), '\n'), 80);
   }
 }
 
 TEST(Tiles, LieInRowsUnderTheirTitles) {
   const std::vector<Tile> tiles = {{"one", grey(20, 10)}, {"two", grey(20, 10)}, {"three", grey(20, 10)}};
-  const Picture page = tiles_picture(tiles, {.title = "all", .across = 2, .width = 100});
+  const Figure page = tiles_figure(tiles, {.title = "all", .across = 2, .width = 100});
   ASSERT_EQ(page.pixels.size(), 3u);
   EXPECT_EQ(page.pixels[0].y, page.pixels[1].y);
   EXPECT_EQ(page.pixels[0].x, page.pixels[2].x);
   EXPECT_GE(page.pixels[1].x, page.pixels[0].x + 100);
   EXPECT_GE(page.pixels[2].y, page.pixels[0].y + 50);
-  EXPECT_DOUBLE_EQ(page.pixels[0].height, 50);  // as the pictures are
+  EXPECT_DOUBLE_EQ(page.pixels[0].height, 50);  // as the images are
   EXPECT_LE(page.pixels[1].x + 100, page.width);
   EXPECT_LE(page.pixels[2].y + 50, page.height);
   EXPECT_EQ(page.texts.size(), 4u);
-  const Picture both = stacked(page, page);
+  const Figure both = stacked(page, page);
   EXPECT_DOUBLE_EQ(both.height, 2 * page.height);
   EXPECT_DOUBLE_EQ(both.pixels[3].y, page.pixels[0].y + page.height);
-  EXPECT_THROW(tiles_picture({}, {}), Error);
+  EXPECT_THROW(tiles_figure({}, {}), Error);
 }
 
 TEST(Tiles, AreAsManySideBySideAsFit) {
@@ -87,12 +87,12 @@ TEST(Tiles, HeatIsBrightestInTheMiddleOfItsPlace) {
 }
 
 TEST(Tiles, PiecesOfAWordLookTogether) {
-  const CaptionPicture words = joined_words({.picture = grey(8, 8),
-                                             .caption = "a foot ball",
-                                             .words = {" a", " foot", "ball", " </s>"},
-                                             .rows = 1,
-                                             .columns = 2,
-                                             .weights = {1, 0, 0.5f, 0.5f, 0, 1, 1, 0}});
+  const CaptionAttention words = joined_words({.image = grey(8, 8),
+                                               .caption = "a foot ball",
+                                               .words = {" a", " foot", "ball", " </s>"},
+                                               .rows = 1,
+                                               .columns = 2,
+                                               .weights = {1, 0, 0.5f, 0.5f, 0, 1, 1, 0}});
   EXPECT_EQ(words.words, (std::vector<std::string>{"a", "football", "</s>"}));
   EXPECT_EQ(words.weights.size(), 6u);
   EXPECT_EQ(tiles_of(words).size(), 4u);

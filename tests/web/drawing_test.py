@@ -25,7 +25,7 @@ def png(path, colour, size=16):
 
 
 def train(attend, folder, name, stage):
-    subprocess.run([attend, "train", "--task", "draw", "--train", folder / "pictures", "--out", folder / name, "--steps", "4",
+    subprocess.run([attend, "train", "--task", "draw", "--train", folder / "images", "--out", folder / name, "--steps", "4",
                     "--validate-every", "2", "--image-size", "16", "--batch", "4", "--attention-stage", stage, "--config", CONFIG,
                     "--look", "--port", "0", "--threads", "1"], check=True, capture_output=True)
 
@@ -85,7 +85,7 @@ def main():
         folder = pathlib.Path(temporary)
         for name, colour in (("blue", (30, 40, 220)), ("green", (40, 200, 60)), ("red", (220, 40, 30))):
             for i in range(6):
-                png(folder / "pictures" / name / f"{i}.png", [value + i for value in colour])
+                png(folder / "images" / name / f"{i}.png", [value + i for value in colour])
         train(attend, folder, "with", "1")
         train(attend, folder, "without", "0")
         with look(attend, "--run", str(folder / "with"), "--beside", str(folder / "without")) as address:

@@ -80,11 +80,11 @@ def test_page(browser, address):
     browser.js("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))")
     browser.until("document.querySelector('[aria-label=head] .on').textContent === '4'")
     check(cells(browser) == layer["weights"][3], "an arrow key goes to the next head")
-    svg = browser.js("import('look/draw').then(draw => draw.svgText([...document.querySelectorAll('.figure .picture')].pop()))")
+    svg = browser.js("import('look/draw').then(draw => draw.svgText([...document.querySelectorAll('.figure .image')].pop()))")
     check(svg.startswith("<svg") and "var(" not in svg and svg.count("<rect") > len(layer["weights"][3]) * len(layer["weights"][3][0]),
-          "a picture stands alone as SVG, with its cells")
+          "an image stands alone as SVG, with its cells")
     # What a token under the mouse looks at is said in words.
-    browser.js("""const box = [...document.querySelectorAll('.picture')].pop(), cell = box.querySelector('canvas').getBoundingClientRect();
+    browser.js("""const box = [...document.querySelectorAll('.image')].pop(), cell = box.querySelector('canvas').getBoundingClientRect();
       box.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: cell.left + 1, clientY: cell.bottom - 1}))""")
     check(f"{layer['weights'][3][-1][0]:.4f}" in browser.js("document.querySelector('.values-title').textContent"), "pointing at a cell says its number")
 
@@ -213,7 +213,7 @@ def test_live(browser, attend, folder):
     try:
         address = re.search(r"http://[\d.:]+/", process.stderr.readline())[0]
         browser.open(address)
-        # Its curves go on, and there is a picture. The next one may take a while where the first was slow.
+        # Its curves go on, and there is an image. The next one may take a while where the first was slow.
         browser.until("/Step [1-9]/.test(document.getElementById('status')?.textContent)")
         browser.until("document.getElementById('at')?.textContent.startsWith('step ')")
         tabs = browser.js("[...document.querySelectorAll('#tabs a')].map(tab => tab.textContent).join()")
@@ -289,7 +289,7 @@ def test_sizes(browser, address):
       for (let i = 0; i < 100 && made.length < document.querySelectorAll('.saves button').length; ++i) await new Promise(r => setTimeout(r, 50));
       return made;
     })()""")
-    check("image/svg+xml" in saved and "image/png" in saved, "pictures are saved as SVG and as PNG")
+    check("image/svg+xml" in saved and "image/png" in saved, "images are saved as SVG and as PNG")
 
 
 def test_export(browser, address, attend):

@@ -98,7 +98,7 @@ def make_bert(folder, kind="bert", head="MaskedLM", width=32, layers=3, heads=4)
 
 
 def make_vit(folder, size=224, patch=16, layers=4, heads=4, width=64):
-    """Not quite random, so that pictures of it can be read: the first 16 dimensions hold a patch's colour, the last 32 its
+    """Not quite random, so that images of it can be read: the first 16 dimensions hold a patch's colour, the last 32 its
     place; odd heads look for a like colour, even ones for a near place; the class token asks for orange."""
     folder.mkdir(parents=True)
     side, hidden, source = size // patch, 2 * width, random.Random(5)

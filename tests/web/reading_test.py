@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page with models that find things in pictures and that write about them, in a real browser, and with runs that learn
+"""The page with models that find things in images and that write about them, in a real browser, and with runs that learn
 to: tests/web/reading_test.py BUILD/attend. Leaves with 77, "skipped", where Chromium is absent."""
 import json
 import pathlib
@@ -9,7 +9,7 @@ import tempfile
 
 from browser import Browser, find_chromium, look
 from look_test import ask, check, check_sizes, click, link, text_of
-from picture_test import near, shares, shown_heat
+from image_test import near, shares, shown_heat
 
 
 def train(attend, folder, out, *words):
@@ -34,7 +34,7 @@ def make_models(attend, folder):
 
 
 def pick(browser, x, y):
-    """A click on the picture, at parts of its width and height."""
+    """A click on the image, at parts of its width and height."""
     before = browser.js("document.body.dataset.ready")
     browser.js(f"""(() => {{ const canvas = document.querySelector('canvas[aria-label="what was found"]'), edge = canvas.getBoundingClientRect();
       canvas.dispatchEvent(new MouseEvent('click', {{bubbles: true, clientX: edge.left + {x} * edge.width, clientY: edge.top + {y} * edge.height}})); }})()""")
@@ -43,15 +43,15 @@ def pick(browser, x, y):
 
 def test_objects(browser, address):
     browser.size(1280, 900)
-    browser.open(f"{address}#view=objects&picture=shapes&threshold=5")
-    answer = ask(address, "api/inspect", {"picture": "shapes"})
+    browser.open(f"{address}#view=objects&image=shapes&threshold=5")
+    answer = ask(address, "api/inspect", {"image": "shapes"})
     found = [box for box in answer["boxes"] if box["score"] >= 0.05]
     shown = browser.js("[...document.querySelectorAll('[data-found]')].map(n => Number(n.dataset.found))")
     check(shown == [box["query"] for box in found], "what is found is listed, best first")
     check(browser.js("document.querySelectorAll('svg [data-query]').length") == len(found), "and has boxes")
     query, (rows, columns) = found[0]["query"], answer["grid"]
     click(browser, f'[data-found="{query}"] button')
-    looks = ask(address, "api/attention", {"picture": "shapes", "query": query})["layers"][1]
+    looks = ask(address, "api/attention", {"image": "shapes", "query": query})["layers"][1]
     heads, size = shares(looks["weights"]), rows * columns
     mean = [(heads[i] + heads[size + i]) / 2 for i in range(size)]
     check(near(shown_heat(browser, "what was found"), mean), "a box shows where its query looks")
@@ -61,7 +61,7 @@ def test_objects(browser, address):
     check(near(shown_heat(browser, "what was found"), heads[size:]), "and a link restores it")
     click(browser, "[aria-label=from] button:nth-child(2)")
     pick(browser, 1.5 / columns, 0.5 / rows)
-    place = shares(ask(address, "api/attention", {"picture": "shapes", "place": 1})["layers"][1]["weights"])
+    place = shares(ask(address, "api/attention", {"image": "shapes", "place": 1})["layers"][1]["weights"])
     check(near(shown_heat(browser, "what was found"), [(place[i] + place[size + i]) / 2 for i in range(size)]), "a point shows where the encoder looks from it")
     browser.js("const s = document.getElementById('threshold'); s.value = 95; s.dispatchEvent(new Event('input'))")
     left = sum(box["score"] >= 0.95 for box in answer["boxes"])
@@ -69,8 +69,8 @@ def test_objects(browser, address):
 
 
 def test_sentence(browser, address, without):
-    browser.open(f"{address}#view=sentence&picture=shapes")
-    answer = ask(address, "api/inspect", {"picture": "shapes"})
+    browser.open(f"{address}#view=sentence&image=shapes")
+    answer = ask(address, "api/inspect", {"image": "shapes"})
     words = browser.js("[...document.querySelectorAll('[data-writer] [data-word]')].map(n => n.textContent)")
     first, second = answer["tokens"], answer["beside"]["tokens"]
     check(words == [word.strip() for word in first + second], "two models write two sentences")
@@ -79,17 +79,17 @@ def test_sentence(browser, address, without):
     check(near(shown_heat(browser, "where a word looked"), shares(answer["attention"][0]["weights"])[size:2 * size]), "a word under the mouse shows where it looked")
     shown = browser.js("[...document.querySelector('.others').querySelectorAll('.number')].map(n => Number(n.textContent))")
     check(shown == [one["probability"] for one in answer["steps"][1]["candidates"]], "and what else it might have been")
-    check(browser.js("document.querySelectorAll('[data-writer] [data-tile]').length") == len(first), "every word has a small picture")
+    check(browser.js("document.querySelectorAll('[data-writer] [data-tile]').length") == len(first), "every word has a small image")
     check(browser.js("document.querySelector('#start canvas').width") == len(answer["beside"]["start"]) == 16, "the other has one vector")
     check("no attention" in browser.js(f"document.querySelector('[data-writer=\"{without.name}\"]').textContent"), "and says so")
 
 
 def test_files(browser, attend, folder, detr, writer):
-    picture = next((folder / "scenes/valid").iterdir())
+    image = next((folder / "scenes/valid").iterdir())
     for model, view in ((detr, "objects"), (writer, "sentence")):
         page = folder / f"{view}.html"
-        subprocess.run([attend, "look", "--model", model, "--picture", picture, "--export", page, "--png", folder / "a.png"], check=True)
-        check((folder / "a.png").read_bytes().startswith(b"\x89PNG"), f"a picture of {view} without a browser")
+        subprocess.run([attend, "look", "--model", model, "--image", image, "--export", page, "--png", folder / "a.png"], check=True)
+        check((folder / "a.png").read_bytes().startswith(b"\x89PNG"), f"an image of {view} without a browser")
         browser.open(page.as_uri() + f"#view={view}&threshold=5")
         check(browser.js("document.querySelectorAll('#view canvas').length") > 1, f"an exported page of {view} opens")
 

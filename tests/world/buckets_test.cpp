@@ -9,7 +9,7 @@
 #include "attend/backends.h"
 #include "attend/models/gpt2.h"
 #include "attend/train/loop/gradient_buckets.h"
-#include "attend/world/courier.h"
+#include "attend/world/comm_thread.h"
 #include "attend/world/device_sums.h"
 #include "tests/tensor/tensors.h"
 #include "tests/world/thread_world.h"
@@ -37,11 +37,11 @@ class SlowSums : public world::DeviceSums {
   int started = 0;
 
  private:
-  world::Courier courier_{world::alone()};
+  world::CommThread courier_{world::alone()};
 };
 
-struct Learner {
-  explicit Learner(std::int32_t from = 0) : ids(ids_of(*backend, from)), labels(ids_of(*backend, from + 1)) {}
+struct OptimizerTurn {
+  explicit OptimizerTurn(std::int32_t from = 0) : ids(ids_of(*backend, from)), labels(ids_of(*backend, from + 1)) {}
   static models::GPT2Config small() {
     models::GPT2Config config;
     config.vocabulary = 50, config.max_length = 16, config.width = 32, config.layers = 3, config.heads = 2;
@@ -79,7 +79,7 @@ struct Learner {
 };
 
 TEST(Buckets, AreSummedWhileTheBackwardPassRuns) {
-  Learner learner;
+  OptimizerTurn learner;
   const std::vector<float> own = learner.backward(nullptr, [] {});
   train::GradientBuckets buckets(learner.parameters, 2000);
   ASSERT_GT(buckets.count(), 8u);
@@ -102,7 +102,7 @@ TEST(Buckets, AreSummedWhileTheBackwardPassRuns) {
 }
 
 TEST(Buckets, OfAnotherShapeHaveAPlanOfTheirOwn) {
-  Learner learner;
+  OptimizerTurn learner;
   train::GradientBuckets buckets(learner.parameters, 2000);
   std::int64_t numbers = 0;
   for (const std::uint64_t key : {1, 2, 1, 2}) {
@@ -130,7 +130,7 @@ class SlowRankSums : public world::DeviceSums {
 
  private:
   world::World& world_;
-  world::Courier courier_;
+  world::CommThread courier_;
 };
 
 // Each with a batch of its own, every other one of a shape that the rest has never seen.
@@ -139,7 +139,7 @@ TEST(Buckets, OfEightRanksAddUp) {
   std::vector<std::size_t> early(kRanks);
   in_world(kRanks, [&](world::World& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
-    Learner learner(world.rank() * 3);
+    OptimizerTurn learner(world.rank() * 3);
     own[rank] = learner.backward(nullptr, [] {});
     train::GradientBuckets buckets(learner.parameters, 2000);
     SlowRankSums sums(world);
@@ -166,7 +166,7 @@ TEST(Buckets, OfEightRanksAddUp) {
 
 // Ranks with batches of other shapes, seen before or not, hand buckets over in the same order: sums meet by it.
 TEST(Buckets, ComeInOneOrderWhateverTheShape) {
-  Learner learner;
+  OptimizerTurn learner;
   const auto handed_over = [&](train::GradientBuckets& buckets, std::uint64_t key, train::GradientBuckets::When when) {
     std::vector<std::int64_t> begins;
     buckets.begin(key, when, [&](const Tensor& gradients) { begins.push_back(gradients.window().offset); });

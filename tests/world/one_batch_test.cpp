@@ -7,10 +7,10 @@
 
 #include "attend/backends.h"
 #include "attend/base/json.h"
-#include "attend/data/images/labelled_pictures.h"
+#include "attend/data/images/labelled_images.h"
 #include "attend/tasks/detector.h"
 #include "attend/train/recipes/detect_task.h"
-#include "attend/train/recipes/draw_judge.h"
+#include "attend/train/recipes/frechet_evaluator.h"
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/world/states.h"
@@ -73,7 +73,7 @@ TEST_F(OneBatch, IsSharedOutWithBatchNorm) {
   EXPECT_LT(apart("draw", {}, {"--sync-batch-norm"}), 2e-3);
 }
 
-// Losses that are means of several things: of boxes and of queries, of words and of pictures.
+// Losses that are means of several things: of boxes and of queries, of words and of images.
 TEST_F(OneBatch, IsSharedOutWhateverALossIsAMeanOf) {
   EXPECT_LT(apart("detect", {"--dropout", "0"}, {"--sync-batch-norm"}), 2e-3);
   EXPECT_LT(apart("describe", {"--decoder", "show-attend-tell", "--dropout", "0", "--decoder-config",
@@ -118,12 +118,12 @@ TEST_F(OneBatch, BoxesAreJudgedToTheSameNumbers) {
     set.use_classes(detector.labels());
     data::DetectionOptions options;
     options.image_size = 32, options.workers = 1;
-    data::PictureCache reader(data::pictures_of(set), options.pictures().reading());
-    data::ValidationDetections pictures({set, reader, {0, 1, 2, 3, 4}}, options, 2);
-    return train::DetectionJudge(detector.model(), *backend, DType::f32)(pictures, world).json().dump();
+    data::ImageCache reader(data::images_of(set), options.images().reading());
+    data::ValidationDetections images({set, reader, {0, 1, 2, 3, 4}}, options, 2);
+    return train::DetectionEvaluator(detector.model(), *backend, DType::f32)(images, world).json().dump();
   };
   const std::string one = verdict_in(world::alone());
-  EXPECT_NE(one.find("\"pictures\":5"), std::string::npos) << one;
+  EXPECT_NE(one.find("\"images\":5"), std::string::npos) << one;
   in_world(3, [&](world::World& world) { EXPECT_EQ(verdict_in(world), one); });
 }
 
@@ -131,16 +131,16 @@ TEST_F(OneBatch, DrawingsAreJudgedToTheSameNumbers) {
   run(1, toy("classify-images", "judge", {"--steps", "2"}));
   const auto verdict_in = [&](world::World& world) {
     const auto backend = open_backend("cpu", {.threads = 1});
-    const data::LabelledPictures pictures((folder_ / "pictures/valid").string());
+    const data::LabelledImages images((folder_ / "images/valid").string());
     models::SaganConfig config;
     config.noise_size = 8, config.generator_widths = {8, 8, 8}, config.discriminator_widths = {8, 8};
-    config.attention_stage = 1, config.labels = pictures.classes();
+    config.attention_stage = 1, config.labels = images.classes();
     models::Sagan model(config);
     const nn::Parameters generator(*backend, model.generator_parameters(), {});
     const nn::Parameters discriminator(*backend, model.discriminator_parameters(), {});
-    train::DrawJudge judge(folder_ / "judge", *backend, config.labels);
-    judge.see(pictures, {0, 1, 8, 9, 16, 17, 24, 25});
-    const train::DrawJudge::Verdict verdict = judge(model, DType::f32, 150, world);
+    train::FrechetEvaluator judge(folder_ / "judge", *backend, config.labels);
+    judge.see(images, {0, 1, 8, 9, 16, 17, 24, 25});
+    const train::FrechetEvaluator::Verdict verdict = judge(model, DType::f32, 150, world);
     return std::vector<double>{verdict.distance, verdict.recognised, verdict.variety_of[0], verdict.recognised_of[3]};
   };
   const std::vector<double> one = verdict_in(world::alone());

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "attend/backends.h"
-#include "attend/ops/picture_norm.h"
+#include "attend/ops/image_norm.h"
 #include "attend/tensor/pass.h"
 #include "tests/world/thread_world.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tests/train/recipes/toy_corpus.h"
+#include "tests/train/recipes/toy_images.h"
 #include "tests/train/recipes/toy_labels.h"
-#include "tests/train/recipes/toy_pictures.h"
 #include "tests/train/recipes/toy_scenes.h"
 
 namespace attend::test {
@@ -26,12 +26,12 @@ class ToyRuns {
     namespace fs = std::filesystem;
     if (task == "language-model") return toy_language_training(folder_, folder_ / out);
     if (task == "masked-lm") return toy_masked_training(folder_, folder_ / out);
-    if ((task == "classify-images" || task == "resnet" || task == "draw") && !fs::exists(folder_ / "pictures"))
-      write_toy_pictures(folder_ / "pictures");
+    if ((task == "classify-images" || task == "resnet" || task == "draw") && !fs::exists(folder_ / "images"))
+      write_toy_images(folder_ / "images");
     if (task == "classify-images")
-      return toy_picture_training(folder_ / "pictures", folder_ / out, {"--model", "vit", "--workers", "1"});
+      return toy_image_training(folder_ / "images", folder_ / out, {"--model", "vit", "--workers", "1"});
     if (task == "resnet") return resnet(out);
-    if (task == "draw") return toy_draw_training(folder_ / "pictures", folder_ / out, {"--workers", "1"});
+    if (task == "draw") return toy_draw_training(folder_ / "images", folder_ / out, {"--workers", "1"});
     if ((task == "detect" || task == "describe") && !fs::exists(folder_ / "scenes"))
       write_toy_scenes(folder_ / "scenes");
     if (task == "describe") return describe(out);
@@ -48,7 +48,7 @@ class ToyRuns {
  private:
   // Labels by a few convolutions with batch norms.
   Words resnet(const std::string& out) const {
-    const std::filesystem::path pictures = folder_ / "pictures";
+    const std::filesystem::path images = folder_ / "images";
     return {
         "train",
         "--task",
@@ -56,9 +56,9 @@ class ToyRuns {
         "--out",
         (folder_ / out).string(),
         "--train",
-        (pictures / "train").string(),
+        (images / "train").string(),
         "--valid",
-        (pictures / "valid").string(),
+        (images / "valid").string(),
         "--image-size",
         "16",
         "--no-flip",

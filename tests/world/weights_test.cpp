@@ -67,9 +67,9 @@ float learned(world::World& world, std::uint64_t joined, const fs::path& out) {
   Means task(*backend, joined);
   nn::Parameters parameters(*backend, task.number);
   std::ostringstream messages;
-  if (!world.leads()) world.barrier();
-  train::RunFolder folder({.out = out, .follows = !world.leads()});
-  if (world.leads()) world.barrier();
+  if (!world.is_root()) world.barrier();
+  train::RunFolder folder({.out = out, .follows = !world.is_root()});
+  if (world.is_root()) world.barrier();
   train::train(task, parameters,
                {.folder = &folder,
                 .steps = 20,

@@ -5,7 +5,7 @@
 #include "attend/base/error.h"
 #include "attend/train/loop/shared_batches.h"
 #include "attend/world/agreement.h"
-#include "attend/world/courier.h"
+#include "attend/world/comm_thread.h"
 #include "attend/world/part.h"
 #include "tests/world/thread_world.h"
 
@@ -84,18 +84,18 @@ TEST(Parts, CoverAllOnce) {
     }
 }
 
-TEST(Couriers, DoJobsInOrderAndBringErrorsBack) {
+TEST(CommThreads, DoJobsInOrderAndBringErrorsBack) {
   std::vector<int> done;
-  world::Courier courier(world::alone());
-  for (int i = 0; i < 5; ++i) courier.post([&, i](world::World&) { done.push_back(i); });
-  courier.wait();
+  world::CommThread comm_thread(world::alone());
+  for (int i = 0; i < 5; ++i) comm_thread.post([&, i](world::World&) { done.push_back(i); });
+  comm_thread.wait();
   EXPECT_EQ(done, (std::vector<int>{0, 1, 2, 3, 4}));
-  courier.post([](world::World&) { fail("nobody answers"); });
-  courier.post([&](world::World&) { done.push_back(5); });
-  EXPECT_THROW(courier.wait(), Error);
-  courier.wait();
-  courier.post([&](world::World&) { done.push_back(6); });
-  courier.wait();
+  comm_thread.post([](world::World&) { fail("nobody answers"); });
+  comm_thread.post([&](world::World&) { done.push_back(5); });
+  EXPECT_THROW(comm_thread.wait(), Error);
+  comm_thread.wait();
+  comm_thread.post([&](world::World&) { done.push_back(6); });
+  comm_thread.wait();
   EXPECT_EQ(done.back(), 6);
 }
 
@@ -159,7 +159,7 @@ TEST(Agreement, NamesWhoWasToldWhat) {
 TEST(Alone, IsAWorldOfOne) {
   world::World& world = world::alone();
   EXPECT_EQ(world.size(), 1);
-  EXPECT_TRUE(world.leads());
+  EXPECT_TRUE(world.is_root());
   std::vector<float> values = {1, 2}, own(2);
   world.all_reduce(std::span<float>(values));
   EXPECT_EQ(values, (std::vector<float>{1, 2}));

@@ -10,12 +10,12 @@
 #include "attend/base/terminal.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/encoder_command.h"
-#include "attend/cli/support/picture_input.h"
-#include "attend/look/inspect/picture.h"
-#include "attend/look/inspect/picture_page.h"
+#include "attend/cli/support/image_input.h"
+#include "attend/look/inspect/image.h"
+#include "attend/look/inspect/image_page.h"
 #include "attend/tasks/classifier.h"
-#include "attend/tasks/picture_encoder.h"
-#include "attend/view/terminal_picture.h"
+#include "attend/tasks/image_encoder.h"
+#include "attend/view/terminal_image.h"
 
 namespace attend::cli {
 
@@ -32,7 +32,7 @@ constexpr const char* kClassifyExamples = R"(Examples:
   attend classify --model mnli --top-k 0 --json pairs.tsv                   all labels of each pair
   attend classify --model vit-base cat.jpg photos/                          file, label, probability
   attend classify --model models/vit-cifar10 --top-k 5 --json photos/
-  attend classify --model vit-base cat.jpg --show-attention                 and the picture, where it was looked at
+  attend classify --model vit-base cat.jpg --show-attention                 and the image, where it was looked at
 A line with a tab in it is a pair of texts. With --top-k above 1, labels and probabilities alternate, likeliest first.
 A model that answers a number instead of labels prints that.)";
 
@@ -57,22 +57,22 @@ std::string text_of(const tasks::Classified& result) {
   return text;
 }
 
-// Each picture with where the model looked in it, one after another.
-void show_classified_pictures(const ClassifyCommand& options, const Streams& streams) {
+// Each image with where the model looked in it, one after another.
+void show_classified_images(const ClassifyCommand& options, const Streams& streams) {
   check(!options.model.json, "classify: --show-attention draws for a person; leave --json out");
   const auto backend = options.model.open();
-  look::PictureInspector inspector(options.model.model, *backend, options.model.type());
+  look::ImageInspector inspector(options.model.model, *backend, options.model.type());
   const auto all = static_cast<std::size_t>(inspector.card().labels),
              asked = static_cast<std::size_t>(options.classify.top_k);
   check(all > 0, "classify: the model in {} has no labels", options.model.model);
-  const PictureInput input{.arguments = options.model.files,
-                           .batch = 1,
-                           .max_pixels = options.model.max_pixels,
-                           .command = "classify",
-                           .prepare = [&](image::ImageRows& picture) { return inspector.prepare(picture); }};
-  for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
-    const look::PictureInspection seen =
-        inspector.inspect(batch.pictures[0], {.candidates = asked == 0 ? all : std::min(asked, all)});
+  const ImageInput input{.arguments = options.model.files,
+                         .batch = 1,
+                         .max_pixels = options.model.max_pixels,
+                         .command = "classify",
+                         .prepare = [&](image::ImageRows& image) { return inspector.prepare(image); }};
+  for_each_image_batch(input, streams, [&](const ImageBatch& batch) {
+    const look::ImageInspection seen =
+        inspector.inspect(batch.images[0], {.candidates = asked == 0 ? all : std::min(asked, all)});
     tasks::Classified labels;
     for (const look::Candidate& label : seen.labels) labels.labels.push_back({label.text, label.probability});
     const look::TellingHeat telling = look::telling_heat(seen);
@@ -82,18 +82,18 @@ void show_classified_pictures(const ClassifyCommand& options, const Streams& str
   });
 }
 
-void run_classify_pictures(const ClassifyCommand& options, const Streams& streams) {
+void run_classify_images(const ClassifyCommand& options, const Streams& streams) {
   check(options.model.output.empty() && !options.model.resume, "classify: --output and --resume are for lines of text");
   const auto backend = options.model.open();
-  const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::classify_pictures, *backend,
-                                      options.model.format());
-  const PictureInput input{.arguments = options.model.files,
-                           .batch = options.model.batch,
-                           .max_pixels = options.model.max_pixels,
-                           .command = "classify",
-                           .prepare = [&](image::ImageRows& picture) { return encoder.prepare(picture); }};
-  for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
-    const std::vector<tasks::Classified> results = encoder.classify(batch.pictures, options.classify.top_k);
+  const tasks::ImageEncoder encoder(options.model.model, catalogue::Task::classify_images, *backend,
+                                    options.model.format());
+  const ImageInput input{.arguments = options.model.files,
+                         .batch = options.model.batch,
+                         .max_pixels = options.model.max_pixels,
+                         .command = "classify",
+                         .prepare = [&](image::ImageRows& image) { return encoder.prepare(image); }};
+  for_each_image_batch(input, streams, [&](const ImageBatch& batch) {
+    const std::vector<tasks::Classified> results = encoder.classify(batch.images, options.classify.top_k);
     for (std::size_t i = 0; i < results.size(); ++i)
       if (options.model.json)
         streams.out << json_of("file", batch.files[i], results[i]).dump() << '\n';
@@ -120,17 +120,16 @@ void refuse_labels(std::span<const std::string> lines, const tasks::Classifier& 
       fail(
           "classify: the line {} has a label ('{}') beside its text, and a line with a tab in it would be read as a "
           "pair "
-          "of texts; attend evaluate --model {} FILE judges labelled texts, and --pairs reads them as pairs all the "
+          "of texts; attend evaluate --model {} FILE evaluates labelled texts, and --pairs reads them as pairs all the "
           "same",
           Json(line.substr(0, 60)).dump(), label, model);
   }
 }
 
 void run_classify(const ClassifyCommand& options, const Streams& streams) {
-  if (look::looks_at_pictures(options.model.model))
-    return options.show_attention ? show_classified_pictures(options, streams)
-                                  : run_classify_pictures(options, streams);
-  check(!options.show_attention, "classify: --show-attention is for models that look at pictures; see attend look");
+  if (look::looks_at_images(options.model.model))
+    return options.show_attention ? show_classified_images(options, streams) : run_classify_images(options, streams);
+  check(!options.show_attention, "classify: --show-attention is for models that look at images; see attend look");
   const auto backend = options.model.open(*streams.world);
   const tasks::Classifier classifier(options.model.model, *backend, options.model.format());
   for_each_window(options.model, streams,
@@ -153,14 +152,14 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
 void add_classify_command(Flags& program, const Streams& streams) {
   add_command<ClassifyCommand>(
       program, streams,
-      {.name = "classify", .help = "A label for each line, pair or picture.", .examples = kClassifyExamples},
+      {.name = "classify", .help = "A label for each line, pair or image.", .examples = kClassifyExamples},
       [](Flags& flags, ClassifyCommand& options) {
         add_encoder_flags(flags, options.model, "classifier");
         add_line_flags(flags, options.model);
         add_max_pixels_flag(flags, options.model.max_pixels);
         flags.add("--top-k", options.classify.top_k, "how many labels; 0: all");
         flags.add("--pairs", options.pairs, "lines with a tab are pairs, also where one of the two looks like a label");
-        flags.add("--show-attention", options.show_attention, "pictures, and where the model looked in them");
+        flags.add("--show-attention", options.show_attention, "images, and where the model looked in them");
       },
       run_classify);
 }

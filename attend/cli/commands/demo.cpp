@@ -19,7 +19,7 @@ struct DemoOptions {
 constexpr const char* kDemoExamples = R"(Examples:
   attend demo                          translates a few sentences and draws where the model looked
   attend demo --task detect            finds what is where in a drawn scene, and shows where each box looked
-  attend demo --task describe          writes a sentence about a painted picture, and shows where each word looked
+  attend demo --task describe          writes a sentence about a painted image, and shows where each word looked
   attend demo --task describe --png dog.png --seed 4
   attend demo --task reverse           trains a small Transformer to reverse digits in under a minute
   attend demo --task sort --steps 1500
@@ -61,7 +61,7 @@ void add_demo_command(Flags& program, const Streams& streams) {
         flags.add("--device", digits.device, "cpu, cuda or cuda:N");
         flags.add("--threads", digits.threads, "CPU threads, 0 for all cores");
         flags.add("--seed", digits.seed,
-                  "reverse, sort: of the weights and the strings; detect, describe: which picture");
+                  "reverse, sort: of the weights and the strings; detect, describe: which image");
       },
       run_demo);
 }

@@ -8,14 +8,14 @@
 #include "attend/base/json.h"
 #include "attend/base/limits.h"
 #include "attend/base/terminal.h"
-#include "attend/cli/support/coco_pictures.h"
+#include "attend/cli/support/coco_images.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/device_flags.h"
+#include "attend/cli/support/image_input.h"
 #include "attend/cli/support/model_flag.h"
-#include "attend/cli/support/picture_input.h"
 #include "attend/tasks/describer.h"
-#include "attend/view/caption_picture.h"
+#include "attend/view/caption_figure.h"
 
 namespace attend::cli {
 
@@ -33,7 +33,7 @@ constexpr const char* kDescribeExamples = R"(Examples:
   attend describe --model flickr8k dog.jpg photos/               file, a tab, a sentence
   attend describe --model flickr8k --beams 1 --json photos/      one JSON object a line
   attend describe --model flickr8k --show-attention dog.jpg      where it looked for each word, in the terminal
-  attend describe --model flickr8k --png figure.png dog.jpg      the same as a figure; a second picture: figure-2.png
+  attend describe --model flickr8k --png figure.png dog.jpg      the same as a figure; a second image: figure-2.png
   attend describe --model flickr8k photos/ --images captions_val.json --results found.json
   attend score --metric captions --ground-truth captions_val.json --predictions found.json    BLEU, ROUGE-L, CIDEr
   attend describe --model vit-gpt2-image-captioning dog.jpg      VisionEncoderDecoder folders of Hugging Face's hub
@@ -57,15 +57,15 @@ Json json_of(const std::string& file, const tasks::Description& description, boo
 class CaptionResults {
  public:
   CaptionResults(const DescribeCommand& options, const std::vector<std::string>& files)
-      : path_(options.results), pictures_(files) {
+      : path_(options.results), images_(files) {
     check(options.images.empty() || !path_.empty(), "describe: --images is for the numbers in --results FILE");
     check_results(path_, "describe");
     if (!options.images.empty())
-      pictures_ = CocoPictures(files, data::read_coco_names(options.images), {"describe", options.images});
+      images_ = CocoImages(files, data::read_coco_names(options.images), {"describe", options.images});
   }
 
   void add(const std::string& file, const std::string& caption) {
-    if (!path_.empty()) results_.push_back({{"image_id", pictures_.id(file)}, {"caption", caption}});
+    if (!path_.empty()) results_.push_back({{"image_id", images_.id(file)}, {"caption", caption}});
   }
   void write(OutputFiles& outputs) const {
     if (!path_.empty()) outputs.write(path_, results_.dump() + "\n");
@@ -73,7 +73,7 @@ class CaptionResults {
 
  private:
   std::string path_;
-  CocoPictures pictures_;
+  CocoImages images_;
   Json results_ = Json::array();
 };
 
@@ -89,24 +89,24 @@ OutputFiles::Options files_of(const DescribeCommand& options, const std::vector<
 
 void run_describe(const DescribeCommand& options, const Streams& streams) {
   check(options.batch >= 1, "describe: --batch must be at least 1, not {}", options.batch);
-  check(!options.files.empty(), "describe: no pictures; name files, or folders of them");
-  const std::vector<std::string> files = picture_files(options.files, "describe");
+  check(!options.files.empty(), "describe: no images; name files, or folders of them");
+  const std::vector<std::string> files = image_files(options.files, "describe");
   CaptionResults coco(options, files);
   OutputFiles outputs(files_of(options, files, streams));
   const auto backend = options.open();
   const auto loaded = tasks::load_describer(options.model, *backend, options.format());
   check(!wants_attention(options) || !loaded->model->decoder().attention_label().empty(),
         "describe: the model in {} has no attention to show", options.model);
-  const PictureInput input{.arguments = files,
-                           .batch = options.batch,
-                           .max_pixels = options.max_pixels,
-                           .command = "describe",
-                           .prepare = [&](image::ImageRows& picture) { return loaded->prepare(picture); }};
+  const ImageInput input{.arguments = files,
+                         .batch = options.batch,
+                         .max_pixels = options.max_pixels,
+                         .command = "describe",
+                         .prepare = [&](image::ImageRows& image) { return loaded->prepare(image); }};
   tasks::DescribeOptions describe = options.describe;
   describe.attention = wants_attention(options);
   std::int64_t figures = 0;
-  const auto run = [&](const PictureBatch& batch) {
-    const std::vector<tasks::Description> results = loaded->describe(batch.pictures, describe);
+  const auto run = [&](const ImageBatch& batch) {
+    const std::vector<tasks::Description> results = loaded->describe(batch.images, describe);
     describe.first += static_cast<std::uint32_t>(results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (options.json)
@@ -115,11 +115,11 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
         streams.out << printable(batch.files[i]) << '\t' << printable(results[i].text) << '\n';
       coco.add(batch.files[i], results[i].text);
       if (!wants_attention(options)) continue;
-      const view::CaptionPicture picture = words_seen(batch.pictures[i], results[i]);
-      if (options.show_attention && !options.json) streams.out << view::draw(picture, streams.out_terminal) << '\n';
+      const view::CaptionAttention image = words_seen(batch.images[i], results[i]);
+      if (options.show_attention && !options.json) streams.out << view::draw(image, streams.out_terminal) << '\n';
       ++figures;
-      const view::Picture figure =
-          options.png.empty() && options.svg.empty() ? view::Picture{} : view::caption_figure(picture);
+      const view::Figure figure =
+          options.png.empty() && options.svg.empty() ? view::Figure{} : view::caption_figure(image);
       if (!options.png.empty()) outputs.write(numbered(options.png, figures), view::to_png(figure));
       if (!options.svg.empty()) outputs.write(numbered(options.svg, figures), view::to_svg(figure));
     }
@@ -130,8 +130,8 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
     outputs.commit();
   };
   try {
-    for_each_picture_batch(input, streams, run);
-  } catch (const UnreadPictures&) {
+    for_each_image_batch(input, streams, run);
+  } catch (const UnreadImages&) {
     finish();
     throw;
   }
@@ -140,8 +140,8 @@ void run_describe(const DescribeCommand& options, const Streams& streams) {
 
 }  // namespace
 
-view::CaptionPicture words_seen(const image::Image& picture, const tasks::Description& description) {
-  return view::joined_words({.picture = picture,
+view::CaptionAttention words_seen(const image::Image& image, const tasks::Description& description) {
+  return view::joined_words({.image = image,
                              .caption = description.text,
                              .words = description.tokens,
                              .rows = static_cast<std::size_t>(description.grid.h),
@@ -151,11 +151,11 @@ view::CaptionPicture words_seen(const image::Image& picture, const tasks::Descri
 
 void add_describe_command(Flags& program, const Streams& streams) {
   add_command<DescribeCommand>(
-      program, streams, {.name = "describe", .help = "A sentence about each picture.", .examples = kDescribeExamples},
+      program, streams, {.name = "describe", .help = "A sentence about each image.", .examples = kDescribeExamples},
       [](Flags& flags, DescribeCommand& options) {
         tasks::DescribeOptions& describe = options.describe;
-        flags.add("files", options.files, "pictures, and folders of them");
-        add_model_flag(flags, options.model, "folder of a model that writes about pictures").required();
+        flags.add("files", options.files, "images, and folders of them");
+        add_model_flag(flags, options.model, "folder of a model that writes about images").required();
         flags.add("--beams", describe.beams, "beginnings kept while searching; 1 is greedy")
             .between(1, limits::kMostBeams)
             .shown_as("4, or num_beams of the model's generation_config.json");
@@ -170,12 +170,12 @@ void add_describe_command(Flags& program, const Streams& streams) {
         flags.add("--seed", describe.seed, "of --sample").needs(sample);
         flags.add("--max-length", describe.max_length, "longest sentence, in tokens; 0: as long as the model writes");
         flags.add("--show-attention", options.show_attention, "where it looked for each word, in the terminal");
-        flags.add("--png", options.png, "the same as a figure; a second picture goes to NAME-2.png");
+        flags.add("--png", options.png, "the same as a figure; a second image goes to NAME-2.png");
         flags.add("--svg", options.svg, "and as SVG");
         flags.add("--json", options.json, "one JSON object a line; --show-attention adds weights to it");
         flags.add("--results", options.results, "the file for COCO's results: image_id, caption");
         flags.add("--images", options.images, "COCO's captions_*.json, for the numbers in --results");
-        flags.add("--batch", options.batch, "pictures computed together");
+        flags.add("--batch", options.batch, "images computed together");
         add_max_pixels_flag(flags, options.max_pixels);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);

@@ -28,11 +28,11 @@ void run_description_demo(const DescriptionDemoOptions& options, const Streams& 
   const image::Image prepared = describer->prepare(data::paint(data::painted_dog(options.seed), kPainted));
   const tasks::Description said = describer->describe({&prepared, 1}, {.attention = true})[0];
   streams.out << fmt::format(
-      "A painted picture, what a captioner of {:.1f} million weights that has only seen photos writes about it, and "
+      "A painted image, what a captioner of {:.1f} million weights that has only seen photos writes about it, and "
       "where "
       "it looked for each word:\n\n  {}\n\n",
       static_cast<double>(describer->parameters.count()) / 1e6, said.text);
-  const view::CaptionPicture words = words_seen(prepared, said);
+  const view::CaptionAttention words = words_seen(prepared, said);
   if (!options.png.empty()) outputs.write(options.png, view::to_png(view::caption_figure(words)));
   outputs.commit();
   streams.out << view::draw(words, streams.out_terminal)

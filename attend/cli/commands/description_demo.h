@@ -1,4 +1,4 @@
-// A picture that attend paints itself, through the captioner we ship: the sentence, and where it looked for each word.
+// An image that attend paints itself, through the captioner we ship: the sentence, and where it looked for each word.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace attend::cli {
 struct DescriptionDemoOptions {
   std::string device = "cpu";
   int threads = 0;
-  std::uint64_t seed = 1;  // which picture
+  std::uint64_t seed = 1;  // which image
   std::string png = {};    // the figure, if named
 };
 

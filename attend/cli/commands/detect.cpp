@@ -9,18 +9,18 @@
 #include "attend/base/error.h"
 #include "attend/base/json.h"
 #include "attend/base/terminal.h"
-#include "attend/cli/support/coco_pictures.h"
+#include "attend/cli/support/coco_images.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/device_flags.h"
+#include "attend/cli/support/image_input.h"
 #include "attend/cli/support/model_flag.h"
-#include "attend/cli/support/picture_input.h"
 #include "attend/data/images/coco_files.h"
 #include "attend/look/inspect/detection.h"
 #include "attend/tasks/detector.h"
-#include "attend/view/boxes_picture.h"
-#include "attend/view/terminal_picture.h"
-#include "attend/view/tiles_picture.h"
+#include "attend/view/boxes_figure.h"
+#include "attend/view/terminal_image.h"
+#include "attend/view/tiles_figure.h"
 
 namespace attend::cli {
 
@@ -36,31 +36,31 @@ struct DetectCommand : DeviceFlags {
 
 constexpr const char* kDetectExamples = R"(Examples:
   attend detect --model detr-resnet-50 street.jpg                     file, label, score, x, y, width, height
-  attend detect --model detr-resnet-50 street.jpg --png found.png     and the picture with its boxes
-  attend detect --model runs/detr-scenes scenes/valid --show          each picture in the terminal
+  attend detect --model detr-resnet-50 street.jpg --png found.png     and the image with its boxes
+  attend detect --model runs/detr-scenes scenes/valid --show          each image in the terminal
   attend detect --model runs/detr-scenes scene.png --show-attention   where each thing's query looks; --png has it, too
   attend detect --model detr street.jpg --json -                      COCO's results, printed; --json found.json: a file
   attend detect --model detr photos/ --threshold 0 --images instances_val.json --json found.json
   attend score --metric coco --ground-truth instances_val.json --predictions found.json      COCO's AP of that
-Boxes are in pixels of the picture, from its upper left corner. A second picture's --png goes to NAME-2.png.)";
+Boxes are in pixels of the image, from its upper left corner. A second image's --png goes to NAME-2.png.)";
 
 // --json -: to standard output, in place of the lines.
 bool prints_results(const DetectCommand& options) { return options.json_file == "-"; }
 
-constexpr int kTerminalPixels = 40;  // as wide as view::draw makes a picture
+constexpr int kTerminalPixels = 40;  // as wide as view::draw makes an image
 
-// COCO's numbers of pictures and categories: those of a file, else the place on the command line, counted from 1, and
+// COCO's numbers of images and categories: those of a file, else the place on the command line, counted from 1, and
 // the model's own labels.
 class CocoIds {
  public:
   CocoIds(const DetectCommand& options, const std::vector<std::string>& files, const std::vector<std::string>& labels)
-      : pictures_(files) {
+      : images_(files) {
     for (std::size_t i = 0; i < labels.size(); ++i) categories_.push_back(static_cast<std::int64_t>(i));
     if (options.images.empty()) return;
     const data::CocoSet set = data::read_coco_set(options.images);
     std::vector<data::CocoName> names;
-    for (const data::CocoPicture& picture : set.pictures) names.push_back({picture.id, picture.file});
-    pictures_ = CocoPictures(files, names, {"detect", options.images});
+    for (const data::CocoImage& image : set.images) names.push_back({image.id, image.file});
+    images_ = CocoImages(files, names, {"detect", options.images});
     std::fill(categories_.begin(), categories_.end(), kNone);
     for (const data::Category& category : set.truth.categories)
       if (const auto found = std::ranges::find(labels, category.name); found != labels.end())
@@ -71,11 +71,11 @@ class CocoIds {
   }
 
   static constexpr std::int64_t kNone = -1;
-  std::int64_t picture(const std::string& file) const { return pictures_.id(file); }
+  std::int64_t image(const std::string& file) const { return images_.id(file); }
   std::int64_t category(std::int32_t label) const { return categories_[static_cast<std::size_t>(label)]; }
 
  private:
-  CocoPictures pictures_;
+  CocoImages images_;
   std::vector<std::int64_t> categories_;  // by label
 };
 
@@ -90,8 +90,8 @@ class DetectOutput {
         outputs_(outputs),
         ids_(options, files, detector.labels()) {}
 
-  void add(const std::string& file, const image::Image& picture, const std::vector<tasks::Detected>& found) {
-    ++pictures_;
+  void add(const std::string& file, const image::Image& image, const std::vector<tasks::Detected>& found) {
+    ++images_;
     std::vector<view::NamedBox> boxes;
     for (const tasks::Detected& one : found) {
       const std::string& label = detector_.labels()[static_cast<std::size_t>(one.label)];
@@ -102,26 +102,25 @@ class DetectOutput {
       boxes.push_back(
           {x, y, width, height, fmt::format("{} {:.2f}", label, one.score), static_cast<std::size_t>(one.label)});
       if (!options_.json_file.empty() && ids_.category(one.label) != CocoIds::kNone)
-        results_.push_back({{"image_id", ids_.picture(file)},
+        results_.push_back({{"image_id", ids_.image(file)},
                             {"category_id", ids_.category(one.label)},
                             {"bbox", Json::array({x, y, width, height})},
                             {"score", one.score}});
     }
     if (options_.show || options_.show_attention)
-      streams_.out << view::draw(view::with_outlines(picture, boxes, kTerminalPixels), {}, streams_.out_terminal)
-                   << '\n';
+      streams_.out << view::draw(view::with_outlines(image, boxes, kTerminalPixels), {}, streams_.out_terminal) << '\n';
     std::vector<view::Tile> tiles;
     if (options_.show_attention && !found.empty()) {
-      const look::DetectionInspection seen = look::inspect_detection(detector_, detector_.prepare(picture));
+      const look::DetectionInspection seen = look::inspect_detection(detector_, detector_.prepare(image));
       tiles = look::detection_tiles(seen, options_.threshold).queries;
       streams_.out << view::draw(tiles, streams_.out_terminal) << '\n';
     }
     if (options_.png_file.empty() && options_.svg_file.empty()) return;
-    view::Picture page = view::boxes_picture(picture, boxes);
+    view::Figure page = view::boxes_figure(image, boxes);
     if (!tiles.empty())
-      page = view::stacked(std::move(page), view::tiles_picture(tiles, {.title = "where each query looks"}));
-    if (!options_.png_file.empty()) outputs_.write(numbered(options_.png_file, pictures_), view::to_png(page));
-    if (!options_.svg_file.empty()) outputs_.write(numbered(options_.svg_file, pictures_), view::to_svg(page));
+      page = view::stacked(std::move(page), view::tiles_figure(tiles, {.title = "where each query looks"}));
+    if (!options_.png_file.empty()) outputs_.write(numbered(options_.png_file, images_), view::to_png(page));
+    if (!options_.svg_file.empty()) outputs_.write(numbered(options_.svg_file, images_), view::to_svg(page));
   }
 
   void finish() {
@@ -140,7 +139,7 @@ class DetectOutput {
   OutputFiles& outputs_;
   CocoIds ids_;
   Json results_ = Json::array();
-  std::int64_t pictures_ = 0;
+  std::int64_t images_ = 0;
 };
 
 OutputFiles::Options files_of(const DetectCommand& options, const std::vector<std::string>& files,
@@ -159,29 +158,29 @@ void run_detect(const DetectCommand& options, const Streams& streams) {
   check(!prints_results(options) || !(options.show || options.show_attention),
         "detect: --json - writes to where --show draws; name a file");
   check_results(options.json_file, "detect");
-  const std::vector<std::string> files = picture_files(options.files, "detect");
+  const std::vector<std::string> files = image_files(options.files, "detect");
   OutputFiles outputs(files_of(options, files, streams));
   const auto backend = options.open();
   const tasks::Detector detector(options.model, *backend, options.format());
   DetectOutput output(options, files, detector, streams, outputs);
-  const PictureInput input{.arguments = files,
-                           .batch = options.batch,
-                           .max_pixels = options.max_pixels,
-                           .command = "detect",
-                           .prepare = [](image::ImageRows& picture) { return picture.whole(); }};
-  const auto detect = [&](const PictureBatch& batch) {
+  const ImageInput input{.arguments = files,
+                         .batch = options.batch,
+                         .max_pixels = options.max_pixels,
+                         .command = "detect",
+                         .prepare = [](image::ImageRows& image) { return image.whole(); }};
+  const auto detect = [&](const ImageBatch& batch) {
     std::vector<image::Image> prepared;
     std::vector<image::PixelSize> sizes;
-    for (const image::Image& picture : batch.pictures) {
-      prepared.push_back(detector.prepare(picture));
-      sizes.push_back({picture.width, picture.height});
+    for (const image::Image& image : batch.images) {
+      prepared.push_back(detector.prepare(image));
+      sizes.push_back({image.width, image.height});
     }
     const auto found = detector.detect(prepared, sizes, options.threshold);
-    for (std::size_t i = 0; i < found.size(); ++i) output.add(batch.files[i], batch.pictures[i], found[i]);
+    for (std::size_t i = 0; i < found.size(); ++i) output.add(batch.files[i], batch.images[i], found[i]);
   };
   try {
-    for_each_picture_batch(input, streams, detect);
-  } catch (const UnreadPictures&) {
+    for_each_image_batch(input, streams, detect);
+  } catch (const UnreadImages&) {
     output.finish();
     throw;
   }
@@ -193,19 +192,19 @@ void run_detect(const DetectCommand& options, const Streams& streams) {
 void add_detect_command(Flags& program, const Streams& streams) {
   add_command<DetectCommand>(
       program, streams,
-      {.name = "detect", .help = "Boxes around what is in pictures, with labels.", .examples = kDetectExamples},
+      {.name = "detect", .help = "Boxes around what is in images, with labels.", .examples = kDetectExamples},
       [](Flags& flags, DetectCommand& options) {
-        flags.add("files", options.files, "pictures, and folders of them");
+        flags.add("files", options.files, "images, and folders of them");
         add_model_flag(flags, options.model, "folder of a DETR: of Hugging Face's hub, or attend train's").required();
         flags.add("--threshold", options.threshold, "the least score; 0: every query's answer").between(0, 1);
         flags.add("--json", options.json_file,
                   "the file for COCO's results: image_id, category_id, bbox, score; -: prints them");
         flags.add("--images", options.images, "COCO's instances_*.json, for the numbers in --json");
-        flags.add("--png", options.png_file, "writes the picture with its boxes");
+        flags.add("--png", options.png_file, "writes the image with its boxes");
         flags.add("--svg", options.svg_file, "the same as SVG");
         flags.add("--show", options.show, "draws it in the terminal");
         flags.add("--show-attention", options.show_attention, "and beside it where the query of each box looks");
-        flags.add("--batch", options.batch, "pictures computed together, padded to one size");
+        flags.add("--batch", options.batch, "images computed together, padded to one size");
         add_max_pixels_flag(flags, options.max_pixels);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);

@@ -1,4 +1,4 @@
-// attend detect: boxes around what is in pictures.
+// attend detect: boxes around what is in images.
 #pragma once
 
 #include "attend/cli/support/streams.h"

@@ -10,8 +10,8 @@
 #include "attend/look/inspect/detection.h"
 #include "attend/tasks/detector.h"
 #include "attend/tasks/model_folder.h"
-#include "attend/view/boxes_picture.h"
-#include "attend/view/terminal_picture.h"
+#include "attend/view/boxes_figure.h"
+#include "attend/view/terminal_image.h"
 
 namespace attend::cli {
 
@@ -29,8 +29,8 @@ void run_detection_demo(const DetectionDemoOptions& options, const Streams& stre
   const tasks::Detector detector(tasks::find_model(kModel), *backend);
   const data::SceneOptions scenes{.objects = 4, .seed = kScenes};
   const data::Scene scene = data::make_scene(scenes, data::SceneSet::valid, kBefore + options.seed);
-  const image::Image picture = data::paint_scene(scene, scenes.size), prepared = detector.prepare(picture);
-  const image::PixelSize size{picture.width, picture.height};
+  const image::Image image = data::paint_scene(scene, scenes.size), prepared = detector.prepare(image);
+  const image::PixelSize size{image.width, image.height};
   const std::vector<tasks::Detected> found = detector.detect({&prepared, 1}, {&size, 1}, kThreshold)[0];
   streams.out << fmt::format(
       "A scene of {} objects that no training has seen, and what a DETR of {:.1f} million weights finds:\n\n",
@@ -43,14 +43,13 @@ void run_detection_demo(const DetectionDemoOptions& options, const Streams& stre
     streams.out << fmt::format("  {:<10} {:5.1f} %   {:3.0f} x {:.0f} pixels at {:.0f}, {:.0f}\n", label,
                                static_cast<double>(100 * one.score), width, height, x, y);
   }
-  streams.out << '\n' << view::draw(view::with_outlines(picture, boxes, kPixels), {}, streams.out_terminal) << '\n';
+  streams.out << '\n' << view::draw(view::with_outlines(image, boxes, kPixels), {}, streams.out_terminal) << '\n';
   const look::DetectionInspection seen = look::inspect_detection(detector, prepared);
   streams.out << "Where the query of each box looked, the heads of the last layer together:\n"
               << view::draw(look::detection_tiles(seen, kThreshold).queries, streams.out_terminal)
-              << called_as(streams.program,
-                           fmt::format("\nIn a browser:\n  attend look --model {}\nYour own pictures:\n"
-                                       "  attend detect --help\n",
-                                       kModel));
+              << called_as(streams.program, fmt::format("\nIn a browser:\n  attend look --model {}\nYour own images:\n"
+                                                        "  attend detect --help\n",
+                                                        kModel));
 }
 
 }  // namespace attend::cli

@@ -1,4 +1,4 @@
-// The classic first picture: a small Transformer learns to reverse digits and shows which one it looked at for each it
+// The classic first image: a small Transformer learns to reverse digits and shows which one it looked at for each it
 // wrote.
 #pragma once
 

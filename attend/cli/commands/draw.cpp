@@ -14,9 +14,9 @@
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/device_flags.h"
 #include "attend/cli/support/model_flag.h"
-#include "attend/tasks/drawer.h"
+#include "attend/tasks/image_generator.h"
 #include "attend/view/drawing_grid.h"
-#include "attend/view/tiles_picture.h"
+#include "attend/view/tiles_figure.h"
 
 namespace attend::cli {
 
@@ -40,10 +40,10 @@ constexpr const char* kDrawExamples = R"(Examples:
   attend draw --model sagan-cifar10 --class dog --walk 7 --out walk.png      from the drawing of one seed to another's
   attend draw --model sagan-cifar10 --class dog --walk-class cat --out w.png  from a dog to a cat
   attend draw --model sagan-cifar10 --class dog --out d.png --show-attention where.png
-The same model, seed and class draw the same picture.)";
+The same model, seed and class draw the same image.)";
 
 // What is drawn: of one class, or of all in turn; or on the way from one noise or class to another.
-std::vector<tasks::DrawingPlan> plans_of(const DrawOptions& options, const tasks::Drawer& drawer) {
+std::vector<tasks::DrawingPlan> plans_of(const DrawOptions& options, const tasks::ImageGenerator& drawer) {
   const std::size_t classes = drawer.model().config().labels.size();
   const bool one = !options.of_class.empty(), to_class = !options.walk_class.empty();
   check(one || !(options.walks || to_class), "draw: a walk needs --class, to begin with");
@@ -74,9 +74,9 @@ void check_ending(const std::string& flag, const std::string& path) {
 }
 
 // SVG or PNG, by the name.
-void write_picture(const std::string& path, const view::Picture& picture, OutputFiles& outputs) {
+void write_figure(const std::string& path, const view::Figure& image, OutputFiles& outputs) {
   const bool svg = std::filesystem::path(path).extension() == ".svg";
-  outputs.write(path, svg ? view::to_svg(picture) : view::to_png(picture, 1));
+  outputs.write(path, svg ? view::to_svg(image) : view::to_png(image, 1));
 }
 
 // The middle of the drawing, and of its four quarters.
@@ -88,7 +88,7 @@ std::vector<view::LookingPlaces::Place> places_in(std::size_t rows, std::size_t 
           {rows - 1 - rows / 4, columns - 1 - columns / 4}};
 }
 
-view::Picture attention_picture(const tasks::Drawer& drawer, std::span<const tasks::DrawingPlan> plans) {
+view::Figure attention_figure(const tasks::ImageGenerator& drawer, std::span<const tasks::DrawingPlan> plans) {
   const std::vector<models::AttentionPlace> where = drawer.model().attention_places();
   check(!where.empty(), "draw: the model has no attention to show (its attention_stage is 0)");
   const models::AttentionPlace& place = where.back();
@@ -114,7 +114,7 @@ view::Picture attention_picture(const tasks::Drawer& drawer, std::span<const tas
 }
 
 // In the terminal, each under the class that it is most of.
-std::string shown_text(const tasks::Drawer& drawer, std::span<const tasks::DrawingPlan> plans,
+std::string shown_text(const tasks::ImageGenerator& drawer, std::span<const tasks::DrawingPlan> plans,
                        const std::vector<image::Image>& drawn, const Terminal& terminal) {
   std::vector<view::Tile> tiles;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
@@ -137,18 +137,18 @@ void run_draw(const DrawOptions& options, const Streams& streams) {
                                               .model = options.model,
                                               .reads_lines = false}));
   const auto backend = options.device.open();
-  const tasks::Drawer drawer(options.model, *backend, options.device.type());
+  const tasks::ImageGenerator drawer(options.model, *backend, options.device.type());
   const std::vector<tasks::DrawingPlan> plans = plans_of(options, drawer);
   if (!options.attention.empty())
-    write_picture(options.attention, attention_picture(drawer, std::span(plans).first(std::min(kShown, plans.size()))),
-                  outputs);
+    write_figure(options.attention, attention_figure(drawer, std::span(plans).first(std::min(kShown, plans.size()))),
+                 outputs);
   if (grid_wanted || options.show) {
     const std::vector<image::Image> drawn = drawer.draw(plans);
     if (options.show) streams.out << shown_text(drawer, plans, drawn, streams.out_terminal);
     const auto square = static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(drawn.size()))));
-    const view::Picture grid =
+    const view::Figure grid =
         view::drawing_grid(drawn, options.columns > 0 ? static_cast<std::size_t>(options.columns) : square);
-    if (!options.out.empty()) write_picture(options.out, grid, outputs);
+    if (!options.out.empty()) write_figure(options.out, grid, outputs);
     if (!options.png.empty()) outputs.write(options.png, view::to_png(grid, 1));
     if (!options.svg.empty()) outputs.write(options.svg, view::to_svg(grid));
   }
@@ -161,7 +161,7 @@ void run_draw(const DrawOptions& options, const Streams& streams) {
 
 void add_draw_command(Flags& program, const Streams& streams) {
   add_command<DrawOptions>(
-      program, streams, {.name = "draw", .help = "Draws pictures of a class, from noise.", .examples = kDrawExamples},
+      program, streams, {.name = "draw", .help = "Draws images of a class, from noise.", .examples = kDrawExamples},
       [](Flags& flags, DrawOptions& options) {
         add_model_flag(flags, options.model, "folder of a model that attend train --task draw made").required();
         flags.add("--class", options.of_class, "what to draw; without, one class after another");
@@ -177,7 +177,7 @@ void add_draw_command(Flags& program, const Streams& streams) {
         flags.add("--svg", options.svg, "the grid as SVG");
         flags.add("--show", options.show, "the drawings in the terminal");
         flags.add("--show-attention", options.attention,
-                  "a picture (.png or .svg) of where five places of the first four drawings look");
+                  "an image (.png or .svg) of where five places of the first four drawings look");
         add_device_flags(flags, options.device);
       },
       run_draw);

@@ -1,4 +1,4 @@
-// attend draw: pictures of a class, from noise.
+// attend draw: images of a class, from noise.
 #pragma once
 
 #include "attend/cli/support/streams.h"

@@ -9,9 +9,9 @@
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
 #include "attend/cli/support/encoder_command.h"
-#include "attend/cli/support/picture_input.h"
+#include "attend/cli/support/image_input.h"
 #include "attend/tasks/embedder.h"
-#include "attend/tasks/picture_encoder.h"
+#include "attend/tasks/image_encoder.h"
 
 namespace attend::cli {
 
@@ -31,7 +31,7 @@ constexpr const char* kEmbedExamples = R"(Examples:
   attend embed --model all-MiniLM-L6-v2 --normalize lines.txt          one JSON object a line: text, embedding
   attend embed --model all-MiniLM-L6-v2 --npy vectors.npy lines.txt    f32 [lines, width], for NumPy
   attend embed --model all-MiniLM-L6-v2 --similarity lines.txt         cosines between all lines, one row a line
-  attend embed --model vit-base --similarity photos/                   between pictures
+  attend embed --model vit-base --similarity photos/                   between images
 A sentence-transformers folder is followed: its pooling, dense layers, normalization, longest text and default prompt.
 Without modules.json the vector is the mean over the tokens, those that the tokenizer puts around the line included.)";
 
@@ -51,22 +51,22 @@ void finish(const EmbedCommand& options, const std::vector<std::vector<float>>& 
   outputs.commit();
 }
 
-void run_embed_pictures(const EmbedCommand& options, const Streams& streams) {
+void run_embed_images(const EmbedCommand& options, const Streams& streams) {
   check(options.model.output.empty() && !options.model.resume, "embed: --output and --resume are for lines of text");
   OutputFiles outputs(command_files(streams, {.outputs = {{"--npy", options.npy}},
-                                              .files = picture_files(options.model.files, "embed"),
+                                              .files = image_files(options.model.files, "embed"),
                                               .model = options.model.model}));
   const auto backend = options.model.open();
-  const tasks::PictureEncoder encoder(options.model.model, catalogue::Task::embed_pictures, *backend,
-                                      options.model.format());
-  const PictureInput input{.arguments = options.model.files,
-                           .batch = options.model.batch,
-                           .max_pixels = options.model.max_pixels,
-                           .command = "embed",
-                           .prepare = [&](image::ImageRows& picture) { return encoder.prepare(picture); }};
+  const tasks::ImageEncoder encoder(options.model.model, catalogue::Task::embed_images, *backend,
+                                    options.model.format());
+  const ImageInput input{.arguments = options.model.files,
+                         .batch = options.model.batch,
+                         .max_pixels = options.model.max_pixels,
+                         .command = "embed",
+                         .prepare = [&](image::ImageRows& image) { return encoder.prepare(image); }};
   std::vector<std::vector<float>> all;
-  for_each_picture_batch(input, streams, [&](const PictureBatch& batch) {
-    std::vector<std::vector<float>> vectors = encoder.features(batch.pictures);
+  for_each_image_batch(input, streams, [&](const ImageBatch& batch) {
+    std::vector<std::vector<float>> vectors = encoder.features(batch.images);
     for (std::size_t i = 0; i < vectors.size(); ++i) {
       if (options.normalize) tasks::normalize(vectors[i]);
       if (options.whole())
@@ -100,8 +100,8 @@ tasks::EmbedOptions embed_options(const EmbedCommand& options, const tasks::Sent
 }
 
 void run_embed(const EmbedCommand& options, const Streams& streams) {
-  if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::pictures)
-    return run_embed_pictures(options, streams);
+  if (catalogue::read_config(options.model.model).entry->family == catalogue::Family::images)
+    return run_embed_images(options, streams);
   OutputFiles outputs(line_outputs(options.model, streams, {{"--npy", options.npy}}));
   const auto backend = options.model.open(*streams.world);
   check((streams.world->size() == 1 && options.model.output.empty()) || !options.whole(),
@@ -131,7 +131,7 @@ void run_embed(const EmbedCommand& options, const Streams& streams) {
 
 void add_embed_command(Flags& program, const Streams& streams) {
   add_command<EmbedCommand>(
-      program, streams, {.name = "embed", .help = "A vector for each line or picture.", .examples = kEmbedExamples},
+      program, streams, {.name = "embed", .help = "A vector for each line or image.", .examples = kEmbedExamples},
       [](Flags& flags, EmbedCommand& options) {
         add_encoder_flags(flags, options.model, "with any head or none");
         add_line_flags(flags, options.model);

@@ -40,15 +40,17 @@ Evaluation evaluated(const EvaluatedModel& model) {
     case Task::tag:
     case Task::answer:
       return evaluate_texts(model);
-    case Task::classify_pictures:
-      return evaluate_pictures(model);
+    case Task::classify_images:
+      return evaluate_images(model);
     case Task::detect:
       return evaluate_detection(model);
     case Task::describe:
       return evaluate_captions(model);
     case Task::draw:
-      fail("evaluate: {} draws, and drawings have no right answer; attend train --task draw --judge compares them",
-           model.options.model);
+      fail(
+          "evaluate: {} draws, and drawings have no right answer; attend train --task draw --feature-model compares "
+          "them",
+          model.options.model);
     default:
       fail("evaluate: {} is a {} without a head (for attend {}), which gives no answers to compare",
            model.options.model, model.config.entry->type, name_of(model.config.task));
@@ -100,7 +102,7 @@ void add_evaluate_command(Flags& program, const Streams& streams) {
        .examples = kEvaluateExamples},
       [](Flags& flags, EvaluateOptions& options) {
         add_model_flag(flags, options.model, "a model's folder").required();
-        flags.add("data", options.data, "what it is judged on; of a translator the source, then references");
+        flags.add("data", options.data, "what it is evaluated on; of a translator the source, then references");
         flags.add("--worst", options.worst, "how many of its worst answers are shown").between(0, 10000);
         flags.add("--batch", options.batch, "computed together");
         flags.add("--beams", options.beams, "translators and captions: beginnings kept while searching")
@@ -114,8 +116,7 @@ void add_evaluate_command(Flags& program, const Streams& streams) {
         flags.add("--format", options.texts.format, "of labelled texts: csv, tsv, jsonl, conll, squad, or by the name")
             .one_of({"auto", "csv", "tsv", "jsonl", "conll", "squad"});
         flags.add("--header,!--no-header", options.texts.header, "the first row of csv and tsv names the columns");
-        flags.add("--pictures", options.pictures,
-                  "detect, describe: the folder of the pictures, if not beside the file");
+        flags.add("--images", options.images, "detect, describe: the folder of the images, if not beside the file");
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

@@ -9,8 +9,8 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/cli/support/evaluation.h"
 #include "attend/tasks/head.h"
+#include "attend/train/recipes/head_evaluator.h"
 #include "attend/train/recipes/head_examples.h"
-#include "attend/train/recipes/head_judge.h"
 
 namespace attend::cli {
 
@@ -83,17 +83,17 @@ Evaluation evaluate_texts(const EvaluatedModel& model) {
     model.streams.err << fmt::format("attend: {} texts are longer than {} tokens and were cut\n",
                                      with_commas(encoded.cut), reader.longest());
   train::HeadBatches batches(model.backend, reader, kind);
-  const auto judge = train::make_judge(kind, file.texts, head->labels());
-  judge_examples({*head, reader, model.backend, kind, static_cast<std::size_t>(model.options.batch)}, encoded.examples,
-                 batches, *judge);
-  const train::Validation verdict = judge->result();
-  const train::JudgeDetails details = judge->details();
+  const auto evaluate = train::make_evaluator(kind, file.texts, head->labels());
+  evaluate_examples({*head, reader, model.backend, kind, static_cast<std::size_t>(model.options.batch)},
+                    encoded.examples, batches, *evaluate);
+  const train::Validation verdict = evaluate->result();
+  const train::EvaluationDetails details = evaluate->details();
   Evaluation result{.json = verdict.json};
   result.json["texts"] = file.texts.size();
   result.json.update(details.json);
   result.text = fmt::format("{} texts: {}", with_commas(static_cast<std::int64_t>(file.texts.size())), verdict.text);
   result.table = details.table;
-  for (const train::JudgedText& wrong : details.wrong) {
+  for (const train::EvaluatedText& wrong : details.wrong) {
     const data::LabelledText& text = file.texts[wrong.source];
     const std::string shown = shown_text(text);
     result.worst.push_back({wrong.badness,

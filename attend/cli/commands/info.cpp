@@ -108,8 +108,8 @@ std::string said(Say say) {
   }
 }
 
-std::string about_pictures(const Json& config, const std::filesystem::path& folder) {
-  const auto model = catalogue::make_picture_model(config, (folder / "config.json").string());
+std::string about_images(const Json& config, const std::filesystem::path& folder) {
+  const auto model = catalogue::make_image_model(config, (folder / "config.json").string());
   const Extent2 size = model->size();
   return fmt::format("{}, {} channels; {} labels; {} layers with attention",
                      model->any_size() ? "of any size" : fmt::format("{} x {}", size.w, size.h), model->channels(),
@@ -118,7 +118,7 @@ std::string about_pictures(const Json& config, const std::filesystem::path& fold
 
 std::string about_detection(const Json& config, const std::filesystem::path& folder) {
   const models::DetrConfig detr = models::detr_config(config, (folder / "config.json").string());
-  return fmt::format("of any size; {} labels; at most {} objects a picture", detr.labels.size(), detr.queries);
+  return fmt::format("of any size; {} labels; at most {} objects an image", detr.labels.size(), detr.queries);
 }
 
 std::string about_drawings(const Json& config, const std::filesystem::path& folder) {
@@ -145,17 +145,17 @@ void run_info(const InfoOptions& options, const Streams& streams) {
     return fmt::format("attend {}", name_of(model->task));
   });
   if (model && model->timm) type = fmt::format("{} (timm's {})", model->entry->type, config["architecture"].text());
-  // What it reads: tokens or pictures; or that it reads nothing and draws.
+  // What it reads: tokens or images; or that it reads nothing and draws.
   const catalogue::Entry* entry = model ? model->entry : catalogue::find(config);
   const Json& known = model ? model->json : config;
-  const bool pictures = entry && entry->family == catalogue::Family::pictures,
+  const bool images = entry && entry->family == catalogue::Family::images,
              detection = entry && entry->family == catalogue::Family::detr,
              drawings = entry && entry->family == catalogue::Family::sagan;
-  const std::string input = pictures || detection ? "pictures"
-                            : drawings            ? "drawings"
-                                                  : "tokenizer",
+  const std::string input = images || detection ? "images"
+                            : drawings          ? "drawings"
+                                                : "tokenizer",
                     reads = said([&] {
-                      if (pictures) return about_pictures(known, folder);
+                      if (images) return about_images(known, folder);
                       if (detection) return about_detection(known, folder);
                       if (drawings) return about_drawings(known, folder);
                       return fmt::format(

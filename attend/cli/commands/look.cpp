@@ -14,8 +14,8 @@
 #include "attend/checkpoint/weight_files.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
+#include "attend/cli/support/image_input.h"
 #include "attend/cli/support/model_flag.h"
-#include "attend/cli/support/picture_input.h"
 #include "attend/http/http.h"
 #include "attend/image/decode.h"
 #include "attend/look/api/api.h"
@@ -23,17 +23,17 @@
 #include "attend/look/api/detection_api.h"
 #include "attend/look/api/drawing_api.h"
 #include "attend/look/api/export.h"
-#include "attend/look/api/picture_api.h"
+#include "attend/look/api/image_api.h"
+#include "attend/look/api/model_registry.h"
 #include "attend/look/api/run_reader.h"
-#include "attend/look/api/shelf.h"
 #include "attend/look/inspect/caption.h"
 #include "attend/look/inspect/detection.h"
 #include "attend/look/inspect/drawing.h"
+#include "attend/look/inspect/image.h"
+#include "attend/look/inspect/image_page.h"
 #include "attend/look/inspect/inspect.h"
-#include "attend/look/inspect/picture.h"
-#include "attend/look/inspect/picture_page.h"
 #include "attend/tasks/model_folder.h"
-#include "attend/view/heads_picture.h"
+#include "attend/view/heads_figure.h"
 
 namespace attend::cli {
 
@@ -46,16 +46,16 @@ constexpr const char* kLookExamples = R"(Examples:
   attend look --run runs/en-de                               a training run: its curves, and how attention took shape
   attend look --run runs/a --run runs/b                      two runs or more: their curves in one chart
   attend look --text "I am a student." --export page.html     one file for a slide or an e-mail
-  attend look --text "I am a student." --png heads.png       every head as one picture, without a browser
-  attend look --model vit-base                               a model that looks at pictures; drop yours on the page
-  attend look --model vit-base --picture cat.jpg --png heads.png
+  attend look --text "I am a student." --png heads.png       every head as one image, without a browser
+  attend look --model vit-base                               a model that looks at images; drop yours on the page
+  attend look --model vit-base --image cat.jpg --png heads.png
   attend look --model detr-resnet-50                         boxes; click one: where its query looks
-  attend look --model runs/show-tell --beside runs/show-attend-tell   two that write about one picture
+  attend look --model runs/show-tell --beside runs/show-attend-tell   two that write about one image
   attend look --model runs/sagan-cifar10 --beside runs/sagan-no-attention-cifar10   drawings, and where a place looks
 Ctrl-C ends the server. It is reachable from this machine only, unless --host says otherwise.)";
 
 // The attention between what was read and written, or the last layer's, large; and every head small.
-view::Picture picture_of(const std::string& text, look::Inspector& inspector) {
+view::Figure figure_of(const std::string& text, look::Inspector& inspector) {
   const look::Inspection seen = inspector.inspect(text);
   check(!seen.attention.empty(), "look: this model has no attention to show");
   std::vector<view::HeadsRow> rows;
@@ -68,22 +68,22 @@ view::Picture picture_of(const std::string& text, look::Inspector& inspector) {
   std::vector<std::string> read = seen.source;
   if (inspector.card().kind == "language-model") read.insert(read.end(), seen.target.begin(), seen.target.end());
   options.words = cross ? seen.target : read, options.onto = read;
-  return view::heads_picture(rows, options);
+  return view::heads_figure(rows, options);
 }
 
 void list_look_flags(Flags& flags, LookOptions& options) {
   add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
   flags.add("--beside", options.beside,
-            "a second model that writes about pictures, or that draws, to see the same beside the first");
+            "a second model that writes about images, or that draws, to see the same beside the first");
   flags
       .add("--run", options.runs, "a training run's folder: how it went, and the model it made; more of them: compared")
       .one_at_a_time();
   flags.add("--port", options.port, "of the server; 0 is any free one");
   flags.add("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in");
   flags.add("--text", options.text, "a sentence, for --export, --svg and --png");
-  flags.add("--picture", options.picture, "the same for a model that looks at pictures: a .jpg, .png or .webp");
-  flags.add("--export", options.export_file, "writes the page with that sentence or picture as one .html file");
-  flags.add("--svg", options.svg_file, "writes its attention, every head, as one picture");
+  flags.add("--image", options.image, "the same for a model that looks at images: a .jpg, .png or .webp");
+  flags.add("--export", options.export_file, "writes the page with that sentence or image as one .html file");
+  flags.add("--svg", options.svg_file, "writes its attention, every head, as one image");
   flags.add("--png", options.png_file, "the same as pixels");
   add_max_pixels_flag(flags, options.max_pixels);
   add_device_flags(flags, options.device);
@@ -94,33 +94,33 @@ bool writes_files(const LookOptions& options) {
 }
 
 void check_options(const LookOptions& options) {
-  const bool given = !options.text.empty() || !options.picture.empty();
+  const bool given = !options.text.empty() || !options.image.empty();
   check(!given || writes_files(options), "look: --{} is for --export, --svg and --png",
-        options.text.empty() ? "picture" : "text");
+        options.text.empty() ? "image" : "text");
   check(given || !writes_files(options),
-        "look: --export, --svg and --png need --text, or --picture with a model of pictures");
-  check(options.text.empty() || options.picture.empty(), "look: --text and --picture go with different models");
+        "look: --export, --svg and --png need --text, or --image with a model of images");
+  check(options.text.empty() || options.image.empty(), "look: --text and --image go with different models");
   check(options.runs.empty() || options.model.empty(), "look: --run has a model of its own; leave --model out");
 }
 
 bool is_local(const LookOptions& options) { return options.host == "localhost" || options.host.starts_with("127."); }
 
-void write_picture(const LookOptions& options, OutputFiles& outputs, const std::function<view::Picture()>& draw) {
+void write_figure(const LookOptions& options, OutputFiles& outputs, const std::function<view::Figure()>& draw) {
   if (options.svg_file.empty() && options.png_file.empty()) return;
-  const view::Picture picture = draw();
-  if (!options.svg_file.empty()) outputs.write(options.svg_file, view::to_svg(picture));
-  if (!options.png_file.empty()) outputs.write(options.png_file, view::to_png(picture));
+  const view::Figure image = draw();
+  if (!options.svg_file.empty()) outputs.write(options.svg_file, view::to_svg(image));
+  if (!options.png_file.empty()) outputs.write(options.png_file, view::to_png(image));
 }
 
 // A model, or nothing yet, with all that shows it.
 struct Looked {
   std::unique_ptr<look::Inspector> text;
-  std::unique_ptr<look::PictureInspector> pictures;
+  std::unique_ptr<look::ImageInspector> images;
   std::unique_ptr<look::DrawingInspector> drawings, drawings_beside;
   std::unique_ptr<look::DrawingApi> drawing_api;
   std::unique_ptr<tasks::Detector> detector;
   std::unique_ptr<tasks::LoadedDescriber> describer, beside;
-  std::unique_ptr<look::PictureQuestions> picture_api;  // of all but text and drawings
+  std::unique_ptr<look::ImageQuestions> image_api;  // of all but text and drawings
 
   Looked(const std::filesystem::path& folder, const std::string& second, Backend& backend, DType dtype) {
     if (look::draws(folder)) {
@@ -129,14 +129,13 @@ struct Looked {
     }
     const catalogue::Family family = catalogue::read_config(folder).entry->family;
     check(second.empty() || family == catalogue::Family::captions,
-          "look: --beside is for models that write about pictures or draw; the one in {} does neither",
-          folder.string());
-    if (family == catalogue::Family::pictures) {
-      pictures = std::make_unique<look::PictureInspector>(folder, backend, dtype);
-      picture_api = std::make_unique<look::PictureApi>(*pictures);
+          "look: --beside is for models that write about images or draw; the one in {} does neither", folder.string());
+    if (family == catalogue::Family::images) {
+      images = std::make_unique<look::ImageInspector>(folder, backend, dtype);
+      image_api = std::make_unique<look::ImageApi>(*images);
     } else if (family == catalogue::Family::detr) {
       detector = std::make_unique<tasks::Detector>(folder, backend, nn::ModelFormat{dtype});
-      picture_api = std::make_unique<look::DetectionApi>(*detector);
+      image_api = std::make_unique<look::DetectionApi>(*detector);
     } else if (family == catalogue::Family::captions) {
       open_describers(folder, second, backend, dtype);
     } else {
@@ -146,16 +145,16 @@ struct Looked {
   Looked() = default;
 
   look::Api::Parts parts() const {
-    return {.inspector = text.get(), .pictures = picture_api.get(), .drawings = drawing_api.get()};
+    return {.inspector = text.get(), .images = image_api.get(), .drawings = drawing_api.get()};
   }
 
-  // Of a picture, without a browser.
-  view::Picture page(const image::Image& picture, const std::string& name) const {
+  // Of an image, without a browser.
+  view::Figure page(const image::Image& image, const std::string& name) const {
     if (detector)
-      return look::detection_page(look::inspect_detection(*detector, detector->prepare(picture)), name,
+      return look::detection_page(look::inspect_detection(*detector, detector->prepare(image)), name,
                                   look::DetectionApi::kThreshold);
-    if (describer) return look::caption_page(look::inspect_caption(*describer, describer->prepare(picture)));
-    return look::picture_page(pictures->inspect(pictures->prepare(picture)), name);
+    if (describer) return look::caption_page(look::inspect_caption(*describer, describer->prepare(image)));
+    return look::image_page(images->inspect(images->prepare(image)), name);
   }
 
  private:
@@ -177,12 +176,12 @@ struct Looked {
       beside = tasks::load_describer(place, backend, nn::ModelFormat{dtype});
       other.emplace(look::CaptionApi::Named{*beside, name(place)});
     }
-    picture_api = std::make_unique<look::CaptionApi>(look::CaptionApi::Named{*describer, name(folder)}, other);
+    image_api = std::make_unique<look::CaptionApi>(look::CaptionApi::Named{*describer, name(folder)}, other);
   }
 };
 
 // A model that comes with attend, opened because somebody chose it on the page.
-class Chosen : public look::Shelf::Opened {
+class Chosen : public look::ModelRegistry::Opened {
  public:
   Chosen(const std::string& name, const LookOptions& options, Backend& backend)
       : looked_(tasks::find_model(name), "", backend, options.device.type()),
@@ -197,18 +196,18 @@ class Chosen : public look::Shelf::Opened {
 void write_files(const LookOptions& options, Looked& looked, look::Api& api, OutputFiles& outputs) {
   check(!looked.drawings, "look: this model reads nothing, it draws: attend draw --out and --show-attention");
   if (looked.text) {
-    check(!options.text.empty(), "look: this model reads text: give --text, not --picture");
+    check(!options.text.empty(), "look: this model reads text: give --text, not --image");
     if (!options.export_file.empty()) outputs.write(options.export_file, look::exported_page(api, options.text));
-    return write_picture(options, outputs, [&] { return picture_of(options.text, *looked.text); });
+    return write_figure(options, outputs, [&] { return figure_of(options.text, *looked.text); });
   }
-  check(!options.picture.empty(), "look: this model reads pictures: give --picture, not --text");
-  const image::Image picture = image::read_image(options.picture, {.most_pixels = options.max_pixels});
-  const std::string name = std::filesystem::path(options.picture).filename().string();
+  check(!options.image.empty(), "look: this model reads images: give --image, not --text");
+  const image::Image image = image::read_image(options.image, {.most_pixels = options.max_pixels});
+  const std::string name = std::filesystem::path(options.image).filename().string();
   if (!options.export_file.empty()) {
-    const std::string kept = looked.picture_api->keep(read_file(options.picture)).at("picture").text();
-    outputs.write(options.export_file, look::exported_picture(api, *looked.picture_api, kept));
+    const std::string kept = looked.image_api->keep(read_file(options.image)).at("image").text();
+    outputs.write(options.export_file, look::exported_image(api, *looked.image_api, kept));
   }
-  write_picture(options, outputs, [&] { return looked.page(picture, name); });
+  write_figure(options, outputs, [&] { return looked.page(image, name); });
 }
 
 }  // namespace
@@ -228,14 +227,14 @@ void run_look(const LookOptions& options, const Streams& streams) {
   OutputFiles outputs(command_files(
       streams,
       {.outputs = {{"--export", options.export_file}, {"--svg", options.svg_file}, {"--png", options.png_file}},
-       .files = {options.picture},
+       .files = {options.image},
        .model = folder.string(),
        .beside = options.beside.empty() ? "" : tasks::find_model(options.beside).string()}));
   const auto backend = options.device.open();
   Looked looked;
   if (runs.empty() || checkpoint::has_weights(folder))  // a young run has none yet
     looked = Looked(folder, options.beside, *backend, options.device.type());
-  check(looked.text || looked.picture_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
+  check(looked.text || looked.image_api || looked.drawings || !writes_files(options), "look: {} has no model yet",
         folder.string());
   if (!folder.has_filename()) folder = folder.parent_path();  // "runs/en-de/"
   look::Api::Parts parts = looked.parts();
@@ -247,11 +246,11 @@ void run_look(const LookOptions& options, const Streams& streams) {
   }
 
   // Beside a run its own model is enough.
-  look::Shelf shelf(api, folder.filename().string(),
-                    runs.empty() ? look::shipped_entries() : std::vector<look::Shelf::Entry>{},
-                    [&](const std::string& name) { return std::make_unique<Chosen>(name, options, *backend); });
+  look::ModelRegistry shelf(api, folder.filename().string(),
+                            runs.empty() ? look::shipped_entries() : std::vector<look::ModelRegistry::Entry>{},
+                            [&](const std::string& name) { return std::make_unique<Chosen>(name, options, *backend); });
   InterruptGuard interrupt;
-  http::HttpServer server({.host = options.host, .port = options.port, .max_picture = look::PictureShelf::kMostBytes},
+  http::HttpServer server({.host = options.host, .port = options.port, .max_image = look::ImageStore::kMostBytes},
                           [&](const http::HttpRequest& request) { return shelf.handle(request); });
   streams.out << fmt::format("attend look: http://{}:{}/  (Ctrl-C ends it)\n", options.host, server.port())
               << std::flush;

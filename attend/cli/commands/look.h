@@ -1,5 +1,5 @@
 // attend look: a page on which a person sees the attention of a model happen; or a file of one sentence or one
-// picture.
+// image.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ class Flags;
 
 struct LookOptions {
   std::string model;   // a folder, or the name of a shipped model; empty: the shipped one
-  std::string beside;  // a second one that writes about the same pictures, or draws from the same noise
-  // A training run's folder, its curves and pictures beside its model; then those it is compared with.
+  std::string beside;  // a second one that writes about the same images, or draws from the same noise
+  // A training run's folder, its curves and images beside its model; then those it is compared with.
   std::vector<std::string> runs;
   std::string host = "127.0.0.1";
   int port = 8080;
-  std::string text, picture;                      // of the files below
+  std::string text, image;                        // of the files below
   std::string export_file;                        // the page with its data in one file
-  std::string svg_file, png_file;                 // the attention as one picture
-  std::int64_t max_pixels = limits::kMostPixels;  // of the picture
+  std::string svg_file, png_file;                 // the attention as one image
+  std::int64_t max_pixels = limits::kMostPixels;  // of the image
   DeviceFlags device = {};
 };
 

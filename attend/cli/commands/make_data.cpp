@@ -20,7 +20,7 @@ namespace attend::cli {
 namespace {
 
 constexpr const char* kMakeDataExamples = R"(Examples:
-  attend make-data scenes --out scenes                                  20,000 pictures and 1,000 unseen ones
+  attend make-data scenes --out scenes                                  20,000 images and 1,000 unseen ones
   attend make-data scenes --out scenes --count 20000 --size 128 --objects 6 --seed 1 --unseen 1000
   attend make-data scenes --out large --size 256 --objects 10 --format jpeg
   attend make-data dates --out .data/dates           "the 3rd of March 1987" and 1987-03-03, for recipes/minutes
@@ -28,7 +28,7 @@ constexpr const char* kMakeDataExamples = R"(Examples:
   attend make-data reverse --out reverse             the words of a line, and the same backwards
   attend make-data grammar --out .data/grammar       a small English, and an invented language with another word order
   attend make-data recall --out recall --distance 512 --count 2000      lines that end with what they began with
-Scenes are discs, squares, triangles and digits in ten colours, with boxes, outlines and five captions a picture, in
+Scenes are discs, squares, triangles and digits in ten colours, with boxes, outlines and five captions an image, in
 COCO's files: train/, instances_train.json, captions_train.json; valid/, instances_valid.json, captions_valid.json.
 Texts are train.src, train.tgt; valid.src, valid.tgt; test.src, test.tgt, line by line. What is in one set is in no other.
 Grammar's English is also lines.txt and lines.valid.txt, for a GPT or a BERT, and so are recall's lines, whole: their last
@@ -53,18 +53,18 @@ void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
   for (const auto& [name, kind] : text_kinds()) kinds.push_back(name);
   flags.add("what", options.what, joined(kinds, ", ")).one_of(kinds).required();
   flags.add("--out", options.out, "the folder to make; one that is there must be empty").required();
-  flags.add("--count", options.count, "pictures or lines to learn from").between(0, data::kMostScenes);
+  flags.add("--count", options.count, "images or lines to learn from").between(0, data::kMostScenes);
   flags
       .add("--unseen", options.unseen,
-           "pictures or lines to validate with, and as many lines to test with; the same for any count")
+           "images or lines to validate with, and as many lines to test with; the same for any count")
       .between(0, data::kMostScenes);
-  flags.add("--seed", options.seed, "another one gives other pictures and lines");
+  flags.add("--seed", options.seed, "another one gives other images and lines");
   flags.add("--distance", options.distance, "recall: how many places back what is needed lies")
       .between(static_cast<double>(data::kLeastRecallDistance), static_cast<double>(data::kMostRecallDistance));
-  flags.add("--size", scenes.scene.size, "pixels of a picture, both ways")
+  flags.add("--size", scenes.scene.size, "pixels of an image, both ways")
       .between(data::kLeastSceneSize, data::kMostSceneSize)
       .group(kScenesOnly);
-  flags.add("--objects", scenes.scene.objects, "of a picture, at most; there is at least one")
+  flags.add("--objects", scenes.scene.objects, "of an image, at most; there is at least one")
       .between(1, data::kMostSceneObjects)
       .group(kScenesOnly);
   flags
@@ -74,7 +74,7 @@ void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
       .group(kScenesOnly);
   flags
       .add("--format", scenes.format, {{"png", data::SceneFormat::png}, {"jpeg", data::SceneFormat::jpeg}},
-           "of the pictures: png, jpeg")
+           "of the images: png, jpeg")
       .group(kScenesOnly);
   flags.add("--threads", scenes.threads, "0: all cores; the result is the same").between(0, 1024).group(kScenesOnly);
 }
@@ -102,9 +102,9 @@ void make_scenes(const MakeDataOptions& options, const Streams& streams) {
   scenes.on_progress = [&](std::int64_t done) { making.done(done); };
   const data::SceneFolderSummary made = data::write_scenes(options.out, scenes);
   making.finish();
-  streams.out << fmt::format("{}: {} pictures ({:.1f} MB), {} objects, {} captions\n", options.out,
-                             with_commas(made.pictures), static_cast<double>(made.bytes) / 1e6,
-                             with_commas(made.objects), with_commas(made.captions));
+  streams.out << fmt::format("{}: {} images ({:.1f} MB), {} objects, {} captions\n", options.out,
+                             with_commas(made.images), static_cast<double>(made.bytes) / 1e6, with_commas(made.objects),
+                             with_commas(made.captions));
   const std::string command =
       "  attend train --task detect --train {out}/instances_train.json --valid {out}/instances_valid.json --out detr\n";
   streams.out << "To learn from them:\n" << called_as(streams.program, with_word(command, "{out}", options.out));
@@ -159,7 +159,7 @@ void run_make_data(const MakeDataOptions& options, const Streams& streams) {
 void add_make_data_command(Flags& program, const Streams& streams) {
   add_command<MakeDataOptions>(program, streams,
                                {.name = "make-data",
-                                .help = "Makes pictures with captions, or text and its translation, to learn from.",
+                                .help = "Makes images with captions, or text and its translation, to learn from.",
                                 .examples = kMakeDataExamples},
                                list_make_data_flags, run_make_data);
 }

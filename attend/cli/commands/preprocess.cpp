@@ -10,8 +10,8 @@
 #include "attend/checkpoint/safetensors_writer.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
+#include "attend/cli/support/image_input.h"
 #include "attend/cli/support/model_flag.h"
-#include "attend/cli/support/picture_input.h"
 #include "attend/image/decode.h"
 #include "attend/image/preprocessor.h"
 
@@ -40,7 +40,7 @@ Json summary_of(const PreprocessOptions& options, const image::Pixels& pixels, c
                     {"height", seen[i].height},
                     {"prepared_width", prepared[i].width},
                     {"prepared_height", prepared[i].height}});
-  Json summary = {{"out", options.out}, {"pictures", std::move(list)}};
+  Json summary = {{"out", options.out}, {"images", std::move(list)}};
   summary["pixel_values"] = Json::array({pixels.batch, 3, pixels.height, pixels.width});
   if (!pixels.mask.empty()) summary["pixel_mask"] = Json::array({pixels.batch, pixels.height, pixels.width});
   return summary;
@@ -53,7 +53,7 @@ void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
   if (!options.backend.empty())
     config.set_backend(options.backend == "pil" ? image::ImageBackend::pil : image::ImageBackend::torchvision);
   const image::Preprocessor preprocessor(std::move(config));
-  const std::vector<std::string> files = picture_files(options.pictures, "preprocess");
+  const std::vector<std::string> files = image_files(options.images, "preprocess");
   OutputFiles outputs(
       command_files(streams, {.outputs = {{"--out", options.out}}, .files = files, .model = options.model}));
   std::vector<Seen> seen;
@@ -88,12 +88,12 @@ void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
 void add_preprocess_command(Flags& program, const Streams& streams) {
   add_command<PreprocessOptions>(
       program, streams,
-      {.name = "preprocess", .help = "Writes what a model sees of pictures.", .examples = kPreprocessExamples},
+      {.name = "preprocess", .help = "Writes what a model sees of images.", .examples = kPreprocessExamples},
       [](Flags& flags, PreprocessOptions& options) {
         add_model_file_flag(flags, "--model", options.model,
                             "a folder with preprocessor_config.json (or timm's config.json), or the file itself")
             .required();
-        flags.add("pictures", options.pictures, "files, and folders of them").required();
+        flags.add("images", options.images, "files, and folders of them").required();
         flags.add("--out", options.out, "the .safetensors to write").required();
         flags
             .add("--backend", options.backend,
@@ -101,7 +101,7 @@ void add_preprocess_command(Flags& program, const Streams& streams) {
             .one_of({"torchvision", "pil"});
         flags.add("--json", options.json, "print the sizes as one JSON object");
         add_max_pixels_flag(flags, options.max_pixels);
-        flags.add("--as-stored", options.as_stored, "do not turn pictures upright as their EXIF orientation says");
+        flags.add("--as-stored", options.as_stored, "do not turn images upright as their EXIF orientation says");
       },
       run_preprocess);
 }

@@ -1,4 +1,4 @@
-// attend preprocess: pictures as a model sees them, in a file.
+// attend preprocess: images as a model sees them, in a file.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace attend::cli {
 class Flags;
 
 struct PreprocessOptions {
-  std::string model;                  // the folder of a preprocessor_config.json, or that file
-  std::vector<std::string> pictures;  // files, and folders of them
+  std::string model;                // the folder of a preprocessor_config.json, or that file
+  std::vector<std::string> images;  // files, and folders of them
   std::string out;
   std::string backend;  // of transformers; empty takes the file's
   bool json = false, as_stored = false;

@@ -12,7 +12,7 @@
 #include "attend/base/json.h"
 #include "attend/base/lines.h"
 #include "attend/base/unicode/unicode.h"
-#include "attend/cli/commands/score_pictures.h"
+#include "attend/cli/commands/score_images.h"
 #include "attend/cli/support/command.h"
 #include "attend/metrics/unicode.h"
 
@@ -26,7 +26,7 @@ constexpr const char* kScoreExamples = R"(Examples:
   attend score --hypotheses out.de --references a.de b.de --metric bleu chrf ter --json
   attend score --metric coco --ground-truth instances_valid.json --predictions boxes.json          AP and AR of boxes
   attend score --metric captions --ground-truth captions_valid.json --predictions captions.json    BLEU, ROUGE-L, CIDEr
-Of pictures, COCO's files: boxes are [{"image_id", "category_id", "bbox": [x, y, width, height], "score"}], captions
+Of images, COCO's files: boxes are [{"image_id", "category_id", "bbox": [x, y, width, height], "score"}], captions
 [{"image_id", "caption"}]. With --json: {"stats": [12 numbers], "per_category": {id: AP}}, where -1 says that there was
 nothing to find, and {"bleu": [4 numbers], "rouge_l", "cider"}.)";
 
@@ -128,7 +128,7 @@ void warn_if_tokenized(const TextFile& hypotheses, std::ostream& err) {
 void list_score_flags(Flags& flags, ScoreOptions& options) {
   flags.add("--hypotheses", options.hypotheses, "translations, one a line; - is standard input");
   flags.add("--references", options.references, "references, one or more files with as many lines");
-  flags.add("--metric", options.metrics, "bleu, chrf, ter; one or more. Of pictures: coco or captions")
+  flags.add("--metric", options.metrics, "bleu, chrf, ter; one or more. Of images: coco or captions")
       .one_of({"bleu", "chrf", "ter", "coco", "captions"});
   flags.add("--ground-truth", options.ground_truth, "coco, captions: COCO's instances or captions file");
   flags.add("--predictions", options.predictions, "coco, captions: the results, a JSON list");
@@ -156,8 +156,8 @@ void list_score_flags(Flags& flags, ScoreOptions& options) {
 }  // namespace
 
 void run_score(const ScoreOptions& options, const Streams& streams) {
-  if (std::any_of(options.metrics.begin(), options.metrics.end(), is_picture_metric))
-    return score_pictures(options, streams);
+  if (std::any_of(options.metrics.begin(), options.metrics.end(), is_image_metric))
+    return score_images(options, streams);
   check(!options.hypotheses.empty(), "score: --hypotheses is required");
   check(!options.references.empty(), "score: --references is required");
   check(options.ground_truth.empty() && options.predictions.empty(),

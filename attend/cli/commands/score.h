@@ -1,5 +1,5 @@
 // attend score: BLEU, chrF and TER of translations against references, as sacreBLEU computes and prints them; boxes and
-// captions of pictures as COCO does (score_pictures.h).
+// captions of images as COCO does (score_images.h).
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class Flags;
 struct ScoreOptions {
   std::string hypotheses;  // - is standard input
   std::vector<std::string> references;
-  std::string ground_truth, predictions;  // of pictures
+  std::string ground_truth, predictions;  // of images
   std::vector<std::string> metrics = {"bleu"};
   std::string tokenize = "13a", smooth_method = "exp";
   bool lowercase = false;

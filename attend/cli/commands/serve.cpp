@@ -23,7 +23,7 @@
 #include "attend/base/terminal.h"
 #include "attend/cli/commands/version.h"
 #include "attend/cli/support/command.h"
-#include "attend/cli/support/picture_input.h"
+#include "attend/cli/support/image_input.h"
 #include "attend/serve/engine/engine.h"
 #include "attend/serve/engine/metrics.h"
 #include "attend/serve/engine/served_model.h"
@@ -171,7 +171,7 @@ serve::ServerOptions server_options(const ServeOptions& options, const Streams& 
   serve::ServerOptions result;
   result.http.host = options.host, result.http.port = options.port, result.http.unix_path = options.unix_path;
   result.http.max_body = bytes_named(options.max_body, "--max-body");
-  result.http.max_picture = bytes_named(options.max_picture, "--max-picture");
+  result.http.max_image = bytes_named(options.max_image, "--max-image");
   if (!options.max_memory.empty()) result.http.max_memory = bytes_named(options.max_memory, "--max-memory", 1e15);
   check(options.max_memory.empty() || result.http.max_memory >= kLeastMemory,
         "serve: --max-memory {} is too little: a request of {} needs several times that, and 16MB at least",
@@ -206,7 +206,7 @@ void list_serve_flags(Flags& flags, ServeOptions& options) {
   flags.add("--max-concurrent", options.max_concurrent, "requests that run at once; others get 429")
       .between(1, 1 << 16);
   flags.add("--max-body", options.max_body, "bytes of a request, such as 2MB");
-  flags.add("--max-picture", options.max_picture, "bytes of an image file");
+  flags.add("--max-image", options.max_image, "bytes of an image file");
   add_max_pixels_flag(flags, options.max_pixels);
   flags.add("--max-memory", options.max_memory, "bytes of all requests together, such as 512MB; others get 503")
       .shown_as("a quarter of the machine's, the cgroup's or ulimit -v's");

@@ -18,6 +18,7 @@
 #include "attend/base/error.h"
 #include "attend/base/interrupt.h"
 #include "attend/base/json.h"
+#include "attend/base/old_names.h"
 #include "attend/base/progress.h"
 #include "attend/base/thread.h"
 #include "attend/cli/commands/devices.h"
@@ -41,7 +42,7 @@ struct TrainOptions {
   bool look = false;
   int port = 8080;
   double timeout = 300;
-  train::TogetherOptions together = {};
+  train::DistributedOptions distributed = {};
   Json given = Json::object();  // settings named by flags
 };
 
@@ -58,7 +59,7 @@ constexpr const char* kTrainExamples = R"(Examples:
   attend train --task classify-images --from vit-base --train photos --image-size 224 --crop resized --out pets
   attend train --task describe --train captions_train.json --valid captions_valid.json --out captions --epochs 30
   attend train --task detect --train instances_train.json --valid instances_val.json --out detr --epochs 100
-  attend train --task draw --train cifar10 --judge resnet --out sagan --device cuda
+  attend train --task draw --train cifar10 --feature-model resnet --out sagan --device cuda
   attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
   attend train --resume --out model                                     goes on where a run was stopped
   attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
@@ -95,6 +96,7 @@ Json settings_of(const TrainOptions& options, bool leads, std::string& what) {
     settings = read_json(saved);
   }
   check(settings.is_object(), "{}: a recipe is a JSON object", what);
+  settings = with_current_names(std::move(settings), what);
   const std::filesystem::path recipes = std::filesystem::path(what).parent_path();
   if (const auto then = settings.find("then"); then != settings.end() && then->is_array())
     for (Json& line : *then)  // as the run keeps it, which knows nothing of the file
@@ -173,18 +175,18 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   world::World& world = *streams.world;
   world.set_timeout(options.timeout);
   std::ostream nothing(nullptr);
-  std::ostream& messages = world.leads() ? streams.err : nothing;
+  std::ostream& messages = world.is_root() ? streams.err : nothing;
   std::string what = "train";
   // What a killed run has left is settled by one, before the others look.
-  if (!world.leads()) world.barrier();
-  const Json settings = settings_of(options, world.leads(), what);
-  if (world.leads()) world.barrier();
+  if (!world.is_root()) world.barrier();
+  const Json settings = settings_of(options, world.is_root(), what);
+  if (world.is_root()) world.barrier();
   const TrainedTask& task = trained_task(settings, what);
   check_flags_fit(task, options.given, settings);
   if (options.recipe.empty() && !options.resume) check_needs(task, settings, what);  // a file has keys, not flags
   std::optional<LiveRun> live;
   std::optional<look::RunPainter> painter;
-  if (options.look && world.leads()) {
+  if (options.look && world.is_root()) {
     const auto out = settings.find("out");
     check(out != settings.end() && out->is_string(), "{}: --look needs the folder of the run, 'out'", what);
     live.emplace(out->get<std::string>(), options.port);
@@ -196,7 +198,8 @@ void run_train(const TrainOptions& options, const Streams& streams) {
   std::string device = run.device;
   int threads = static_cast<int>(run.threads);
   share_host(world, device, threads);
-  if (!options.resume && world.leads()) train::check_data(training.files, run.data);  // who has no data needs no device
+  if (!options.resume && world.is_root())
+    train::check_data(training.files, run.data);  // who has no data needs no device
   const auto backend =
       open_backend(device, {.threads = threads, .fast_products = run.dtype == "bf16x3", .batch_invariant = false});
   const train::TrainingOutcome result = train::run_training(training, *backend,
@@ -208,8 +211,8 @@ void run_train(const TrainOptions& options, const Streams& streams) {
                                                              .terminal = streams.err_terminal,
                                                              .memory = memory_of(*backend),
                                                              .world = &world,
-                                                             .together = options.together});
-  if (!world.leads()) {
+                                                             .distributed = options.distributed});
+  if (!world.is_root()) {
     if (result.interrupted) throw Interrupted{result.interrupted};
     return;
   }
@@ -248,13 +251,13 @@ void add_train_command(Flags& program, const Streams& streams, const std::vector
         flags.add("--timeout", options.timeout,
                   "where several processes train (mpirun, srun): seconds until one that does not answer ends them all; "
                   "0: never");
-        flags.add("--wire", options.together.wire, {{"f32", world::Wire::f32}, {"bf16", world::Wire::bf16}},
+        flags.add("--wire", options.distributed.wire, {{"f32", world::Wire::f32}, {"bf16", world::Wire::bf16}},
                   "how gradients travel between processes: f32, or bf16 in half the bytes");
-        flags.add("--shard-optimizer", options.together.shard_optimizer,
+        flags.add("--shard-optimizer", options.distributed.shard_optimizer,
                   "every process keeps the optimiser's moments, averages and f32 masters of its part of the weights "
                   "only (ZeRO-1): the same numbers, less memory, more messages");
-        flags.add("--sync-batch-norm", options.together.sync_batch_norm,
-                  "models of pictures: batch norm takes its statistics from the batches of all processes, as one "
+        flags.add("--sync-batch-norm", options.distributed.sync_batch_norm,
+                  "models of images: batch norm takes its statistics from the batches of all processes, as one "
                   "process with one large batch would");
         add_task_flags(flags, options.given, words);
       },

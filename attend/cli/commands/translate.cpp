@@ -15,9 +15,9 @@
 #include "attend/base/unicode/unicode.h"
 #include "attend/cli/support/command.h"
 #include "attend/cli/support/command_files.h"
+#include "attend/cli/support/image_input.h"
 #include "attend/cli/support/line_input.h"
 #include "attend/cli/support/model_flag.h"
-#include "attend/cli/support/picture_input.h"
 #include "attend/cli/support/shared_windows.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/view/attention_json.h"
@@ -45,7 +45,7 @@ constexpr std::int64_t kLineWindow = 16;  // batches that are sorted by length t
 // Everything that is written for a line, in whatever form was asked for.
 class Writer {
  public:
-  // out: for the lines; pictures of attention are for streams.out.
+  // out: for the lines; images of attention are for streams.out.
   Writer(const TranslateCommandOptions& options, const Streams& streams, OutputFiles& outputs, std::ostream& out)
       : options_(options), streams_(streams), outputs_(outputs), out_(out) {
     if (options.attention_json.empty()) return;
@@ -68,7 +68,7 @@ class Writer {
       if (options_.alignments) out << '\t' << (line.translations.empty() ? "" : alignment(line.translations[0]));
       out << '\n';
     }
-    picture(number, source, line);
+    image(number, source, line);
   }
 
   void finish() {
@@ -94,7 +94,7 @@ class Writer {
             {"translations", std::move(translations)}};
   }
 
-  void picture(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) {
+  void image(std::int64_t number, const std::string& source, const tasks::TranslatedLine& line) {
     if (line.translations.empty()) return;
     const tasks::Translation& best = line.translations[0];
     if (best.attention.target.empty()) return;
@@ -197,7 +197,7 @@ int translate_lines(const TranslateCommandOptions& options, const Streams& strea
     streams.err << "attend: " << printable(message) << '\n' << std::flush;
   };
   std::optional<Progress> progress;
-  if (streams.world->leads() && !options.files.empty() && (several || streams.err_terminal.interactive))
+  if (streams.world->is_root() && !options.files.empty() && (several || streams.err_terminal.interactive))
     progress.emplace(streams.err, Progress::Options{.label = "translating",
                                                     .total = input.count_lines(),
                                                     .start = shared.written(),

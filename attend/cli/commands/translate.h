@@ -23,7 +23,7 @@ struct TranslateCommandOptions {
   bool alignments = false;      // word pairs behind each translation
   bool json = false;            // an object a line
   bool show_attention = false;  // heat maps in the terminal
-  bool tokens = false;          // pictures of tokens instead of words
+  bool tokens = false;          // images of tokens instead of words
   std::string attention_json, attention_svg;
   std::int64_t max_line = static_cast<std::int64_t>(limits::kLongestLine);
   bool unbuffered = false;  // every line is answered before the next is read

@@ -8,7 +8,7 @@
 namespace attend::cli {
 
 OutputFiles::Options command_files(const Streams& streams, CommandFiles command) {
-  if (!streams.world->leads()) return {};  // the first of several processes writes, and knows its file system
+  if (!streams.world->is_root()) return {};  // the first of several processes writes, and knows its file system
   OutputFiles::Options options{
       .outputs = std::move(command.outputs),
       .reads_standard_input = command.reads_lines && command.files.empty() && streams.in.rdbuf() == std::cin.rdbuf(),

@@ -33,7 +33,7 @@ void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& k
 void add_line_flags(Flags& flags, EncoderFlags& options) {
   flags.add(
       "files", options.files,
-      "text, one per line; standard input when there is none. Of a model for pictures: pictures, and folders of them");
+      "text, one per line; standard input when there is none. Of a model for images: images, and folders of them");
   add_batch_flag(flags, options.batch, "lines computed together");
   add_output_flags(flags, options.output, options.resume, "answers about lines");
   add_max_line_flag(flags, options.max_line);
@@ -63,7 +63,7 @@ void for_each_window(const EncoderFlags& options, const Streams& streams, Json a
                                  .asked = std::move(asked)});
   if (shared.complete()) return;
   std::optional<Progress> progress;  // of a large job: one line now and then
-  if (streams.world->size() > 1 && streams.world->leads())
+  if (streams.world->size() > 1 && streams.world->is_root())
     progress.emplace(streams.err, Progress::Options{.label = "lines",
                                                     .total = input.count_lines(),
                                                     .start = shared.written(),

@@ -28,7 +28,7 @@ struct EncoderFlags : DeviceFlags {
   std::string output = {};  // empty: standard output
   bool resume = false;
   std::int64_t max_line = static_cast<std::int64_t>(limits::kLongestLine);
-  std::int64_t max_pixels = limits::kMostPixels;  // of models for pictures
+  std::int64_t max_pixels = limits::kMostPixels;  // of models for images
 };
 
 // kind is the head, for --model's help.

@@ -14,7 +14,7 @@
 namespace attend::cli {
 
 struct EvaluateOptions : DeviceFlags {
-  std::string model, pictures;
+  std::string model, images;
   std::vector<std::string> data;
   std::int64_t batch = 64, beams = 0, worst = 5;
   double masked = 0.15;
@@ -50,7 +50,7 @@ Evaluation evaluate_translation(const EvaluatedModel& model);
 Evaluation evaluate_language_model(const EvaluatedModel& model);
 Evaluation evaluate_masked(const EvaluatedModel& model);
 Evaluation evaluate_texts(const EvaluatedModel& model);  // labels, tags, answers
-Evaluation evaluate_pictures(const EvaluatedModel& model);
+Evaluation evaluate_images(const EvaluatedModel& model);
 Evaluation evaluate_detection(const EvaluatedModel& model);
 Evaluation evaluate_captions(const EvaluatedModel& model);
 

@@ -13,6 +13,7 @@
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/base/joined.h"
+#include "attend/base/old_names.h"
 
 namespace attend::cli {
 
@@ -333,7 +334,8 @@ CommandLine::CommandLine(const CommandName& name, std::function<std::string()> v
 CommandLine::~CommandLine() = default;
 
 void CommandLine::run(const std::vector<std::string>& given, std::ostream& out) {
-  const Words words = without_help_command(given);
+  Words words = without_help_command(given);
+  std::ranges::transform(words, words.begin(), with_current_name);
   const bool named = !words.empty() && !words.front().starts_with('-');
   const Words commands = command_names(*app_);
   if (named && std::ranges::find(commands, words.front()) == commands.end()) refuse_command(*app_, words.front());

@@ -50,7 +50,7 @@ LineOutput::LineOutput(const Streams& streams, LineOutputOptions options)
     : streams_(streams), options_(std::move(options)), input_(options_.files), file_(-1) {
   if (options_.output == "-") options_.output.clear();
   check(!options_.resume || !options_.output.empty(), "--resume needs --output, the file that is gone on with");
-  if (options_.output.empty() || !streams_.world->leads()) return;
+  if (options_.output.empty() || !streams_.world->is_root()) return;
   place_ = output_place(options_.output);
   to_file_ = !place_.special;
   check(to_file_ || !options_.resume, "--resume: '{}' is a device or a pipe, which cannot be gone on with",

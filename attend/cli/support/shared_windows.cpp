@@ -101,7 +101,7 @@ void SharedWindows::next(std::size_t lines) {
 
 void SharedWindows::finish() {
   if (window_ > 0) collect();
-  if (world_.leads()) output_.finish();
+  if (world_.is_root()) output_.finish();
 }
 
 // Each process sends its windows; those of all, in turns, are the order of the lines.
@@ -118,7 +118,7 @@ void SharedWindows::collect() {
       std::vector<std::size_t> places(ends[rank].size() / sizeof(std::size_t));
       std::copy_n(ends[rank].data(), ends[rank].size(), reinterpret_cast<char*>(places.data()));
       const std::size_t begin = round == 0 ? 0 : places[round - 1];
-      if (world_.leads()) output_.put(texts[rank].substr(begin, places[round] - begin));
+      if (world_.is_root()) output_.put(texts[rank].substr(begin, places[round] - begin));
     }
     for (const std::string& text : texts) longest = std::max(longest, text.size());
     waiting_.str("");
@@ -126,7 +126,7 @@ void SharedWindows::collect() {
   ends_.clear();
   const std::int64_t answered = std::exchange(pending_, 0);
   lines_ += answered;
-  if (world_.leads()) output_.done(answered);
+  if (world_.is_root()) output_.done(answered);
   const std::size_t of_all = longest * static_cast<std::size_t>(world_.size());
   if (world_.size() > 1 && windows_each_ < kMostWindows && of_all * 2 <= kMostBytes) windows_each_ *= 2;
   window_ = 0;

@@ -17,9 +17,9 @@
 #include "attend/train/recipes/detect_recipe.h"
 #include "attend/train/recipes/draw_recipe.h"
 #include "attend/train/recipes/head_recipe.h"
+#include "attend/train/recipes/image_recipe.h"
 #include "attend/train/recipes/language_recipe.h"
 #include "attend/train/recipes/masked_recipe.h"
-#include "attend/train/recipes/picture_recipe.h"
 #include "attend/train/recipes/trainings.h"
 #include "attend/train/recipes/translation_recipe.h"
 
@@ -74,7 +74,7 @@ auto with_recipe(std::string_view task, Call call) {
   if (task == "translation") return call(train::TranslationRecipe{});
   if (task == "language-model") return call(train::LanguageRecipe{});
   if (task == "masked-lm") return call(train::MaskedRecipe{});
-  if (task == "classify-images") return call(train::PictureRecipe{});
+  if (task == "classify-images") return call(train::ImageRecipe{});
   if (task == "describe") return call(train::CaptionRecipe{});
   if (task == "detect") return call(train::DetectRecipe{});
   if (task == "draw") return call(train::DrawRecipe{});
@@ -179,21 +179,21 @@ std::span<const TrainedTask> trained_tasks() {
        {"from", "train", "valid", "out"},
        train::head_training},
       {"classify-images",
-       "classify --model {model} {picture}",
-       "a label of each picture",
+       "classify --model {model} {image}",
+       "a label of each image",
        {"train", "out"},
-       train::picture_training},
+       train::image_training},
       {"describe",
-       "describe --model {model} {picture}",
-       "sentences about pictures",
+       "describe --model {model} {image}",
+       "sentences about images",
        {"train", "out"},
        train::caption_training},
       {"detect",
-       "detect --model {model} {picture} --show",
-       "boxes around what is in pictures",
+       "detect --model {model} {image} --show",
+       "boxes around what is in images",
        {"train", "out"},
        train::detect_training},
-      {"draw", "draw --model {model} --show", "to draw such pictures (SAGAN)", {"train", "out"}, train::draw_training}};
+      {"draw", "draw --model {model} --show", "to draw such images (SAGAN)", {"train", "out"}, train::draw_training}};
   return kTasks;
 }
 
@@ -227,14 +227,14 @@ std::string task_in(std::span<const std::string> words) {
   return "";
 }
 
-std::string use_command(const TrainedTask& task, const train::Training& training, const std::string& picture) {
-  std::string command = "attend " + std::string(task.use), read = picture;
-  if (picture.empty() && command.find("{picture}") != std::string::npos) {
-    command = "attend evaluate --model {model} {picture}";
+std::string use_command(const TrainedTask& task, const train::Training& training, const std::string& image) {
+  std::string command = "attend " + std::string(task.use), read = image;
+  if (image.empty() && command.find("{image}") != std::string::npos) {
+    command = "attend evaluate --model {model} {image}";
     for (const train::DataFile& file : training.files)
       if (file.key == "valid" || (file.key == "train" && read.empty())) read = file.path;
   }
-  return with_word(with_word(command, "{picture}", read), "{model}", training.settings.out);
+  return with_word(with_word(command, "{image}", read), "{model}", training.settings.out);
 }
 
 std::string flag_of(std::string_view field) {

@@ -14,7 +14,7 @@ namespace attend::cli {
 
 struct TrainedTask {
   std::string_view name;
-  std::string_view use;     // the command for the model it makes: {model}, {picture}: one that it was validated with
+  std::string_view use;     // the command for the model it makes: {model}, {image}: one that it was validated with
   std::string_view learns;  // what from what, for people
   std::vector<std::string_view> needs;
   train::Training (*training)(const Json& settings, std::string_view what);
@@ -25,8 +25,8 @@ std::span<const TrainedTask> trained_tasks();
 // Throws Error naming those there are; what opens the message.
 const TrainedTask& trained_task(const Json& settings, std::string_view what);
 
-// attend and the words of task.use, for a shell. picture "": there is none; then its data is judged.
-std::string use_command(const TrainedTask& task, const train::Training& training, const std::string& picture);
+// attend and the words of task.use, for a shell. image "": there is none; then its data is evaluated.
+std::string use_command(const TrainedTask& task, const train::Training& training, const std::string& image);
 
 // "--label-smoothing" of "label_smoothing".
 std::string flag_of(std::string_view field);

@@ -43,7 +43,7 @@ Plan plan_for(const AttentionParams& p) {
 template <class Body>
 auto with_config(const AttentionParams& p, Body&& body) {
   if (p.width <= 32) return body(Backward32{});
-  if (p.width <= 64) return has_wgmma() ? body(Backward64{}) : body(Backward64Old{});
+  if (p.width <= 64) return has_wgmma() ? body(Backward64{}) : body(Backward64Warp{});
   return p.width <= 128 ? body(Backward128{}) : body(Backward256{});
 }
 

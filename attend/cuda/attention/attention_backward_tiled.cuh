@@ -66,13 +66,13 @@ void launch_backward_config(const BackwardKernelParams& a, cudaStream_t stream) 
 // Shared memory: 227 KB with warpgroups, 163 KB without.
 using Backward32 = BackwardConfig<WarpProducts, 32, 64, 128, 8>;
 using Backward64 = BackwardConfig<GroupProducts, 64, 64, 128, 8>;
-using Backward64Old = BackwardConfig<WarpProducts, 64, 64, 128, 4>;  // for GPUs without warpgroups
+using Backward64Warp = BackwardConfig<WarpProducts, 64, 64, 128, 4>;  // for GPUs without warpgroups
 using Backward128 = BackwardConfig<WarpProducts, 128, 32, 128, 0>;
 using Backward256 = BackwardConfig<WarpProducts, 256, 32, 64, 0>;
 
 extern template void launch_backward_config<Backward32>(const BackwardKernelParams&, cudaStream_t);
 extern template void launch_backward_config<Backward64>(const BackwardKernelParams&, cudaStream_t);
-extern template void launch_backward_config<Backward64Old>(const BackwardKernelParams&, cudaStream_t);
+extern template void launch_backward_config<Backward64Warp>(const BackwardKernelParams&, cudaStream_t);
 extern template void launch_backward_config<Backward128>(const BackwardKernelParams&, cudaStream_t);
 extern template void launch_backward_config<Backward256>(const BackwardKernelParams&, cudaStream_t);
 

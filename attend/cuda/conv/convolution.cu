@@ -1,5 +1,5 @@
 // Convolutions as implicit products, of any type and shape (convolution_tiles.cu has those that are asked for most):
-// blocks of 64 x 64 results whose operands are gathered from the picture tile by
+// blocks of 64 x 64 results whose operands are gathered from the image tile by
 // tile, so that the windows are never laid out in memory. f32 is multiplied exactly, bf16 by the matrix units (WMMA);
 // sums are f32. The gradient of the weight sums over all pixels: chunks of them, added up in order, so that it is the
 // same every time.

@@ -33,7 +33,7 @@ __device__ __forceinline__ int reader(int at, int tap, int stride, int padding, 
   return from % stride == 0 && from / stride < results ? from / stride : -1;
 }
 
-// x at one place of one picture, or null outside.
+// x at one place of one image, or null outside.
 template <class T>
 __device__ __forceinline__ const T* place_of(const Conv& c, const T* x, int b, int h, int w) {
   if (h < 0 || w < 0 || h >= c.height || w >= c.width) return nullptr;
@@ -48,7 +48,7 @@ void convolution_input_tiles(CudaBackend& backend, const Conv& c, const Tensor& 
                              const Grad& dx);
 void convolution_weight_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& dy,
                               const Grad& dweight);
-// The same of bf16 with channels of any number (the colours of a picture): filled up with zeros first.
+// The same of bf16 with channels of any number (the colours of an image): filled up with zeros first.
 bool filled_tiles_fit(const Conv& c, const Tensor& x);
 void convolution_filled_tiles(CudaBackend& backend, const Conv& c, const Tensor& x, const Tensor& weight,
                               const Tensor& bias, Activation activation, const Grad& y);

@@ -95,7 +95,7 @@ struct ForwardTiles {
   struct A {
     using Mine = Share<Tile>;
     const ForwardTiles& work;
-    const bf16* picture[Mine::kCount];
+    const bf16* image[Mine::kCount];
     int top[Mine::kCount], left[Mine::kCount];
     TapWalk walk;
     int end, k;
@@ -110,7 +110,7 @@ struct ForwardTiles {
         const int oh = rest % w.c.results_h, b = rest / w.c.results_h;
         top[i] = m < w.result.rows ? oh * w.c.stride_h - w.c.padding_h : -(1 << 28);
         left[i] = ow * w.c.stride_w - w.c.padding_w;
-        picture[i] =
+        image[i] =
             w.x + static_cast<std::int64_t>(b) * w.c.height * w.c.width * w.c.channels + w.parts.group(z) * w.c.inputs;
       }
     }
@@ -122,7 +122,7 @@ struct ForwardTiles {
         const int h = top[i] + down, w = left[i] + across;
         const bool valid = k < end && h >= 0 && h < c.height && w >= 0 && w < c.width;
         const bf16* from =
-            valid ? picture[i] + static_cast<std::int64_t>(h * c.width + w) * c.channels + walk.channel : work.x;
+            valid ? image[i] + static_cast<std::int64_t>(h * c.width + w) * c.channels + walk.channel : work.x;
         copy_async(tile + Mine::offset(i), from, valid);
       }
       walk.advance(), k += kTileDepth;
@@ -172,7 +172,7 @@ struct InputTiles {
   struct A {
     using Mine = Share<Tile>;
     const InputTiles& work;
-    const bf16* picture[Mine::kCount];
+    const bf16* image[Mine::kCount];
     int h[Mine::kCount], w[Mine::kCount];
     TapWalk walk;
     int end, k;
@@ -185,8 +185,8 @@ struct InputTiles {
       for (int i = 0; i < Mine::kCount; ++i) {
         const int m = first + Mine::row(i), rest = m / t.c.width, b = rest / t.c.height;
         w[i] = m % t.c.width, h[i] = m < t.result.rows ? rest % t.c.height : -(1 << 28);
-        picture[i] = t.dy + static_cast<std::int64_t>(b) * t.c.results_h * t.c.results_w * t.c.results +
-                     t.parts.group(z) * t.c.outputs;
+        image[i] = t.dy + static_cast<std::int64_t>(b) * t.c.results_h * t.c.results_w * t.c.results +
+                   t.parts.group(z) * t.c.outputs;
       }
     }
     __device__ __forceinline__ void operator()(std::uint32_t tile, int) {
@@ -198,7 +198,7 @@ struct InputTiles {
         const int ow = reader(w[i], across, c.stride_w, c.padding_w, c.dilation_w, c.results_w);
         const bool valid = k < end && oh >= 0 && ow >= 0;
         const bf16* from =
-            valid ? picture[i] + static_cast<std::int64_t>(oh * c.results_w + ow) * c.results + walk.channel : work.dy;
+            valid ? image[i] + static_cast<std::int64_t>(oh * c.results_w + ow) * c.results + walk.channel : work.dy;
         copy_async(tile + Mine::offset(i), from, valid);
       }
       walk.advance(), k += kTileDepth;
@@ -245,12 +245,12 @@ struct InputTiles {
 
 // A pixel of the results, which goes on in steps of kTileDepth: a division for each would cost more than the product.
 struct PixelStep {
-  int pictures, rows, columns;
+  int images, rows, columns;
   __device__ __forceinline__ explicit PixelStep(const Conv& c) {
     const int each = c.results_h * c.results_w;
-    pictures = kTileDepth / each;
-    rows = (kTileDepth - pictures * each) / c.results_w;
-    columns = kTileDepth - pictures * each - rows * c.results_w;
+    images = kTileDepth / each;
+    rows = (kTileDepth - images * each) / c.results_w;
+    columns = kTileDepth - images * each - rows * c.results_w;
   }
 };
 struct Pixel {
@@ -260,7 +260,7 @@ struct Pixel {
     w = number - rest * c.results_w, b = rest / c.results_h, h = rest - b * c.results_h;
   }
   __device__ __forceinline__ void advance(const Conv& c, const PixelStep& step) {
-    w += step.columns, h += step.rows, b += step.pictures;
+    w += step.columns, h += step.rows, b += step.images;
     if (w >= c.results_w) w -= c.results_w, ++h;
     if (h >= c.results_h) h -= c.results_h, ++b;
   }

@@ -1,4 +1,4 @@
-// Group norm (Wu & He 2018) and batch norm (Ioffe & Szegedy 2015). Two sums for each picture, channel and chunk of
+// Group norm (Wu & He 2018) and batch norm (Ioffe & Szegedy 2015). Two sums for each image, channel and chunk of
 // places; then what they make of each group, chunks in order, so that it is the same every time; then one walk over the
 // places. A thread keeps to its channels, 16 bytes of them where they are aligned, and goes down the places of a chunk.
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::int64_t kBlocks = 2112;  // sixteen for each unit of an H200
 template <class T>
 struct Norm {
   const T *x, *weight, *bias;
-  std::int64_t pictures, places, channels, groups, chunk, chunks;
+  std::int64_t images, places, channels, groups, chunk, chunks;
   float eps;
   int columns;  // of threads in a block; the rest of them are rows
 
@@ -70,7 +70,7 @@ __device__ void store_sums(const Norm<T>& norm, const Seat<N>& seat, const float
   for (int j = 0; j < N; ++j) to[j] = shared[j][threadIdx.x], to[norm.channels + j] = shared[N + j][threadIdx.x];
 }
 
-// Σ(x - first) and Σ(x - first)², first being the picture's own.
+// Σ(x - first) and Σ(x - first)², first being the image's own.
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads) statistics_sums(Norm<T> norm, float* sums) {
   const Seat<N> seat(norm);
@@ -95,7 +95,7 @@ __device__ __forceinline__ double warp_sum(double x) {
   return x;
 }
 
-// Both sums of channel c of picture a over all chunks, by a warp.
+// Both sums of channel c of image a over all chunks, by a warp.
 template <class T>
 __device__ double2 sums_of(const Norm<T>& norm, const float* sums, std::int64_t a, std::int64_t c) {
   double first = 0, second = 0;
@@ -106,11 +106,11 @@ __device__ double2 sums_of(const Norm<T>& norm, const float* sums, std::int64_t 
   return make_double2(warp_sum(first), warp_sum(second));
 }
 
-// A warp per group of a picture, in f64: there are few of them.
+// A warp per group of an image, in f64: there are few of them.
 template <class T>
 __global__ void statistics_finish(Norm<T> norm, const float* sums, float* mean, float* rstd, Running running) {
   const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x) / 32;
-  if (i >= norm.pictures * norm.groups) return;
+  if (i >= norm.images * norm.groups) return;
   const std::int64_t a = i / norm.groups, g = i % norm.groups, D = norm.channels / norm.groups;
   const double places = static_cast<double>(norm.places);
   const T* shift = norm.x + a * norm.places * norm.channels;
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 __global__ void backward_means(Norm<T> norm, const float* sums, float* means) {
   const std::int64_t i = (blockIdx.x * static_cast<std::int64_t>(kThreads) + threadIdx.x) / 32;
-  if (i >= norm.pictures * norm.groups) return;
+  if (i >= norm.images * norm.groups) return;
   const std::int64_t a = i / norm.groups, g = i % norm.groups, D = norm.channels / norm.groups;
   double first = 0, second = 0;
   for (std::int64_t c = g * D; c < (g + 1) * D; ++c) {
@@ -253,7 +253,7 @@ Norm<T> norm_of(const GroupNorm& args, int pack) {
 
 template <class T>
 dim3 grid_of(const Norm<T>& norm, int pack) {
-  return dim3(blocks_for(norm.pictures * norm.chunks, 1),
+  return dim3(blocks_for(norm.images * norm.chunks, 1),
               static_cast<unsigned>(divide_up(norm.channels / pack, norm.columns)));
 }
 
@@ -286,11 +286,11 @@ void CudaBackend::group_norm(const GroupNorm& args, const Tensor& y, const Tenso
           pointer<float>(args.running_mean), pointer<float>(args.running_variance), args.eps, norm.channels,
           pointer<float>(mean), pointer<float>(rstd));
     } else {
-      const std::int64_t size = norm.pictures * norm.chunks * norm.channels * 2;
+      const std::int64_t size = norm.images * norm.chunks * norm.channels * 2;
       auto* sums = static_cast<float*>(scratch(static_cast<std::size_t>(size) * sizeof(float)));
       statistics_sums<T, N><<<grid, kThreads, 0, stream()>>>(norm, sums);
       const Running running{pointer<float>(args.running_mean), pointer<float>(args.running_variance), args.momentum};
-      statistics_finish<T><<<blocks_for(norm.pictures * norm.groups * 32, kThreads), kThreads, 0, stream()>>>(
+      statistics_finish<T><<<blocks_for(norm.images * norm.groups * 32, kThreads), kThreads, 0, stream()>>>(
           norm, sums, pointer<float>(mean), pointer<float>(rstd), running);
     }
     normalise<T, N><<<grid, kThreads, 0, stream()>>>(norm, pointer<float>(mean), pointer<float>(rstd), pointer<T>(y));
@@ -311,8 +311,8 @@ void CudaBackend::group_norm_backward(const GroupNorm& args, const Tensor& dy, c
     constexpr int N = decltype(pack)::value;
     const Norm<T> norm = norm_of<T>(args, N);
     const dim3 grid = grid_of(norm, N);
-    const std::int64_t rows = norm.pictures * norm.chunks, size = 2 * rows * norm.channels;
-    const std::int64_t groups = norm.pictures * norm.groups;
+    const std::int64_t rows = norm.images * norm.chunks, size = 2 * rows * norm.channels;
+    const std::int64_t groups = norm.images * norm.groups;
     auto* sums = static_cast<float*>(scratch(static_cast<std::size_t>(size + 2 * groups) * sizeof(float)));
     float* means = sums + size;
     if (dweight || dbias || (dx && !args.frozen))

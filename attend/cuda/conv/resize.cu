@@ -1,14 +1,14 @@
-// Resizing pictures: a pack of results at a time, and on the way back a pack of places, which asks every result near
-// it. Where a place has many readers and a row few places (one pixel spread over a picture), threads share the readers
+// Resizing images: a pack of results at a time, and on the way back a pack of places, which asks every result near
+// it. Where a place has many readers and a row few places (one pixel spread over an image), threads share the readers
 // and add up their parts in order.
-#include "attend/cuda/conv/picture_rows.cuh"
+#include "attend/cuda/conv/image_rows.cuh"
 
 namespace attend {
 namespace cuda {
 namespace {
 
 struct Axes {
-  pictures::ResizeAxis rows, columns;
+  images::ResizeAxis rows, columns;
   int channels;
 };
 
@@ -18,14 +18,14 @@ Axes axes_of(const Resizing& args, const Tensor& x, const Tensor& y) {
 
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kRowThreads) resize_kernel(Axes axes, const T* x, T* y) {
-  const PictureRow at(axes.rows.results);
-  const pictures::Taps hs = axes.rows.taps(at.row);
+  const ImageRow at(axes.rows.results);
+  const images::Taps hs = axes.rows.taps(at.row);
   const int packs = axes.channels / kWidth, items = static_cast<int>(axes.columns.results) * packs;
-  x += at.picture * axes.rows.size * axes.columns.size * axes.channels;
+  x += at.image * axes.rows.size * axes.columns.size * axes.channels;
   y += blockIdx.x * axes.columns.results * axes.channels;
   for (int item = threadIdx.x; item < items; item += kRowThreads) {
     const int column = item / packs, channel = (item - column * packs) * kWidth;
-    const pictures::Taps ws = axes.columns.taps(column);
+    const images::Taps ws = axes.columns.taps(column);
     float sum[kWidth] = {};
     for (int i = 0; i < hs.count; ++i)
       for (int j = 0; j < ws.count; ++j) {
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kRowThreads) resize_kernel(Axes axes, const T*
 template <class T, int kWidth>
 __device__ __forceinline__ void sum_readers(const Axes& axes, const T* dy, int row, int column, int first, int step,
                                             float (&sum)[kWidth]) {
-  const pictures::Span hs = axes.rows.readers(row), ws = axes.columns.readers(column);
+  const images::Span hs = axes.rows.readers(row), ws = axes.columns.readers(column);
   const int across = static_cast<int>(ws.end - ws.begin), count = static_cast<int>(hs.end - hs.begin) * across;
   for (int i = first; i < count; i += step) {
     const std::int64_t oh = hs.begin + i / across, ow = ws.begin + i % across;
@@ -60,10 +60,10 @@ template <class T, int kWidth>
 __global__ void __launch_bounds__(kRowThreads)
     resize_backward_kernel(Axes axes, const T* dy, T* dx, bool accumulate, int shares) {
   __shared__ float parts[kRowThreads][kWidth];
-  const PictureRow at(axes.rows.size);
+  const ImageRow at(axes.rows.size);
   const int packs = axes.channels / kWidth, items = static_cast<int>(axes.columns.size) * packs;
   const int together = kRowThreads / shares, share = threadIdx.x / together;
-  dy += at.picture * axes.rows.results * axes.columns.results * axes.channels;
+  dy += at.image * axes.rows.results * axes.columns.results * axes.channels;
   dx += blockIdx.x * axes.columns.size * axes.channels;
   for (int first = 0; first < items; first += together) {
     const int item = first + threadIdx.x % together, column = item / packs;

@@ -7,7 +7,7 @@
 
 namespace attend::data {
 
-// In pixels, from the top left corner of the picture; as in COCO's files.
+// In pixels, from the top left corner of the image; as in COCO's files.
 struct Box {
   double x = 0, y = 0, width = 0, height = 0;
   double area() const { return width * height; }

@@ -204,12 +204,12 @@ Instances instances_of(const Json& file, const std::string& name) {
 
 Instances read_instances(const fs::path& path) { return instances_of(read_json(path), path.string()); }
 
-CocoSet read_coco_set(const fs::path& path, const CocoReading& reading) {
+CocoSet read_coco_set(const fs::path& path, const CocoReadOptions& reading) {
   const std::string name = path.string();
   const Json file = read_json(path);
-  CocoSet set{.truth = instances_of(file, name), .pictures = {}};
+  CocoSet set{.truth = instances_of(file, name), .images = {}};
   for_each_entry(list_of(file, name, "images"), name, "image", [&](const CocoEntry& entry) {
-    set.pictures.push_back({entry.id("id"), entry.text("file_name"), entry.edge("width"), entry.edge("height")});
+    set.images.push_back({entry.id("id"), entry.text("file_name"), entry.edge("width"), entry.edge("height")});
   });
   if (reading.outlines)
     for_each_entry(list_of(file, name, "annotations"), name, "annotation",
@@ -251,18 +251,18 @@ CaptionFiles read_captions(const fs::path& truth, const fs::path& results) {
   for_each_entry(list_of(file, name, "annotations"), name, "annotation", [&](const CocoEntry& entry) {
     references[entry.id("image_id", images, "\"images\"")].push_back(entry.text("caption"));
   });
-  std::map<std::int64_t, CocoCaptions> pictures;
+  std::map<std::int64_t, CocoCaptions> captioned;
   for_each_entry(read_results(results, "caption"), results.string(), "caption", [&](const CocoEntry& entry) {
     const std::int64_t image = entry.id("image_id", images, "the ground truth");
     const auto found = references.find(image);
     check(found != references.end(), "{}: the ground truth has no caption of image {}", entry.name(), image);
-    const auto [at, added] = pictures.try_emplace(image, CocoCaptions{entry.text("caption"), found->second});
+    const auto [at, added] = captioned.try_emplace(image, CocoCaptions{entry.text("caption"), found->second});
     check(added, "{}: image {} has a caption already; it takes one", entry.name(), image);
   });
-  check(!pictures.empty(), "{}: it has no captions to score", results.string());
+  check(!captioned.empty(), "{}: it has no captions to score", results.string());
   CaptionFiles captions;
-  for (auto& [image, picture] : pictures) captions.pictures.push_back(std::move(picture));
-  captions.left_out = static_cast<std::int64_t>(references.size() - pictures.size());
+  for (auto& [image, one] : captioned) captions.images.push_back(std::move(one));
+  captions.left_out = static_cast<std::int64_t>(references.size() - captioned.size());
   return captions;
 }
 

@@ -17,8 +17,8 @@ namespace attend::data {
 // (pycocotools counts what finds it as wrong).
 Instances read_instances(const std::filesystem::path& path);
 
-// The same with what is said of the pictures: their files, and the sizes that the boxes go by.
-struct CocoPicture {
+// The same with what is said of the images: their files, and the sizes that the boxes go by.
+struct CocoImage {
   std::int64_t id = 0;
   std::string file = {};
   int width = 0, height = 0;
@@ -27,22 +27,22 @@ struct CocoPicture {
 using CocoOutline = std::vector<std::vector<float>>;
 struct CocoSet {
   Instances truth;
-  std::vector<CocoPicture> pictures;       // in the order of the file
+  std::vector<CocoImage> images;           // in the order of the file
   std::vector<CocoOutline> outlines = {};  // of the objects, where they were asked for
 };
-struct CocoReading {
+struct CocoReadOptions {
   bool outlines = false;  // of millions of objects they are most of the file
 };
-CocoSet read_coco_set(const std::filesystem::path& path, const CocoReading& reading = {});
+CocoSet read_coco_set(const std::filesystem::path& path, const CocoReadOptions& reading = {});
 
-// What the pictures of a file of instances or captions are called.
+// What the images of a file of instances or captions are called.
 struct CocoName {
   std::int64_t id = 0;
   std::string file = {};
 };
 std::vector<CocoName> read_coco_names(const std::filesystem::path& path);
 
-// [{"image_id", "category_id", "bbox", "score"}]. As in pycocotools, a picture that is not in the instances is an
+// [{"image_id", "category_id", "bbox", "score"}]. As in pycocotools, an image that is not in the instances is an
 // error, and detections of other categories are left out: unknown counts them.
 struct DetectionFile {
   std::vector<Detection> detections;
@@ -56,8 +56,8 @@ struct CocoCaptions {
   std::vector<std::string> references = {};  // at least one
 };
 struct CaptionFiles {
-  std::vector<CocoCaptions> pictures;  // those of the results, by id
-  std::int64_t left_out = 0;           // pictures that have references and no result
+  std::vector<CocoCaptions> images;  // those of the results, by id
+  std::int64_t left_out = 0;         // images that have references and no result
 };
 CaptionFiles read_captions(const std::filesystem::path& truth, const std::filesystem::path& results);
 

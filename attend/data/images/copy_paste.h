@@ -1,4 +1,4 @@
-// Things cut out of one picture by their masks and pasted into another (Ghiasi et al. 2021, "Simple Copy-Paste is a
+// Things cut out of one image by their masks and pasted into another (Ghiasi et al. 2021, "Simple Copy-Paste is a
 // Strong Data Augmentation Method"): where there are few photographs, each of their things is seen in many places.
 #pragma once
 
@@ -16,15 +16,15 @@ struct CutOut {
   std::int32_t label = 0;
   image::Image pixels = {};  // of its box
   image::Image inside = {};  // as large; white where the thing is
-  double size = 0;           // its height, in parts of the picture it is from
+  double size = 0;           // its height, in parts of the image it is from
 };
 
-// None when nothing of it is in the picture.
-std::optional<CutOut> cut(const image::Image& picture, const LabelledBox& box, const ObjectMask& mask);
+// None when nothing of it is in the image.
+std::optional<CutOut> cut(const image::Image& image, const LabelledBox& box, const ObjectMask& mask);
 
-// A picture that things are pasted into, with what is still seen of each.
-struct PastedPicture {
-  image::Image picture = {};
+// An image that things are pasted into, with what is still seen of each.
+struct PastedImage {
+  image::Image image = {};
   std::vector<LabelledBox> boxes = {};
   std::vector<PixelMask> visible = {};  // of the boxes
 };
@@ -36,8 +36,8 @@ struct PasteOptions {
   double least_visible = 0.25;
 };
 
-// As large in this picture as it was in its own, times what is drawn, somewhere. Boxes of what it covers shrink to what
+// As large in this image as it was in its own, times what is drawn, somewhere. Boxes of what it covers shrink to what
 // is left, or go.
-void paste(const CutOut& thing, const PasteOptions& options, image::Draws& draws, PastedPicture& into);
+void paste(const CutOut& thing, const PasteOptions& options, image::Draws& draws, PastedImage& into);
 
 }  // namespace attend::data

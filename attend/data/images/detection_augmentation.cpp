@@ -17,8 +17,8 @@ void check_share(double value, double least, const char* name) {
 
 }  // namespace
 
-PictureOptions DetectionOptions::pictures() const {
-  PictureOptions options;
+ImageOptions DetectionOptions::images() const {
+  ImageOptions options;
   options.image_size = image_size, options.crop = "none", options.flip = flip;
   options.mean = mean, options.std = std, options.broken = broken;
   options.cache_bytes = cache_bytes, options.workers = workers;
@@ -26,7 +26,7 @@ PictureOptions DetectionOptions::pictures() const {
 }
 
 void DetectionOptions::check_ranges() const {
-  pictures().check_ranges();
+  images().check_ranges();
   check(image_size >= 16, "image_size is at least 16, not {}", image_size);
   check_share(crop_chance, 0, "crop_chance");
   check_share(least_crop, 0.1, "least_crop");
@@ -37,7 +37,7 @@ void DetectionOptions::check_ranges() const {
 
 image::PreprocessorConfig DetectionOptions::evaluation() const {
   const int size = static_cast<int>(image_size);
-  image::PreprocessorConfig config = pictures().evaluation();
+  image::PreprocessorConfig config = images().evaluation();
   config.family = "Detr";
   config.resize = {image::SizeRule::Kind::shortest_within, {size, size}};
   config.pad = true, config.pad_size = image::PixelSize{size, size};
@@ -49,7 +49,7 @@ DetectionMaker::DetectionMaker(const DetectionOptions& options)
       size_(static_cast<int>(options.image_size)),
       preprocessor_(options.evaluation()) {}
 
-// Each edge lies between the picture's and those of the boxes, and what is left is not too little.
+// Each edge lies between the image's and those of the boxes, and what is left is not too little.
 LabelledBox DetectionMaker::part_of(const std::vector<LabelledBox>& boxes, image::Draws& draws) const {
   LabelledBox hull{.left = 1, .top = 1, .right = 0, .bottom = 0};
   for (const LabelledBox& box : boxes) {
@@ -67,7 +67,7 @@ LabelledBox DetectionMaker::part_of(const std::vector<LabelledBox>& boxes, image
 
 Extent2 DetectionMaker::put(const image::Image& resized, std::span<float> values) const {
   check(values.size() == this->values() && resized.width <= size_ && resized.height <= size_,
-        "a picture of {} x {} in {} values of {} x {}", resized.width, resized.height, values.size(), size_, size_);
+        "an image of {} x {} in {} values of {} x {}", resized.width, resized.height, values.size(), size_, size_);
   std::vector<float> floats(resized.pixels.size());
   image::to_floats(resized, preprocessor_.normalization(), floats.data());
   std::ranges::fill(values, 0.0f);
@@ -77,26 +77,26 @@ Extent2 DetectionMaker::put(const image::Image& resized, std::span<float> values
   return {resized.height, resized.width};
 }
 
-Extent2 DetectionMaker::plain(const image::Image& picture, std::span<float> values) const {
-  return put(preprocessor_.prepare(picture), values);
+Extent2 DetectionMaker::plain(const image::Image& image, std::span<float> values) const {
+  return put(preprocessor_.prepare(image), values);
 }
 
-DetectionMaker::Made DetectionMaker::operator()(const image::Image& picture, const std::vector<LabelledBox>& boxes,
+DetectionMaker::Made DetectionMaker::operator()(const image::Image& image, const std::vector<LabelledBox>& boxes,
                                                 image::Draws& draws, std::span<float> values) const {
-  image::check_image(picture, "detection");
+  image::check_image(image, "detection");
   LabelledBox part{.left = 0, .top = 0, .right = 1, .bottom = 1};
   if (draws.chance(options_.crop_chance)) part = part_of(boxes, draws);
   const double scale = draws.between(options_.least_scale, 1);
   const bool mirrored = options_.flip && draws.chance(0.5);
 
-  const image::Box cut{part.left * picture.width, part.top * picture.height, part.right * picture.width,
-                       part.bottom * picture.height};
+  const image::Box cut{part.left * image.width, part.top * image.height, part.right * image.width,
+                       part.bottom * image.height};
   const int edge = std::max(1, static_cast<int>(std::lround(scale * size_)));
   const auto pixels = [](double length) { return std::max(1, static_cast<int>(std::lround(length))); };
   const double times = edge / std::max(cut.right - cut.left, cut.bottom - cut.top);
   const int width = std::min(edge, pixels(times * (cut.right - cut.left)));
   const int height = std::min(edge, pixels(times * (cut.bottom - cut.top)));
-  image::Image made = image::resize(picture, width, height, {.filter = image::Filter::bilinear, .box = cut});
+  image::Image made = image::resize(image, width, height, {.filter = image::Filter::bilinear, .box = cut});
   if (mirrored) made = image::random_flip(made, draws, 1);
 
   Made result{.size = put(made, values), .boxes = {}};

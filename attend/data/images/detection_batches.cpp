@@ -4,24 +4,24 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/data/images/picture_work.h"
+#include "attend/data/images/image_work.h"
 
 namespace attend::data {
 
-PictureCache::Source pictures_of(const DetectionSet& set) {
+ImageCache::Source images_of(const DetectionSet& set) {
   return {.count = set.size(), .decoded = false, .read = [&set](std::int64_t i) { return set.read(i); }};
 }
 
 DetectionBatches::DetectionBatches(DetectionSource source, const DetectionOptions& options,
-                                   const PictureBatchOptions& batches)
+                                   const ImageBatchOptions& batches)
     : source_(std::move(source)),
       options_(options),
       batches_(batches),
       maker_(options),
       pool_(static_cast<int>(options.workers)),
       order_(source_.items.size(), static_cast<std::uint64_t>(batches.batch), batches.seed) {
-  check_picture_items(source_.items, source_.set.size());
-  check_picture_batch(batches.batch, static_cast<std::int64_t>(maker_.values()));
+  check_image_items(source_.items, source_.set.size());
+  check_image_batch(batches.batch, static_cast<std::int64_t>(maker_.values()));
   if (options.copy_paste == 0) return;
   source_.set.check_masks(source_.items);
   for (const std::int64_t item : source_.items)
@@ -29,19 +29,19 @@ DetectionBatches::DetectionBatches(DetectionSource source, const DetectionOption
       if (source_.set.masks(item)[i].known()) cuttable_.push_back({item, i});
 }
 
-// Null where the picture cannot be read, or nothing of the thing is in it.
+// Null where the image cannot be read, or nothing of the thing is in it.
 std::optional<CutOut> DetectionBatches::cut_out(image::Draws& draws) const {
   const Cuttable& from = cuttable_[static_cast<std::size_t>(draws.below(static_cast<int>(cuttable_.size())))];
-  const std::shared_ptr<const image::Image> picture = source_.reader.read(from.item);
-  if (!picture) return std::nullopt;
-  return cut(*picture, source_.set.boxes(from.item)[from.object], source_.set.masks(from.item)[from.object]);
+  const std::shared_ptr<const image::Image> image = source_.reader.read(from.item);
+  if (!image) return std::nullopt;
+  return cut(*image, source_.set.boxes(from.item)[from.object], source_.set.masks(from.item)[from.object]);
 }
 
-PastedPicture DetectionBatches::pasted_into(const image::Image& picture, std::int64_t item, image::Draws& draws) const {
-  PastedPicture pasted{.picture = picture, .boxes = source_.set.boxes(item), .visible = {}};
+PastedImage DetectionBatches::pasted_into(const image::Image& image, std::int64_t item, image::Draws& draws) const {
+  PastedImage pasted{.image = image, .boxes = source_.set.boxes(item), .visible = {}};
   const std::vector<ObjectMask>& masks = source_.set.masks(item);
   for (std::size_t i = 0; i < pasted.boxes.size(); ++i)
-    pasted.visible.push_back(mask_in(picture.width, picture.height, pasted.boxes[i], masks[i]));
+    pasted.visible.push_back(mask_in(image.width, image.height, pasted.boxes[i], masks[i]));
   const int count = 1 + draws.below(static_cast<int>(options_.copy_paste));
   for (int i = 0; i < count; ++i)
     if (const std::optional<CutOut> thing = cut_out(draws)) paste(*thing, {.flip = options_.flip}, draws, pasted);
@@ -71,22 +71,22 @@ HostDetectionBatch DetectionBatches::next() {
 
 void DetectionBatches::make_row(const EpochOrder::Row& row, std::size_t at, HostDetectionBatch& batch) const {
   const std::vector<std::int64_t>& items = source_.items;
-  image::Draws draws(picture_seed(batches_.seed, PictureStream::augment, row.epoch),
+  image::Draws draws(image_seed(batches_.seed, ImageStream::augment, row.epoch),
                      static_cast<std::uint32_t>(items[row.item]));
   for (std::size_t i = 0; i < items.size(); ++i) {  // the next one takes the place of one that cannot be read
     const std::int64_t item = items[(row.item + i) % items.size()];
-    const std::shared_ptr<const image::Image> picture = source_.reader.read(item);
-    if (!picture) continue;
+    const std::shared_ptr<const image::Image> image = source_.reader.read(item);
+    if (!image) continue;
     const std::span<float> values = std::span(batch.values).subspan(at * maker_.values(), maker_.values());
     const bool pastes = !cuttable_.empty() && draws.chance(options_.copy_paste_chance);
-    const PastedPicture pasted = pastes ? pasted_into(*picture, item, draws) : PastedPicture();
-    DetectionMaker::Made made = pastes ? maker_(pasted.picture, pasted.boxes, draws, values)
-                                       : maker_(*picture, source_.set.boxes(item), draws, values);
+    const PastedImage pasted = pastes ? pasted_into(*image, item, draws) : PastedImage();
+    DetectionMaker::Made made = pastes ? maker_(pasted.image, pasted.boxes, draws, values)
+                                       : maker_(*image, source_.set.boxes(item), draws, values);
     batch.sizes[at] = made.size, batch.boxes[at] = std::move(made.boxes), batch.items[at] = item;
     return;
   }
   const std::vector<std::string> broken = source_.reader.broken();
-  fail("none of the {} pictures can be read; the first of them: {}", items.size(), broken.empty() ? "" : broken[0]);
+  fail("none of the {} images can be read; the first of them: {}", items.size(), broken.empty() ? "" : broken[0]);
 }
 
 HostDetectionBatch DetectionBatches::make(std::uint64_t number) {
@@ -110,29 +110,29 @@ ValidationDetections::ValidationDetections(DetectionSource source, const Detecti
       maker_(options),
       batch_(static_cast<std::size_t>(batch)),
       pool_(static_cast<int>(options.workers)) {
-  check_picture_items(source_.items, source_.set.size());
-  check_picture_batch(batch, static_cast<std::int64_t>(maker_.values()));
+  check_image_items(source_.items, source_.set.size());
+  check_image_batch(batch, static_cast<std::int64_t>(maker_.values()));
 }
 
 HostDetectionBatch ValidationDetections::make(std::size_t first) {
   const std::size_t count = std::min(batch_, source_.items.size() - first), one = maker_.values();
-  std::vector<std::shared_ptr<const image::Image>> pictures(count);
+  std::vector<std::shared_ptr<const image::Image>> images(count);
   std::vector<std::exception_ptr> errors(count);
   const auto read = guarded(errors, [&](std::int64_t i) {
-    pictures[static_cast<std::size_t>(i)] = source_.reader.read(source_.items[first + static_cast<std::size_t>(i)]);
+    images[static_cast<std::size_t>(i)] = source_.reader.read(source_.items[first + static_cast<std::size_t>(i)]);
   });
   pool_.run({ThreadPool::each(static_cast<std::int64_t>(count), read)});
   rethrow_first(errors);
   HostDetectionBatch batch{.side = maker_.side()};
   for (std::size_t i = 0; i < count; ++i)
-    if (pictures[i]) batch.items.push_back(source_.items[first + i]);
-  std::erase(pictures, nullptr);
-  batch.values.resize(pictures.size() * one), batch.sizes.resize(pictures.size());
+    if (images[i]) batch.items.push_back(source_.items[first + i]);
+  std::erase(images, nullptr);
+  batch.values.resize(images.size() * one), batch.sizes.resize(images.size());
   const auto make_one = guarded(errors, [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
-    batch.sizes[at] = maker_.plain(*pictures[at], std::span(batch.values).subspan(at * one, one));
+    batch.sizes[at] = maker_.plain(*images[at], std::span(batch.values).subspan(at * one, one));
   });
-  pool_.run({ThreadPool::each(static_cast<std::int64_t>(pictures.size()), make_one)});
+  pool_.run({ThreadPool::each(static_cast<std::int64_t>(images.size()), make_one)});
   rethrow_first(errors);
   for (const std::int64_t item : batch.items) batch.boxes.push_back(source_.set.boxes(item));
   return batch;
@@ -142,12 +142,12 @@ std::vector<ValidationDetections::Shown> ValidationDetections::some(std::size_t 
   std::vector<Shown> shown;
   for (std::size_t i = 0; i < std::min(count, source_.items.size()); ++i) {
     const std::int64_t item = source_.items[i * source_.items.size() / count];
-    const std::shared_ptr<const image::Image> picture = source_.reader.read(item);
-    if (!picture) continue;
+    const std::shared_ptr<const image::Image> image = source_.reader.read(item);
+    if (!image) continue;
     HostDetectionBatch batch{.side = maker_.side(), .values = std::vector<float>(maker_.values())};
-    batch.sizes = {maker_.plain(*picture, batch.values)};
+    batch.sizes = {maker_.plain(*image, batch.values)};
     batch.boxes = {source_.set.boxes(item)}, batch.items = {item};
-    shown.push_back({maker_.prepare(*picture), std::move(batch)});
+    shown.push_back({maker_.prepare(*image), std::move(batch)});
   }
   return shown;
 }

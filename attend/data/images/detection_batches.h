@@ -1,7 +1,7 @@
-// Batches of pictures with boxes, made ready by threads of their own while the device works. As with labels
-// (picture_batches.h) a batch is a function of its number, the seed and the settings alone.
+// Batches of images with boxes, made ready by threads of their own while the device works. As with labels
+// (image_batches.h) a batch is a function of its number, the seed and the settings alone.
 //
-//   PictureCache reader = reader_of(set, options);
+//   ImageCache reader = reader_of(set, options);
 //   DetectionBatches batches({set, reader, items}, options, {.batch = 32, .seed = 1});
 //   HostDetectionBatch batch = batches.next();
 #pragma once
@@ -17,7 +17,7 @@
 #include "attend/data/epoch_order.h"
 #include "attend/data/images/copy_paste.h"
 #include "attend/data/images/detection_augmentation.h"
-#include "attend/data/images/picture_batches.h"
+#include "attend/data/images/image_batches.h"
 #include "attend/data/prefetch.h"
 #include "attend/data/shard.h"
 
@@ -25,24 +25,24 @@ namespace attend::data {
 
 struct HostDetectionBatch {
   std::int64_t side = 0;
-  std::vector<float> values = {};                    // [B, side, side, 3], 0 where there is no picture
-  std::vector<Extent2> sizes = {};                   // of the pictures in it
-  std::vector<std::vector<LabelledBox>> boxes = {};  // in parts of the picture
+  std::vector<float> values = {};                    // [B, side, side, 3], 0 where there is no image
+  std::vector<Extent2> sizes = {};                   // of the images in it
+  std::vector<std::vector<LabelledBox>> boxes = {};  // in parts of the image
   std::vector<std::int64_t> items = {};              // their numbers in the set
 };
 
 // Both must outlive what reads them.
 struct DetectionSource {
   const DetectionSet& set;
-  PictureCache& reader;
+  ImageCache& reader;
   std::vector<std::int64_t> items;
 };
 // The set must outlive it.
-PictureCache::Source pictures_of(const DetectionSet& set);
+ImageCache::Source images_of(const DetectionSet& set);
 
 class DetectionBatches {
  public:
-  DetectionBatches(DetectionSource source, const DetectionOptions& options, const PictureBatchOptions& batches);
+  DetectionBatches(DetectionSource source, const DetectionOptions& options, const ImageBatchOptions& batches);
 
   // The epochs never end.
   HostDetectionBatch next();
@@ -62,8 +62,8 @@ class DetectionBatches {
   HostDetectionBatch make(std::uint64_t number);
   void make_row(const EpochOrder::Row& row, std::size_t at, HostDetectionBatch& batch) const;
   std::optional<CutOut> cut_out(image::Draws& draws) const;
-  // With things of other pictures in it.
-  PastedPicture pasted_into(const image::Image& picture, std::int64_t item, image::Draws& draws) const;
+  // With things of other images in it.
+  PastedImage pasted_into(const image::Image& image, std::int64_t item, image::Draws& draws) const;
 
   struct Cuttable {
     std::int64_t item;
@@ -71,18 +71,18 @@ class DetectionBatches {
   };
   DetectionSource source_;
   DetectionOptions options_;
-  PictureBatchOptions batches_;
+  ImageBatchOptions batches_;
   DetectionMaker maker_;
   std::vector<Cuttable> cuttable_;  // what has a mask, where things are pasted
   ThreadPool pool_;
-  PictureBuffers buffers_;
+  ImageBuffers buffers_;
   EpochOrder order_;
   std::uint64_t position_ = 0;
   Shard shard_;
   std::unique_ptr<Ahead> ahead_;  // last: its thread uses all of the above
 };
 
-// Every picture once, in order, as a model that is used sees it. The last batch may be smaller; broken pictures are
+// Every image once, in order, as a model that is used sees it. The last batch may be smaller; broken images are
 // left out, and so are batches of nothing else.
 class ValidationDetections {
  public:

@@ -17,15 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where COCO's pictures usually lie: instances_train.json has them in train.
-fs::path coco_pictures(const fs::path& path, const std::string& first) {
+// Where COCO's images usually lie: instances_train.json has them in train.
+fs::path coco_images(const fs::path& path, const std::string& first) {
   std::string set = path.stem().string();
   if (const std::size_t bar = set.find('_'); bar != std::string::npos) set.erase(0, bar + 1);
   const fs::path here = path.parent_path(), above = here / "..";
   for (const fs::path& folder :
        {here, here / set, here / "images", above / "images", above / set, above / "images" / set})
     if (path_exists(folder / first)) return folder;
-  fail("{}: where are its pictures? '{}' is neither beside it, nor in {}, images, ../images, ../{} or ../images/{}",
+  fail("{}: where are its images? '{}' is neither beside it, nor in {}, images, ../images, ../{} or ../images/{}",
        path.string(), first, set, set, set);
 }
 
@@ -35,25 +35,25 @@ std::string name_of(const Category& category) {
 
 }  // namespace
 
-DetectionSet::DetectionSet(const fs::path& path, const DetectionReading& reading) {
+DetectionSet::DetectionSet(const fs::path& path, const DetectionReadOptions& reading) {
   if (is_folder(path))
     read_penn_fudan(path, reading);
   else
     read_coco(path, reading);
-  check(!files_.empty(), "{}: it has no pictures", path.string());
+  check(!files_.empty(), "{}: it has no images", path.string());
   check(!classes_.empty(), "{}: it has no categories", path.string());
   list_boxes(path.string());
 }
 
-void DetectionSet::read_coco(const fs::path& path, const DetectionReading& reading) {
+void DetectionSet::read_coco(const fs::path& path, const DetectionReadOptions& reading) {
   CocoSet set = read_coco_set(path, {.outlines = reading.masks});
-  check(!set.pictures.empty(), "{}: it has no pictures", path.string());
-  const fs::path folder = reading.pictures.empty() ? coco_pictures(path, set.pictures[0].file) : reading.pictures;
+  check(!set.images.empty(), "{}: it has no images", path.string());
+  const fs::path folder = reading.images.empty() ? coco_images(path, set.images[0].file) : reading.images;
   std::unordered_map<std::int64_t, std::int64_t> numbers, labels;
-  for (CocoPicture& picture : set.pictures) {
-    numbers[picture.id] = size();
-    files_.push_back(folder / picture.file);
-    pictures_.push_back(std::move(picture));
+  for (CocoImage& image : set.images) {
+    numbers[image.id] = size();
+    files_.push_back(folder / image.file);
+    images_.push_back(std::move(image));
   }
   for (const Category& category : set.truth.categories) {
     labels[category.id] = static_cast<std::int64_t>(classes_.size());
@@ -65,31 +65,31 @@ void DetectionSet::read_coco(const fs::path& path, const DetectionReading& readi
   for (TrueObject& object : objects_)
     object.image = numbers.at(object.image), object.category = labels.at(object.category);
   for (std::size_t i = 0; i < set.outlines.size(); ++i) {
-    const CocoPicture& picture = pictures_[static_cast<std::size_t>(objects_[i].image)];
+    const CocoImage& image = images_[static_cast<std::size_t>(objects_[i].image)];
     ObjectMask& mask = object_masks_.emplace_back();
     for (std::vector<float>& polygon : set.outlines[i]) {
       for (std::size_t k = 0; k < polygon.size(); ++k)
-        polygon[k] /= static_cast<float>(k % 2 == 0 ? picture.width : picture.height);
+        polygon[k] /= static_cast<float>(k % 2 == 0 ? image.width : image.height);
       mask.polygons.push_back(std::move(polygon));
     }
   }
 }
 
-void DetectionSet::read_penn_fudan(const fs::path& folder, const DetectionReading& reading) {
+void DetectionSet::read_penn_fudan(const fs::path& folder, const DetectionReadOptions& reading) {
   classes_ = {"person"};
-  for (PennFudanPicture& picture : data::read_penn_fudan(folder)) {
-    const fs::path masks = folder / "PedMasks" / (picture.file.stem().string() + "_mask.png");
+  for (PennFudanImage& image : data::read_penn_fudan(folder)) {
+    const fs::path masks = folder / "PedMasks" / (image.file.stem().string() + "_mask.png");
     const bool drawn = reading.masks && path_exists(masks);
-    for (const Box& box : picture.boxes) {
+    for (const Box& box : image.boxes) {
       objects_.push_back({.image = size(), .category = 0, .box = box, .area = box.area()});
       // Their pixels have the number of the object, counted from 1 in the order of the boxes.
-      const int number = static_cast<int>(&box - picture.boxes.data()) + 1;
+      const int number = static_cast<int>(&box - image.boxes.data()) + 1;
       if (reading.masks)
         object_masks_.push_back(drawn ? ObjectMask{.file = masks.string(), .number = number} : ObjectMask{});
     }
-    pictures_.push_back(
-        {.id = size() + 1, .file = picture.file.filename().string(), .width = picture.width, .height = picture.height});
-    files_.push_back(std::move(picture.file));
+    images_.push_back(
+        {.id = size() + 1, .file = image.file.filename().string(), .width = image.width, .height = image.height});
+    files_.push_back(std::move(image.file));
   }
 }
 
@@ -101,7 +101,7 @@ void DetectionSet::list_boxes(const std::string& source) {
     const TrueObject& object = objects_[i];
     if (object.crowd) continue;
     const auto at = static_cast<std::size_t>(object.image);
-    const double width = pictures_[at].width, height = pictures_[at].height;
+    const double width = images_[at].width, height = images_[at].height;
     const auto part = [](double place, double whole) { return std::clamp(place / whole, 0.0, 1.0); };
     const LabelledBox box{.label = static_cast<std::int32_t>(object.category),
                           .left = part(object.box.x, width),
@@ -110,7 +110,7 @@ void DetectionSet::list_boxes(const std::string& source) {
                           .bottom = part(object.box.y + object.box.height, height)};
     if (box.right <= box.left || box.bottom <= box.top) {
       if (++empty == 1)
-        first = fmt::format("a {} in {}", classes_[static_cast<std::size_t>(object.category)], pictures_[at].file);
+        first = fmt::format("a {} in {}", classes_[static_cast<std::size_t>(object.category)], images_[at].file);
       continue;
     }
     boxes_[at].push_back(box);
@@ -118,7 +118,7 @@ void DetectionSet::list_boxes(const std::string& source) {
   }
   object_masks_ = {};
   if (empty > 0)
-    left_out_ = fmt::format("{}: {} boxes left out, of which nothing is in the picture; the first is of {}", source,
+    left_out_ = fmt::format("{}: {} boxes left out, of which nothing is in the image; the first is of {}", source,
                             empty, first);
 }
 

@@ -1,4 +1,4 @@
-// The Penn-Fudan database of pedestrians (Wang et al. 2007): a text file of boxes for each picture, in the manner of
+// The Penn-Fudan database of pedestrians (Wang et al. 2007): a text file of boxes for each image, in the manner of
 // PASCAL's first annotations. Pixels count from 1 there, and the last one belongs to the box.
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace attend::data {
 
-struct PennFudanPicture {
+struct PennFudanImage {
   std::filesystem::path file;
   int width = 0, height = 0;
   std::vector<Box> boxes;
 };
 
 // In the order of the files' names. Throws Error naming the file and the line.
-std::vector<PennFudanPicture> read_penn_fudan(const std::filesystem::path& folder);
+std::vector<PennFudanImage> read_penn_fudan(const std::filesystem::path& folder);
 
 }  // namespace attend::data

@@ -46,7 +46,7 @@ class Noise {
   double cells_;
 };
 
-// An ellipse with a soft edge; lengths are shares of the picture's side.
+// An ellipse with a soft edge; lengths are shares of the image's side.
 struct Blob {
   double x, y, radius_x, radius_y;
   double angle = 0, edge = 0.12;
@@ -85,15 +85,15 @@ class Canvas {
     });
   }
 
-  image::Image picture() const {
+  image::Image image() const {
     constexpr long kStep = 4;  // of 255, so that the grain stays small in a PNG
-    image::Image picture(size_, size_);
-    std::uint8_t* out = picture.pixels.data();
+    image::Image image(size_, size_);
+    std::uint8_t* out = image.pixels.data();
     for (const Shade& pixel : pixels_)
       for (const double value : pixel)
         *out++ =
             static_cast<std::uint8_t>(std::clamp(kStep * std::lround(value / static_cast<double>(kStep)), 0L, 255L));
-    return picture;
+    return image;
   }
 
  private:
@@ -138,7 +138,7 @@ image::Image paint(const PaintedDog& dog, int size) {
   constexpr Shade kInk = {18, 15, 15};
   canvas.add(kInk, {0.845, 0.405, 0.012, 0.012});  // nose
   canvas.add(kInk, {0.755, 0.385, 0.008, 0.008});  // eye
-  return canvas.picture();
+  return canvas.image();
 }
 
 }  // namespace attend::data

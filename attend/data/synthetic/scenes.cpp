@@ -14,7 +14,7 @@ namespace attend::data {
 namespace {
 
 constexpr int kDisc = 0, kSquare = 1, kTriangle = 2, kFirstDigit = 3;
-constexpr double kLeastShare = 0.12, kMostShare = 0.4;  // of the picture's side that an object has
+constexpr double kLeastShare = 0.12, kMostShare = 0.4;  // of the image's side that an object has
 constexpr double kLeastDigitShare = 0.16;               // so that its lines can be told apart
 constexpr double kMostHidden = 0.5;                     // of the smaller of two boxes
 constexpr int kTries = 40;                              // to find a place
@@ -249,13 +249,13 @@ std::vector<double> SceneObject::outline() const {
   return numbers;
 }
 
-Scene make_scene(const SceneOptions& options, SceneSet set, std::uint64_t picture) {
+Scene make_scene(const SceneOptions& options, SceneSet set, std::uint64_t image) {
   check(options.size >= kLeastSceneSize && options.size <= kMostSceneSize,
-        "scenes: a picture has {} to {} pixels, not {}", kLeastSceneSize, kMostSceneSize, options.size);
-  check(options.objects >= 1 && options.objects <= kMostSceneObjects, "scenes: a picture has 1 to {} objects, not {}",
+        "scenes: an image has {} to {} pixels, not {}", kLeastSceneSize, kMostSceneSize, options.size);
+  check(options.objects >= 1 && options.objects <= kMostSceneObjects, "scenes: an image has 1 to {} objects, not {}",
         kMostSceneObjects, options.objects);
   check(options.max_iou >= 0 && options.max_iou <= 1, "scenes: boxes overlap by 0 to 1, not {}", options.max_iou);
-  SceneRandom random(options.seed, set, picture, SceneRandom::Use::picture);
+  SceneRandom random(options.seed, set, image, SceneRandom::Use::image);
   Scene scene;
   const double grey = random.between(100, 180);
   for (double& channel : scene.background) channel = grey + random.between(-5, 5);
@@ -295,11 +295,11 @@ image::Image paint_scene(const Scene& scene, int size) {
         }
       }
   }
-  image::Image picture(size, size);
-  std::uint8_t* out = picture.pixels.data();
+  image::Image image(size, size);
+  std::uint8_t* out = image.pixels.data();
   for (const auto& pixel : canvas)
     for (const double value : pixel) *out++ = static_cast<std::uint8_t>(std::clamp(std::lround(value), 0L, 255L));
-  return picture;
+  return image;
 }
 
 }  // namespace attend::data

@@ -1,5 +1,5 @@
-// Pictures of discs, squares, triangles and digits with their boxes and captions, made from a seed: enough to learn
-// finding and describing things from, and nothing to download. Picture i of a set is a pure function of (options, set,
+// Images of discs, squares, triangles and digits with their boxes and captions, made from a seed: enough to learn
+// finding and describing things from, and nothing to download. Image i of a set is a pure function of (options, set,
 // i).
 #pragma once
 
@@ -15,13 +15,13 @@ namespace attend::data {
 
 struct SceneOptions {
   int size = 128;        // pixels, both ways
-  int objects = 6;       // of a picture, at most; at least one
+  int objects = 6;       // of an image, at most; at least one
   double max_iou = 0.2;  // of the boxes of two objects; half of the smaller one stays free in any case
   std::uint64_t seed = 1;
 };
 
 inline constexpr int kLeastSceneSize = 32, kMostSceneSize = 1024, kMostSceneObjects = 100;
-inline constexpr int kSceneCaptions = 5;  // of a picture, as in Flickr8k and COCO
+inline constexpr int kSceneCaptions = 5;  // of an image, as in Flickr8k and COCO
 
 // Disc, square, triangle, then the digits 0 to 9.
 inline constexpr int kSceneKinds = 13;
@@ -68,11 +68,11 @@ struct Scene {
 
 enum class SceneSet : std::uint8_t { train, valid };
 
-Scene make_scene(const SceneOptions& options, SceneSet set, std::uint64_t picture);
+Scene make_scene(const SceneOptions& options, SceneSet set, std::uint64_t image);
 image::Image paint_scene(const Scene& scene, int size);
 // All true, all different, about the two largest objects or about all of them.
 std::vector<std::string> describe_scene(const Scene& scene, const SceneOptions& options, SceneSet set,
-                                        std::uint64_t picture);
+                                        std::uint64_t image);
 
 // "red"; of the colour of an object.
 std::string_view scene_colour_name(int colour);

@@ -49,7 +49,7 @@ Relation relation_of(const SceneObject& a, const SceneObject& b) {
   return dx > 0 ? Relation{"to the left of", "to the right of"} : Relation{"to the right of", "to the left of"};
 }
 
-// "in the top left", by thirds of the picture.
+// "in the top left", by thirds of the image.
 std::string place_of(const SceneObject& object, int size) {
   const ScenePoint middle = object.box.middle();
   const auto third = [&](double at) { return std::clamp(static_cast<int>(at * 3 / size), 0, 2); };
@@ -85,8 +85,8 @@ std::vector<std::string> about_one(const SceneObject& object, int size) {
   const std::string name = coloured(object), sized = size_word(object, size) + name, place = place_of(object, size);
   return {fmt::format("{} {}", with_article(name), place),
           fmt::format("there is {} {}", with_article(name), place),
-          fmt::format("{} {} of a grey picture", with_article(sized), place),
-          fmt::format("a picture of {}", with_article(name)),
+          fmt::format("{} {} of a grey image", with_article(sized), place),
+          fmt::format("an image of {}", with_article(name)),
           fmt::format("one {} on a grey background", name),
           fmt::format("a single {} and nothing else", sized)};
 }
@@ -102,7 +102,7 @@ std::vector<std::string> about_two(const Scene& scene, const SceneObject& first,
       fmt::format("{} is {} {}", a, there, b),
       fmt::format("{} with {} {} it", b, a, there),
       fmt::format("{} {} and {}", with_article(size_word(first, size) + coloured(first)), place_of(first, size), b),
-      "a picture of " + all_kinds(scene)};
+      "an image of " + all_kinds(scene)};
   if (others == 0) {
     captions.push_back(fmt::format("two objects, {} and {}", a, b));
   } else {
@@ -114,7 +114,7 @@ std::vector<std::string> about_two(const Scene& scene, const SceneObject& first,
 }  // namespace
 
 std::vector<std::string> describe_scene(const Scene& scene, const SceneOptions& options, SceneSet set,
-                                        std::uint64_t picture) {
+                                        std::uint64_t image) {
   std::vector<const SceneObject*> objects;
   for (const SceneObject& object : scene.objects) objects.push_back(&object);
   std::stable_sort(objects.begin(), objects.end(), [](const SceneObject* a, const SceneObject* b) {
@@ -123,7 +123,7 @@ std::vector<std::string> describe_scene(const Scene& scene, const SceneOptions& 
   std::vector<std::string> captions = objects.size() == 1 ? about_one(*objects[0], options.size)
                                                           : about_two(scene, *objects[0], *objects[1], options.size);
   // Five of them, in any order.
-  SceneRandom random(options.seed, set, picture, SceneRandom::Use::captions);
+  SceneRandom random(options.seed, set, image, SceneRandom::Use::captions);
   for (int i = 0; i < kSceneCaptions; ++i)
     std::swap(captions[static_cast<std::size_t>(i)],
               captions[static_cast<std::size_t>(i + random.below(static_cast<int>(captions.size()) - i))]);

@@ -18,11 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kChunk = 256;  // pictures between two calls of on_progress
+constexpr std::int64_t kChunk = 256;  // images between two calls of on_progress
 constexpr int kSceneJpegQuality = 92;
 
-// All that the JSON files say of a picture.
-struct MadePicture {
+// All that the JSON files say of an image.
+struct MadeImage {
   struct Item {
     int kind = 0;
     SceneBox box = {};
@@ -36,19 +36,19 @@ struct MadePicture {
 
 double to_hundredths(double value) { return std::round(value * 100) / 100; }
 
-std::string picture_name(std::int64_t id, SceneFormat format) {
+std::string image_name(std::int64_t id, SceneFormat format) {
   return fmt::format("{:012}.{}", id, format == SceneFormat::png ? "png" : "jpg");
 }
 
-MadePicture make_picture(const fs::path& folder, const SceneFolderOptions& options, SceneSet set, std::int64_t id) {
+MadeImage make_image(const fs::path& folder, const SceneFolderOptions& options, SceneSet set, std::int64_t id) {
   const auto number = static_cast<std::uint64_t>(id - 1);
   const Scene scene = make_scene(options.scene, set, number);
-  const image::Image picture = paint_scene(scene, options.scene.size);
+  const image::Image image = paint_scene(scene, options.scene.size);
   const std::string bytes = options.format == SceneFormat::png
-                                ? image::encode_png(picture)
-                                : image::encode_jpeg(picture, {.quality = kSceneJpegQuality, .full_colour = true});
-  write_file(folder / picture_name(id, options.format), bytes);
-  MadePicture made;
+                                ? image::encode_png(image)
+                                : image::encode_jpeg(image, {.quality = kSceneJpegQuality, .full_colour = true});
+  write_file(folder / image_name(id, options.format), bytes);
+  MadeImage made;
   for (const SceneObject& object : scene.objects)
     made.items.push_back({object.kind, object.box, object.area(), object.outline()});
   made.captions = describe_scene(scene, options.scene, set, number);
@@ -61,7 +61,7 @@ Json images_json(const SceneFolderOptions& options, std::int64_t count) {
   images.reserve(static_cast<std::size_t>(count));
   for (std::int64_t id = 1; id <= count; ++id)
     images.push_back({{"id", id},
-                      {"file_name", picture_name(id, options.format)},
+                      {"file_name", image_name(id, options.format)},
                       {"width", options.scene.size},
                       {"height", options.scene.size}});
   return images;
@@ -77,7 +77,7 @@ Json categories_json() {
   return categories;
 }
 
-Json annotation_json(const MadePicture::Item& item, std::int64_t id, std::int64_t image) {
+Json annotation_json(const MadeImage::Item& item, std::int64_t id, std::int64_t image) {
   // The corners are rounded, not the sizes, so that x + width is the right edge.
   const double left = to_hundredths(item.box.left), top = to_hundredths(item.box.top);
   Json annotation = {{"id", id}, {"image_id", image}, {"category_id", item.kind + 1}};
@@ -94,7 +94,7 @@ Json annotation_json(const MadePicture::Item& item, std::int64_t id, std::int64_
   return annotation;
 }
 
-// The pictures of one set, and its two JSON files.
+// The images of one set, and its two JSON files.
 class SetWriter {
  public:
   SetWriter(const fs::path& folder, const SceneFolderOptions& options, ThreadPool& pool, SceneFolderSummary& summary)
@@ -104,15 +104,15 @@ class SetWriter {
     const std::string name = set == SceneSet::train ? "train" : "valid";
     make_folders(folder_ / name);
     Json objects = Json::array(), captions = Json::array();
-    std::vector<MadePicture> chunk;
+    std::vector<MadeImage> chunk;
     for (std::int64_t first = 0; first < count; first += kChunk) {
       chunk.assign(static_cast<std::size_t>(std::min(kChunk, count - first)), {});
       pool_.for_each(static_cast<std::int64_t>(chunk.size()), [&](std::int64_t i) {
-        chunk[static_cast<std::size_t>(i)] = make_picture(folder_ / name, options_, set, first + i + 1);
+        chunk[static_cast<std::size_t>(i)] = make_image(folder_ / name, options_, set, first + i + 1);
       });
       for (std::size_t i = 0; i < chunk.size(); ++i)
         add(chunk[i], first + static_cast<std::int64_t>(i) + 1, objects, captions);
-      if (options_.on_progress) options_.on_progress(summary_.pictures);
+      if (options_.on_progress) options_.on_progress(summary_.images);
     }
     const Json info = {{"description", "attend make-data scenes"}, {"version", "1"}};
     const Json images = images_json(options_, count);
@@ -129,16 +129,16 @@ class SetWriter {
   }
 
  private:
-  void add(const MadePicture& picture, std::int64_t id, Json& objects, Json& captions) {
-    for (const MadePicture::Item& item : picture.items)
+  void add(const MadeImage& image, std::int64_t id, Json& objects, Json& captions) {
+    for (const MadeImage::Item& item : image.items)
       objects.push_back(annotation_json(item, static_cast<std::int64_t>(objects.size()) + 1, id));
-    for (const std::string& caption : picture.captions)
+    for (const std::string& caption : image.captions)
       captions.push_back(
           {{"id", static_cast<std::int64_t>(captions.size()) + 1}, {"image_id", id}, {"caption", caption}});
-    ++summary_.pictures;
-    summary_.objects += static_cast<std::int64_t>(picture.items.size());
-    summary_.captions += static_cast<std::int64_t>(picture.captions.size());
-    summary_.bytes += static_cast<std::int64_t>(picture.bytes);
+    ++summary_.images;
+    summary_.objects += static_cast<std::int64_t>(image.items.size());
+    summary_.captions += static_cast<std::int64_t>(image.captions.size());
+    summary_.bytes += static_cast<std::int64_t>(image.bytes);
   }
 
   void write_json(const std::string& name, const Json& json) {
@@ -155,8 +155,8 @@ class SetWriter {
 
 SceneFolderSummary write_scenes(const fs::path& folder, const SceneFolderOptions& options) {
   for (const std::int64_t count : {options.count, options.unseen})
-    check(count >= 0 && count <= kMostScenes, "scenes: a set has up to {} pictures, not {}", kMostScenes, count);
-  check(options.count + options.unseen > 0, "scenes: there are no pictures to make");
+    check(count >= 0 && count <= kMostScenes, "scenes: a set has up to {} images, not {}", kMostScenes, count);
+  check(options.count + options.unseen > 0, "scenes: there are no images to make");
   make_scene(options.scene, SceneSet::train, 0);  // says what is wrong with the options before there is a folder
   check_empty_folder(folder, "scenes");
   NewFolder made(folder);

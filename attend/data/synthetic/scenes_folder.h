@@ -18,18 +18,18 @@ enum class SceneFormat : std::uint8_t { png, jpeg };
 
 struct SceneFolderOptions {
   SceneOptions scene = {};
-  std::int64_t count = 20000;  // pictures to learn from
+  std::int64_t count = 20000;  // images to learn from
   std::int64_t unseen = 1000;  // to validate with; what they are does not depend on count
   SceneFormat format = SceneFormat::png;
   int threads = 0;  // 0: all cores; the files are the same
-  // Called with the pictures done so far, on the caller's thread. What it throws ends the work and leaves nothing.
+  // Called with the images done so far, on the caller's thread. What it throws ends the work and leaves nothing.
   std::function<void(std::int64_t done)> on_progress = {};
 };
 
 inline constexpr std::int64_t kMostScenes = 10'000'000;  // of a set
 
 struct SceneFolderSummary {
-  std::int64_t pictures = 0, objects = 0, captions = 0, bytes = 0;  // bytes: of the pictures
+  std::int64_t images = 0, objects = 0, captions = 0, bytes = 0;  // bytes: of the images
 };
 
 // The folder is there as a whole or not at all. Throws Error when there is one already that holds anything.

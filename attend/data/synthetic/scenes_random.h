@@ -1,4 +1,4 @@
-// The draws of one picture, one after another: the same whatever else is drawn, on however many threads.
+// The draws of one image, one after another: the same whatever else is drawn, on however many threads.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace attend::data {
 
 class SceneRandom {
  public:
-  enum class Use : std::uint8_t { picture, captions };
+  enum class Use : std::uint8_t { image, captions };
 
-  SceneRandom(std::uint64_t seed, SceneSet set, std::uint64_t picture, Use use)
+  SceneRandom(std::uint64_t seed, SceneSet set, std::uint64_t image, Use use)
       : seed_(seed),
         stream_(static_cast<std::uint32_t>(set) * 2 + static_cast<std::uint32_t>(use)),
-        next_(picture << kDrawBits) {}
+        next_(image << kDrawBits) {}
 
   double unit() { return to_unit(random_word(seed_, stream_, next_++)); }  // [0, 1)
   double between(double least, double most) { return least + (most - least) * unit(); }
   int below(int count) { return static_cast<int>(unit() * count); }
 
  private:
-  static constexpr int kDrawBits = 20;  // of a picture: at most so many draws
+  static constexpr int kDrawBits = 20;  // of an image: at most so many draws
 
   std::uint64_t seed_;
   std::uint32_t stream_;

@@ -1,4 +1,4 @@
-// Dates as people write them, to ISO 8601: "the 3rd of March 1987" -> 1987-03-03. The picture of alignment: each digit
+// Dates as people write them, to ISO 8601: "the 3rd of March 1987" -> 1987-03-03. The image of alignment: each digit
 // of the target is read from one place of the source, and the places trade order from spelling to spelling.
 //   years        1930 to 2029, so that two digits mean one year: 87 is 1987, 05 is 2005
 //   03/04/1987   the month first, as in the United States: 1987-03-04

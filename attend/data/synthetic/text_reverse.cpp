@@ -1,5 +1,5 @@
 // Words of a line, backwards: "rose lamp sea" -> "sea lamp rose". Nothing is to be known but where to look, and the
-// picture of alignment is the other diagonal. Lines have three to twelve words.
+// image of alignment is the other diagonal. Lines have three to twelve words.
 #include "attend/data/synthetic/text_makers.h"
 
 namespace attend::data {

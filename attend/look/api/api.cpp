@@ -12,9 +12,9 @@
 #include "attend/base/json.h"
 #include "attend/http/json_request.h"
 #include "attend/look/api/export.h"
+#include "attend/look/api/image_store.h"
 #include "attend/look/api/inspection_json.h"
 #include "attend/look/api/lessons.h"
-#include "attend/look/api/picture_shelf.h"
 #include "attend/look/api/read_place.h"
 #include "attend/look/api/web_files.h"
 
@@ -44,8 +44,8 @@ Inspector& Api::inspector() const {
 
 Json Api::model() const {
   Json json = {{"name", options_.name}, {"run", parts_.run != nullptr}};
-  if (parts_.pictures) {
-    json.update(parts_.pictures->model());
+  if (parts_.images) {
+    json.update(parts_.images->model());
     return json;
   }
   if (parts_.drawings) {
@@ -75,13 +75,13 @@ Json Api::model() const {
   return json;
 }
 
-PictureQuestions& Api::pictures() const {
-  check(parts_.pictures != nullptr, "the model here does not look at pictures");
-  return *parts_.pictures;
+ImageQuestions& Api::images() const {
+  check(parts_.images != nullptr, "the model here does not look at images");
+  return *parts_.images;
 }
 
 std::string Api::inspect(const Json& request) {
-  if (parts_.pictures) return dumped(pictures().inspect(request));
+  if (parts_.images) return dumped(images().inspect(request));
   if (parts_.drawings) return dumped(parts_.drawings->inspect(request));
   const std::string text = read_text(request, options_);
   InspectOptions options{.beams = http::whole(request, "beams", 4), .tokens = http::whole(request, "tokens", 12)};
@@ -91,12 +91,12 @@ std::string Api::inspect(const Json& request) {
 }
 
 Json Api::trace(const Json& request) {
-  if (parts_.pictures) return pictures().trace(request);
+  if (parts_.images) return images().trace(request);
   return view::to_json(inspector().trace(traced(request)));
 }
 
 Json Api::positions() const {
-  if (parts_.pictures) return pictures().positions();
+  if (parts_.images) return images().positions();
   const PositionTable table = inspector().positions(kPositionRows);
   Json rows = Json::array();
   for (std::size_t i = 0; i < table.values.size(); i += table.width) {
@@ -130,7 +130,7 @@ Json Api::exact(const Json& request) {
 }
 
 Json Api::run(const Json& request) {
-  constexpr std::size_t kNoPictures = std::numeric_limits<std::size_t>::max();
+  constexpr std::size_t kNoImages = std::numeric_limits<std::size_t>::max();
   check(parts_.run != nullptr, "there is no run here, only a model");
   const auto count = [](std::int64_t number) { return static_cast<std::size_t>(std::max<std::int64_t>(0, number)); };
   Json answer =
@@ -140,7 +140,7 @@ Json Api::run(const Json& request) {
   if (const Json* given = http::field(request, "others")) known = http::ids(*given, "others");
   Json others = Json::array();
   for (std::size_t i = 0; i < parts_.others.size(); ++i) {
-    Json other = parts_.others[i]->lines({.log = i < known.size() ? count(known[i]) : 0, .look = kNoPictures});
+    Json other = parts_.others[i]->lines({.log = i < known.size() ? count(known[i]) : 0, .look = kNoImages});
     other["name"] = parts_.others[i]->name();
     others.push_back(std::move(other));
   }
@@ -150,15 +150,15 @@ Json Api::run(const Json& request) {
 
 http::HttpResponse Api::ask(const http::HttpRequest& request) {
   if (request.method != "POST") return http::refused(405, "ask with POST");
-  const bool upload = request.path == "/api/picture";
+  const bool upload = request.path == "/api/image";
   const std::string_view type = request.content_type;
-  if (upload && !is_picture_type(type))
-    return http::refused(415, "the body must be a picture: image/png, image/jpeg or image/webp");
+  if (upload && !is_image_type(type))
+    return http::refused(415, "the body must be an image: image/png, image/jpeg or image/webp");
   if (!upload && !type.starts_with("application/json")) return http::refused(415, "the body must be application/json");
   try {
     if (upload) {
       const std::lock_guard lock(model_);
-      return {.body = dumped(pictures().keep(request.body))};
+      return {.body = dumped(images().keep(request.body))};
     }
     const Json body = parse_json(request.body, "request");
     const std::lock_guard lock(model_);
@@ -167,7 +167,7 @@ http::HttpResponse Api::ask(const http::HttpRequest& request) {
     if (request.path == "/api/output") return {.body = dumped(output(body))};
     if (request.path == "/api/states") return {.body = dumped(states(body))};
     if (request.path == "/api/exact") return {.body = dumped(exact(body))};
-    if (request.path == "/api/attention") return {.body = dumped(pictures().attention(body))};
+    if (request.path == "/api/attention") return {.body = dumped(images().attention(body))};
     if (request.path == "/api/positions") return {.body = dumped(positions())};
     return {.body = inspect(body)};
   } catch (const Error& error) {
@@ -180,16 +180,15 @@ bool Api::answers_to(const std::string& host) const { return !options_.only_loca
 http::HttpResponse Api::handle(const http::HttpRequest& request) {
   if (!answers_to(request.host)) return http::refused(403, "this server answers only to 127.0.0.1 and localhost");
   const std::string& path = request.path;
-  for (const char* question : {"/api/inspect", "/api/trace", "/api/positions", "/api/attention", "/api/picture",
+  for (const char* question : {"/api/inspect", "/api/trace", "/api/positions", "/api/attention", "/api/image",
                                "/api/run", "/api/output", "/api/states", "/api/exact"})
     if (path == question) return ask(request);
   if (request.method != "GET" && request.method != "HEAD") return http::refused(405, "ask with GET");
   if (path == "/api/model") return {.body = dumped(model())};
   if (path == "/") return {.type = "text/html; charset=utf-8", .body = whole_page()};
   const WebFile* file = find_web_file(std::string_view(path).substr(path.empty() ? 0 : 1));
-  if (!file && parts_.pictures && path.starts_with("/samples/"))
-    if (const std::string png = PictureShelf::sample_png(path.substr(std::string_view("/samples/").size()));
-        !png.empty())
+  if (!file && parts_.images && path.starts_with("/samples/"))
+    if (const std::string png = ImageStore::sample_png(path.substr(std::string_view("/samples/").size())); !png.empty())
       return {.type = "image/png", .body = png};
   if (!file) return http::refused(404, "there is no such page");
   return {.type = std::string(file->type), .body = std::string(file->content)};

@@ -8,7 +8,7 @@
 #include "attend/base/json.h"
 #include "attend/http/http.h"
 #include "attend/look/api/drawing_api.h"
-#include "attend/look/api/picture_questions.h"
+#include "attend/look/api/image_questions.h"
 #include "attend/look/api/run_reader.h"
 #include "attend/look/inspect/inspect.h"
 
@@ -25,8 +25,8 @@ class Api {
   // What it is given must outlive it; without an inspector or a run, what asks for one is refused.
   struct Parts {
     Inspector* inspector = nullptr;
-    PictureQuestions* pictures = nullptr;  // of a model that reads pictures, instead of an inspector
-    DrawingApi* drawings = nullptr;        // of one that draws
+    ImageQuestions* images = nullptr;  // of a model that reads images, instead of an inspector
+    DrawingApi* drawings = nullptr;    // of one that draws
     RunReader* run = nullptr;
     std::vector<RunReader*> others = {};  // runs to compare it with
   };
@@ -52,7 +52,7 @@ class Api {
   TraceRequest traced(const Json& request) const;
   http::HttpResponse ask(const http::HttpRequest& request);
   Inspector& inspector() const;
-  PictureQuestions& pictures() const;
+  ImageQuestions& images() const;
 
   Parts parts_;
   ApiOptions options_;

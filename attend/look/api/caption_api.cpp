@@ -39,8 +39,8 @@ Json CaptionApi::model() const {
   json.update({{"kind", "caption"},
                {"positions", ""},
                {"layers", false},
-               {"samples", PictureShelf::samples("dog")},
-               {"limits", {{"bytes", PictureShelf::kMostBytes}}}});
+               {"samples", ImageStore::samples("dog")},
+               {"limits", {{"bytes", ImageStore::kMostBytes}}}});
   if (writers_.size() > 1) json["beside"] = writers_.back().card();
   return json;
 }
@@ -58,7 +58,7 @@ Json CaptionApi::inspect(const Json& request) {
     return caption_json(inspect_caption(writer.named.describer, writer.shelf.find(request), {.beams = beams}));
   };
   Json json = said(writers_.front());
-  json["picture"] = http::word(request, "picture", "");
+  json["image"] = http::word(request, "image", "");
   if (writers_.size() > 1) json["beside"] = said(writers_.back());
   return json;
 }

@@ -1,4 +1,4 @@
-// What the page asks a model that writes about pictures, and one beside it that sees the same ones, as JSON
+// What the page asks a model that writes about images, and one beside it that sees the same ones, as JSON
 // (docs/look.md has the format).
 #pragma once
 
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/look/api/picture_questions.h"
-#include "attend/look/api/picture_shelf.h"
+#include "attend/look/api/image_questions.h"
+#include "attend/look/api/image_store.h"
 #include "attend/look/inspect/caption.h"
 
 namespace attend::look {
 
-class CaptionApi : public PictureQuestions {
+class CaptionApi : public ImageQuestions {
  public:
   struct Named {
     const tasks::LoadedDescriber& describer;
@@ -24,7 +24,7 @@ class CaptionApi : public PictureQuestions {
 
   Json model() const override;
   Json keep(const std::string& file) override;
-  Json inspect(const Json& request) override;  // {"picture", "beams"}
+  Json inspect(const Json& request) override;  // {"image", "beams"}
 
  private:
   struct Writer {
@@ -32,8 +32,8 @@ class CaptionApi : public PictureQuestions {
     Json card() const;
 
     Named named;
-    PictureShelf shelf;
-    std::vector<std::int64_t> heads;  // of each layer that looks at the picture
+    ImageStore shelf;
+    std::vector<std::int64_t> heads;  // of each layer that looks at the image
   };
   std::vector<Writer> writers_;  // one or two
 };

@@ -35,12 +35,12 @@ Json DetectionApi::model() const {
           {"positions", ""},
           {"layers", false},
           {"attention", std::move(attention)},
-          {"samples", PictureShelf::samples("shapes")},
-          {"limits", {{"bytes", PictureShelf::kMostBytes}}}};
+          {"samples", ImageStore::samples("shapes")},
+          {"limits", {{"bytes", ImageStore::kMostBytes}}}};
 }
 
 const DetectionInspection& DetectionApi::inspection(const Json& request) {
-  const std::string name = http::word(request, "picture", "");
+  const std::string name = http::word(request, "image", "");
   if (seen_ && name == newest_) return *seen_;
   seen_.reset();
   seen_ = inspect_detection(detector_, shelf_.find(request));
@@ -50,7 +50,7 @@ const DetectionInspection& DetectionApi::inspection(const Json& request) {
 
 Json DetectionApi::inspect(const Json& request) {
   Json json = detection_json(inspection(request), kThreshold);
-  json["picture"] = http::word(request, "picture", "");
+  json["image"] = http::word(request, "image", "");
   return json;
 }
 
@@ -66,9 +66,9 @@ Json DetectionApi::attention(const Json& request) {
 
 // Where the likelier queries look goes along, and where all places do as long as the file stays small.
 Json DetectionApi::exported(const std::string& name) {
-  const DetectionInspection& seen = inspection({{"picture", name}});
+  const DetectionInspection& seen = inspection({{"image", name}});
   Json looks = Json::object();
-  for (const train::PictureBox& box : seen.boxes)
+  for (const train::ImageBox& box : seen.boxes)
     if (box.score >= kExportedScore)
       looks[fmt::format("query {}", box.query)] = looks_json(seen.grid, seen.decoder, box.query);
   std::size_t weights = 0;
@@ -76,7 +76,7 @@ Json DetectionApi::exported(const std::string& name) {
   if (weights <= kMostExportedLooks)
     for (std::int64_t place = 0; place < seen.encoder.front().rows; ++place)
       looks[fmt::format("place {}", place)] = looks_json(seen.grid, seen.encoder, place);
-  return {{"result", inspect({{"picture", name}})}, {"looks", std::move(looks)}};
+  return {{"result", inspect({{"image", name}})}, {"looks", std::move(looks)}};
 }
 
 }  // namespace attend::look

@@ -1,19 +1,19 @@
-// What the page asks a model that finds things in pictures, as JSON (docs/look.md has the format).
+// What the page asks a model that finds things in images, as JSON (docs/look.md has the format).
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "attend/base/json.h"
-#include "attend/look/api/picture_questions.h"
-#include "attend/look/api/picture_shelf.h"
+#include "attend/look/api/image_questions.h"
+#include "attend/look/api/image_store.h"
 #include "attend/look/inspect/detection.h"
 
 namespace attend::look {
 
-class DetectionApi : public PictureQuestions {
+class DetectionApi : public ImageQuestions {
  public:
-  static constexpr float kThreshold = 0.5f;  // of what is named above the picture
+  static constexpr float kThreshold = 0.5f;  // of what is named above the image
 
   // detector must outlive it.
   explicit DetectionApi(const tasks::Detector& detector)
@@ -21,8 +21,8 @@ class DetectionApi : public PictureQuestions {
 
   Json model() const override;
   Json keep(const std::string& file) override { return shelf_.keep(file); }
-  Json inspect(const Json& request) override;  // {"picture"}
-  // {"picture", "query"} or {"picture", "place"}: where it looks, by all layers and heads.
+  Json inspect(const Json& request) override;  // {"image"}
+  // {"image", "query"} or {"image", "place"}: where it looks, by all layers and heads.
   Json attention(const Json& request) override;
   Json exported(const std::string& name) override;
 
@@ -30,7 +30,7 @@ class DetectionApi : public PictureQuestions {
   const DetectionInspection& inspection(const Json& request);
 
   const tasks::Detector& detector_;
-  PictureShelf shelf_;
+  ImageStore shelf_;
   std::string newest_;
   std::optional<DetectionInspection> seen_;
 };

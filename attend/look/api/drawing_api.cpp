@@ -4,7 +4,7 @@
 
 #include "attend/base/error.h"
 #include "attend/http/json_request.h"
-#include "attend/look/inspect/picture_json.h"
+#include "attend/look/inspect/image_json.h"
 
 namespace attend::look {
 
@@ -26,7 +26,7 @@ std::int64_t at_most(const Json& request, const char* name, std::int64_t otherwi
 
 Json addresses(const std::vector<image::Image>& drawn) {
   Json list = Json::array();
-  for (const image::Image& one : drawn) list.push_back(picture_address(one));
+  for (const image::Image& one : drawn) list.push_back(image_address(one));
   return list;
 }
 
@@ -78,7 +78,7 @@ Json DrawingApi::inspect(const Json& request) const {
   Json attention = Json::array();
   for (std::size_t i = 0; i < seen.attention.size(); ++i)
     attention.push_back(attention_json(seen.attention[i], static_cast<std::int64_t>(i)));
-  return {{"seen", picture_address(seen.drawn)},
+  return {{"seen", image_address(seen.drawn)},
           {"text", inspector.config().labels[static_cast<std::size_t>(from.of_class)]},
           {"attention", std::move(attention)}};
 }

@@ -79,9 +79,9 @@ std::string exported_page(Api& api, const std::string& text) {
   return page_about(data);
 }
 
-std::string exported_picture(Api& api, PictureQuestions& pictures, const std::string& name) {
-  Json data = {{"model", api.model()}, {"picture", name}};
-  data.update(pictures.exported(name));
+std::string exported_image(Api& api, ImageQuestions& images, const std::string& name) {
+  Json data = {{"model", api.model()}, {"image", name}};
+  data.update(images.exported(name));
   return page_about(data);
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "attend/look/api/api.h"
-#include "attend/look/api/picture_questions.h"
+#include "attend/look/api/image_questions.h"
 
 namespace attend::look {
 
@@ -13,7 +13,7 @@ const std::string& whole_page();
 // Carries the translation, the same without positions, and one walk step by step. What would need the model is shown
 // as switched off.
 std::string exported_page(Api& api, const std::string& text);
-// The same of a picture, by the name that pictures.keep() gave it.
-std::string exported_picture(Api& api, PictureQuestions& pictures, const std::string& name);
+// The same of an image, by the name that images.keep() gave it.
+std::string exported_image(Api& api, ImageQuestions& images, const std::string& name);
 
 }  // namespace attend::look

@@ -8,7 +8,7 @@ namespace attend::look {
 
 namespace {
 
-// Four digits: what a picture can show, at a third of the bytes.
+// Four digits: what an image can show, at a third of the bytes.
 Json rounded(float value) { return std::round(static_cast<double>(value) * 1e4) / 1e4; }
 
 // The same for weights, 0 to 1: "0", "0.25", "1".

@@ -87,7 +87,7 @@ Anatomy anatomy_of(const models::Seq2Seq& model) {
   models::Transformer shape(transformer->settings());
   anatomy.family = "transformer", anatomy.pre_norm = transformer->settings().pre_norm;
   Finder(anatomy, "").walk(shape, "");
-  // Pictures show one kind after another.
+  // Images show one kind after another.
   std::stable_partition(anatomy.attention.begin(), anatomy.attention.end(),
                         [](const Anatomy::Attention& one) { return one.place.kind == "self"; });
   return anatomy;

@@ -11,7 +11,7 @@
 #include "attend/base/json_fwd.h"
 #include "attend/models/bert.h"
 #include "attend/models/gpt2.h"
-#include "attend/models/picture_model.h"
+#include "attend/models/image_model.h"
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/activation.h"
@@ -60,7 +60,7 @@ Anatomy anatomy_of(const models::Seq2Seq& model);
 // prefix: under which name the parameters of the model are, "transformer" or nothing.
 Anatomy anatomy_of(const models::GPT2Config& config, const std::string& prefix);
 Anatomy anatomy_of(const models::BertConfig& config, const std::string& prefix);
-// A model that looks at pictures: an attention for each of its places, all of one stack. Where their last projections
+// A model that looks at images: an attention for each of its places, all of one stack. Where their last projections
 // are is told by the names of Hugging Face's and timm's files; a model with other names has attention alone.
 Anatomy anatomy_of(std::span<const models::AttentionPlace> places, std::span<const nn::Parameters::Entry> entries);
 

@@ -9,12 +9,12 @@
 #include "attend/base/error.h"
 #include "attend/base/unicode/unicode.h"
 #include "attend/look/inspect/candidates.h"
-#include "attend/look/inspect/picture_json.h"
+#include "attend/look/inspect/image_json.h"
 #include "attend/nn/sequences.h"
-#include "attend/tasks/picture_encoder.h"
+#include "attend/tasks/image_encoder.h"
 #include "attend/tasks/token_strings.h"
 #include "attend/tasks/translator.h"
-#include "attend/view/caption_picture.h"
+#include "attend/view/caption_figure.h"
 #include "attend/view/collector.h"
 #include "attend/view/trace.h"
 
@@ -43,7 +43,7 @@ std::string candidate_name(const tasks::LoadedDescriber& describer, std::int32_t
   return replace_invalid_utf8(text.empty() && token ? std::string(*token) : text);
 }
 
-// All layers that look at the picture, without the encoder's own tokens.
+// All layers that look at the image, without the encoder's own tokens.
 std::vector<SeenAttention> seen_layers(const view::Collector& collector, const models::Captioner& model,
                                        std::int64_t rows) {
   std::vector<SeenAttention> layers;
@@ -173,13 +173,13 @@ Json caption_json(const CaptionInspection& inspection) {
           {"channels", inspection.channels}};
 }
 
-view::Picture caption_page(const CaptionInspection& inspection) {
+view::Figure caption_page(const CaptionInspection& inspection) {
   check(!inspection.attention.empty(), "look: this model has no attention to show; it wrote \"{}\"", inspection.text);
-  view::CaptionPicture page{.picture = inspection.seen,
-                            .caption = inspection.text,
-                            .words = inspection.tokens,
-                            .rows = static_cast<std::size_t>(inspection.grid.h),
-                            .columns = static_cast<std::size_t>(inspection.grid.w)};
+  view::CaptionAttention page{.image = inspection.seen,
+                              .caption = inspection.text,
+                              .words = inspection.tokens,
+                              .rows = static_cast<std::size_t>(inspection.grid.h),
+                              .columns = static_cast<std::size_t>(inspection.grid.w)};
   for (std::size_t i = 0; i < inspection.tokens.size(); ++i) {
     const std::vector<float> looks = inspection.looks(i);
     page.weights.insert(page.weights.end(), looks.begin(), looks.end());

@@ -7,18 +7,18 @@
 #include <utility>
 
 #include "attend/base/error.h"
-#include "attend/look/inspect/picture_json.h"
+#include "attend/look/inspect/image_json.h"
 #include "attend/view/collector.h"
 
 namespace attend::look {
 
 namespace {
 
-// The first rows and places of what a probe saw of one picture.
+// The first rows and places of what a probe saw of one image.
 GridAttention grid_attention(const view::AttentionWeights& seen, std::int64_t rows, std::int64_t places) {
   const Shape& shape = seen.shape;
   check(shape.rank() == 4 && shape[0] == 1 && shape[2] >= rows && shape[3] >= places,
-        "look: weights {} are not those of one picture with {} x {}", shape, rows, places);
+        "look: weights {} are not those of one image with {} x {}", shape, rows, places);
   GridAttention result{.heads = shape[1], .rows = rows, .places = places, .weights = {}};
   result.weights.reserve(static_cast<std::size_t>(shape[1] * rows * places));
   for (std::int64_t h = 0; h < shape[1]; ++h)
@@ -31,7 +31,7 @@ GridAttention grid_attention(const view::AttentionWeights& seen, std::int64_t ro
 
 double four_digits(double value) { return std::round(value * 1e4) / 1e4; }
 
-Json box_json(const train::PictureBox& box) {
+Json box_json(const train::ImageBox& box) {
   Json json = {{"query", box.query},
                {"text", box.label},
                {"score", four_digits(static_cast<double>(box.score))},
@@ -41,9 +41,9 @@ Json box_json(const train::PictureBox& box) {
   return json;
 }
 
-Json boxes_json(const std::vector<train::PictureBox>& boxes) {
+Json boxes_json(const std::vector<train::ImageBox>& boxes) {
   Json list = Json::array();
-  for (const train::PictureBox& box : boxes) list.push_back(box_json(box));
+  for (const train::ImageBox& box : boxes) list.push_back(box_json(box));
   return list;
 }
 
@@ -62,7 +62,7 @@ std::vector<float> GridAttention::row(std::int64_t row, std::int64_t head) const
 
 std::string DetectionInspection::text(float threshold) const {
   std::vector<std::pair<std::string, int>> counts;
-  for (const train::PictureBox& box : boxes) {
+  for (const train::ImageBox& box : boxes) {
     if (box.score < threshold) continue;
     const auto found = std::ranges::find(counts, box.label, &std::pair<std::string, int>::first);
     if (found == counts.end())

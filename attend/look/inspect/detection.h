@@ -1,5 +1,5 @@
-// A DETR looked at: what every query answers, where it looks in the picture (the decoder's cross-attention; figure 6 of
-// Carion et al. 2020), and where the places of the picture look before that (the encoder's self-attention; figure 3).
+// A DETR looked at: what every query answers, where it looks in the image (the decoder's cross-attention; figure 6 of
+// Carion et al. 2020), and where the places of the image look before that (the encoder's self-attention; figure 3).
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 #include "attend/image/image.h"
 #include "attend/tasks/detector.h"
 #include "attend/train/loop/example.h"
-#include "attend/view/picture.h"
-#include "attend/view/tiles_picture.h"
+#include "attend/view/figure.h"
+#include "attend/view/tiles_figure.h"
 
 namespace attend::look {
 
-// Weights of one layer: who looks, and at which places of the grid; what pads the picture is left out.
+// Weights of one layer: who looks, and at which places of the grid; what pads the image is left out.
 struct GridAttention {
   std::int64_t heads = 0, rows = 0, places = 0;
   std::vector<float> weights = {};  // [heads, rows, places]
@@ -28,8 +28,8 @@ struct GridAttention {
 struct DetectionInspection {
   image::Image seen = {};
   Extent2 grid = {};
-  std::vector<train::PictureBox> boxes = {};  // of all queries, best first; looks: the last layer's, heads averaged
-  std::vector<train::PictureBox> truth = {};  // of a run alone
+  std::vector<train::ImageBox> boxes = {};  // of all queries, best first; looks: the last layer's, heads averaged
+  std::vector<train::ImageBox> truth = {};  // of a run alone
   std::vector<GridAttention> encoder = {}, decoder = {};  // by layer; rows: places, queries
 
   // "a disc and 2 squares": those of at least this score; empty when there are none.
@@ -48,7 +48,7 @@ struct DetectionTiles {
   std::vector<view::Tile> queries, places;
 };
 DetectionTiles detection_tiles(const DetectionInspection& inspection, float threshold);
-// The picture with its boxes over those.
-view::Picture detection_page(const DetectionInspection& inspection, const std::string& name, float threshold);
+// The image with its boxes over those.
+view::Figure detection_page(const DetectionInspection& inspection, const std::string& name, float threshold);
 
 }  // namespace attend::look

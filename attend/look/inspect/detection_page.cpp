@@ -6,8 +6,8 @@
 #include <set>
 
 #include "attend/look/inspect/detection.h"
-#include "attend/view/boxes_picture.h"
-#include "attend/view/picture_heat.h"
+#include "attend/view/boxes_figure.h"
+#include "attend/view/image_heat.h"
 
 namespace attend::look {
 
@@ -28,7 +28,7 @@ DetectionTiles detection_tiles(const DetectionInspection& inspection, float thre
     to.push_back({title, view::lit_smoothly(seen, {rows, columns, weights}, width, height)});
   };
   DetectionTiles tiles;
-  for (const train::PictureBox& box : inspection.boxes) {
+  for (const train::ImageBox& box : inspection.boxes) {
     if (box.score < threshold || tiles.queries.size() == kMostTiles) continue;
     tile(fmt::format("{} {:.2f}", box.label, box.score), box.looks, tiles.queries);
     const auto at = [](double middle, std::int64_t count) {
@@ -42,29 +42,29 @@ DetectionTiles detection_tiles(const DetectionInspection& inspection, float thre
   return tiles;
 }
 
-view::Picture detection_page(const DetectionInspection& inspection, const std::string& name, float threshold) {
+view::Figure detection_page(const DetectionInspection& inspection, const std::string& name, float threshold) {
   std::vector<view::NamedBox> boxes;
   std::set<std::string> labels;  // one colour each
-  for (const train::PictureBox& box : inspection.boxes) labels.insert(box.label);
+  for (const train::ImageBox& box : inspection.boxes) labels.insert(box.label);
   const double width = inspection.seen.width, height = inspection.seen.height;
-  for (const train::PictureBox& box : inspection.boxes)
+  for (const train::ImageBox& box : inspection.boxes)
     if (box.score >= threshold)
       boxes.push_back({box.box[0] * width, box.box[1] * height, box.box[2] * width, box.box[3] * height,
                        fmt::format("{} {:.2f}", box.label, box.score),
                        static_cast<std::size_t>(std::distance(labels.begin(), labels.find(box.label)))});
   const std::string text = inspection.text(threshold);
-  view::Picture page{.width = 360, .height = kPageTitle};
+  view::Figure page{.width = 360, .height = kPageTitle};
   page.texts.push_back(
       {.x = 16, .y = 22, .text = name + " → " + (text.empty() ? "nothing" : text), .size = 15, .bold = true});
-  page = view::stacked(std::move(page), view::boxes_picture(inspection.seen, boxes));
+  page = view::stacked(std::move(page), view::boxes_figure(inspection.seen, boxes));
   const DetectionTiles tiles = detection_tiles(inspection, threshold);
   if (tiles.queries.empty()) return page;
   page =
       view::stacked(std::move(page),
-                    view::tiles_picture(tiles.queries, {.title = "where each query looks: the last layer, all heads"}));
+                    view::tiles_figure(tiles.queries, {.title = "where each query looks: the last layer, all heads"}));
   return view::stacked(
       std::move(page),
-      view::tiles_picture(tiles.places, {.title = "where the encoder looks from the middle of each: the last layer"}));
+      view::tiles_figure(tiles.places, {.title = "where the encoder looks from the middle of each: the last layer"}));
 }
 
 }  // namespace attend::look

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "attend/image/image.h"
-#include "attend/look/inspect/picture_attention.h"
-#include "attend/tasks/drawer.h"
+#include "attend/look/inspect/image_attention.h"
+#include "attend/tasks/image_generator.h"
 
 namespace attend::look {
 
 // A drawing with all of its attention.
 struct DrawingInspection {
   image::Image drawn = {};
-  std::vector<PictureAttention> attention = {};  // layer by layer
+  std::vector<ImageAttention> attention = {};  // layer by layer
 };
 
 class DrawingInspector {
@@ -43,7 +43,7 @@ class DrawingInspector {
  private:
   tasks::DrawingPlan plan(const Place& place) const;
 
-  tasks::Drawer drawer_;
+  tasks::ImageGenerator drawer_;
   std::vector<models::AttentionPlace> places_;
 };
 

@@ -30,7 +30,7 @@ std::unique_ptr<Inspector> open_translation(const std::filesystem::path& folder,
 }
 
 std::unique_ptr<Inspector> open_no_text(const std::filesystem::path& folder, Backend&, DType) {
-  fail("look: the model in {} looks at pictures, not at text", folder.string());
+  fail("look: the model in {} looks at images, not at text", folder.string());
 }
 
 Look look_at(const catalogue::Entry& entry) {
@@ -48,9 +48,9 @@ Look look_at(const catalogue::Entry& entry) {
       return {open_translation, [](const Json& config, const std::string& what) {
                 return anatomy_of(*catalogue::make_seq2seq(config, what));
               }};
-    case catalogue::Family::pictures:
+    case catalogue::Family::images:
       return {open_no_text, [](const Json& config, const std::string& what) {
-                const auto model = catalogue::make_picture_model(config, what);
+                const auto model = catalogue::make_image_model(config, what);
                 return anatomy_of(model->attention_places(), model->parameters());
               }};
     case catalogue::Family::sagan:

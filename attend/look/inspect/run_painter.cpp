@@ -8,7 +8,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/look/inspect/caption.h"
 #include "attend/look/inspect/detection.h"
-#include "attend/look/inspect/picture_json.h"
+#include "attend/look/inspect/image_json.h"
 #include "attend/models/sagan.h"
 
 namespace attend::look {
@@ -48,17 +48,17 @@ const train::Example::Attention& seen_in(const train::Example& example, const st
 
 constexpr std::size_t kMostDrawn = 10;  // they are small, and what a film of them is about
 
-// As the page's own picture, with what the label should be.
-Json painted_picture(const train::Example& example, const std::vector<models::AttentionPlace>& places) {
-  PictureInspection inspection{.seen = example.picture->seen, .text = example.text};
-  for (const auto& [label, probability] : example.picture->labels)
+// As the page's own image, with what the label should be.
+Json painted_image(const train::Example& example, const std::vector<models::AttentionPlace>& places) {
+  ImageInspection inspection{.seen = example.image->seen, .text = example.text};
+  for (const auto& [label, probability] : example.image->labels)
     inspection.labels.push_back({static_cast<std::int32_t>(inspection.labels.size()), label, probability});
   for (const models::AttentionPlace& place : places) {
     const train::Example::Attention& seen = seen_in(example, place.label);
     inspection.attention.emplace_back(place, view::AttentionWeights{seen.shape, seen.weights});
   }
   inspection.rollout = rollout_of(inspection.attention);
-  Json json = picture_json(inspection);
+  Json json = image_json(inspection);
   json["seen"] = shown_address(inspection.seen);  // a line for each of fifty moments: small
   return json;
 }
@@ -67,20 +67,20 @@ constexpr float kPaintedScore = 0.5f;  // of what is named in words
 
 // What was found, and which query was matched to what is there.
 Json painted_detection(const train::Example& example) {
-  const train::Example::Picture& picture = *example.picture;
-  return detection_json({.seen = picture.seen,
-                         .grid = picture.grid,
-                         .boxes = *picture.found,
-                         .truth = picture.truth.value_or(std::vector<train::PictureBox>())},
+  const train::Example::Image& image = *example.image;
+  return detection_json({.seen = image.seen,
+                         .grid = image.grid,
+                         .boxes = *image.found,
+                         .truth = image.truth.value_or(std::vector<train::ImageBox>())},
                         kPaintedScore);
 }
 
 Json painted_caption(const train::Example& example) {
-  const train::Example::Picture& picture = *example.picture;
-  CaptionInspection inspection{.seen = picture.seen, .text = example.text, .grid = picture.grid};
-  const auto places = static_cast<std::size_t>(picture.grid.h * picture.grid.w);
-  SeenAttention layer{.place = {"decoder", "cross", 0}, .heads = 1, .rows = picture.words->size(), .columns = places};
-  for (const train::PictureWord& word : *picture.words) {
+  const train::Example::Image& image = *example.image;
+  CaptionInspection inspection{.seen = image.seen, .text = example.text, .grid = image.grid};
+  const auto places = static_cast<std::size_t>(image.grid.h * image.grid.w);
+  SeenAttention layer{.place = {"decoder", "cross", 0}, .heads = 1, .rows = image.words->size(), .columns = places};
+  for (const train::ImageWord& word : *image.words) {
     inspection.tokens.push_back(word.text);
     layer.weights.insert(layer.weights.end(), word.looks.begin(), word.looks.end());
   }
@@ -96,7 +96,7 @@ const std::vector<models::AttentionPlace>& RunPainter::places() {
   const Json config = read_json(file);
   places_ = catalogue::entry_of(config, file).family == catalogue::Family::sagan
                 ? models::Sagan(models::sagan_config(config, file)).attention_places()
-                : catalogue::make_picture_model(config, file)->attention_places();
+                : catalogue::make_image_model(config, file)->attention_places();
   return *places_;
 }
 
@@ -117,11 +117,11 @@ train::ExampleLimits RunPainter::limits() {
 Json RunPainter::paint(const std::vector<train::Example>& examples) {
   Json list = Json::array();
   for (const train::Example& example : examples) {
-    if (example.picture) {
-      const bool found = example.picture->found.has_value(), words = example.picture->words.has_value();
+    if (example.image) {
+      const bool found = example.image->found.has_value(), words = example.image->words.has_value();
       Json json = found   ? painted_detection(example)
                   : words ? painted_caption(example)
-                          : painted_picture(example, places());
+                          : painted_image(example, places());
       json.update({{"source", side(example.read, example.read_text)}, {"target", side({}, example.written_text)}});
       list.push_back(std::move(json));
       continue;

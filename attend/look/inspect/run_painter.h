@@ -1,5 +1,5 @@
 // What a run shows of itself, in the form of an inspection (docs/look.md): a line of look.jsonl for each moment.
-// Weights are packed: [heads, rows, columns] of bytes, 255 for 1, in base64. Of a picture it is what picture_json.h
+// Weights are packed: [heads, rows, columns] of bytes, 255 for 1, in base64. Of an image it is what image_json.h
 // writes.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attend/look/inspect/anatomy.h"
-#include "attend/models/picture_model.h"
+#include "attend/models/image_model.h"
 #include "attend/train/loop/example.h"
 
 namespace attend::look {
@@ -23,7 +23,7 @@ class RunPainter : public train::Painter {
 
  private:
   const Anatomy& anatomy();
-  const std::vector<models::AttentionPlace>& places();  // of a model that looks at pictures
+  const std::vector<models::AttentionPlace>& places();  // of a model that looks at images
 
   std::filesystem::path folder_;
   std::optional<Anatomy> anatomy_;

@@ -1,7 +1,7 @@
 // Ablate: switch off or scale heads, layers and source tokens, and compare.
 import { exported, find, inspect, labels, matrix, model, set, state, telling, titleOf } from "look/state";
 import { figure, h, shown } from "look/draw";
-import { matrixPicture } from "look/pictures";
+import { matrixFigure } from "look/figures";
 
 // In the address: heads "decoder cross 0 1=0.5;..", layers "encoder 1;..", masked "2;3".
 export const list = text => text ? text.split(";") : [];
@@ -54,7 +54,7 @@ export async function ablateView(plain) {
   const changes = ablation(), any = Object.keys(changes).length > 0;
   const result = any ? await inspect({ text: state.text, ablation: changes }) : plain;
   const last = telling(model.attention), noun = { translation: "source tokens", "language-model": "tokens of the prompt" }[model.kind] || "tokens";
-  const map = (from, name) => figure(name, matrixPicture({ ...labels(from, last), weights: matrix(find(from, last), -1) }));
+  const map = (from, name) => figure(name, matrixFigure({ ...labels(from, last), weights: matrix(find(from, last), -1) }));
   const card = (title, id, from) => h("div", { class: "card" }, h("h3", {}, title), h("p", { id }, from.text || "—"),
     from.steps.length ? h("p", { class: "quiet" }, `score ${from.score.toFixed(3)}`) : null, steps(from));
   return h("div", { class: "columns" },

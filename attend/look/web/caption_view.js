@@ -1,10 +1,10 @@
-// Sentence: what a model writes about a picture. Point at a word: where it looked (figure 3 of Xu et al. 2015), and what else
+// Sentence: what a model writes about an image. Point at a word: where it looked (figure 3 of Xu et al. 2015), and what else
 // it might have written. A model without attention has looked once, before the first word: the vector that is left of
-// the picture is all it has. Two models stand side by side.
+// the image is all it has. Two models stand side by side.
 import { model, remember, set, state } from "look/state";
-import { choice, figure, h, saves, say, shown, strip, thumbnailsPicture } from "look/draw";
-import { largest, placeName, shares } from "look/picture_data";
-import { labelBars, litTile, pictureBox, pixelsOf } from "look/picture_draw";
+import { choice, figure, h, saves, say, shown, strip, thumbnailsFigure } from "look/draw";
+import { largest, placeName, shares } from "look/image_data";
+import { labelBars, litTile, imageBox, pixelsOf } from "look/image_draw";
 
 // Where a word looked, by a head of a layer or all averaged. Layers and heads beyond the last are the last.
 function wordHeat(said, token, layer, head) {
@@ -24,11 +24,11 @@ function layerChoices(card) {
 
 const kindOf = card => ({ "show-tell": "RNN without attention (Show and Tell)", "show-attend-tell": "RNN with attention (Show, Attend and Tell)", transformer: "Transformer decoder" }[card.config.decoder] || card.config.model_type);
 
-// All that a model without attention has of the picture.
+// All that a model without attention has of the image.
 function bottleneck(said) {
   const regions = said.grid[0] * said.grid[1], most = Math.max(...said.start.map(Math.abs));
   return h("div", { class: "bottleneck" }, h("h2", {}, "The bottleneck"),
-    h("p", { class: "note" }, `This model has no attention. Of the ${regions} regions of the picture, ${said.channels} numbers each, it keeps the mean, and of that these ${said.start.length} numbers. They are read once, as if they were the first word; no later word can look at the picture again.`),
+    h("p", { class: "note" }, `This model has no attention. Of the ${regions} regions of the image, ${said.channels} numbers each, it keeps the mean, and of that these ${said.start.length} numbers. They are read once, as if they were the first word; no later word can look at the image again.`),
     h("div", { class: "vector", id: "start" }, strip(said.start, said.start.length, most)));
 }
 
@@ -38,10 +38,10 @@ const candidates = (said, token) => {
   return !step ? h("div") : h("div", {}, h("h3", {}, `instead of “${shown(said.tokens[token])}”, ${(100 * step.probability).toFixed(0)} %`), labelBars(step.candidates.map(one => ({ ...one, text: shown(one.text) }))));
 };
 
-// One model's sentence: words to point at, the picture by their light, and every word small.
+// One model's sentence: words to point at, the image by their light, and every word small.
 function writer(said, pixels, card) {
   const attends = said.attention.length > 0, last = said.tokens.length - 1;
-  const box = pictureBox({ pixels, grid: attends ? said.grid : [1, 1], lines: false, label: attends ? "where a word looked" : "what the model sees" });
+  const box = imageBox({ pixels, grid: attends ? said.grid : [1, 1], lines: false, label: attends ? "where a word looked" : "what the model sees" });
   const words = h("p", { class: "quiet looked" }), others = h("div", { class: "others" });
   const show = token => {
     buttons.forEach((button, i) => button.classList.toggle("on", i === token));
@@ -53,7 +53,7 @@ function writer(said, pixels, card) {
     }
     const heat = attends ? chosenHeat(said, token) : null;
     box.show(heat);
-    say(words, heat ? `“${shown(said.tokens[token])}”: most of it, ${largest(heat).toFixed(3)}, at ${placeName(Math.max(0, heat.weights.indexOf(largest(heat))), heat.columns)}.` : "No word looks at the picture.");
+    say(words, heat ? `“${shown(said.tokens[token])}”: most of it, ${largest(heat).toFixed(3)}, at ${placeName(Math.max(0, heat.weights.indexOf(largest(heat))), heat.columns)}.` : "No word looks at the image.");
     others.replaceChildren(candidates(said, token));
   };
   const kept = () => Math.min(state.focus, last), keep = token => { remember({ focus: token === state.focus ? -1 : token }); show(kept()); };
@@ -65,7 +65,7 @@ function writer(said, pixels, card) {
   const node = h("div", { class: "card writer", "data-writer": card.name || "" }, ...(card.name ? [h("h2", {}, card.name), h("p", { class: "note" }, kindOf(card))] : []),
     h("div", { class: "tokens words" }, ...buttons), ...(choices.length ? [h("div", { class: "controls" }, ...choices)] : []),
     h("div", { class: "columns" }, h("div", {}, figure("word", box), words), others), ...(said.start.length ? [bottleneck(said)] : []),
-    ...(tiles.length ? [h("h2", {}, "Word by word"), h("div", { class: "tiles" }, ...tiles), saves("words", () => thumbnailsPicture(drawn, 5))] : []));
+    ...(tiles.length ? [h("h2", {}, "Word by word"), h("div", { class: "tiles" }, ...tiles), saves("words", () => thumbnailsFigure(drawn, 5))] : []));
   show(kept());
   return node;
 }
@@ -74,7 +74,7 @@ export async function captionView(result) {
   const first = writer(result, await pixelsOf(result), model);
   if (!result.beside) return first;
   const second = writer(result.beside, await pixelsOf(result.beside), model.beside);
-  return h("div", {}, h("p", { class: "note" }, "One picture, two models. Where there is attention every word looks again; where there is none, all of the picture had to fit into one vector before the first word."),
+  return h("div", {}, h("p", { class: "note" }, "One image, two models. Where there is attention every word looks again; where there is none, all of the image had to fit into one vector before the first word."),
     h("div", { class: "columns" }, first, second));
 }
 

@@ -2,7 +2,7 @@
 // writing, where each looked, and how often each is right as sentences get longer. All of it is computed when asked.
 import { ask, exported, model, shelf, set, state } from "look/state";
 import { figure, h, say, shown, strip } from "look/draw";
-import { matrixPicture } from "look/pictures";
+import { matrixFigure } from "look/figures";
 import { percent } from "look/percent";
 import { curves } from "look/curves";
 
@@ -46,24 +46,24 @@ async function column({ name, title, hands }) {
     h("p", { class: "answer-words" }, ...verdict.nodes),
     h("h3", {}, plain ? `what it hands over: ${states.summary.length} numbers for ${states.tokens.length} tokens` : `what it hands over: ${states.tokens.length} × ${states.width} numbers`), h("p", { class: "note" }, hands), handed,
     h("h3", { style: "margin-top:14px" }, last ? "where it looked" : "where it looked: nowhere, it cannot look back"),
-    last ? figure(`${name}-attention`, matrixPicture({ rows: answer.target.pieces, columns: answer.source.pieces, weights: mean })) : null);
+    last ? figure(`${name}-attention`, matrixFigure({ rows: answer.target.pieces, columns: answer.source.pieces, weights: mean })) : null);
 }
 
 // Lines that none of them was trained on, as many as the slider says.
 function lengths() {
-  const box = h("div", { class: "card wide" }), words = h("p", { class: "note" }), picture = h("div"), told = h("p", { class: "quiet", id: "told" });
+  const box = h("div", { class: "card wide" }), words = h("p", { class: "note" }), image = h("div"), told = h("p", { class: "quiet", id: "told" });
   const draw = async () => {
     say(words, "Computing: 300 lines that were in no training set, through all three …");
     const answers = await Promise.all(three.map(one => asked(one.name, "/api/exact", { language: "reverse", count: 300 })));
-    say(words, `${answers[0].count} lines that were in no training set, translated just now by all three: how many are right to the last word, by their length. Point at the picture for the numbers.`);
-    picture.replaceChildren(figure("accuracy-by-length", curves({ title: "lines that are right", unit: answers[0].unit, lines: three.map((one, i) => ({
+    say(words, `${answers[0].count} lines that were in no training set, translated just now by all three: how many are right to the last word, by their length. Point at the image for the numbers.`);
+    image.replaceChildren(figure("accuracy-by-length", curves({ title: "lines that are right", unit: answers[0].unit, lines: three.map((one, i) => ({
       name: one.title, total: answers[i].right / answers[i].count, points: answers[i].lengths.map(l => [l.length, l.right / l.count, `${l.right} of ${l.count}`]) })) })));
     const worst = answers[0].lengths.filter(l => l.right < l.count).slice(-1)[0];
     say(told, answers.map((a, i) => `${three[i].title}: ${percent(a.right / a.count)}`).join(" · "));
     if (worst) told.append(h("br"), `One that the first gets wrong: `, h("button", { class: "plain", onclick: () => set({ text: worst.source }) }, worst.source));
   };
   draw().catch(error => say(words, error.message));
-  box.append(h("h2", {}, "Longer sentences"), words, picture, told);
+  box.append(h("h2", {}, "Longer sentences"), words, image, told);
   return box;
 }
 

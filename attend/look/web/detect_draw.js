@@ -1,8 +1,8 @@
-// Boxes over a picture, and who was matched to whom.
+// Boxes over an image, and who was matched to whom.
 import { model } from "look/state";
 import { h } from "look/draw";
 
-const unit = 448;  // as wide as the drawing over a picture
+const unit = 448;  // as wide as the drawing over an image
 const colours = ["#d62728", "#1f77b4", "#2c8c2c", "#9449bd", "#c86e00", "#008c96", "#be3c8c", "#6e5a46"];
 // By the model's list of labels; a young run has none yet, and then by the letters.
 const labels = Object.values(model.config?.id2label || {});

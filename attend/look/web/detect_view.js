@@ -1,9 +1,9 @@
 // Objects: the boxes that a DETR finds. Click one: where its query looks (the decoder's cross-attention, figure 6 of Carion
 // et al. 2020). Click a point: where the encoder looks from there (figure 3).
 import { ask, exported, model, remember, set, state } from "look/state";
-import { choice, figure, h, saves, say, thumbnailsPicture } from "look/draw";
-import { headNow, largest, placeName, shares } from "look/picture_data";
-import { litTile, pictureBox, pixelsOf } from "look/picture_draw";
+import { choice, figure, h, saves, say, thumbnailsFigure } from "look/draw";
+import { headNow, largest, placeName, shares } from "look/image_data";
+import { litTile, imageBox, pixelsOf } from "look/image_draw";
 import { boxAt, boxDrawing, colourOf, matchDrawing, overlap } from "look/detect_draw";
 
 // Where a query or a place looks, by all layers and heads; the newest are kept.
@@ -11,10 +11,10 @@ const kept = new Map();
 function looks(who, number) {
   if (exported) return exported.looks[`${who} ${number}`] ? Promise.resolve(exported.looks[`${who} ${number}`])
     : Promise.reject(new Error("This file does not carry that: start `attend look`."));
-  const key = `${state.picture} ${who} ${number}`;
+  const key = `${state.image} ${who} ${number}`;
   if (!kept.has(key)) {
     if (kept.size > 200) kept.clear();
-    const answer = ask("/api/attention", { picture: state.picture, [who]: number });
+    const answer = ask("/api/attention", { image: state.image, [who]: number });
     answer.catch(() => kept.delete(key));
     kept.set(key, answer);
   }
@@ -48,7 +48,7 @@ async function looked(result) {
   const place = placeNow(), head = headNow(place), where = `layer ${place.layer + 1}, ${head < 0 ? "all heads averaged" : `head ${head + 1}`}`;
   const most = heat => { const at = heat.weights.indexOf(largest(heat)); return `most of it, ${largest(heat).toFixed(3)}, at ${placeName(Math.max(0, at), heat.columns)}`; };
   if (points()) {
-    if (state.focus < 0) return { text: `Click a point of the picture: where the encoder looks from there (${where}).` };
+    if (state.focus < 0) return { text: `Click a point of the image: where the encoder looks from there (${where}).` };
     const heat = heatOf(await looks("place", state.focus), place.layer, head);
     return { heat, place: state.focus, text: `From ${placeName(state.focus, heat.columns)}, encoder, ${where}: ${most(heat)}.` };
   }
@@ -84,12 +84,12 @@ function everyObject(result, pixels, pick) {
     h("p", { class: "note" }, "The decoder's last layer, all heads averaged; each has a scale of its own. In the paper it is ends of things that are looked at: legs, heads, trunks."),
     h("div", { class: "tiles" }, ...drawn.map(({ box, canvas }) => h("button", { class: box.query === state.query && !points() ? "marked" : "", "data-tile": box.query, onclick: () => pick(box.query) },
       canvas, h("span", {}, `${box.text} ${box.score.toFixed(2)}`)))),
-    saves("objects", () => thumbnailsPicture(drawn.map(({ box, canvas }) => [`${box.text} ${box.score.toFixed(2)}`, canvas]), 5)));
+    saves("objects", () => thumbnailsFigure(drawn.map(({ box, canvas }) => [`${box.text} ${box.score.toFixed(2)}`, canvas]), 5)));
 }
 
-// The picture with its boxes: show(heat, {place, chosen}).
-function boxesPicture(result, pixels, options) {
-  const box = pictureBox({ pixels, grid: result.grid, lines: false, label: "what was found", ...options });
+// The image with its boxes: show(heat, {place, chosen}).
+function boxesFigure(result, pixels, options) {
+  const box = imageBox({ pixels, grid: result.grid, lines: false, label: "what was found", ...options });
   const over = h("g"), high = 448 * pixels.height / pixels.width;
   box.querySelector("svg").append(over);
   box.draw = (heat, { place = -1, drawings }) => { box.show(heat, { place }); over.replaceChildren(...drawings(high)); };
@@ -99,7 +99,7 @@ function boxesPicture(result, pixels, options) {
 export async function detectView(result) {
   const pixels = await pixelsOf(result), now = await looked(result);
   const pick = query => set({ kind: "cross", stack: "decoder", ...(points() ? { layer: layersOf("cross").length - 1, head: -1 } : {}), query: !points() && query === state.query ? -1 : query });
-  const box = boxesPicture(result, pixels, { onpick: place => { if (points()) set({ focus: place === state.focus ? -1 : place }); } });
+  const box = boxesFigure(result, pixels, { onpick: place => { if (points()) set({ focus: place === state.focus ? -1 : place }); } });
   box.addEventListener("click", event => {
     if (points()) return;
     const edge = box.getBoundingClientRect(), under = boxAt(above(result), (event.clientX - edge.left) / edge.width, (event.clientY - edge.top) / edge.height);
@@ -134,7 +134,7 @@ export async function detectView(result) {
 export async function detectSnapshot(example, pick) {
   const pixels = await pixelsOf(example), truth = example.truth || [], taken = one => example.boxes.find(box => box.query === one.query) || null;
   const matched = new Set(truth.map(one => one.query)), chosen = example.boxes.find(box => box.query === state.query);
-  const box = boxesPicture(example, pixels, {});
+  const box = boxesFigure(example, pixels, {});
   box.draw(chosen ? meanHeat(chosen, example.grid) : null, { drawings: high => [...truth.map(one => matchDrawing(one, taken(one), high)),
     ...example.boxes.filter(one => matched.has(one.query) || one.score >= 0.5).map(one => boxDrawing(one, high, { dashed: !matched.has(one.query), loud: one === chosen, faint: chosen && one !== chosen, name: one.score >= 0.5 ? undefined : "" }))] });
   box.addEventListener("click", event => {

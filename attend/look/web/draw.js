@@ -1,4 +1,4 @@
-// Elements, colours and pictures that several views share.
+// Elements, colours and figures that several views share.
 
 export function h(tag, attributes = {}, ...children) {
   const svg = ["svg", "g", "rect", "text", "line", "path", "title", "circle", "image"].includes(tag);
@@ -84,15 +84,15 @@ export function strip(values, columns, most) {
 }
 
 // Thumbnails as one SVG, for saving: their pixels become images in it.
-export function thumbnailsPicture(entries, columns) {
+export function thumbnailsFigure(entries, columns) {
   const side = 96, gap = 12, rows = Math.ceil(entries.length / columns), width = columns * (side + gap) + gap, height = rows * (side + gap + 18) + gap;
-  const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 11 });
+  const drawing = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 11 });
   entries.forEach(([title, canvas], i) => {
     const x = gap + (i % columns) * (side + gap), y = gap + Math.floor(i / columns) * (side + gap + 18);
-    picture.append(h("text", { x, y: y + 10 }, title), h("image", { x, y: y + 16, width: side, height: side, href: canvas.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }),
+    drawing.append(h("text", { x, y: y + 10 }, title), h("image", { x, y: y + 16, width: side, height: side, href: canvas.toDataURL(), preserveAspectRatio: "none", style: "image-rendering:pixelated" }),
       h("rect", { x, y: y + 16, width: side, height: side, fill: "none", stroke: "var(--line)" }));
   });
-  return picture;
+  return drawing;
 }
 
 function download(name, blob) {
@@ -101,33 +101,33 @@ function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// The picture as a file of its own: colours that the page's style gives are written into it.
-const wholeOf = picture => picture.whole ? picture.whole() : picture;
-export function svgText(picture) {
-  const copy = wholeOf(picture).cloneNode(true), style = getComputedStyle(document.documentElement);
+// The figure as a file of its own: colours that the page's style gives are written into it.
+const wholeOf = drawing => drawing.whole ? drawing.whole() : drawing;
+export function svgText(drawing) {
+  const copy = wholeOf(drawing).cloneNode(true), style = getComputedStyle(document.documentElement);
   copy.setAttribute("font-family", "Helvetica, Arial, 'DejaVu Sans', sans-serif");
   copy.prepend(h("rect", { width: "100%", height: "100%", fill: style.getPropertyValue("--card").trim() }));
   for (const text of copy.querySelectorAll("text")) if (!text.hasAttribute("fill")) text.setAttribute("fill", style.getPropertyValue("--ink").trim());
   return new XMLSerializer().serializeToString(copy).replace(/var\((--\w+)\)/g, (_, name) => style.getPropertyValue(name).trim());
 }
 
-async function savePng(name, picture) {
+async function savePng(name, drawing) {
   const image = new Image();
-  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svgText(picture));
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(svgText(drawing));
   await image.decode();
-  const box = wholeOf(picture).viewBox.baseVal, canvas = h("canvas", { width: 2 * box.width, height: 2 * box.height });
+  const box = wholeOf(drawing).viewBox.baseVal, canvas = h("canvas", { width: 2 * box.width, height: 2 * box.height });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob(blob => download(name + ".png", blob));
 }
 
-// The two buttons under a picture. Both the name and the picture may be functions that make them when they are wanted.
-export function saves(name, picture) {
+// The two buttons under a figure. Both the name and the drawing may be functions that make them when they are wanted.
+export function saves(name, drawing) {
   const made = thing => typeof thing === "function" ? thing() : thing;
   return h("div", { class: "saves" },
-    h("button", { class: "plain", onclick: () => download(made(name) + ".svg", new Blob([svgText(made(picture))], { type: "image/svg+xml" })) }, "Save SVG"),
-    h("button", { class: "plain", onclick: () => savePng(made(name), made(picture)) }, "Save PNG"));
+    h("button", { class: "plain", onclick: () => download(made(name) + ".svg", new Blob([svgText(made(drawing))], { type: "image/svg+xml" })) }, "Save SVG"),
+    h("button", { class: "plain", onclick: () => savePng(made(name), made(drawing)) }, "Save PNG"));
 }
-export const figure = (name, picture) => h("div", {}, h("div", { class: "figure" }, picture), saves(name, picture));
+export const figure = (name, drawing) => h("div", {}, h("div", { class: "figure" }, drawing), saves(name, drawing));
 
 // A row of small buttons of which one is on; show(value) says which.
 export function choice(name, values, now, pick) {

@@ -8,13 +8,13 @@ const columns = () => innerWidth < 700 ? 4 : 8;
 // All of it as one SVG, for saving.
 function whole(rows) {
   const side = 64, gap = 4, left = 96, width = left + rows[0].length * (side + gap), height = rows.length * (side + gap) + gap;
-  const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 13 });
+  const drawn = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 13 });
   rows.forEach((row, of) => {
     const y = gap + of * (side + gap);
-    picture.append(h("text", { x: left - 10, y: y + side / 2 + 5, "text-anchor": "end" }, model.classes[of]),
+    drawn.append(h("text", { x: left - 10, y: y + side / 2 + 5, "text-anchor": "end" }, model.classes[of]),
       ...row.map((href, i) => h("image", { x: left + i * (side + gap), y, width: side, height: side, href, style: "image-rendering:pixelated" })));
   });
-  return picture;
+  return drawn;
 }
 
 function grid(rows, name, pick) {
@@ -38,6 +38,6 @@ export async function besideView() {
   const request = { what: "grid", seed: state.seed, columns: 4 };
   const [one, other] = await Promise.all([drawn(request), drawn({ ...request, beside: 1 })]);
   const card = (name, rows, pick) => h("div", { class: "card" }, h("h2", {}, name), grid(rows, `drawings-${name}-seed${state.seed}`, pick));
-  return h("div", {}, controls(), h("p", { class: "note" }, "Both get the same noise and the same classes. They learned apart, so the same noise is no longer the same picture."),
+  return h("div", {}, controls(), h("p", { class: "note" }, "Both get the same noise and the same classes. They learned apart, so the same noise is no longer the same image."),
     h("div", { class: "columns" }, card(model.name, one.drawings, openDrawing), card(model.beside, other.drawings, null)));
 }

@@ -2,8 +2,8 @@
 // up. Keys are pooled, so what is looked at are 2 × 2 places at once.
 import { model, remember, set, state } from "look/state";
 import { choice, figure, h, say } from "look/draw";
-import { heatFrom, largest, placeName } from "look/picture_data";
-import { pictureBox, pixelsOf } from "look/picture_draw";
+import { heatFrom, largest, placeName } from "look/image_data";
+import { imageBox, pixelsOf } from "look/image_draw";
 import { classControl, classNow, drawn, seedControl } from "look/drawing_data";
 
 // The mean over all places, of which each looks somewhere else.
@@ -27,7 +27,7 @@ export async function whereView() {
     h("label", {}, "drawing", choice("drawing", Array.from({ length: 8 }, (_, i) => [i, String(i + 1)]), state.row, row => set({ row }))));
   const places = result.attention, title = `${model.classes[of]}, seed ${state.seed}, drawing ${state.row + 1}`;
   if (!places.length) {
-    const plain = pictureBox({ pixels, grid: [1, 1], lines: false, label: title });
+    const plain = imageBox({ pixels, grid: [1, 1], lines: false, label: title });
     return h("div", {}, controls, h("div", { class: "card" }, h("h2", {}, title), figure("drawing", plain), h("p", { class: "note", id: "looked" }, "This generator has no attention: its attention_stage is 0.")));
   }
   const full = places[Math.max(0, Math.min(state.layer, places.length - 1))], [rows, columns] = full.queries, words = h("p", { class: "quiet", id: "looked" });
@@ -39,12 +39,12 @@ export async function whereView() {
     say(words, query >= 0 ? `The place in ${placeName(query, columns)} looks ${reach(full, query).toFixed(1)} places far on average; most, ${largest(from).toFixed(3)}, at ${placeName(top, from.columns)} of ${from.rows} × ${from.columns}.` + (kept ? " Click it again to let go." : "")
       : "What all places look at on average. Point at a place to see where it looks; a click keeps it.");
   };
-  const box = pictureBox({ pixels, grid: full.queries, lines: true, label: "where a place of the drawing looks", onpoint: query => show(query >= 0 ? query : state.query, query < 0 && state.query >= 0),
+  const box = imageBox({ pixels, grid: full.queries, lines: true, label: "where a place of the drawing looks", onpoint: query => show(query >= 0 ? query : state.query, query < 0 && state.query >= 0),
     onpick: query => { remember({ query: query === state.query ? -1 : query }); show(state.query, state.query >= 0); } });
   show(state.query, state.query >= 0);
   const layers = places.length > 1 ? h("label", {}, "layer", choice("layer", places.map(a => [a.layer, String(a.layer + 1)]), full.layer, layer => set({ layer }))) : null;
   return h("div", {}, controls, h("div", { class: "columns" },
     h("div", { class: "card" }, h("h2", {}, `Where it looks: ${title}`), ...(layers ? [h("div", { class: "controls" }, layers)] : []), figure("where", box), words),
     h("div", { class: "card" }, h("h2", {}, "The drawing"), h("p", { class: "note" }, `${pixels.width} × ${pixels.height} pixels; attention is between ${rows} × ${columns} places, each of which looks at ${full.keys[0]} × ${full.keys[1]}.`),
-      h("div", { class: "plain-picture" }, pictureBox({ pixels, grid: full.queries, lines: false, label: "the drawing" })))));
+      h("div", { class: "plain-image" }, imageBox({ pixels, grid: full.queries, lines: false, label: "the drawing" })))));
 }

@@ -1,8 +1,8 @@
 // Generate (Fill, Answer): the answer step by step, the candidates of each step, and another way at any of them.
 import { exported, find, inspect, labels, matrix, model, set, state, telling } from "look/state";
 import { figure, h, shown } from "look/draw";
-import { matrixPicture } from "look/pictures";
-import { treePicture } from "look/tree";
+import { matrixFigure } from "look/figures";
+import { treeFigure } from "look/tree";
 
 const notes = {
   translation: "Pick a step; click another candidate and the model goes on from there, taking the likeliest each time.",
@@ -94,10 +94,10 @@ export async function generateView(plain) {
     const { rows, columns } = labels(result, last), row = rowOf(result, at);
     looked = h("div", { class: "card" }, h("h2", {}, "Where it looked"),
       h("p", { class: "note" }, (model.attention.length > 1 ? `The last layer's ${last.kind === "cross" ? "cross-attention" : "attention"}, all heads averaged` : "The attention") + (grows ? ", growing step by step." : ".")),
-      figure("alignment", matrixPicture({ rows, columns, weights: matrix(find(result, last), -1), count: grows ? row + 1 : undefined, active: row })));
+      figure("alignment", matrixFigure({ rows, columns, weights: matrix(find(result, last), -1), count: grows ? row + 1 : undefined, active: row })));
   }
   const tree = !prefix && result.beam.length ? h("div", { class: "card wide" }, h("h2", {}, "The beam as a tree"),
     h("p", { class: "note" }, "Every beginning that was kept, step by step: the thick line is the translation, faded ones died (×), a square is an end with its score."),
-    figure("beam", treePicture(result, at))) : null;
+    figure("beam", treeFigure(result, at))) : null;
   return h("div", {}, h("div", { class: "columns" }, steps, looked), tree);
 }

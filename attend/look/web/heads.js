@@ -1,7 +1,7 @@
 // Heads: one attention as lines and as a matrix, alone or beside another head.
 import { barredIn, find, labels, matrix, model, remember, set, state, titleOf, whoLooks } from "look/state";
 import { choice, figure, h, say, short, shown } from "look/draw";
-import { linesPicture, matrixPicture } from "look/pictures";
+import { linesFigure, matrixFigure } from "look/figures";
 import { barredWords, windowSlider } from "look/window";
 
 export function place() {
@@ -53,7 +53,7 @@ function pair(result, rows, columns) {
   let named = "";
   const focus = () => onrow(Math.min(state.focus, rows.length - 1));
   const onpick = row => { remember({ focus: row === state.focus ? -1 : row }); focus(); };
-  const lines = linesPicture({ rows, columns, weights, onrow, onpick }), cells = matrixPicture({ rows, columns, weights, onrow, onpick });
+  const lines = linesFigure({ rows, columns, weights, onrow, onpick }), cells = matrixFigure({ rows, columns, weights, onrow, onpick });
   const box = h("div", { class: "card", onmouseleave: focus }, title,
     h("div", { class: "pair" }, figure(() => name + "-lines", lines), figure(() => name, cells), values));
   return { box, show(now, head) {

@@ -14,36 +14,36 @@ import { positionsView } from "look/positions";
 import { answeredText, generateView, taggedText } from "look/generate";
 import { ablateView } from "look/ablate";
 import { runView } from "look/run";
-import { pictureView } from "look/picture_view";
-import { rolloutView } from "look/picture_rollout";
-import { windowsView } from "look/picture_windows";
-import { pictureStepsView } from "look/picture_steps";
-import { picturePositionsView } from "look/picture_positions";
-import { pictureAblateView } from "look/picture_ablate";
-import { pictureInput } from "look/picture_input";
+import { imageView } from "look/image_view";
+import { rolloutView } from "look/image_rollout";
+import { windowsView } from "look/image_windows";
+import { imageStepsView } from "look/image_steps";
+import { imagePositionsView } from "look/image_positions";
+import { imageAblateView } from "look/image_ablate";
+import { imageInput } from "look/image_input";
 import { besideView, gridView } from "look/drawing_grid";
 import { whereView } from "look/drawing_where";
 import { walkView } from "look/drawing_walk";
 import { detectView } from "look/detect_view";
 import { captionView } from "look/caption_view";
 
-const alone = model.kind === "run", pictures = Boolean(model.samples);
+const alone = model.kind === "run", images = Boolean(model.samples);
 const answers = { translation: ["Generate", "Translate"], "language-model": ["Generate", "Go on"], "masked-lm": ["Fill", "Fill"],
   classification: ["Answer", "Classify"], tagging: ["Answer", "Tag"], answering: ["Answer", "Answer"], encoder: [null, "Read"] }[model.kind] || [];
 const reading = { detection: { objects: ["Objects", detectView] }, caption: { sentence: ["Sentence", captionView] } }[model.kind];
 const looks = reading ? { ...(model.run ? { run: ["Training", runView] } : {}), ...reading } : {
-  ...(model.run ? { run: ["Training", runView] } : {}), picture: ["Picture", pictureView],
+  ...(model.run ? { run: ["Training", runView] } : {}), image: ["Image", imageView],
   ...(model.attention.length ? { rollout: ["Rollout", rolloutView] } : {}),
   ...(model.attention.some(a => a.window) ? { windows: ["Windows", windowsView] } : {}),
-  ...(model.unwalked === "" ? { steps: ["Step by step", pictureStepsView] } : {}),
-  ...(model.positions ? { positions: ["Positions", picturePositionsView] } : {}),
-  ablate: ["Ablate", pictureAblateView],
+  ...(model.unwalked === "" ? { steps: ["Step by step", imageStepsView] } : {}),
+  ...(model.positions ? { positions: ["Positions", imagePositionsView] } : {}),
+  ablate: ["Ablate", imageAblateView],
 };
 const drawings = model.kind === "drawing" && {
   ...(model.run ? { run: ["Training", runView] } : {}), drawings: ["Drawings", gridView], where: ["Where it looks", whereView], walk: ["Walk", walkView],
   ...(model.beside ? { beside: ["Side by side", besideView] } : {}),
 };
-const views = drawings || pictures ? drawings || looks : {
+const views = drawings || images ? drawings || looks : {
   ...(model.run ? { run: ["Training", runView] } : {}),
   ...(alone || !model.attention.length ? {} : { map: ["Map", mapView], heads: ["Heads", headsView] }),
   ...(model.layers ? { steps: ["Step by step", stepsView] } : {}),
@@ -79,9 +79,9 @@ function showTab() {
   tabs[open]?.removeAttribute("aria-current");
   const tab = tabs[open = state.view];
   tab.setAttribute("aria-current", "page");
-  $("form").hidden = pictures || drawings || open === "run";
-  $("pictures").hidden = !pictures || open === "run";
-  $("sentences").hidden = pictures || drawings || open === "run" || exported !== null || sentences.length < 2;
+  $("form").hidden = images || drawings || open === "run";
+  $("images").hidden = !images || open === "run";
+  $("sentences").hidden = images || drawings || open === "run" || exported !== null || sentences.length < 2;
   $("translation").hidden = drawings || open === "run";  // its inputs are those it was recorded with
   $("tabs").scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - $("tabs").clientWidth / 2 - $("tabs").offsetLeft;
 }
@@ -96,7 +96,7 @@ async function draw() {
   try {
     const result = alone || drawings ? null : await inspect(subject());
     if (mine !== turn) return;
-    if (result && !pictures) begin(applyBareStop(result) ? null : result);
+    if (result && !images) begin(applyBareStop(result) ? null : result);
     showTab();
     const view = await views[state.view][1](result);
     if (mine !== turn) return;
@@ -106,14 +106,14 @@ async function draw() {
       $("view").replaceChildren(view);
       explain(view), hint(document.body);
     }
-    showSentence(), showSource(), showTour(pictures ? null : answered);
+    showSentence(), showSource(), showTour(images ? null : answered);
     const title = `${result ? result.text || state.text : model.name} · attend look`;
     if (document.title !== title) document.title = title;
     document.body.dataset.ready = String(mine);
   } catch (error) {
     if (mine !== turn) return;
     fail(error);
-    if (pictures && !exported && !model.samples.includes(state.picture)) set({ picture: model.samples[0], masked: "" });  // the server has forgotten it
+    if (images && !exported && !model.samples.includes(state.image)) set({ image: model.samples[0], masked: "" });  // the server has forgotten it
   }
 }
 // However many keys were pressed since, once a frame.
@@ -126,16 +126,16 @@ function key(event) {
   if (event.target.matches?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
   const names = Object.keys(views), side = { ArrowLeft: -1, ArrowRight: 1 }[event.key] || 0;
   if (event.key >= "1" && event.key <= String(names.length)) return set({ view: names[event.key - 1] });
-  if (event.key === "/") { event.preventDefault(); return $(pictures ? "choose" : "text")?.focus(); }
+  if (event.key === "/") { event.preventDefault(); return $(images ? "choose" : "text")?.focus(); }
   if (state.view === "generate" && side) { event.preventDefault(); return set({ step: Math.max(0, state.step + side) }); }
   const here = model.attention.filter(a => a.stack === state.stack && a.kind === state.kind);
-  if (!here.length || !["heads", "steps", "map", "picture", "windows", "objects", "sentence"].includes(state.view)) return;
+  if (!here.length || !["heads", "steps", "map", "image", "windows", "objects", "sentence"].includes(state.view)) return;
   const up = { ArrowUp: 1, ArrowDown: -1 }[event.key] || 0, token = { "[": -1, "]": 1 }[event.key];
   if (side || up) {
     event.preventDefault();
     set({ layer: Math.max(0, Math.min(here.length - 1, state.layer + up)),
           head: Math.max(state.view === "steps" || state.view === "map" ? 0 : -1, Math.min(Math.max(...here.map(a => a.heads)) - 1, state.head + side)) });
-  } else if (token) set(state.view === "picture" ? { query: Math.max(-1, state.query + token) } : state.view === "heads" ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
+  } else if (token) set(state.view === "image" ? { query: Math.max(-1, state.query + token) } : state.view === "heads" ? { focus: Math.max(-1, state.focus + token) } : { token: Math.max(0, state.token + token) });
 }
 
 function theme(name) {
@@ -169,8 +169,8 @@ function showSentence() {
   if (picker.value !== value) picker.value = value;
 }
 if (canTour() && !alone) $("theme").before(h("button", { id: "tour", title: "one sentence from its tokens to the translation", onclick: () => startTour(answered) }, "Take the tour"));
-const input = pictures ? pictureInput(fail) : null;
-if (input) $("pictures").replaceChildren(input.node);
+const input = images ? imageInput(fail) : null;
+if (input) $("images").replaceChildren(input.node);
 if (exported) { $("text").readOnly = true; $("go").hidden = true; }
 addEventListener("keydown", key);
 function start() {

@@ -1,6 +1,6 @@
 // Map: the model as the lecture draws it. Inputs enter below, layers stand on each other, every head is a thumbnail.
 import { barredIn, find, labels, matrix, model, set, titleOf } from "look/state";
-import { h, saves, shown, thumbnail, thumbnailsPicture } from "look/draw";
+import { h, saves, shown, thumbnail, thumbnailsFigure } from "look/draw";
 import { barredWords, windowSlider } from "look/window";
 
 function heads(result, place, drawn) {
@@ -33,5 +33,5 @@ export function mapView(result) {
     labels(result, { stack: "decoder", kind: "self" }).columns, drawn));
   return h("div", {}, h("p", { class: "note" }, "Each square is one head: who looks (down) at whom (across). The darker the cell (in the dark theme: the brighter), the more. Click one to enter." + barredWords(result)), windowSlider(result),
     h("div", { class: "stacks" + (both ? "" : " single") + (model.layers ? "" : " plain") }, ...sides),
-    saves("map", () => thumbnailsPicture(drawn, Math.max(...model.attention.map(a => a.heads)))));
+    saves("map", () => thumbnailsFigure(drawn, Math.max(...model.attention.map(a => a.heads)))));
 }

@@ -1,12 +1,12 @@
 // Positions: what is added to the tokens for their places, the rotation that shifts sinusoids, and the model without any.
 import { ask, exported, inspect, model, positions, sentences, state } from "look/state";
 import { figure, h, shown, signedColor, strip } from "look/draw";
-import { matrixPicture } from "look/pictures";
+import { matrixFigure } from "look/figures";
 
 const learned = model.positions === "learned", halves = model.positions === "sinusoidal-halves";
 
 // The table itself: a row a place. Of wide models every few dimensions are shown.
-function picture(table, count) {
+function image(table, count) {
   const most = 128, step = Math.max(1, Math.ceil(table.width / most)), cell = Math.max(5, Math.min(14, 640 * step / table.width)), left = 40, high = 10;
   const chosen = Array.from({ length: Math.floor(table.width / step) }, (_, i) => i * step);
   // Sines left, cosines right, whatever their order in the model.
@@ -26,7 +26,7 @@ function likeness(table, count) {
   const rows = table.rows.slice(0, count), norm = rows.map(row => Math.hypot(...row));
   const weights = rows.map((a, i) => rows.map((b, j) => Math.max(0, a.reduce((sum, x, k) => sum + x * b[k], 0) / (norm[i] * norm[j] || 1))));
   const names = rows.map((_, i) => String(i));
-  return matrixPicture({ rows: names, columns: names, weights });
+  return matrixFigure({ rows: names, columns: names, weights });
 }
 
 // One pair of dimensions is a point on a circle; k places further is the same turn everywhere.
@@ -126,7 +126,7 @@ export async function positionsView(result) {
     h("div", { class: "card", id: "places" }, h("h2", {}, "Where a token stands"),
       h("p", { class: "note" }, learned ? "Each place (down) has a vector of its own that was learned with the model, added to the token's. Blue is below zero, orange above."
         : "Each place (down) is a pattern of sines and cosines (across), added to the token's vector. Blue is below zero, orange above."),
-      figure("positions", picture(table, count)),
+      figure("positions", image(table, count)),
       ...(learned ? [] : turning(table.width)),
       h("h2", {}, "How alike two places are"), h("p", { class: "note" }, "The cosine between their vectors" + (learned ? "." : ": near places resemble each other.")), figure("likeness", likeness(table, Math.min(20, table.rows.length)))),
     h("div", {}, card, moved)), equal);

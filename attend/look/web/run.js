@@ -1,10 +1,10 @@
 // Training: the curves of a run, what it makes of fixed inputs, and their attention from noise to alignment, with a
 // slider over the steps. While the run goes on, new lines are asked for every second.
 import { ask, labels, matrix, model, remember, state, titleOf } from "look/state";
-import { choice, figure, h, paint, saves, short, thumbnailsPicture } from "look/draw";
-import { matrixPicture } from "look/pictures";
+import { choice, figure, h, paint, saves, short, thumbnailsFigure } from "look/draw";
+import { matrixFigure } from "look/figures";
 import { chart } from "look/charts";
-import { pictureSnapshot } from "look/picture_view";
+import { imageSnapshot } from "look/image_view";
 import { drawingFilm } from "look/drawing_film";
 import { detectSnapshot } from "look/detect_view";
 import { captionSnapshot } from "look/caption_view";
@@ -42,18 +42,18 @@ function unpack(layer) {
 
 const whole = side => side.text ?? side.pieces.join("").replace(/ <\/s>$/, "").trim();
 const reached = () => Math.max(0, ...run.log.map(line => line.step), ...run.look.map(line => line.step));
-const picture = () => run.look[state.at < 0 ? run.look.length - 1 : Math.min(state.at, run.look.length - 1)];
+const image = () => run.look[state.at < 0 ? run.look.length - 1 : Math.min(state.at, run.look.length - 1)];
 const points = key => run.log.filter(line => Number.isFinite(line[key])).map(line => [line.step, line[key]]);
 
 function charts() {
-  const end = Math.max(run.steps, reached(), 1), mark = picture() && state.at >= 0 ? picture().step : -1;
+  const end = Math.max(run.steps, reached(), 1), mark = image() && state.at >= 0 ? image().step : -1;
   const valid = key => run.log.filter(line => line.validation && !line.averaged && Number.isFinite(line.validation[key])).map(line => [line.step, line.validation[key]]);
-  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "pictures" && valid(key).some(([, value]) => value !== -1));  // how many were judged is no score, and COCO's -1 is none
+  const scores = Object.keys(run.log.find(line => line.validation)?.validation || {}).filter(key => key !== "loss" && key !== "images" && valid(key).some(([, value]) => value !== -1));  // how many were judged is no score, and COCO's -1 is none
   const list = [
     ["loss", { title: "loss", lines: [{ name: "training", points: points("loss") }, { name: "validation", points: valid("loss"), dots: true }], log: false }],
     ...scores.map(key => [key, { title: key === "bleu" ? "BLEU (greedy)" : key.replaceAll("_", " "), lines: [{ name: "validation", points: valid(key), dots: true }] }]),
     ["learning-rate", { title: "learning rate", lines: [{ name: "now", points: points("learning_rate") }] }],
-    ...["tokens", "pictures"].map(items => ["throughput", { title: `${items} per second`, lines: [{ name: "now", points: points(`${items}_per_second`) }] }]),
+    ...["tokens", "images"].map(items => ["throughput", { title: `${items} per second`, lines: [{ name: "now", points: points(`${items}_per_second`) }] }]),
   ].filter(([, options]) => options.lines[0].points.length);
   return h("div", { class: "charts" }, ...list.map(([name, options]) => h("div", { class: "card" }, figure(name, chart({ ...options, end, mark })))));
 }
@@ -62,7 +62,7 @@ function charts() {
 function comparison() {
   const runs = [{ name: model.name, ...run }, ...others], end = Math.max(1, ...runs.map(each => each.steps || 0), ...runs.flatMap(each => each.log.map(line => line.step)));
   const trained = key => line => line[key], judged = key => line => line.averaged ? NaN : line.validation?.[key];
-  const scores = [...new Set(runs.flatMap(each => each.log.filter(line => line.validation).flatMap(line => Object.keys(line.validation))))].filter(key => key !== "pictures");
+  const scores = [...new Set(runs.flatMap(each => each.log.filter(line => line.validation).flatMap(line => Object.keys(line.validation))))].filter(key => key !== "images");
   const list = [["loss", "training loss", trained("loss"), false], ...scores.map(key => [`validation-${key}`, `validation: ${key}`, judged(key), true]), ["learning-rate", "learning rate", trained("learning_rate"), false]];
   const lines = (of, dots) => runs.map((each, i) => ({ stroke: colours[i % colours.length], dots, points: each.log.filter(line => Number.isFinite(of(line))).map(line => [line.step, of(line)]) }));
   const last = (each, of) => { const found = each.log.filter(line => Number.isFinite(of(line))); return found.length ? of(found[found.length - 1]) : NaN; };
@@ -107,21 +107,21 @@ function stepper(box, show) {
   return { node: h("div", { class: "controls" }, button, slider, label), update() {
     const last = run.look.length - 1;
     slider.max = last, slider.value = state.at < 0 ? last : Math.min(state.at, last);
-    label.textContent = `step ${picture().step}`;
+    label.textContent = `step ${image().step}`;
   } };
 }
 
-// Of a model that looks at pictures: the picture as its attention lights it, and its labels.
-function picturesOfPictures() {
-  const box = h("div"), body = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
+// Of a model that looks at images: the image as its attention lights it, and its labels.
+function runImages() {
+  const box = h("div"), body = h("div"), one = () => image().examples[Math.min(state.example, image().examples.length - 1)];
   let turn = 0;
   const show = async () => {
-    const mine = ++turn, snapshot = one().boxes ? detectSnapshot : one().tokens ? captionSnapshot : pictureSnapshot, node = await snapshot(one(), changes => { remember(changes); show(); });
+    const mine = ++turn, snapshot = one().boxes ? detectSnapshot : one().tokens ? captionSnapshot : imageSnapshot, node = await snapshot(one(), changes => { remember(changes); show(); });
     if (mine !== turn) return;
     steps.update();
     body.replaceChildren(node);
   };
-  const steps = stepper(box, show), names = picture().examples.map((example, i) => [i, short(whole(example.target) || `picture ${i + 1}`, 28)]);
+  const steps = stepper(box, show), names = image().examples.map((example, i) => [i, short(whole(example.target) || `image ${i + 1}`, 28)]);
   const which = choice("example", names, Math.min(state.example, names.length - 1), example => { remember({ example }); which.show(example); show(); });
   box.append(steps.node, h("div", { class: "controls" }, which), body);
   show();
@@ -129,10 +129,10 @@ function picturesOfPictures() {
 }
 
 // What depends on the slider alone is redrawn alone: playing is 60 frames per second.
-function pictures() {
-  if (picture().examples[0]?.seen && picture().examples[0].labels?.length === 0) return drawingFilm(picture, stepper);
-  if (picture().examples[0]?.seen) return picturesOfPictures();
-  const box = h("div"), one = () => picture().examples[Math.min(state.example, picture().examples.length - 1)];
+function images() {
+  if (image().examples[0]?.seen && image().examples[0].labels?.length === 0) return drawingFilm(image, stepper);
+  if (image().examples[0]?.seen) return runImages();
+  const box = h("div"), one = () => image().examples[Math.min(state.example, image().examples.length - 1)];
   const places = () => one().attention, here = () => places().find(a => a.stack === state.stack && a.kind === state.kind && a.layer === state.layer) || places()[places().length - 1];
   const thumbs = [], large = h("div"), words = h("div"), title = h("h3");
   const pick = changes => { remember(changes); build(); };
@@ -144,12 +144,12 @@ function pictures() {
     const place = here(), head = Math.min(state.head, place.heads - 1);
     title.textContent = titleOf(place) + (places().length > 1 ? `, layer ${place.layer + 1}, ` + (head < 0 ? "all heads averaged" : `head ${head + 1}`) : "");
     const words = labels(one(), place), key = JSON.stringify([words, document.documentElement.dataset.theme]), weights = matrix(unpack(place), head);
-    if (large.key === key) return large.picture.update(weights);
-    large.key = key, large.picture = matrixPicture({ ...words, weights });
-    large.replaceChildren(figure("attention", large.picture));
+    if (large.key === key) return large.image.update(weights);
+    large.key = key, large.image = matrixFigure({ ...words, weights });
+    large.replaceChildren(figure("attention", large.image));
   };
   const show = () => {
-    const now = picture();
+    const now = image();
     steps.update();
     for (const { canvas, index, head } of thumbs) paint(canvas, matrix(unpack(places()[index]), head));
     drawLarge();
@@ -167,10 +167,10 @@ function pictures() {
         thumbs.push({ canvas, index, head, name: `${place.stack} ${place.kind} ${place.layer + 1}.${head + 1}` });
         return h("button", { title: name, "aria-label": name, onclick: () => { remember({ stack: place.stack, kind: place.kind, layer: place.layer, head }); show(); } }, canvas);
       }))));
-    const examples = picture().examples.map((example, i) => [i, short(whole(example.source), 28)]);
+    const examples = image().examples.map((example, i) => [i, short(whole(example.source), 28)]);
     box.replaceChildren(steps.node, h("div", { class: "controls" }, choice("example", examples, Math.min(state.example, examples.length - 1), example => pick({ example }))),
       h("div", { class: "columns" }, h("div", { class: "card" }, words, title, large), !rows.length ? null :
-        h("div", { class: "card" }, h("h3", {}, "every head; click one"), ...rows, saves("heads", () => thumbnailsPicture(thumbs.map(t => [t.name, t.canvas]), Math.max(...places().map(a => a.heads)))))));
+        h("div", { class: "card" }, h("h3", {}, "every head; click one"), ...rows, saves("heads", () => thumbnailsFigure(thumbs.map(t => [t.name, t.canvas]), Math.max(...places().map(a => a.heads)))))));
     show();
   }
   build();
@@ -185,16 +185,16 @@ export async function runView() {
   if (state.text === model.example && run.look.length && readable.includes(model.kind)) state.text = whole(run.look[0].examples[0].source);
   clearInterval(live);
   const head = h("p", { class: "note", id: "status" }, status()), drawn = () => others.length ? comparison() : charts(), curves = h("div", {}, drawn()), below = h("div");
-  let snapshots = run.look.length ? pictures() : null;
+  let snapshots = run.look.length ? images() : null;
   const seen = !run.look.length || run.look[0].examples.some(example => example.attention?.length || example.seen);
-  const empty = () => h("p", { class: "note" }, "This run has no pictures of its attention. `attend train … --look` takes them.");
+  const empty = () => h("p", { class: "note" }, "This run has no images of its attention. `attend train … --look` takes them.");
   below.replaceChildren(snapshots ? snapshots.box : empty());
   live = setInterval(async () => {
     if (!head.isConnected) return clearInterval(live);
     if (!await update().catch(() => false)) return;
     head.textContent = status();
     curves.replaceChildren(drawn());
-    if (!snapshots && run.look.length) below.replaceChildren((snapshots = pictures()).box);
+    if (!snapshots && run.look.length) below.replaceChildren((snapshots = images()).box);
     else if (snapshots) snapshots.show();
   }, 1000);
   return h("div", {}, head, curves, h("h2", { style: "margin:22px 0 4px" }, model.kind === "drawing" ? "From noise to drawings" : seen ? "From noise to attention" : "From noise to words"),

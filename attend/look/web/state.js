@@ -17,7 +17,7 @@ export async function ask(path, body, other = null) {
   return answer;
 }
 
-// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, picture, detection, caption, drawing, or run alone.
+// What is looked at. kind: translation, language-model, masked-lm, classification, tagging, encoder, image, detection, caption, drawing, or run alone.
 const start = new URLSearchParams(location.hash.slice(1)).get("model");
 const [first, others] = exported ? [exported.model] : await Promise.all([ask("/api/model"), ask("/api/models").catch(() => null)]);
 export const shelf = others || { models: [] };
@@ -28,8 +28,8 @@ export const sentences = sentencesOf(model);
 const last = model.attention[model.attention.length - 1];
 
 const defaults = {
-  view: model.run ? "run" : model.kind === "picture" ? "picture" : "map", text: exported ? exported.text || "" : sentences[0]?.text || "",
-  picture: exported ? exported.picture || "" : model.samples ? model.samples[0] : "", query: -1,  // and who looks: a place of it, or its class token
+  view: model.run ? "run" : model.kind === "image" ? "image" : "map", text: exported ? exported.text || "" : sentences[0]?.text || "",
+  image: exported ? exported.image || "" : model.samples ? model.samples[0] : "", query: -1,  // and who looks: a place of it, or its class token
   stack: last ? last.stack : "decoder", kind: last ? last.kind : "cross", layer: last ? last.layer : 99, head: -1,  // the last layer, its heads averaged
   class: 0, seed: 1, row: 0, toclass: -1, toseed: 2, share: 0,  // a drawing, and the one a walk ends with
   compare: -2, token: 0, focus: -1, step: 0, prefix: "", heads: "", layers: "", masked: "", order: 1, at: -1, example: 0, threshold: 50, temperature: 1, topk: 0, source: "", tour: 0,
@@ -42,7 +42,7 @@ export const state = { ...defaults };
 let open = true, plain = true;
 export const bare = () => plain;
 export function begin(result) {
-  if (open && result && model.kind !== "picture") Object.assign(state, easiest(result));
+  if (open && result && model.kind !== "image") Object.assign(state, easiest(result));
   open = plain = false;
 }
 
@@ -62,7 +62,7 @@ export function readAddress() {
 function address() {
   const words = new URLSearchParams({ model: model.name });
   for (const name in defaults)
-    if (state[name] !== defaults[name] || name === "view" || (name === "head" && !open) || name === (model.samples ? "picture" : "text")) words.set(name, state[name]);
+    if (state[name] !== defaults[name] || name === "view" || (name === "head" && !open) || name === (model.samples ? "image" : "text")) words.set(name, state[name]);
   return "#" + words;
 }
 
@@ -92,7 +92,7 @@ const kept = new Map(), letters = model.kind === "language-model" && model.vocab
 export function inspect(request) {
   if (letters) request = { tokens: 32, ...request };
   if (exported) {
-    const plain = !request.prefix && !request.ablation && request.text === exported.text && request.picture === exported.picture;
+    const plain = !request.prefix && !request.ablation && request.text === exported.text && request.image === exported.image;
     if (plain) return Promise.resolve(exported.result);
     if (exported.unordered && request.text === exported.text && JSON.stringify(request.ablation) === '{"positions":false}')
       return Promise.resolve(exported.unordered);
@@ -109,9 +109,9 @@ export function inspect(request) {
 }
 
 // What the views are about.
-export const subject = () => model.samples ? { picture: state.picture } : { text: state.text, ...(state.window < 0 ? {} : { ablation: { window: state.window } }) };
+export const subject = () => model.samples ? { image: state.image } : { text: state.text, ...(state.window < 0 ? {} : { ablation: { window: state.window } }) };
 
-// All of one layer's attention over a picture; the newest few are kept.
+// All of one layer's attention over an image; the newest few are kept.
 const layers = new Map();
 export function attention(request) {
   if (exported) return exported.layers[request.layer] ? Promise.resolve(exported.layers[request.layer]) : Promise.reject(new Error("This file does not carry whole layers: start `attend look`."));
@@ -149,7 +149,7 @@ export const titleOf = place =>
   place.kind === "cross" ? "cross-attention" : place.stack === "decoder" ? "masked self-attention"
     : model.kind === "translation" ? "encoder self-attention" : "self-attention";
 
-// The tokens down and across a picture of one attention. What a translator's decoder reads is the target moved right by
+// The tokens down and across an image of one attention. What a translator's decoder reads is the target moved right by
 // one; a language model reads its prompt and what it wrote; an encoder its text.
 export function labels(result, place) {
   const source = result.source.pieces, target = result.target.pieces;

@@ -19,8 +19,8 @@ function values(step, hidden) {
 export const vectorOf = (step, most) => h("div", {}, strip(step.values, step.shape[0], most),
   h("code", {}, "[" + step.values.slice(0, 6).map(x => x.toFixed(3)).join(", ") + (step.values.length > 6 ? ", …]" : "]")));
 
-// The whole walk as one picture, for saving.
-export function walkPicture(walk) {
+// The whole walk as one image, for saving.
+export function walkFigure(walk) {
   const width = 900, left = 250, parts = [];
   let y = 34;
   const cells = (values, columns, most, top, high) => values.slice(0, columns).forEach((x, i) => parts.push(h("rect", { x: left + i * (width - left - 90) / columns, y: top, width: (width - left - 90) / columns + 0.3, height: high, fill: signedColor(x, most) })));
@@ -67,5 +67,5 @@ export async function stepsView(result) {
     h("p", { class: "note" }, `How ‘${shown(walk.queries[walk.token])}’ passes head ${walk.head + 1} of ${walk.heads}${next ? `, on the way to writing ‘${shown(next.text)}’` : ""}. `,
       h("span", { class: "legend" }, h("i", { class: "below" }), "below zero ", h("i", { class: "above" }), "above ", h("i", { class: "masked" }), "masked"), "; each step has a scale of its own."),
     h("h3", {}, whoLooks(now, shown(walk.queries[walk.token]))),
-    walkCard(walk, step => values(step, hidden), more), saves("steps", () => walkPicture(walk)));
+    walkCard(walk, step => values(step, hidden), more), saves("steps", () => walkFigure(walk)));
 }

@@ -29,7 +29,7 @@ function lanesOf(beam, won) {
   return { lane, children };
 }
 
-export function treePicture(result, at, room = Math.min(1190, innerWidth - 64)) {
+export function treeFigure(result, at, room = Math.min(1190, innerWidth - 64)) {
   const narrow = room < 500, column = narrow ? 76 : 98, left = narrow ? 48 : 62, right = narrow ? 24 : 60, letters = narrow ? 7 : 9;
   const beam = result.beam, won = winner(beam, result.target.ids), { lane, children } = lanesOf(beam, won);
   const lastStep = Math.max(...beam.map(node => node.step)), now = at >= result.steps.length - 1 ? lastStep : at;
@@ -44,7 +44,7 @@ export function treePicture(result, at, room = Math.min(1190, innerWidth - 64)) 
     top += row * used.length + gap;
   }
   const end = bands[bands.length - 1], width = left + column * each + right, height = end.top + row * end.rows.size + 20;
-  const picture = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 13, role: "img", "aria-label": "beam search" });
+  const image = h("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "font-size": 13, role: "img", "aria-label": "beam search" });
   const bandOf = i => bands[Math.floor(beam[i].step / each)];
   const x = i => left + column * (beam[i].step - bandOf(i).first), y = i => bandOf(i).top + 22 + row * bandOf(i).rows.get(lane[i]);
   // Where the line to a node begins: at its parent's word, or at the left edge where the line goes on from the one above.
@@ -55,17 +55,17 @@ export function treePicture(result, at, room = Math.min(1190, innerWidth - 64)) 
     const there = bandOf(i).rows.get(lane[parent]);
     return [18, there === undefined ? y(i) : bandOf(i).top + 22 + row * there];
   };
-  picture.append(h("text", { x: 6, y: 27, "fill-opacity": 0.6 }, model.start));
-  for (const band of bands.slice(1)) picture.append(h("line", { x1: 0, x2: width, y1: band.top, y2: band.top, stroke: "var(--line)" }));
+  image.append(h("text", { x: 6, y: 27, "fill-opacity": 0.6 }, model.start));
+  for (const band of bands.slice(1)) image.append(h("line", { x1: 0, x2: width, y1: band.top, y2: band.top, stroke: "var(--line)" }));
   beam.forEach((node, i) => {
     if (node.step > now) return;
     const [fromX, fromY] = from(i), dead = !won.has(i) && !node.ended && reach[i] < now, faded = dead || (node.ended && !won.has(i)), strong = won.has(i);
-    picture.append(h("path", { d: `M ${fromX} ${fromY} C ${x(i) - 12} ${fromY}, ${x(i) - 18} ${y(i)}, ${x(i) - 4} ${y(i)}`, fill: "none",
+    image.append(h("path", { d: `M ${fromX} ${fromY} C ${x(i) - 12} ${fromY}, ${x(i) - 18} ${y(i)}, ${x(i) - 4} ${y(i)}`, fill: "none",
       stroke: strong ? "var(--accent)" : "var(--quiet)", "stroke-width": strong ? 3 : 1.3, "stroke-opacity": faded ? 0.35 : 1 }));
     const alive = !dead && !node.ended;
     const label = node.ended ? `■ ${node.score.toFixed(2)}` : short(node.text, letters) + (dead && !children[i].some(c => beam[c].step <= now) ? " ×" : "");
-    picture.append(h("text", { x: x(i), y: y(i) + 5, "font-weight": strong ? 700 : 400, "fill-opacity": faded ? 0.5 : 1, "data-node": i, "data-alive": alive ? 1 : 0 }, label,
+    image.append(h("text", { x: x(i), y: y(i) + 5, "font-weight": strong ? 700 : 400, "fill-opacity": faded ? 0.5 : 1, "data-node": i, "data-alive": alive ? 1 : 0 }, label,
       h("title", {}, `${node.text}, step ${node.step + 1}, score ${node.score.toFixed(4)}`)));
   });
-  return picture;
+  return image;
 }

@@ -276,7 +276,7 @@ std::string task_of(const ServedModel& model) {
       {catalogue::Task::translate, "translation"},    {catalogue::Task::generate, "text-generation"},
       {catalogue::Task::fill, "fill-mask"},           {catalogue::Task::classify, "text-classification"},
       {catalogue::Task::tag, "token-classification"}, {catalogue::Task::answer, "question-answering"},
-      {catalogue::Task::embed, "feature-extraction"}, {catalogue::Task::classify_pictures, "image-classification"},
+      {catalogue::Task::embed, "feature-extraction"}, {catalogue::Task::classify_images, "image-classification"},
       {catalogue::Task::detect, "object-detection"},  {catalogue::Task::describe, "image-to-text"}};
   const auto found = kTasks.find(model.task());
   return found == kTasks.end() ? "" : found->second;
@@ -310,16 +310,16 @@ std::string guessed(const ServedModel& model, const Json& inputs) {
 }  // namespace
 }  // namespace hugging_face
 
-bool HuggingFaceDoor::takes(const http::HttpRequest& request) const {
+bool HuggingFaceApi::takes(const http::HttpRequest& request) const {
   return request.path.starts_with(hugging_face::kPrefix) && request.path.size() > hugging_face::kPrefix.size();
 }
 
-http::HttpResponse HuggingFaceDoor::refused(const Refusal& refusal) const {
+http::HttpResponse HuggingFaceApi::refused(const Refusal& refusal) const {
   return http::refused(refusal.status, refusal.why);
 }
 
-std::optional<http::HttpResponse> HuggingFaceDoor::answer(const http::HttpRequest& request,
-                                                          const std::shared_ptr<http::Exchange>& exchange) {
+std::optional<http::HttpResponse> HuggingFaceApi::answer(const http::HttpRequest& request,
+                                                         const std::shared_ptr<http::Exchange>& exchange) {
   const auto [name, task] = hugging_face::path_of(request.path);
   const ServedModelPtr model = context_.models.find(name);
   if (!model) refuse(404, fmt::format("Model {} does not exist", name));
@@ -331,7 +331,7 @@ std::optional<http::HttpResponse> HuggingFaceDoor::answer(const http::HttpReques
                                           .dump()};
   if (request.method != "POST") refuse(405, "ask with POST");
   const Work work{context_, exchange};
-  if (auto response = look_at_picture(*model, request, work)) return response;
+  if (auto response = look_at_image(*model, request, work)) return response;
   const Json body = json_body(request);
   const Json* inputs = http::field(body, "inputs");
   check(inputs != nullptr, "missing field `inputs`");

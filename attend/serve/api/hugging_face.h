@@ -1,22 +1,22 @@
 // As Hugging Face's inference API: POST /models/NAME and /models/NAME/pipeline/TASK with {"inputs", "parameters"}, or a
-// picture's bytes. What a model answers is what its task answers there. Errors are {"error": ".."}.
+// image's bytes. What a model answers is what its task answers there. Errors are {"error": ".."}.
 #pragma once
 
-#include "attend/serve/api/door.h"
+#include "attend/serve/api/api_adapter.h"
 
 namespace attend::serve {
 
-class HuggingFaceDoor : public Door {
+class HuggingFaceApi : public ApiAdapter {
  public:
-  using Door::Door;
+  using ApiAdapter::ApiAdapter;
   bool takes(const http::HttpRequest& request) const override;
   http::HttpResponse refused(const Refusal& refusal) const override;
   std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
                                            const std::shared_ptr<http::Exchange>& exchange) override;
 };
 
-// attend/serve/api/pictures.cpp: of a model that looks at pictures. Nothing: it does not.
-std::optional<http::HttpResponse> look_at_picture(const ServedModel& model, const http::HttpRequest& request,
-                                                  const Work& work);
+// attend/serve/api/images.cpp: of a model that looks at images. Nothing: it does not.
+std::optional<http::HttpResponse> look_at_image(const ServedModel& model, const http::HttpRequest& request,
+                                                const Work& work);
 
 }  // namespace attend::serve

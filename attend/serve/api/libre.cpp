@@ -111,18 +111,18 @@ std::int64_t count_of(const Json& fields, const char* name) {
 }  // namespace
 }  // namespace libre
 
-bool LibreDoor::takes(const http::HttpRequest& request) const {
+bool LibreTranslateApi::takes(const http::HttpRequest& request) const {
   for (const std::string_view path :
        {"/translate", "/detect", "/languages", "/frontend/settings", "/spec", "/translate_file"})
     if (request.path == path) return true;
   return false;
 }
 
-http::HttpResponse LibreDoor::refused(const Refusal& refusal) const {
+http::HttpResponse LibreTranslateApi::refused(const Refusal& refusal) const {
   return http::refused(refusal.status, refusal.why);
 }
 
-http::HttpResponse LibreDoor::translate(const Json& request, const Work& work) const {
+http::HttpResponse LibreTranslateApi::translate(const Json& request, const Work& work) const {
   const Json* q = http::field(request, "q");
   check(q != nullptr, "Invalid request: missing q parameter");
   const bool batch = q->is_array();
@@ -205,8 +205,8 @@ http::HttpResponse LibreDoor::translate(const Json& request, const Work& work) c
   return {.body = answer.dump()};
 }
 
-std::optional<http::HttpResponse> LibreDoor::answer(const http::HttpRequest& request,
-                                                    const std::shared_ptr<http::Exchange>& exchange) {
+std::optional<http::HttpResponse> LibreTranslateApi::answer(const http::HttpRequest& request,
+                                                            const std::shared_ptr<http::Exchange>& exchange) {
   const bool get = request.method == "GET" || request.method == "HEAD";
   if (request.path == "/languages") {
     if (!get) refuse(405, "Method Not Allowed");

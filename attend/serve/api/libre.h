@@ -2,13 +2,13 @@
 // address; languages are those of the models that are served. Errors are {"error": ".."}.
 #pragma once
 
-#include "attend/serve/api/door.h"
+#include "attend/serve/api/api_adapter.h"
 
 namespace attend::serve {
 
-class LibreDoor : public Door {
+class LibreTranslateApi : public ApiAdapter {
  public:
-  using Door::Door;
+  using ApiAdapter::ApiAdapter;
   bool takes(const http::HttpRequest& request) const override;
   http::HttpResponse refused(const Refusal& refusal) const override;
   std::optional<http::HttpResponse> answer(const http::HttpRequest& request,

@@ -2,13 +2,13 @@
 // under /models/NAME, where Hugging Face's client looks for it. Errors are {"error": {message, type, param, code}}.
 #pragma once
 
-#include "attend/serve/api/door.h"
+#include "attend/serve/api/api_adapter.h"
 
 namespace attend::serve {
 
-class OpenAiDoor : public Door {
+class OpenAiApi : public ApiAdapter {
  public:
-  using Door::Door;
+  using ApiAdapter::ApiAdapter;
   bool takes(const http::HttpRequest& request) const override;
   http::HttpResponse refused(const Refusal& refusal) const override;
   std::optional<http::HttpResponse> answer(const http::HttpRequest& request,

@@ -36,7 +36,7 @@ constexpr RouteDoc kRouteDocs[] = {
     {"OpenAI", "post", "/v1/completions", "Goes on with a text; streams with \"stream\": true.",
      R"({"model": "shakespeare", "prompt": "ROMEO:", "max_tokens": 40})"},
     {"Hugging Face", "post", "/models/{id}",
-     "What the model does, with {\"inputs\", \"parameters\"} or a picture's bytes.",
+     "What the model does, with {\"inputs\", \"parameters\"} or an image's bytes.",
      R"({"inputs": "a wonderful film"})"},
     {"Hugging Face", "post", "/models/{id}/pipeline/{task}", "The same with the task said.", R"({"inputs": "a text"})"},
     {"attend", "get", "/health", "200 as long as the server runs."},

@@ -285,12 +285,12 @@ constexpr Route kRoutes[] = {{"/embed", embed},   {"/embed_all", embed_all},   {
 }  // namespace
 }  // namespace tei
 
-bool TeiDoor::takes(const http::HttpRequest& request) const {
+bool TeiApi::takes(const http::HttpRequest& request) const {
   if (request.path == "/info") return true;
   return std::ranges::any_of(tei::kRoutes, [&](const tei::Route& route) { return route.path == request.path; });
 }
 
-http::HttpResponse TeiDoor::refused(const Refusal& refusal) const {
+http::HttpResponse TeiApi::refused(const Refusal& refusal) const {
   std::string kind = refusal.kind;
   if (kind.empty())
     kind = refusal.status == 429   ? "Overloaded"
@@ -300,8 +300,8 @@ http::HttpResponse TeiDoor::refused(const Refusal& refusal) const {
   return {.status = refusal.status, .body = Json({{"error", refusal.why}, {"error_type", kind}}).dump()};
 }
 
-std::optional<http::HttpResponse> TeiDoor::answer(const http::HttpRequest& request,
-                                                  const std::shared_ptr<http::Exchange>& exchange) {
+std::optional<http::HttpResponse> TeiApi::answer(const http::HttpRequest& request,
+                                                 const std::shared_ptr<http::Exchange>& exchange) {
   std::string model;
   for (const auto& [name, value] : form_fields(request.query))
     if (name == "model") model = value;

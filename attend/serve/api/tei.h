@@ -2,13 +2,13 @@
 // its fields, a request may have "model" (or ?model=) where several are served. Errors are {"error", "error_type"}.
 #pragma once
 
-#include "attend/serve/api/door.h"
+#include "attend/serve/api/api_adapter.h"
 
 namespace attend::serve {
 
-class TeiDoor : public Door {
+class TeiApi : public ApiAdapter {
  public:
-  using Door::Door;
+  using ApiAdapter::ApiAdapter;
   bool takes(const http::HttpRequest& request) const override;
   http::HttpResponse refused(const Refusal& refusal) const override;
   std::optional<http::HttpResponse> answer(const http::HttpRequest& request,

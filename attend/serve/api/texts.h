@@ -1,5 +1,5 @@
-// Texts on their way to an encoder and back, for every door that has them: read, cut or refused, computed in whatever
-// batch the queue makes, with the times that went by.
+// Texts on their way to an encoder and back, for every adapter that has them: read, cut or refused, computed in
+// whatever batch the queue makes, with the times that went by.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attend/serve/api/door.h"
+#include "attend/serve/api/api_adapter.h"
 
 namespace attend::serve {
 

@@ -1,4 +1,4 @@
-// Items of many requests, worked off in batches up to a budget (tokens, pictures). A batch takes one item of each
+// Items of many requests, worked off in batches up to a budget (tokens, images). A batch takes one item of each
 // request in turn, oldest request first: one that brings a thousand holds nobody up, and none is too large to take.
 #pragma once
 

@@ -29,7 +29,7 @@ struct GenerationQueue::Job {
   GenerationRequest request;
   Listener listener;
   decode::SampleOptions draw;
-  std::unique_ptr<decode::Drawer> drawer;
+  std::unique_ptr<decode::Sampler> drawer;
   struct Sample {
     std::shared_ptr<decode::RowText> text;  // until it stands in line, which has it then: it refers to the job
     decode::Hypothesis hypothesis;
@@ -83,13 +83,13 @@ void GenerationQueue::warm_up() {
   const std::int64_t room = generator_->model().body().config().max_length;
   if (room < kPrompt + 2 * kSteps) return;
   const std::vector<std::int32_t> prompt(static_cast<std::size_t>(kPrompt), 0);
-  std::vector<nn::BatchModel::Newcomer> newcomers;
-  for (std::size_t row = 0; row < rows; ++row) newcomers.push_back({static_cast<std::int64_t>(row), prompt});
+  std::vector<nn::BatchModel::Prompt> prompts;
+  for (std::size_t row = 0; row < rows; ++row) prompts.push_back({static_cast<std::int64_t>(row), prompt});
   generator_->backend().set_tuning(false);
-  for (std::size_t count = rows; count > 0; count /= 4) batch_->enter(std::span(newcomers).first(count), 1);
+  for (std::size_t count = rows; count > 0; count /= 4) batch_->enter(std::span(prompts).first(count), 1);
   generator_->backend().set_tuning(true);
   std::vector<std::int32_t> tokens(rows, 0);
-  std::vector<TokenDraw> draws(rows);
+  std::vector<SamplingParams> draws(rows);
   for (int i = 0; i < 2 * kSteps; ++i) {  // greedy, and then drawn
     const bool greedy = i < kSteps;
     const auto scores =
@@ -120,7 +120,7 @@ std::shared_ptr<GenerationQueue::Job> GenerationQueue::prepare(const GenerationR
                                       .end = static_cast<std::int32_t>(config.end),
                                       .suppressed = suppressed_});
   decode::check_draws(job->draw);
-  job->drawer = std::make_unique<decode::Drawer>(job->draw, vocabulary_, allowed_);
+  job->drawer = std::make_unique<decode::Sampler>(job->draw, vocabulary_, allowed_);
   job->samples.resize(static_cast<std::size_t>(request.samples));
   job->left = job->samples.size();
   job->prompt_tokens = static_cast<std::int64_t>(prompt.size());

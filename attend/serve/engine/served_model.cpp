@@ -55,7 +55,7 @@ std::int64_t rows_for(const Backend& backend, const models::GPT2Config& config, 
   return std::clamp<std::int64_t>(kMostBytes / std::max<std::int64_t>(row, 1), 1, most);
 }
 
-constexpr std::int64_t kPicturesAtOnce = 8;
+constexpr std::int64_t kImagesAtOnce = 8;
 
 // Tokens of a batch, after which others have their turn. On two cores a token costs the same in a batch of 128 and of
 // 4096 (69 µs in models/bert), so a batch need not be longer than what keeps the cores busy.
@@ -109,7 +109,7 @@ ServedModel::ServedModel(std::string name, std::filesystem::path folder, const S
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   backend_->set_tuning(false);  // requests have ever new sizes
   open_texts(engine, metrics);
-  open_pictures(engine, metrics);
+  open_images(engine, metrics);
   check(!hosted_.empty(), "serve: {} is for attend {}, which is not served", folder_.string(),
         catalogue::name_of(config_.task));
 }
@@ -127,8 +127,7 @@ std::size_t ServedModel::waiting() const {
   const auto add = [&](const auto& queue) {
     if (queue) sum += queue->waiting();
   };
-  add(states), add(logits), add(windows), add(generation), add(translation), add(pictures), add(boxes),
-      add(descriptions);
+  add(states), add(logits), add(windows), add(generation), add(translation), add(images), add(boxes), add(descriptions);
   return sum;
 }
 
@@ -212,25 +211,24 @@ void ServedModel::open_texts(Engine& engine, Metrics& metrics) {
   if (states) modules_ = std::make_unique<const tasks::SentenceModules>(folder_, width_);
 }
 
-void ServedModel::open_pictures(Engine& engine, Metrics& metrics) {
+void ServedModel::open_images(Engine& engine, Metrics& metrics) {
   const auto copies = [](auto items) {
-    std::vector<image::Image> pictures;
-    for (const image::Image* item : items) pictures.push_back(*item);
-    return pictures;
+    std::vector<image::Image> images;
+    for (const image::Image* item : items) images.push_back(*item);
+    return images;
   };
   switch (config_.task) {
-    case catalogue::Task::classify_pictures:
-      picture_encoder =
-          std::make_shared<const tasks::PictureEncoder>(folder_, config_.task, *backend_, options_.format);
-      pictures = std::make_shared<PictureQueue>(
+    case catalogue::Task::classify_images:
+      image_encoder = std::make_shared<const tasks::ImageEncoder>(folder_, config_.task, *backend_, options_.format);
+      images = std::make_shared<ImageQueue>(
           engine, metrics,
-          PictureQueue::Options{
-              .budget = kPicturesAtOnce,
+          ImageQueue::Options{
+              .budget = kImagesAtOnce,
               .cost = [](const image::Image&) { return std::int64_t{1}; },
-              .forward = interruptible<PictureQueue>(backend_, [copies, model = picture_encoder](auto items) {
+              .forward = interruptible<ImageQueue>(backend_, [copies, model = image_encoder](auto items) {
                 return model->classify(copies(items), 0);
               })});
-      host(pictures, engine);
+      host(images, engine);
       break;
     case catalogue::Task::detect:
       detector = std::make_shared<const tasks::Detector>(folder_, *backend_, options_.format);
@@ -252,7 +250,7 @@ void ServedModel::open_pictures(Engine& engine, Metrics& metrics) {
       describer = loaded;
       descriptions = std::make_shared<DescribeQueue>(
           engine, metrics,
-          DescribeQueue::Options{.budget = kPicturesAtOnce,
+          DescribeQueue::Options{.budget = kImagesAtOnce,
                                  .cost = [](const image::Image&) { return std::int64_t{1}; },
                                  .forward = interruptible<DescribeQueue>(backend_, [copies, loaded](auto items) {
                                    return loaded->describe(copies(items), {});

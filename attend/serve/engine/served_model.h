@@ -25,7 +25,7 @@
 #include "attend/tasks/embedder.h"
 #include "attend/tasks/fill.h"
 #include "attend/tasks/generator.h"
-#include "attend/tasks/picture_encoder.h"
+#include "attend/tasks/image_encoder.h"
 #include "attend/tasks/tagger.h"
 #include "attend/tasks/translator.h"
 
@@ -54,7 +54,7 @@ class ServedModel {
  public:
   using TextQueue = BatchQueue<tasks::EncoderText, std::vector<float>>;
   using WindowQueue = BatchQueue<tasks::EncoderText, tasks::WindowLogits>;
-  using PictureQueue = BatchQueue<image::Image, tasks::Classified>;
+  using ImageQueue = BatchQueue<image::Image, tasks::Classified>;
   using DetectQueue = BatchQueue<ToDetect, std::vector<tasks::Detected>>;
   using DescribeQueue = BatchQueue<image::Image, tasks::Description>;
 
@@ -90,7 +90,7 @@ class ServedModel {
   std::shared_ptr<WindowQueue> windows;
   std::shared_ptr<GenerationQueue> generation;
   std::shared_ptr<TranslationQueue> translation;
-  std::shared_ptr<PictureQueue> pictures;
+  std::shared_ptr<ImageQueue> images;
   std::shared_ptr<DetectQueue> boxes;
   std::shared_ptr<DescribeQueue> descriptions;
 
@@ -99,13 +99,13 @@ class ServedModel {
   std::shared_ptr<const tasks::Classifier> classifier;
   std::shared_ptr<const tasks::Tagger> tagger;
   std::shared_ptr<const tasks::Answerer> answerer;
-  std::shared_ptr<const tasks::PictureEncoder> picture_encoder;
+  std::shared_ptr<const tasks::ImageEncoder> image_encoder;
   std::shared_ptr<const tasks::Detector> detector;
   std::shared_ptr<const tasks::LoadedDescriber> describer;
 
  private:
   void open_texts(Engine& engine, Metrics& metrics);
-  void open_pictures(Engine& engine, Metrics& metrics);
+  void open_images(Engine& engine, Metrics& metrics);
   template <class Queue>
   void host(const std::shared_ptr<Queue>& queue, Engine& engine) {
     engine.add(queue);

@@ -1,5 +1,5 @@
 // Who may prepare a request now. Many threads wait for the model, but what they do before and after (reading texts into
-// tokens, cutting, decoding pictures) takes processors that the model needs. So half as many as there are processors do
+// tokens, cutting, decoding images) takes processors that the model needs. So half as many as there are processors do
 // it at once, a piece at a time, in the order in which they came: a request of a thousand texts lets others in between
 // any two of them.
 #pragma once

@@ -11,22 +11,22 @@
 
 #include "attend/base/json_fwd.h"
 #include "attend/image/image.h"
-#include "attend/tensor/pictures.h"
+#include "attend/tensor/images.h"
 #include "attend/tensor/shape.h"
 
 namespace attend::train {
 
-// Something in a picture, with who found it and where that one looked.
-struct PictureBox {
+// Something in an image, with who found it and where that one looked.
+struct ImageBox {
   std::string label = {};
   float score = 0;
-  std::array<double, 4> box = {};  // left, top, width, height, in parts of the picture
+  std::array<double, 4> box = {};  // left, top, width, height, in parts of the image
   std::int32_t query = -1;         // of the model; -1: none
   std::vector<float> looks = {};   // over the places of a grid, row by row; empty: nothing is known
 };
 
-// A word about a picture, and where it looked.
-struct PictureWord {
+// A word about an image, and where it looked.
+struct ImageWord {
   std::string text = {};
   float probability = 0;
   std::vector<float> looks = {};
@@ -44,21 +44,21 @@ struct Example {
   };
   std::vector<Attention> attention = {};
   std::int64_t rows = 0, columns = 0;  // how many count; 0: all
-  // Of a model that looks at pictures, instead of tokens: what it saw and its likeliest labels. `text` is the label it
-  // gives, `written_text` the one it should; attention is over the whole picture.
-  struct Picture {
+  // Of a model that looks at images, instead of tokens: what it saw and its likeliest labels. `text` is the label it
+  // gives, `written_text` the one it should; attention is over the whole image.
+  struct Image {
     image::Image seen;
     std::vector<std::pair<std::string, float>> labels = {};
     Extent2 grid = {};  // of the looks below
     // Of one that finds things: its answers, best first, and what is there, with the query that was matched to each.
-    std::optional<std::vector<PictureBox>> found = {}, truth = {};
-    // Of one that writes about pictures: `text` is the whole sentence.
-    std::optional<std::vector<PictureWord>> words = {};
+    std::optional<std::vector<ImageBox>> found = {}, truth = {};
+    // Of one that writes about images: `text` is the whole sentence.
+    std::optional<std::vector<ImageWord>> words = {};
   };
-  std::optional<Picture> picture = {};
+  std::optional<Image> image = {};
 };
 
-// How many inputs are shown, and how long: fewer and shorter ones of a model with many heads, whose pictures are many.
+// How many inputs are shown, and how long: fewer and shorter ones of a model with many heads, whose images are many.
 struct ExampleLimits {
   std::size_t count = 3;
   std::int64_t tokens = 32;

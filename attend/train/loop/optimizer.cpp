@@ -139,7 +139,7 @@ bool Optimizer::exchange_average() {
   return true;
 }
 
-void Optimizer::update_run(const LearningRun& run, const Tensor& rate) {
+void Optimizer::update_run(const ParameterRun& run, const Tensor& rate) {
   const std::int64_t begin = std::max(run.begin, part_.begin), end = std::min(run.begin + run.count, part_.end());
   if (begin >= end) return;
   const auto part = [&](const Tensor& flat) { return flat.slice_first(begin, end - begin); };

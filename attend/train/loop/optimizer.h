@@ -65,11 +65,11 @@ class Optimizer {
   Kept* kept_[3] = {&first_, &second_, &average_};
   Tensor own_masters() const;  // of the part; undefined where that is empty
   void follow_average();
-  void update_run(const LearningRun& run, const Tensor& rate);
+  void update_run(const ParameterRun& run, const Tensor& rate);
 
   nn::Parameters& parameters_;
   OptimizerOptions options_;
-  std::vector<LearningRun> runs_;
+  std::vector<ParameterRun> runs_;
   world::Part part_;
   Kept first_, second_, average_;
   Tensor norm_, average_buffers_;

@@ -21,10 +21,10 @@ std::vector<ParameterGroup>::const_iterator group_of(const std::vector<Parameter
   return std::ranges::find_if(groups, [&](const ParameterGroup& group) { return fits_pattern(name, group.pattern); });
 }
 
-std::vector<LearningRun> learning_runs(nn::Parameters& parameters, const std::vector<ParameterGroup>& groups,
-                                       const WeightDecay& decay) {
-  std::vector<LearningRun> runs;
-  const auto add = [&](const LearningRun& next) {
+std::vector<ParameterRun> learning_runs(nn::Parameters& parameters, const std::vector<ParameterGroup>& groups,
+                                        const WeightDecay& decay) {
+  std::vector<ParameterRun> runs;
+  const auto add = [&](const ParameterRun& next) {
     if (next.count == 0) return;
     const bool goes_on = !runs.empty() && runs.back().begin + runs.back().count == next.begin &&
                          runs.back().rate == next.rate && runs.back().weight_decay == next.weight_decay;

@@ -20,7 +20,7 @@ struct ParameterGroup {
 };
 
 // Part of the flat buffers whose parameters all learn in the same way.
-struct LearningRun {
+struct ParameterRun {
   std::int64_t begin = 0, count = 0;
   float rate = 1, weight_decay = 0;
 };
@@ -33,8 +33,8 @@ struct WeightDecay {
 
 // All that learns, in order; what is frozen is left out, and from now on has no gradient. The first group whose pattern
 // fits a name decides. Throws Error for a group that is nobody's, and for a rate or a decay that is not at least 0.
-std::vector<LearningRun> learning_runs(nn::Parameters& parameters, const std::vector<ParameterGroup>& groups,
-                                       const WeightDecay& decay);
+std::vector<ParameterRun> learning_runs(nn::Parameters& parameters, const std::vector<ParameterGroup>& groups,
+                                        const WeightDecay& decay);
 // That group; end() when there is none.
 std::vector<ParameterGroup>::const_iterator group_of(const std::vector<ParameterGroup>& groups, std::string_view name);
 

@@ -7,6 +7,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
+#include "attend/base/old_names.h"
 #include "attend/base/os.h"
 #include "attend/train/loop/run_recovery.h"
 
@@ -87,7 +88,8 @@ void RunFolder::check_run(const RunRequest& request) {
   check_ours();
   manifest_.settle_as_found(path_);
   if (!resumed_ || request.allow_changes) return;
-  std::vector<std::string> changes = settings_changed(read_json(path_ / "recipe.json"), request.settings, request.data);
+  const Json recipe = with_current_names(read_json(path_ / "recipe.json"), (path_ / "recipe.json").string());
+  std::vector<std::string> changes = settings_changed(recipe, request.settings, request.data);
   for (std::string& change : data_changed(manifest_.data, request.data)) changes.push_back(std::move(change));
   check(changes.empty(),
         "'{}' is another run's: {}. --allow-changes goes on all the same; docs/reliability.md lists what may change "

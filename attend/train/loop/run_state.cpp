@@ -10,8 +10,8 @@ namespace {
 
 // The flat buffers of a run under the names they have in the file.
 template <class Fn>
-void for_each_buffer(std::span<const Learning> all, Fn fn) {
-  for (const Learning& one : all) {
+void for_each_buffer(std::span<const OptimizedParameters> all, Fn fn) {
+  for (const OptimizedParameters& one : all) {
     const auto add = [&](const char* what, const Tensor& flat) {
       if (flat.defined()) fn(one.name.empty() ? std::string(what) : one.name + "." + what, flat);
     };
@@ -27,7 +27,7 @@ void for_each_buffer(std::span<const Learning> all, Fn fn) {
 
 }  // namespace
 
-void produce_state(const FileWriter& write, const RunState& state, std::span<const Learning> all) {
+void produce_state(const FileWriter& write, const RunState& state, std::span<const OptimizedParameters> all) {
   checkpoint::SafetensorsWriter writer;
   for_each_buffer(all, [&](const std::string& name, const Tensor& flat) { writer.add(name, flat); });
   const Json json = {{"step", state.step},
@@ -76,7 +76,7 @@ RunState read_counters(const std::filesystem::path& file) {
   return counters_in(checkpoint::Safetensors::open(file.string()), file.string());
 }
 
-RunState load_state(const std::filesystem::path& from, std::span<const Learning> all) {
+RunState load_state(const std::filesystem::path& from, std::span<const OptimizedParameters> all) {
   const std::string path = from.string();
   const checkpoint::Safetensors file = checkpoint::Safetensors::open(path);
   RunState state = counters_in(file, path);
@@ -85,7 +85,7 @@ RunState load_state(const std::filesystem::path& from, std::span<const Learning>
           name, file[name].shape, flat.shape());
     file.load(name, flat);
   });
-  for (const Learning& one : all) one.parameters.master_changed();
+  for (const OptimizedParameters& one : all) one.parameters.master_changed();
   return state;
 }
 

@@ -30,17 +30,17 @@ struct RunState {
 };
 
 // What learns: parameters, and the optimiser that has their moments. Several have names.
-struct Learning {
+struct OptimizedParameters {
   nn::Parameters& parameters;
   Optimizer& optimizer;
   std::string name = {};
 };
 
 // The file's bytes.
-void produce_state(const FileWriter& write, const RunState& state, std::span<const Learning> all);
+void produce_state(const FileWriter& write, const RunState& state, std::span<const OptimizedParameters> all);
 // What the file says of the run, without the weights. Throws Error when it is damaged.
 RunState read_counters(const std::filesystem::path& file);
 // Throws Error when the file is damaged or belongs to another model.
-RunState load_state(const std::filesystem::path& file, std::span<const Learning> all);
+RunState load_state(const std::filesystem::path& file, std::span<const OptimizedParameters> all);
 
 }  // namespace attend::train

@@ -6,11 +6,11 @@
 //     if (shared.mine(i)) shared.set(i, {loss, tokens});
 //   const std::vector<double> sums = shared.sums();
 //
-// What is no sum (labels, texts, boxes) is found by one and told to all, who then judge it alike:
+// What is no sum (labels, texts, boxes) is found by one and told to all, who then evaluate it alike:
 //
 //   SharedFindings shared(world, batches);
 //   if (shared.mine(i)) shared.set<float>(i, logits);
-//   for (const std::string& found : shared.all()) judge.add(values_in<float>(found));
+//   for (const std::string& found : shared.all()) evaluator.add(values_in<float>(found));
 #pragma once
 
 #include <algorithm>

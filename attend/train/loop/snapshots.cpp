@@ -8,7 +8,7 @@ namespace attend::train {
 
 namespace {
 
-constexpr std::int64_t kPictures = 40;         // evenly over the run, besides those of the beginning
+constexpr std::int64_t kImages = 40;           // evenly over the run, besides those of the beginning
 constexpr double kShare = 0.02, kGrace = 0.5;  // of the run's time; seconds that are always allowed
 
 // 1, 2, 5, 10, 20, 50, 100, ..
@@ -23,8 +23,8 @@ Snapshots::Snapshots(Task& task, const TrainerOptions& options, std::int64_t ste
     : task_(task),
       painter_(*options.painter),
       log_(*options.folder, "look.jsonl", step),
-      every_(std::max<std::int64_t>(1, options.steps / kPictures)),
-      every_seconds_(60 * options.minutes / kPictures) {}
+      every_(std::max<std::int64_t>(1, options.steps / kImages)),
+      every_seconds_(60 * options.minutes / kImages) {}
 
 bool Snapshots::wants(std::int64_t step, double elapsed) const {
   const bool evenly = every_seconds_ > 0 ? elapsed >= due_ : step % every_ == 0;

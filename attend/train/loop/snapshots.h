@@ -12,10 +12,10 @@ namespace attend::train {
 
 class Snapshots {
  public:
-  // Both must outlive it. Pictures up to this step are kept.
+  // Both must outlive it. Images up to this step are kept.
   Snapshots(Task& task, const TrainerOptions& options, std::int64_t step);
 
-  // Whether a picture is due, and the time spent on them is still less than a fiftieth of the run's.
+  // Whether an image is due, and the time spent on them is still less than a fiftieth of the run's.
   bool wants(std::int64_t step, double elapsed) const;
   // Returns how long it took, in seconds.
   double add(std::int64_t step, double elapsed);

@@ -11,17 +11,17 @@
 #include "attend/tensor/backend.h"
 #include "attend/tensor/pass.h"
 #include "attend/tensor/step_graph.h"
+#include "attend/train/loop/distributed_step.h"
 #include "attend/train/loop/gradient_buckets.h"
 #include "attend/train/loop/optimizer.h"
 #include "attend/train/loop/run_state.h"
-#include "attend/train/loop/together.h"
 #include "attend/train/loop/trainer.h"
 
 namespace attend::train {
 
 class Steps {
  public:
-  Steps(Task& task, const std::vector<Learner>& learners, const TrainerOptions& options);
+  Steps(Task& task, const std::vector<OptimizerTurn>& learners, const TrainerOptions& options);
 
   // What a resumed run goes on from.
   void load(const std::filesystem::path& file, RunState& state);
@@ -31,19 +31,19 @@ class Steps {
   // All have read what is there, and begin with the same weights, before one changes the folder.
   void join();
 
-  struct Moment {
+  struct StepInput {
     std::int64_t step = 1;
     int signal = 0;      // that asks this process to stop
     double seconds = 0;  // of the run so far
   };
-  struct Done {
+  struct StepResult {
     float rate = 0;  // of the first learner
     std::int64_t items = 0;
     int signal = 0;      // that asks any process to stop
     double seconds = 0;  // by the clock of rank 0
   };
   // At the rates of step `scheduled`.
-  Done run(const Moment& now, std::int64_t scheduled);
+  StepResult run(const StepInput& now, std::int64_t scheduled);
 
   // Sums since they were cleared: of the loss, and of its parts by these names. Waits for the device.
   std::vector<float> losses();
@@ -51,7 +51,7 @@ class Steps {
   const std::vector<std::string>& names() const { return names_; }
   double gradient_norm() const { return static_cast<double>(download(optimizers_[0]->norm())[0]); }
 
-  // What is judged, shown and kept is the average, where there is one; done again, training goes on.
+  // What is evaluated, shown and kept is the average, where there is one; done again, training goes on.
   void exchange_averages();
   bool averages_whole() const { return !optimizers_.back()->in_parts(); }
   // Masters in shards, and whole for a while.
@@ -59,13 +59,13 @@ class Steps {
   void make_whole();
   void save(RunFolder& folder, const RunState& state);
 
-  Together& together() { return together_; }
-  const Together& together() const { return together_; }
+  DistributedStep& distributed_step() { return distributed_; }
+  const DistributedStep& distributed_step() const { return distributed_; }
   const std::vector<nn::Parameters*>& parameters() const { return parameters_; }
   std::size_t activation_bytes() { return pass_.arena().slab_bytes(); }
 
  private:
-  void run_batch(std::size_t who, std::int64_t i, std::uint64_t batch, const Moment& now);
+  void run_batch(std::size_t who, std::int64_t i, std::uint64_t batch, const StepInput& now);
   void agree();
   bool sends_early() const;
   void update(std::size_t who);
@@ -75,17 +75,17 @@ class Steps {
   void add_up(std::size_t index, const Tensor& value, float share);
 
   Task& task_;
-  const std::vector<Learner>& learners_;
+  const std::vector<OptimizerTurn>& learners_;
   const TrainerOptions& options_;
   Backend& backend_;
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   std::vector<std::unique_ptr<GradientBuckets>> buckets_;
-  std::vector<Learning> learning_;
+  std::vector<OptimizedParameters> learning_;
   std::vector<nn::Parameters*> parameters_;
   std::vector<Storage*> paused_;
-  Together together_;
-  Together::Moment mine_, agreed_;  // of the batch at hand, and on it
-  bool asked_ = false;              // and nobody has read the answer yet
+  DistributedStep distributed_;
+  DistributedStep::BatchFacts mine_, agreed_;  // of the batch at hand, and on it
+  bool asked_ = false;                         // and nobody has read the answer yet
   Pass pass_;
   StepGraph graph_;
   Tensor loss_sums_;                // of the whole, and of its parts

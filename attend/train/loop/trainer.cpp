@@ -34,12 +34,12 @@ constexpr const char* kModel = "model.safetensors";
 
 class Run {
  public:
-  Run(Task& task, const std::vector<Learner>& learners, const TrainerOptions& options)
+  Run(Task& task, const std::vector<OptimizerTurn>& learners, const TrainerOptions& options)
       : task_(task),
         options_(options),
         folder_(*options.folder),
         steps_(task, learners, options),
-        together_(steps_.together()) {
+        distributed_(steps_.distributed_step()) {
     if (folder_.resumed()) {
       steps_.load(folder_.path() / kState, state_);
       task.seek(state_.position);
@@ -48,7 +48,7 @@ class Run {
     steps_.check_data();
     steps_.join();
     folder_.begin();
-    if (!together_.leads()) return;
+    if (!distributed_.is_root()) return;
     log_.emplace(folder_, "log.jsonl", state_.step);
     curves_.emplace(folder_, state_.step);
     if (options.painter) snapshots_.emplace(task, options, state_.step);
@@ -83,7 +83,7 @@ class Run {
       else if (done % options_.save_every == 0)
         save();
       if (snapshots_ && (snapshots_->wants(done, elapsed()) || last)) take_snapshot();
-      const int signal = together_.several() ? done_.signal : interrupt.signal();
+      const int signal = distributed_.distributed() ? done_.signal : interrupt.signal();
       if (signal != 0 && !last && !result_.stopped_early) {
         save();
         result_.interrupted = signal;
@@ -116,7 +116,7 @@ class Run {
           path, duration_text(state_.seconds), options_.minutes);
   }
   // By one clock for all: they end at the same step.
-  double clock() const { return together_.several() ? done_.seconds : elapsed(); }
+  double clock() const { return distributed_.distributed() ? done_.seconds : elapsed(); }
   bool ended() const { return by_clock() ? clock() >= 60 * options_.minutes : state_.step >= options_.steps; }
   // Where the schedule of the learning rate stands.
   std::int64_t scheduled_step() const {
@@ -145,7 +145,7 @@ class Run {
       return static_cast<double>(sums[i]) / static_cast<double>(state_.since_log.steps);
     };
     double whole[] = {mean(0)};
-    together_.tell(whole);
+    distributed_.tell(whole);
     const double loss = whole[0], norm = steps_.gradient_norm();
     steps_.clear_losses();
     const auto now = steady_clock::now();
@@ -163,7 +163,7 @@ class Run {
                  {task_.items() + "_per_second", std::round(items_per_second)},
                  {"activation_bytes", steps_.activation_bytes()},
                  {"seconds", elapsed()}};
-    if (together_.several()) tell_of_messages(line, seconds);
+    if (distributed_.distributed()) tell_of_messages(line, seconds);
     for (std::size_t i = 0; i < steps_.names().size(); ++i) line["losses"][steps_.names()[i]] = mean(i + 1);
     add_to_log(line);
     state_.since_log = {};
@@ -173,11 +173,11 @@ class Run {
   // Of the time since the last line: the share in which rank 0 did nothing but wait for messages, that in which
   // messages were on their way while it computed, and who was waited for: the one that waited least itself.
   void tell_of_messages(Json& line, double seconds) {
-    const Together::Messages before = std::exchange(messages_, together_.messages());
+    const DistributedStep::Messages before = std::exchange(messages_, distributed_.messages());
     const double whole = std::max(seconds, 1e-9), waited = messages_.waited - before.waited;
     std::vector<double> all(static_cast<std::size_t>(options_.world->size()));
     all[static_cast<std::size_t>(options_.world->rank())] = waited;
-    together_.world().all_reduce(std::span<double>(all));
+    distributed_.world().all_reduce(std::span<double>(all));
     const auto slowest = std::min_element(all.begin(), all.end()) - all.begin();
     const double hidden = std::max(0.0, messages_.seconds - before.seconds - waited);
     line["processes"] = options_.world->size();
@@ -189,7 +189,7 @@ class Run {
   }
 
   void add_to_log(const Json& line) {
-    if (!together_.leads()) return;
+    if (!distributed_.is_root()) return;
     log_->add(line);
     curves_->add(line);
   }
@@ -204,10 +204,10 @@ class Run {
   }
 
   // By all; what it says is rank 0's, so that all decide alike also where one rounds otherwise.
-  Validation judged() {
-    Validation now = task_.validate(together_.world());
+  Validation evaluated() {
+    Validation now = task_.validate(distributed_.world());
     double found[] = {now.loss, now.score};
-    together_.tell(found);
+    distributed_.tell(found);
     now.loss = found[0], now.score = found[1];
     return now;
   }
@@ -215,7 +215,7 @@ class Run {
   void validate() {
     log_losses();
     steps_.exchange_averages();
-    Validation now = judged();
+    Validation now = evaluated();
     Json line = {{"step", state_.step}, {"validation", now.json}, {"seconds", elapsed()}};
     add_to_log(line);
     const bool better =
@@ -248,7 +248,7 @@ class Run {
     for (std::int64_t step : dropped) folder_.remove(checkpoint_name(step));
     result_.stopped_early = options_.patience > 0 && state_.validations_since_best >= options_.patience;
     logged_at_ = steady_clock::now();  // validation is not training time
-    messages_ = together_.messages();
+    messages_ = distributed_.messages();
   }
 
   // By rank 0 alone, which shows the weights themselves where it has only a part of their average.
@@ -274,12 +274,12 @@ class Run {
   // least the same score.
   void choose_weights() {
     steps_.make_whole();
-    if (together_.several()) together_.world().barrier_after_work();  // the files are there
+    if (distributed_.distributed()) distributed_.world().barrier_after_work();  // the files are there
     if (state_.checkpoints.size() > 1) {
       std::vector<std::filesystem::path> files;
       for (std::int64_t step : state_.checkpoints) files.push_back(folder_.path() / checkpoint_name(step));
       load_average(files, steps_.parameters());
-      const Validation averaged = judged();
+      const Validation averaged = evaluated();
       add_to_log({{"step", state_.step}, {"averaged", state_.checkpoints}, {"validation", averaged.json}});
       progress_->print(fmt::format("average of {} checkpoints: {}", state_.checkpoints.size(), averaged.text));
       if (averaged.score > state_.best_score || averaged.loss <= state_.best_loss) {
@@ -295,8 +295,8 @@ class Run {
   const TrainerOptions& options_;
   RunFolder& folder_;
   Steps steps_;
-  Together& together_;
-  Steps::Done done_;  // of the last step
+  DistributedStep& distributed_;
+  Steps::StepResult done_;  // of the last step
   const InterruptGuard* interrupt_ = nullptr;
   RunState state_;
   TrainingResult result_;
@@ -306,7 +306,7 @@ class Run {
   Progress* progress_ = nullptr;
   std::string text_;
   double seconds_before_ = 0;
-  Together::Messages messages_;  // until the last line of the log
+  DistributedStep::Messages messages_;  // until the last line of the log
   steady_clock::time_point started_, logged_at_;
 };
 
@@ -316,7 +316,7 @@ TrainingResult train(Task& task, nn::Parameters& parameters, const TrainerOption
   return train(task, {{.parameters = &parameters, .optimizer = options.optimizer, .rate = options.rate}}, options);
 }
 
-TrainingResult train(Task& task, const std::vector<Learner>& learners, const TrainerOptions& options) {
+TrainingResult train(Task& task, const std::vector<OptimizerTurn>& learners, const TrainerOptions& options) {
   check(!learners.empty(), "training: nobody learns");
   check(options.steps >= 1 && options.accumulate >= 1 && options.log_every >= 1 && options.validate_every >= 1 &&
             options.save_every >= 1,

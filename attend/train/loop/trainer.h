@@ -27,10 +27,10 @@
 #include "attend/data/shard.h"
 #include "attend/nn/parameters.h"
 #include "attend/tensor/pass.h"
+#include "attend/train/loop/distributed_step.h"
 #include "attend/train/loop/example.h"
 #include "attend/train/loop/optimizer.h"
 #include "attend/train/loop/run_folder.h"
-#include "attend/train/loop/together.h"
 #include "attend/world/world.h"
 
 namespace attend::train {
@@ -63,7 +63,7 @@ class Task {
   // Puts the next batch on the device, where loss() reads it; returns the key of its shape (see StepGraph).
   virtual std::uint64_t next_batch() = 0;
   virtual std::int64_t batch_items() const = 0;           // of that batch, for the rate
-  virtual std::string items() const { return "tokens"; }  // what they are: tokens, pictures
+  virtual std::string items() const { return "tokens"; }  // what they are: tokens, images
 
   // Of the batch in place. Must not touch the host: it is captured. A task that needs the host on the way (a matcher)
   // says so: forward() is captured and leaves what the host needs outside the pass, on_host() runs every time and puts
@@ -74,7 +74,7 @@ class Task {
   virtual void on_host() {}
 
   // How much the mean of this batch counts beside those that other processes take at the same time: of how many tokens
-  // or pictures it is one. A loss with parts that are means of something else has more such numbers behind that; then
+  // or images it is one. A loss with parts that are means of something else has more such numbers behind that; then
   // weigh(), in front of on_host() and of loss(), has them and those of all batches: a part that is a mean of m of M
   // counts m / M of all in the end, where it is multiplied by (m / M) / (w / W) of the first. Alone they are the same.
   virtual std::vector<double> batch_weights() const { return {static_cast<double>(batch_items())}; }
@@ -94,7 +94,7 @@ class Task {
 };
 
 // Parameters with an optimiser of their own. Several take turns in every step, in this order.
-struct Learner {
+struct OptimizerTurn {
   nn::Parameters* parameters = nullptr;
   OptimizerOptions optimizer = {};
   std::function<float(std::int64_t step)> rate = {};
@@ -118,7 +118,7 @@ struct TrainerOptions {
   std::ostream* messages = nullptr;
   Terminal terminal = {};
   world::World* world = &world::alone();  // the processes that learn together, each from batches of its own
-  TogetherOptions together = {};
+  DistributedOptions distributed = {};
 };
 
 struct TrainingResult {
@@ -135,6 +135,6 @@ struct TrainingResult {
 // Throws Error when the loss is not a number any more; the last good state and model stay as they are.
 // options.optimizer and options.rate are for a single learner.
 TrainingResult train(Task& task, nn::Parameters& parameters, const TrainerOptions& options);
-TrainingResult train(Task& task, const std::vector<Learner>& learners, const TrainerOptions& options);
+TrainingResult train(Task& task, const std::vector<OptimizerTurn>& learners, const TrainerOptions& options);
 
 }  // namespace attend::train

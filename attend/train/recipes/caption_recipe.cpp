@@ -15,9 +15,9 @@ CaptionRecipe resolve_caption_recipe(const Json& settings, std::string_view what
   for (const char* key : {"vocabulary", "max_length"})
     check(!recipe.decoder_config.contains(key), "{}: '{}' of 'decoder_config' is decided by {}", what, key,
           std::string_view(key) == "vocabulary" ? "the tokenizer" : "'max_length' of the recipe");
-  check(recipe.batch >= 1 && recipe.least_count >= 1 && recipe.max_length >= 1 && recipe.score_pictures >= 0,
-        "{}: 'batch' {}, 'least_count' {} and 'max_length' {} must be at least 1, 'score_pictures' {} at least 0", what,
-        recipe.batch, recipe.least_count, recipe.max_length, recipe.score_pictures);
+  check(recipe.batch >= 1 && recipe.least_count >= 1 && recipe.max_length >= 1 && recipe.score_images >= 0,
+        "{}: 'batch' {}, 'least_count' {} and 'max_length' {} must be at least 1, 'score_images' {} at least 0", what,
+        recipe.batch, recipe.least_count, recipe.max_length, recipe.score_images);
   check(recipe.steps >= 0 && recipe.warmup >= -1, "{}: 'steps' cannot be {}, nor 'warmup' {}", what, recipe.steps,
         recipe.warmup);
   check(recipe.steps > 0 || (recipe.epochs > 0 && recipe.epochs <= 1e6f),
@@ -30,12 +30,12 @@ CaptionRecipe resolve_caption_recipe(const Json& settings, std::string_view what
   check(recipe.encoder_rate > 0 || !recipe.encoder.empty(),
         "{}: 'encoder_rate' is 0, but an encoder from scratch has to learn; name one to start from with 'encoder'",
         what);
-  check(recipe.pictures.mixup == 0 && recipe.pictures.cutmix == 0,
-        "{}: 'mixup' and 'cutmix' are for labels; a caption is about one picture", what);
-  check(recipe.score_pictures > 0 || recipe.select == "loss",
-        "{}: 'score_pictures' is 0, so 'select' must be loss, not {}", what, recipe.select);
+  check(recipe.images.mixup == 0 && recipe.images.cutmix == 0,
+        "{}: 'mixup' and 'cutmix' are for labels; a caption is about one image", what);
+  check(recipe.score_images > 0 || recipe.select == "loss", "{}: 'score_images' is 0, so 'select' must be loss, not {}",
+        what, recipe.select);
   try {
-    recipe.pictures.check_ranges();
+    recipe.images.check_ranges();
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }
@@ -44,13 +44,13 @@ CaptionRecipe resolve_caption_recipe(const Json& settings, std::string_view what
   return recipe;
 }
 
-PictureRecipe encoder_recipe(const CaptionRecipe& recipe) {
-  PictureRecipe encoder;
+ImageRecipe encoder_recipe(const CaptionRecipe& recipe) {
+  ImageRecipe encoder;
   encoder.model = recipe.model, encoder.config = recipe.config;
   encoder.patch_size = recipe.patch_size, encoder.width = recipe.width, encoder.layers = recipe.layers;
   encoder.heads = recipe.heads, encoder.hidden = recipe.hidden;
   encoder.dropout = recipe.dropout, encoder.drop_path = recipe.drop_path;
-  encoder.pictures = recipe.pictures;
+  encoder.images = recipe.images;
   return encoder;
 }
 

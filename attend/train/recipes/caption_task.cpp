@@ -62,9 +62,9 @@ models::CaptionBatch place_for(Backend& backend, const Shape& shape) {
 CaptionIds encode_captions(const std::vector<std::vector<std::string>>& captions, const text::Tokenizer& tokenizer,
                            std::int64_t max_length) {
   CaptionIds result;
-  for (const auto& of_picture : captions) {
+  for (const auto& of_image : captions) {
     auto& all = result.ids.emplace_back();
-    for (const std::string& caption : of_picture) {
+    for (const std::string& caption : of_image) {
       std::vector<std::int32_t> ids = tokenizer.encode_ids(caption, {.add_special_tokens = false});
       if (ids.size() > static_cast<std::size_t>(max_length)) ids.resize(static_cast<std::size_t>(max_length));
       all.push_back(std::move(ids));
@@ -95,10 +95,10 @@ const models::CaptionBatch& CaptionTask::put(std::span<const std::vector<std::in
   return place;
 }
 
-// Which of its captions a picture comes with is drawn for its place among all that were ever shown.
+// Which of its captions an image comes with is drawn for its place among all that were ever shown.
 std::uint64_t CaptionTask::next_batch() {
   const std::uint64_t first = parts_.training.number() * static_cast<std::uint64_t>(parts_.batch);
-  data::HostPictureBatch batch = parts_.training.next();
+  data::HostImageBatch batch = parts_.training.next();
   upload(pixels_, batch.values);
   std::vector<const std::vector<std::int32_t>*> rows;
   for (std::size_t i = 0; i < batch.labels.size(); ++i) {
@@ -135,8 +135,8 @@ void CaptionTask::seek(const Json& position) {
   parts_.training.seek(position["batch"].get<std::uint64_t>());
 }
 
-// Of every caption: the regions of a picture are made once for all of its.
-std::pair<double, double> CaptionTask::sums_of(Pass& pass, const data::HostPictureBatch& batch,
+// Of every caption: the regions of an image are made once for all of its.
+std::pair<double, double> CaptionTask::sums_of(Pass& pass, const data::HostImageBatch& batch,
                                                const CaptionIds& captions) const {
   const Extent2 size = parts_.model.encoder().size();
   const Tensor pixels =
@@ -147,10 +147,9 @@ std::pair<double, double> CaptionTask::sums_of(Pass& pass, const data::HostPictu
   for (std::size_t which = 0;; ++which) {
     std::vector<const std::vector<std::int32_t>*> rows;
     bool any = false;
-    for (const std::int32_t picture : batch.labels) {
-      const auto* of_picture =
-          picture == data::kIgnoredLabel ? nullptr : &captions.ids[static_cast<std::size_t>(picture)];
-      rows.push_back(of_picture && which < of_picture->size() ? &(*of_picture)[which] : nullptr);
+    for (const std::int32_t image : batch.labels) {
+      const auto* of_image = image == data::kIgnoredLabel ? nullptr : &captions.ids[static_cast<std::size_t>(image)];
+      rows.push_back(of_image && which < of_image->size() ? &(*of_image)[which] : nullptr);
       any = any || rows.back();
     }
     if (!any) return {sum, tokens};
@@ -164,24 +163,24 @@ std::pair<double, double> CaptionTask::sums_of(Pass& pass, const data::HostPictu
   }
 }
 
-double CaptionTask::loss_on(const JudgedCaptions& judged, world::World& world) const {
+double CaptionTask::loss_on(const EvaluatedCaptions& evaluated, world::World& world) const {
   Pass pass(parts_.backend);
-  train::SharedBatches shared(world, static_cast<std::size_t>(judged.pictures.batches()), 2);
-  judged.pictures.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostPictureBatch& batch) {
-    const auto found = sums_of(pass, batch, judged.captions);
+  train::SharedBatches shared(world, static_cast<std::size_t>(evaluated.images.batches()), 2);
+  evaluated.images.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostImageBatch& batch) {
+    const auto found = sums_of(pass, batch, evaluated.captions);
     shared.set(number, {found.first, found.second});
   });
   const std::vector<double> sums = shared.sums();
   return sums[1] > 0 ? sums[0] / sums[1] : 0;
 }
 
-// What is shared of a picture: its number, which may be another than its place, and what was said of it.
-metrics::CaptionScores CaptionTask::judge(const JudgedCaptions& judged, std::int64_t pictures, std::int64_t beams,
-                                          world::World& world) const {
+// What is shared of an image: its number, which may be another than its place, and what was said of it.
+metrics::CaptionScores CaptionTask::evaluate(const EvaluatedCaptions& evaluated, std::int64_t images,
+                                             std::int64_t beams, world::World& world) const {
   const Extent2 size = parts_.model.encoder().size();
-  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(pictures, 0));
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(images, 0));
   train::SharedFindings shared(world, wanted);
-  judged.pictures.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostPictureBatch& batch) {
+  evaluated.images.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostImageBatch& batch) {
     const std::size_t first = number * batch.labels.size();
     if (first >= wanted) return;
     const Tensor pixels =
@@ -198,7 +197,7 @@ metrics::CaptionScores CaptionTask::judge(const JudgedCaptions& judged, std::int
     if (said.empty()) continue;
     const std::size_t space = said.find(' ');
     const std::size_t number = std::stoul(said.substr(0, space));
-    all.push_back(metrics::captioned(said.substr(space + 1), judged.references.at(number)));
+    all.push_back(metrics::captioned(said.substr(space + 1), evaluated.references.at(number)));
   }
   return metrics::caption_scores(all);
 }
@@ -209,8 +208,8 @@ train::Validation CaptionTask::validate(world::World& world) {
   result.score = -result.loss;
   result.json = {{"loss", result.loss}};
   result.text = fmt::format("validation loss {:.4f}", result.loss);
-  if (options_.score_pictures == 0) return result;
-  const metrics::CaptionScores scores = judge(parts_.validation, options_.score_pictures, 1, world);
+  if (options_.score_images == 0) return result;
+  const metrics::CaptionScores scores = evaluate(parts_.validation, options_.score_images, 1, world);
   result.json["bleu4"] = scores.bleu[3], result.json["cider"] = scores.cider;
   result.text += fmt::format("  greedy BLEU-4 {:.2f}, CIDEr {:.3f}", 100 * scores.bleu[3], scores.cider);
   if (options_.select == "cider") result.score = scores.cider;
@@ -219,12 +218,12 @@ train::Validation CaptionTask::validate(world::World& world) {
 }
 
 std::vector<train::Example> CaptionTask::examples(const train::ExampleLimits& limits) {
-  if (!shown_) shown_ = parts_.validation.pictures.some(limits.count);
+  if (!shown_) shown_ = parts_.validation.images.some(limits.count);
   std::vector<train::Example> examples;
-  for (const data::ValidationPictures::Shown& shown : *shown_) {
+  for (const data::ValidationImages::Shown& shown : *shown_) {
     const auto& references = parts_.validation.references[static_cast<std::size_t>(shown.label)];
     examples.push_back(caption_example({parts_.model, describer_, parts_.tokenizer, parts_.backend, parts_.dtype,
-                                        parts_.validation.pictures.normalization()},
+                                        parts_.validation.images.normalization()},
                                        shown.prepared, references.empty() ? "" : references.front()));
   }
   return examples;

@@ -69,20 +69,20 @@ DetectRecipe resolve_detect_recipe(const Json& settings, std::string_view what) 
   check(std::isfinite(recipe.backbone_rate) && (recipe.backbone_rate == -1 || recipe.backbone_rate >= 0),
         "{}: 'backbone_rate' must be -1 (as usual), 0 or more, not {}", what, recipe.backbone_rate);
   try {
-    recipe.pictures.check_ranges();
+    recipe.images.check_ranges();
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }
   settle_settings(recipe, DetectRecipe(), settings, what);
-  check_settings(for_pictures(recipe, 1), what);
+  check_settings(for_images(recipe, 1), what);
   check_detect_keys(recipe.config);
   return recipe;
 }
 
-DetectRecipe for_pictures(DetectRecipe recipe, std::int64_t pictures) {
-  const auto epoch = std::max<std::int64_t>(1, (pictures + recipe.batch - 1) / recipe.batch);
+DetectRecipe for_images(DetectRecipe recipe, std::int64_t images) {
+  const auto epoch = std::max<std::int64_t>(1, (images + recipe.batch - 1) / recipe.batch);
   if (recipe.steps == 0) {
-    const double all = static_cast<double>(recipe.epochs) * static_cast<double>(pictures);
+    const double all = static_cast<double>(recipe.epochs) * static_cast<double>(images);
     recipe.steps = std::max<std::int64_t>(1, std::llround(all / static_cast<double>(recipe.batch)));
   }
   if (recipe.warmup < 0) recipe.warmup = recipe.steps / 20;
@@ -126,9 +126,9 @@ models::DetrConfig changed_detr(Json start, const DetectRecipe& recipe, const st
   return config;
 }
 
-Json detr_preprocessor_json(const data::DetectionOptions& pictures) {
-  const image::PreprocessorConfig config = pictures.evaluation();
-  const std::int64_t size = pictures.image_size;
+Json detr_preprocessor_json(const data::DetectionOptions& images) {
+  const image::PreprocessorConfig config = images.evaluation();
+  const std::int64_t size = images.image_size;
   return {{"image_processor_type", "DetrImageProcessor"},
           {"do_resize", true},
           {"size", {{"shortest_edge", size}, {"longest_edge", size}}},

@@ -28,8 +28,8 @@ std::vector<models::DetrObjects> objects_in(const data::HostDetectionBatch& batc
   return all;
 }
 
-Json DetectionJudge::Verdict::json() const {
-  return {{"pictures", pictures},
+Json DetectionEvaluator::Verdict::json() const {
+  return {{"images", images},
           {"loss", loss},
           {"class", classes},
           {"l1", l1},
@@ -43,16 +43,16 @@ Json DetectionJudge::Verdict::json() const {
           {"per_class", scores.per_category}};
 }
 
-models::DetrOutput DetectionJudge::answers(Pass& pass, const data::HostDetectionBatch& batch) const {
+models::DetrOutput DetectionEvaluator::answers(Pass& pass, const data::HostDetectionBatch& batch) const {
   const auto count = static_cast<std::int64_t>(batch.items.size());
   const Tensor pixels = make_tensor(backend_, {count, batch.side, batch.side, 3}, DType::f32);
   upload(pixels, batch.values);
-  const models::DetrPlaces places = model_.places(backend_, dtype_, {batch.side, batch.side}, batch.sizes);
+  const models::PositionLayout places = model_.places(backend_, dtype_, {batch.side, batch.side}, batch.sizes);
   return model_.detect(pass.input(dtype_ == DType::f32 ? pixels : ops::cast(pixels, dtype_)), places);
 }
 
-DetectionJudge::Sums DetectionJudge::sums_of(const models::DetrOutput& output,
-                                             const data::HostDetectionBatch& batch) const {
+DetectionEvaluator::Sums DetectionEvaluator::sums_of(const models::DetrOutput& output,
+                                                     const data::HostDetectionBatch& batch) const {
   const auto count = static_cast<std::int64_t>(batch.items.size());
   models::DetrCriterion criterion(backend_, model_.config(), 1, count);
   criterion.keep(output);
@@ -64,12 +64,13 @@ DetectionJudge::Sums DetectionJudge::sums_of(const models::DetrOutput& output,
   return {static_cast<double>(count), sum(losses.total), sum(losses.classes), sum(losses.l1), sum(losses.giou)};
 }
 
-DetectionJudge::Verdict DetectionJudge::operator()(data::ValidationDetections& pictures, world::World& world) const {
-  const data::DetectionSet& set = pictures.source().set;
-  train::SharedBatches sums(world, pictures.batches(), std::tuple_size_v<Sums>);
-  train::SharedFindings found(world, pictures.batches());
+DetectionEvaluator::Verdict DetectionEvaluator::operator()(data::ValidationDetections& images,
+                                                           world::World& world) const {
+  const data::DetectionSet& set = images.source().set;
+  train::SharedBatches sums(world, images.batches(), std::tuple_size_v<Sums>);
+  train::SharedFindings found(world, images.batches());
   Pass pass(backend_);
-  pictures.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostDetectionBatch& batch) {
+  images.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostDetectionBatch& batch) {
     const models::DetrOutput output = answers(pass, batch);
     const std::size_t count = batch.items.size();
     const Sums here = sums_of(output, batch);
@@ -80,8 +81,8 @@ DetectionJudge::Verdict DetectionJudge::operator()(data::ValidationDetections& p
       const auto of = [&](const std::vector<float>& all) {
         return std::span(all).subspan(i * (all.size() / count), all.size() / count);
       };
-      const data::CocoPicture& picture = set.picture(batch.items[i]);
-      const tasks::DetectedIn whole{static_cast<double>(picture.width), static_cast<double>(picture.height)};
+      const data::CocoImage& image = set.image(batch.items[i]);
+      const tasks::DetectedIn whole{static_cast<double>(image.width), static_cast<double>(image.height)};
       for (const tasks::Detected& one : tasks::detected(of(logits), of(boxes), whole))
         detections.push_back(
             {.image = batch.items[i], .category = one.label, .box = one.box, .score = static_cast<double>(one.score)});
@@ -93,12 +94,12 @@ DetectionJudge::Verdict DetectionJudge::operator()(data::ValidationDetections& p
     for (const data::Detection& one : train::values_in<data::Detection>(bytes)) detections.push_back(one);
   const std::vector<double> all = sums.sums();
   const double count = std::max(all[0], 1.0);
-  return {.pictures = static_cast<std::int64_t>(all[0]),
+  return {.images = static_cast<std::int64_t>(all[0]),
           .loss = all[1] / count,
           .classes = all[2] / count,
           .l1 = all[3] / count,
           .giou = all[4] / count,
-          .scores = metrics::coco_scores(set.truth(pictures.source().items), detections)};
+          .scores = metrics::coco_scores(set.truth(images.source().items), detections)};
 }
 
 DetectTask::DetectTask(const Parts& parts, const Options& options)
@@ -107,7 +108,7 @@ DetectTask::DetectTask(const Parts& parts, const Options& options)
       criterion_(parts.backend, parts.model.config(),
                  options.auxiliary ? parts.model.config().decoder_layers : std::int64_t{1}, parts.batch),
       pixels_(make_tensor(parts.backend, {parts.batch, parts.image_size, parts.image_size, 3}, DType::f32)),
-      // Of pictures that are padded, so that there is room for an order even in a batch of one.
+      // Of images that are padded, so that there is room for an order even in a batch of one.
       places_(parts.model.places(parts.backend, parts.dtype, padded(),
                                  std::vector<Extent2>(static_cast<std::size_t>(parts.batch), Extent2{1, 1}))) {}
 
@@ -150,8 +151,9 @@ void DetectTask::seek(const Json& position) {
   parts_.training.seek(position["batch"].get<std::uint64_t>());
 }
 
-train::Validation DetectTask::judge(data::ValidationDetections& pictures, world::World& world) const {
-  const DetectionJudge::Verdict verdict = DetectionJudge(parts_.model, parts_.backend, parts_.dtype)(pictures, world);
+train::Validation DetectTask::evaluate(data::ValidationDetections& images, world::World& world) const {
+  const DetectionEvaluator::Verdict verdict =
+      DetectionEvaluator(parts_.model, parts_.backend, parts_.dtype)(images, world);
   const auto& stats = verdict.scores.stats;
   return {.loss = verdict.loss,
           .score = options_.select_by_loss ? -verdict.loss : stats[0],

@@ -33,15 +33,15 @@ DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
   check(recipe.drawings >= 2, "{}: 'drawings' must be at least 2, not {}", what, recipe.drawings);
   check(recipe.valid_share > 0 && recipe.valid_share < 1, "{}: 'valid_share' must be between 0 and 1, not {}", what,
         recipe.valid_share);
-  check(recipe.pictures.mixup == 0 && recipe.pictures.cutmix == 0 && recipe.pictures.erasing == 0 &&
-            recipe.pictures.rand_augment_operations == 0,
-        "{}: mixup, cutmix, erasing and rand_augment would be learned as part of the pictures; leave them out", what);
-  check((recipe.pictures.mean == "0.5" || recipe.pictures.mean == "0.5,0.5,0.5") &&
-            (recipe.pictures.std == "0.5" || recipe.pictures.std == "0.5,0.5,0.5"),
-        "{}: drawings lie between -1 and 1, so 'mean' and 'std' must be 0.5, not {} and {}", what, recipe.pictures.mean,
-        recipe.pictures.std);
+  check(recipe.images.mixup == 0 && recipe.images.cutmix == 0 && recipe.images.erasing == 0 &&
+            recipe.images.rand_augment_operations == 0,
+        "{}: mixup, cutmix, erasing and rand_augment would be learned as part of the images; leave them out", what);
+  check((recipe.images.mean == "0.5" || recipe.images.mean == "0.5,0.5,0.5") &&
+            (recipe.images.std == "0.5" || recipe.images.std == "0.5,0.5,0.5"),
+        "{}: drawings lie between -1 and 1, so 'mean' and 'std' must be 0.5, not {} and {}", what, recipe.images.mean,
+        recipe.images.std);
   try {
-    recipe.pictures.check_ranges();
+    recipe.images.check_ranges();
   } catch (const Error& error) {
     fail("{}: {}", what, error.what());
   }
@@ -57,9 +57,9 @@ models::SaganConfig draw_model_config(const DrawRecipe& recipe, const std::vecto
   json.update(recipe.config);
   models::write_labels(json, labels);
   const models::SaganConfig config = models::sagan_config(json, "config");
-  check(config.image_size() == recipe.pictures.image_size,
+  check(config.image_size() == recipe.images.image_size,
         "config: 'generator_widths' has {} stages, which draw {} x {}, but 'image_size' is {}", config.stages(),
-        config.image_size(), config.image_size(), recipe.pictures.image_size);
+        config.image_size(), config.image_size(), recipe.images.image_size);
   return config;
 }
 

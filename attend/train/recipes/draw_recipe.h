@@ -1,4 +1,4 @@
-// Everything that decides a run that learns to draw pictures of classes (Zhang et al. 2019): two networks, one against
+// Everything that decides a run that learns to draw images of classes (Zhang et al. 2019): two networks, one against
 // the other.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attend/base/json.h"
-#include "attend/data/images/picture_augmentation.h"
+#include "attend/data/images/image_augmentation.h"
 #include "attend/models/sagan.h"
 #include "attend/train/recipes/recipe_json.h"
 #include "attend/train/recipes/run_settings.h"
@@ -18,7 +18,7 @@ namespace attend::train {
 
 struct DrawRecipe : RunSettings {
   std::string task = "draw";
-  std::string train, valid, judge;
+  std::string train, valid, feature_model;
   float valid_share = 0.1f;
   Json config = Json::object();
   std::int64_t attention_stage = 2;
@@ -26,33 +26,34 @@ struct DrawRecipe : RunSettings {
   float discriminator_rate = 4e-4f;
   std::int64_t discriminator_turns = 1;
   std::int64_t drawings = 5000;
-  data::PictureOptions pictures;
+  data::ImageOptions images;
 
   DrawRecipe() {
     schedule = "linear", learning_rate = 1e-4f, warmup = 0, steps = 100000, clip_norm = 0;
     beta1 = 0, beta2 = 0.9f, epsilon = 1e-8f, ema = 0.999f, average = 1;
     validate_every = 5000, save_every = 5000, log_every = 100;
-    pictures.image_size = 32, pictures.crop = "none", pictures.mean = "0.5", pictures.std = "0.5";
+    images.image_size = 32, images.crop = "none", images.mean = "0.5", images.std = "0.5";
   }
 
-  // Settings of pictures that a run cannot have other than they are.
+  // Settings of images that a run cannot have other than they are.
   static constexpr std::array<std::string_view, 7> kFixed = {
       "mixup", "cutmix", "erasing", "rand_augment_operations", "rand_augment_magnitude", "mean", "std"};
 
   template <class Visitor>
   void visit(Visitor&& v) {
     v("task", task, "what is trained");
-    v("train", train, "draw: pictures with labels, as for classify-images");
+    v("train", train, "draw: images with labels, as for classify-images");
     v("valid", valid, "the same to compare drawings with; without, --valid-share of the others is held out");
-    v("valid_share", valid_share, "of the pictures, held out where there is no --valid");
-    v("judge", judge, "draw: folder of a classifier whose features and labels judge the drawings; none: losses only");
+    v("valid_share", valid_share, "of the images, held out where there is no --valid");
+    v("feature_model", feature_model,
+      "draw: folder of a classifier whose features the Fréchet distance compares; none: losses only");
     v("config", config, "keys of the model's config.json: '{\"generator_widths\": [256, 256, 256, 256]}'");
     v("attention_stage", attention_stage, "draw: the generator's stage behind which attention is; 0: none");
-    v("batch", batch, "pictures a batch");
+    v("batch", batch, "images a batch");
     v("discriminator_rate", discriminator_rate, "draw: its learning rate; --learning-rate is the generator's");
     v("discriminator_turns", discriminator_turns, "draw: steps of the discriminator for each of the generator");
-    v("drawings", drawings, "draw: how many the judge sees");
-    pictures.visit(v);
+    v("drawings", drawings, "draw: images that are generated for the Fréchet distance");
+    images.visit(v);
     visit_run(v);
   }
 };

@@ -6,7 +6,7 @@
 
 #include "attend/base/error.h"
 #include "attend/ops/arithmetic.h"
-#include "attend/tasks/drawer.h"
+#include "attend/tasks/image_generator.h"
 #include "attend/tensor/backend.h"
 #include "attend/train/loop/shared_batches.h"
 #include "attend/train/recipes/training_examples.h"
@@ -15,7 +15,7 @@ namespace attend::train {
 
 namespace {
 
-constexpr std::uint64_t kShownSeed = 1, kJudgedNoise = 0x76616c6964, kSettlingNoise = 0x736574746c65;
+constexpr std::uint64_t kShownSeed = 1, kEvaluationNoise = 0x76616c6964, kSettlingNoise = 0x736574746c65;
 constexpr std::size_t kLossBatches = 8;        // of the validation set, for the losses
 constexpr std::int64_t kSettlingBatches = 40;  // 0.9^40 of the statistics are what they were
 
@@ -48,7 +48,7 @@ void DrawTask::make_noise_from(std::uint64_t row) {
 
 std::uint64_t DrawTask::next_batch() {
   if (player_ == discriminator) {
-    data::HostPictureBatch batch = parts_.training.next();
+    data::HostImageBatch batch = parts_.training.next();
     upload(pixels_, batch.values);
     upload(classes_, batch.labels);
     parts_.training.give_back(std::move(batch));
@@ -118,13 +118,13 @@ void DrawTask::settle() const {
 
 std::vector<double> DrawTask::validation_losses(world::World& world) const {
   train::SharedBatches shared(world, static_cast<std::size_t>(parts_.validation.batches()), 3);
-  parts_.validation.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostPictureBatch& batch) {
-    if (batch.pictures < parts_.batch || number >= kLossBatches) return;
+  parts_.validation.for_each_of(train::shard_of(world), [&](std::size_t number, const data::HostImageBatch& batch) {
+    if (batch.images < parts_.batch || number >= kLossBatches) return;
     std::vector<float> noise;
     const std::uint64_t row = number * static_cast<std::uint64_t>(parts_.batch);
     for (std::int64_t i = 0; i < parts_.batch; ++i)
       for (const float value :
-           tasks::noise_row(kJudgedNoise, row + static_cast<std::uint64_t>(i), parts_.model.config().noise_size))
+           tasks::noise_row(kEvaluationNoise, row + static_cast<std::uint64_t>(i), parts_.model.config().noise_size))
         noise.push_back(value);
     const Tensor z = make_tensor(parts_.backend, noise_.shape(), DType::f32),
                  real = make_tensor(parts_.backend, pixels_.shape(), DType::f32),
@@ -141,8 +141,8 @@ std::vector<double> DrawTask::validation_losses(world::World& world) const {
   return sums;
 }
 
-// Neither loss says how good the drawings are, so without a judge the latest weights are the best, and none is told
-// from another of the same step by its loss.
+// Neither loss says how good the drawings are, so without an evaluator the latest weights are the best, and none is
+// told from another of the same step by its loss.
 train::Validation DrawTask::validate(world::World& world) {
   if (parts_.averaged) settle();
   const std::vector<double> losses = validation_losses(world);
@@ -151,8 +151,8 @@ train::Validation DrawTask::validate(world::World& world) {
                            .score = static_cast<double>(drawn_),
                            .text = fmt::format("losses {:.3f} (discriminator), {:.3f} (generator)", judging, drawing),
                            .json = {{"discriminator_loss", judging}, {"generator_loss", drawing}}};
-  if (!parts_.judge) return result;
-  const DrawJudge::Verdict verdict = (*parts_.judge)(parts_.model, parts_.dtype, parts_.drawings, world);
+  if (!parts_.evaluator) return result;
+  const FrechetEvaluator::Verdict verdict = (*parts_.evaluator)(parts_.model, parts_.dtype, parts_.drawings, world);
   result.loss = verdict.distance, result.score = -verdict.distance;
   const std::vector<std::string>& labels = parts_.model.config().labels;
   const auto least = std::min_element(verdict.variety_of.begin(), verdict.variety_of.end());
@@ -177,7 +177,7 @@ std::vector<train::Example> DrawTask::examples(const train::ExampleLimits& limit
     std::vector<image::Image> drawn = tasks::draw(parts_.model, parts_.backend, parts_.dtype, {&plan, 1}, &collector);
     examples.push_back({.text = labels[i % labels.size()],
                         .attention = attention_in(collector),
-                        .picture = train::Example::Picture{std::move(drawn[0])}});
+                        .image = train::Example::Image{std::move(drawn[0])}});
   }
   return examples;
 }

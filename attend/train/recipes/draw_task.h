@@ -5,11 +5,11 @@
 #include <memory>
 #include <vector>
 
-#include "attend/data/images/picture_batches.h"
+#include "attend/data/images/image_batches.h"
 #include "attend/data/prefetch.h"
 #include "attend/models/sagan.h"
 #include "attend/train/loop/trainer.h"
-#include "attend/train/recipes/draw_judge.h"
+#include "attend/train/recipes/frechet_evaluator.h"
 
 namespace attend::train {
 
@@ -23,12 +23,12 @@ class DrawTask : public train::Task {
     const models::Sagan& model;
     Backend& backend;
     DType dtype;  // what the model computes in
-    data::PictureBatches& training;
-    data::ValidationPictures& validation;
-    const DrawJudge* judge = nullptr;
+    data::ImageBatches& training;
+    data::ValidationImages& validation;
+    const FrechetEvaluator* evaluator = nullptr;
     std::int64_t batch = 64, drawings = 5000, discriminator_turns = 1;
     std::uint64_t seed = 1;
-    bool averaged = false;  // what is judged is an average of the weights
+    bool averaged = false;  // what is evaluated is an average of the weights
   };
   explicit DrawTask(const Parts& parts);
 
@@ -36,7 +36,7 @@ class DrawTask : public train::Task {
   // The generator learns from noise alone, of the classes of the batch that the discriminator had last.
   std::uint64_t next_batch() override;
   std::int64_t batch_items() const override { return player_ == discriminator ? parts_.batch : 0; }
-  std::string items() const override { return "pictures"; }
+  std::string items() const override { return "images"; }
   std::vector<double> batch_weights() const override { return {static_cast<double>(parts_.batch)}; }
   train::Loss loss(Pass& pass) override;
   void take_shard(const data::Shard& shard) override;

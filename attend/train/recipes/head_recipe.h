@@ -39,7 +39,7 @@ struct HeadRecipe : RunSettings {
     v("from", from, "a model folder to go on from: of Hugging Face's hub, or one of ours");
     v("train", train, "labelled texts to train on: csv, tsv, jsonl, conll (--task tag) or SQuAD's json (answer)");
     v("valid", valid, "labelled texts to validate on");
-    v("test", test, "labelled texts to judge the finished model on; test.json in --out has the result");
+    v("test", test, "labelled texts to evaluate the finished model on; test.json in --out has the result");
     v("format", format, "csv, tsv, jsonl, conll or squad, where the file's name does not say so");
     v("header", header, "the first row of csv and tsv names the columns; without, they are 1, 2, ...");
     v("text_column", text_column, "column of the text, the words or the question; found by usual names");

@@ -86,12 +86,12 @@ void HeadTask::seek(const Json& position) {
   start_prefetch();
 }
 
-train::Validation HeadTask::judge(const std::vector<HeadExample>& examples,
-                                  const std::vector<data::LabelledText>& texts, world::World& world) {
-  const auto judge = make_judge(parts_.kind, texts, parts_.head.labels());
-  judge_examples({parts_.head, parts_.reader, parts_.backend, parts_.kind, static_cast<std::size_t>(options_.batch)},
-                 examples, validation_batches_, *judge, world);
-  train::Validation result = judge->result();
+train::Validation HeadTask::evaluate(const std::vector<HeadExample>& examples,
+                                     const std::vector<data::LabelledText>& texts, world::World& world) {
+  const auto evaluator = make_evaluator(parts_.kind, texts, parts_.head.labels());
+  evaluate_examples({parts_.head, parts_.reader, parts_.backend, parts_.kind, static_cast<std::size_t>(options_.batch)},
+                    examples, validation_batches_, *evaluator, world);
+  train::Validation result = evaluator->result();
   if (options_.select_by_loss) result.score = -result.loss;
   return result;
 }
@@ -107,7 +107,7 @@ std::string HeadTask::tagged(const HeadExample& example,
   return line.empty() ? "all O" : line;
 }
 
-HeadTask::Said HeadTask::said_of(const HeadExample& example, const Tensor& found) const {
+HeadTask::Prediction HeadTask::prediction_of(const HeadExample& example, const Tensor& found) const {
   const std::vector<float> logits = download(found);
   const std::vector<std::string>& labels = parts_.head.labels();
   const data::LabelledText& truth = parts_.validation_texts[example.source];
@@ -159,7 +159,7 @@ std::vector<train::Example> HeadTask::examples(const train::ExampleLimits& limit
     const tasks::HeadBatch batch = parts_.kind == tasks::TargetKind::span
                                        ? batches.put(make_head_batch(parts_.reader, parts_.kind, alone))
                                        : tasks::pack_once(parts_.reader, text, parts_.backend);
-    const auto [said, should] = said_of(example, parts_.head.logits(batch.in(pass)));
+    const auto [said, should] = prediction_of(example, parts_.head.logits(batch.in(pass)));
     std::vector<std::string> tokens;
     for (const std::int32_t id : example.text.ids) tokens.push_back(token_name(parts_.reader.tokenizer(), id));
     list.push_back({.read = tokens,

@@ -13,14 +13,14 @@
 #include "attend/tasks/head.h"
 #include "attend/train/loop/trainer.h"
 #include "attend/train/recipes/head_batches.h"
-#include "attend/train/recipes/head_judge.h"
+#include "attend/train/recipes/head_evaluator.h"
 
 namespace attend::train {
 
 struct HeadTaskOptions {
   std::int64_t batch = 32;
   std::uint64_t seed = 1;
-  bool select_by_loss = false;  // which weights are best; else by the judge's score
+  bool select_by_loss = false;  // which weights are best; else by the evaluator's score
 };
 
 class HeadTask : public train::Task {
@@ -45,21 +45,21 @@ class HeadTask : public train::Task {
   void seek(const Json& position) override;
   std::vector<train::Example> examples(const train::ExampleLimits& limits) override;
   train::Validation validate(world::World& world) override {
-    return judge(parts_.validation, parts_.validation_texts, world);
+    return evaluate(parts_.validation, parts_.validation_texts, world);
   }
   // The same for other texts, from which the examples were made.
-  train::Validation judge(const std::vector<HeadExample>& examples, const std::vector<data::LabelledText>& texts,
-                          world::World& world = world::alone());
+  train::Validation evaluate(const std::vector<HeadExample>& examples, const std::vector<data::LabelledText>& texts,
+                             world::World& world = world::alone());
 
  private:
   using Prefetch = data::Prefetch<HostHeadBatch, std::uint64_t>;
   void start_prefetch();
   HostHeadBatch make(std::uint64_t batch);
   // What the head says of a text of the validation file and what it should, for a person.
-  struct Said {
+  struct Prediction {
     std::string said, should;
   };
-  Said said_of(const HeadExample& example, const Tensor& found) const;
+  Prediction prediction_of(const HeadExample& example, const Tensor& found) const;
   std::string tagged(const HeadExample& example, const std::function<std::string(std::size_t word)>& tag) const;
 
   Parts parts_;

@@ -24,7 +24,7 @@ LanguageRecipe resolve_language_recipe(const Json& settings, std::string_view wh
   check(recipe.vocabulary_size == 0 || recipe.vocabulary_size >= 258,
         "{}: 'vocabulary_size' must be 0 (bytes) or at least 258, not {}", what, recipe.vocabulary_size);
   check(recipe.lines || recipe.prompt_end.empty(), "{}: 'prompt_end' is of lines, and needs 'lines'", what);
-  if (recipe.from.empty()) recipe.window.check(what, recipe.layers, models::Looks::back);
+  if (recipe.from.empty()) recipe.window.check(what, recipe.layers, models::AttentionDirection::causal);
   const bool left = !recipe.from.empty() && recipe.dropout == kAsFolderSays;
   check(left || (recipe.dropout >= 0 && recipe.dropout < 1), "{}: 'dropout' must be in [0, 1), not {}", what,
         recipe.dropout);

@@ -22,7 +22,7 @@ MaskedRecipe resolve_masked_recipe(const Json& settings, std::string_view what) 
   check(recipe.block >= 3 && (recipe.block <= recipe.max_length || !recipe.from.empty()),
         "{}: 'block' must be from 3 to 'max_length', which is {}, not {}", what, recipe.max_length, recipe.block);
   check(recipe.dropout >= 0 && recipe.dropout < 1, "{}: 'dropout' must be in [0, 1), not {}", what, recipe.dropout);
-  if (recipe.from.empty()) recipe.window.check(what, recipe.layers, models::Looks::both_ways);
+  if (recipe.from.empty()) recipe.window.check(what, recipe.layers, models::AttentionDirection::bidirectional);
   check(recipe.masked > 0 && recipe.masked < 1, "{}: 'masked' must be in (0, 1), not {}", what, recipe.masked);
   return recipe;
 }

@@ -27,12 +27,12 @@ std::vector<std::unique_ptr<nn::Parameters>> make_weights(const std::vector<Trai
   return weights;
 }
 
-std::vector<train::Learner> learners_of(const TraineeFacts& facts, const std::vector<nn::Parameters*>& weights) {
+std::vector<train::OptimizerTurn> learners_of(const JobFacts& facts, const std::vector<nn::Parameters*>& weights) {
   const RunSettings& settings = facts.settings;
   const auto rate = schedule_of(settings, facts.width);
   const auto groups =
       groups_of(with_frozen(settings.freeze, settings.parameter_groups, weights), settings.layer_decay, weights);
-  std::vector<train::Learner> learners;
+  std::vector<train::OptimizerTurn> learners;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const TrainedPart& part = facts.parts[i];
     train::OptimizerOptions optimizer = optimizer_options(settings);
@@ -65,9 +65,9 @@ Json agreed(const Training& training, const TrainOptions& options) {
     if (key != "device" && key != "threads" && key != "workers" && key != "cache_bytes") settings[key] = item.value();
   }
   settings["--resume"] = options.resume;
-  settings["--wire"] = options.together.wire == world::Wire::bf16 ? "bf16" : "f32";
-  settings["--shard-optimizer"] = options.together.shard_optimizer;
-  settings["--sync-batch-norm"] = options.together.sync_batch_norm;
+  settings["--wire"] = options.distributed.wire == world::Wire::bf16 ? "bf16" : "f32";
+  settings["--shard-optimizer"] = options.distributed.shard_optimizer;
+  settings["--sync-batch-norm"] = options.distributed.sync_batch_norm;
   for (const train::DataFile& file : training.files) {
     std::error_code error;
     const bool text = std::filesystem::is_regular_file(file.path, error);
@@ -84,7 +84,7 @@ std::string count_text(std::int64_t count) {
 }
 
 // ", 3.2 M of them frozen"; "" where all learn.
-std::string frozen_text(const TraineeFacts& facts, const std::vector<nn::Parameters*>& weights) {
+std::string frozen_text(const JobFacts& facts, const std::vector<nn::Parameters*>& weights) {
   const RunSettings& settings = facts.settings;
   const auto groups = groups_of(with_frozen(settings.freeze, settings.parameter_groups, weights), 1, weights);
   std::int64_t frozen = 0;
@@ -96,7 +96,7 @@ std::string frozen_text(const TraineeFacts& facts, const std::vector<nn::Paramet
 }
 
 // Of a resumed run only what it has not done yet; nothing where that is all.
-WorkOfRun work_left(const TraineeFacts& facts, const train::RunFolder& folder, std::int64_t weights) {
+WorkOfRun work_left(const JobFacts& facts, const train::RunFolder& folder, std::int64_t weights) {
   const RunSettings& settings = facts.settings;
   WorkOfRun work{.steps = settings.steps,
                  .minutes = static_cast<double>(settings.minutes),
@@ -119,7 +119,7 @@ TrainingOutcome run_training(const Training& training, Backend& backend, const T
   const RunSettings& settings = training.settings;
   world::World& world = *options.world;
   world::check_agreement(world, agreed(training, options));
-  if (!world.leads()) world.barrier_after_work();  // behind the preparations of the one that leads
+  if (!world.is_root()) world.barrier_after_work();  // behind the preparations of the one that leads
   const bool starts_from = !options.resume && !training.from.empty();
   const std::filesystem::path from = options.resume ? std::filesystem::path(settings.out)
                                      : starts_from  ? begun_from(training)
@@ -128,15 +128,15 @@ TrainingOutcome run_training(const Training& training, Backend& backend, const T
                            .resume = options.resume,
                            .overwrite = options.overwrite,
                            .allow_changes = options.allow_changes,
-                           .follows = !world.leads(),
+                           .follows = !world.is_root(),
                            .settings = training.recipe,
                            .data = training.files,
                            .about_data = settings.data});
   const nn::ParametersOptions computed = parameters_options(settings, backend);
-  const std::unique_ptr<Trainee> trainee = training.prepare(
+  const std::unique_ptr<TrainingJob> trainee = training.prepare(
       {.folder = folder, .backend = backend, .dtype = computed.dtype, .from = from, .options = options});
-  const TraineeFacts facts = trainee->facts();
-  if (world.leads()) world.barrier_after_work();
+  const JobFacts facts = trainee->facts();
+  if (world.is_root()) world.barrier_after_work();
 
   const auto weights = make_weights(facts.parts, backend, computed);
   std::vector<nn::Parameters*> parts;
@@ -159,7 +159,7 @@ TrainingOutcome run_training(const Training& training, Backend& backend, const T
   const std::unique_ptr<train::Task> task = trainee->task();
   TrainingOutcome result{
       train::train(*task, learners_of(facts, parts), trainer_options(facts.settings, folder, options)), facts.sample};
-  if (!result.interrupted && world.leads()) trainee->finish(*task);
+  if (!result.interrupted && world.is_root()) trainee->finish(*task);
   return result;
 }
 

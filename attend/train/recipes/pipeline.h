@@ -1,5 +1,5 @@
 // One training run, whatever is trained: from settings and files to a model folder. What differs from task to task is a
-// recipe's: a function that makes a Training of settings (trainings.h lists them), and a Trainee.
+// recipe's: a function that makes a Training of settings (trainings.h lists them), and a TrainingJob.
 //
 //   Training training = language_training(settings, "recipe.json");   // settings checked, nothing opened
 //   run_training(training, *backend, options);
@@ -7,13 +7,14 @@
 // run_training() does, in this order:
 //   1. finds the folder to start from, opens the run's, and compares settings and files with what was there
 //      (train::RunFolder)
-//   2. training.prepare: a Trainee reads the files, makes the model, and stages what the folder shall hold besides the
-//      weights: config.json, a tokenizer, settings for pictures
+//   2. training.prepare: a TrainingJob reads the files, makes the model, and stages what the folder shall hold besides
+//   the
+//      weights: config.json, a tokenizer, settings for images
 //   3. gives the model memory and random weights (nn::Parameters)
 //   4. trainee.start(): weights of another folder, what the model keeps on the device
 //   5. stages recipe.json; says what is trained
 //   6. trainee.task(), and trains it, with an optimiser a part (train::train)
-//   7. trainee.finish(): what is judged or saved besides
+//   7. trainee.finish(): what is evaluated or saved besides
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ struct TrainedPart {
   bool averaged = true;    // has a moving average, where the settings ask for one
 };
 
-struct TraineeFacts {
+struct JobFacts {
   std::string name;        // of the model, for people: "gpt2"
   std::int64_t width = 0;  // of the model, for the paper's learning rate
   // Almost always one; several take turns (a GAN's generator and discriminator).
@@ -58,16 +59,16 @@ struct TraineeFacts {
   RunSettings settings;
   Json recipe;              // all of them, for recipe.json
   std::string more = {};    // behind the line that says what is trained
-  std::string sample = {};  // a file to try the model on, where it reads pictures
+  std::string sample = {};  // a file to try the model on, where it reads images
   std::int64_t tokens = 0;  // that go through the model in a batch, or patches, to estimate the time; 0: unknown
   StepSizes sizes = {};     // to estimate the memory
 };
 
 // A recipe whose files are read: its data, and a model that has no memory before facts() was asked for its parts.
-class Trainee {
+class TrainingJob {
  public:
-  virtual ~Trainee() = default;
-  virtual TraineeFacts facts() = 0;  // called once
+  virtual ~TrainingJob() = default;
+  virtual JobFacts facts() = 0;  // called once
   // The weights, one Parameters a part, are there and random; of a resumed run the state replaces them later.
   virtual void start(const std::vector<nn::Parameters*>& /*weights*/) {}
   virtual std::unique_ptr<train::Task> task() = 0;  // which may use all that is in this; called once
@@ -80,17 +81,17 @@ struct Training {
   Json recipe;                         // all settings, as recipe.json holds them
   std::vector<train::DataFile> files;  // what is learned from: a resumed run must find the same
   std::string from = {};               // a model folder to go on from, its path or a shipped model's name
-  std::function<std::unique_ptr<Trainee>(const RunContext& run)> prepare;
+  std::function<std::unique_ptr<TrainingJob>(const RunContext& run)> prepare;
 };
 
 struct TrainingOutcome : train::TrainingResult {
-  std::string sample = {};  // as in TraineeFacts
+  std::string sample = {};  // as in JobFacts
 };
 
 // Throws Error, with everything in the folder as it was, when something is wrong before the first step.
 TrainingOutcome run_training(const Training& training, Backend& backend, const TrainOptions& options);
 
-// What the finished model was judged to be on pictures or texts of their own: said, and written as test.json.
+// What the finished model was evaluated to be on images or texts of their own: said, and written as test.json.
 void report_test(const RunContext& run, const std::string& path, const train::Validation& verdict);
 
 // What the runs that the settings name found on their tests (report_test()); nothing where there is none yet.

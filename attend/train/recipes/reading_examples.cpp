@@ -28,10 +28,10 @@ Tensor in_dtype(Pass& pass, const Tensor& pixels, DType dtype) {
 }
 
 // What is there, with the query that each was matched to.
-std::vector<train::PictureBox> true_boxes(const models::Detr& model, const data::HostDetectionBatch& batch,
-                                          std::span<const float> logits, std::span<const float> boxes) {
+std::vector<train::ImageBox> true_boxes(const models::Detr& model, const data::HostDetectionBatch& batch,
+                                        std::span<const float> logits, std::span<const float> boxes) {
   const models::DetrObjects objects = objects_in(batch).front();
-  std::vector<train::PictureBox> truth;
+  std::vector<train::ImageBox> truth;
   for (const data::LabelledBox& box : batch.boxes.front())
     truth.push_back({.label = model.config().labels[static_cast<std::size_t>(box.label)],
                      .score = 1,
@@ -39,7 +39,7 @@ std::vector<train::PictureBox> true_boxes(const models::Detr& model, const data:
   if (truth.empty()) return truth;
   const std::vector<double> costs = models::matching_costs(logits, boxes, objects, model.config());
   for (const AssignedPair& pair :
-       least_assignment(costs, static_cast<int>(model.config().queries), static_cast<int>(truth.size())))
+       linear_sum_assignment(costs, static_cast<int>(model.config().queries), static_cast<int>(truth.size())))
     truth[static_cast<std::size_t>(pair.column)].query = pair.row;
   return truth;
 }
@@ -52,7 +52,7 @@ train::Example detection_example(const DetectionExample& parts, const data::Vali
   const Extent2 padded{batch.side, batch.side};
   const Tensor pixels = make_tensor(parts.backend, {1, batch.side, batch.side, 3}, DType::f32);
   upload(pixels, batch.values);
-  const models::DetrPlaces places = model.places(parts.backend, parts.dtype, padded, batch.sizes);
+  const models::PositionLayout places = model.places(parts.backend, parts.dtype, padded, batch.sizes);
   const std::string label = models::Detr::cross_attention_label(model.config().decoder_layers - 1);
   view::Collector collector(label);
   Pass pass(parts.backend, {.probe = &collector});
@@ -62,15 +62,15 @@ train::Example detection_example(const DetectionExample& parts, const data::Vali
   const std::vector<float> looks = collector.at(label).matrix(0);  // [Q, S], the grid's places first
   const auto across = static_cast<std::ptrdiff_t>(collector.at(label).shape[3]);
 
-  train::Example example{.picture = train::Example::Picture{.seen = shown.prepared, .grid = grid}};
-  example.picture->truth = true_boxes(model, batch, logits, boxes);
+  train::Example example{.image = train::Example::Image{.seen = shown.prepared, .grid = grid}};
+  example.image->truth = true_boxes(model, batch, logits, boxes);
   std::vector<std::string> there;
-  for (const train::PictureBox& box : *example.picture->truth) there.push_back(box.label);
+  for (const train::ImageBox& box : *example.image->truth) there.push_back(box.label);
   example.written_text = joined(there, ", ");
-  std::vector<train::PictureBox>& found = example.picture->found.emplace();
+  std::vector<train::ImageBox>& found = example.image->found.emplace();
   for (const tasks::Detected& one : tasks::detected(logits, boxes, {})) {
-    const bool matched = std::ranges::find(*example.picture->truth, one.query, &train::PictureBox::query) !=
-                         example.picture->truth->end();
+    const bool matched =
+        std::ranges::find(*example.image->truth, one.query, &train::ImageBox::query) != example.image->truth->end();
     if (!matched && (one.score < kShownScore || found.size() >= kMostShownBoxes)) continue;
     const auto row = looks.begin() + one.query * across;
     found.push_back({.label = model.config().labels[static_cast<std::size_t>(one.label)],
@@ -93,10 +93,10 @@ train::Example caption_example(const CaptionExample& parts, const image::Image& 
       parts.dtype == DType::f32 ? pixels : ops::cast(pixels, parts.dtype), {.beams = 1, .attention = attention})[0];
   train::Example example{.written_text = reference,
                          .text = replace_invalid_utf8(said.text),
-                         .picture = train::Example::Picture{.seen = prepared, .grid = said.grid}};
+                         .image = train::Example::Image{.seen = prepared, .grid = said.grid}};
   std::vector<std::string> tokens = tasks::token_strings(parts.tokenizer, said.ids);
   if (said.finished) tokens.push_back(fmt::format(" {}", tasks::kEndToken));
-  std::vector<train::PictureWord>& words = example.picture->words.emplace();
+  std::vector<train::ImageWord>& words = example.image->words.emplace();
   for (const std::string& token : tokens) words.push_back({.text = replace_invalid_utf8(token)});
   const std::ptrdiff_t places = said.grid.h * said.grid.w;
   for (std::size_t i = 0; attention && i < words.size(); ++i) {

@@ -1,5 +1,5 @@
-// What a run that learns to find things in pictures, or to write about them, shows of itself while it trains
-// (train::Task::examples): fixed pictures through the model as it is now.
+// What a run that learns to find things in images, or to write about them, shows of itself while it trains
+// (train::Task::examples): fixed images through the model as it is now.
 #pragma once
 
 #include <string>

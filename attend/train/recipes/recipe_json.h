@@ -13,6 +13,7 @@
 
 #include "attend/base/fields.h"
 #include "attend/base/json.h"
+#include "attend/base/old_names.h"
 #include "attend/train/recipes/run_settings.h"
 
 namespace attend::train {
@@ -33,7 +34,8 @@ UnusedSettings decided_by_folder(std::vector<std::string> keys);
 
 // Sets what the settings name; the other members keep their values. what (a path) opens every message.
 template <std::derived_from<RunSettings> Recipe>
-void read_recipe(Recipe& recipe, const Json& settings, std::string_view what) {
+void read_recipe(Recipe& recipe, const Json& given, std::string_view what) {
+  const Json settings = with_current_names(given, what);
   read_fields(recipe, settings, what);
   if constexpr (requires { recipe.unused(); }) check_unused(recipe.unused(), settings, write_fields(Recipe()), what);
 }

@@ -132,7 +132,7 @@ train::TrainerOptions trainer_options(const RunSettings& settings, train::RunFol
           .messages = &options.messages,
           .terminal = options.terminal,
           .world = options.world,
-          .together = options.together};
+          .distributed = options.distributed};
 }
 
 }  // namespace attend::train

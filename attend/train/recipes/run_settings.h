@@ -106,7 +106,7 @@ struct TrainOptions {
   Terminal terminal = {};
   std::size_t memory = 0;                 // bytes of the device; 0: unknown
   world::World* world = &world::alone();  // the processes that learn together; rank 0 writes and speaks
-  train::TogetherOptions together = {};
+  train::DistributedOptions distributed = {};
 };
 
 // What the trainer asks for. width: of the model, for the paper's learning rate.

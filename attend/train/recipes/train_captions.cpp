@@ -1,4 +1,4 @@
-// From pictures with captions to a model folder that attend describe reads.
+// From images with captions to a model folder that attend describe reads.
 //   config.json  model.safetensors  tokenizer.json  preprocessor_config.json  recipe.json
 #include <fmt/core.h>
 
@@ -8,12 +8,12 @@
 #include "attend/base/error.h"
 #include "attend/base/joined.h"
 #include "attend/catalogue/captioners.h"
-#include "attend/data/images/captioned_pictures.h"
+#include "attend/data/images/captioned_images.h"
 #include "attend/text/learn/word_level_trainer.h"
 #include "attend/train/recipes/caption_recipe.h"
 #include "attend/train/recipes/caption_task.h"
 #include "attend/train/recipes/epochs.h"
-#include "attend/train/recipes/picture_start.h"
+#include "attend/train/recipes/image_start.h"
 #include "attend/train/recipes/start_folder.h"
 #include "attend/train/recipes/trainings.h"
 
@@ -27,15 +27,15 @@ std::vector<std::int64_t> numbers_below(std::int64_t count) {
   return numbers;
 }
 
-// Pictures with captions, and what reads them.
+// Images with captions, and what reads them.
 struct Captioned {
   Captioned(const std::string& path, const std::string& names, const CaptionRecipe& recipe)
-      : set(data::read_captioned_pictures(path, {.pictures = recipe.pictures_folder, .names = names})),
+      : set(data::read_captioned_images(path, {.images = recipe.images_folder, .names = names})),
         list(set.root, set.files),
-        reader(list, recipe.pictures.reading()) {}
-  data::CaptionedPictures set;
-  data::LabelledPictures list;
-  data::PictureReader reader;
+        reader(list, recipe.images.reading()) {}
+  data::CaptionedImages set;
+  data::LabelledImages list;
+  data::ImageReader reader;
 };
 
 std::string learn_words(const CaptionRecipe& recipe, const Captioned& training,
@@ -49,13 +49,13 @@ std::string learn_words(const CaptionRecipe& recipe, const Captioned& training,
   return trainer.train();
 }
 
-class CaptionTrainee : public Trainee {
+class CaptionJob : public TrainingJob {
  public:
-  CaptionTrainee(const CaptionRecipe& given, const RunContext& run)
+  CaptionJob(const CaptionRecipe& given, const RunContext& run)
       : given_(given), run_(run), training_(given.train, given.train_names, given) {
     split_ = given.valid.empty()
-                 ? data::split_pictures(training_.list.size(), static_cast<double>(given.valid_share), given.seed)
-                 : data::PictureSplit{numbers_below(training_.list.size()), {}};
+                 ? data::split_images(training_.list.size(), static_cast<double>(given.valid_share), given.seed)
+                 : data::ImageSplit{numbers_below(training_.list.size()), {}};
     if (!given.valid.empty()) validation_.emplace(given.valid, given.valid_names, given);
     if (!given.test.empty()) test_.emplace(given.test, given.test_names, given);
     if (!run.folder.resumed())
@@ -64,11 +64,11 @@ class CaptionTrainee : public Trainee {
     tokenizer_.emplace(text::Tokenizer::load(run.folder.prepared() / "tokenizer.json"));
     model_ = catalogue::make_captioner(config(), given.out + "/config.json");
     stage_json(run.folder, "config.json", model_->config());
-    stage_json(run.folder, "preprocessor_config.json", preprocessor_json(given.pictures));
+    stage_json(run.folder, "preprocessor_config.json", preprocessor_json(given.images));
     say();
   }
 
-  TraineeFacts facts() override {
+  JobFacts facts() override {
     CaptionRecipe recipe = with_epochs(given_, static_cast<std::int64_t>(split_.train.size()));
     const Json saved = to_json(recipe);
     if (recipe.encoder_rate != 1) {
@@ -94,31 +94,32 @@ class CaptionTrainee : public Trainee {
   }
 
   std::unique_ptr<train::Task> task() override {
-    const data::ValidationOptions once{.batch = given_.batch, .workers = given_.pictures.workers};
-    const auto encoded = [&](const Captioned& pictures) {
-      return encode_captions(pictures.set.captions, *tokenizer_, given_.max_length);
+    const data::ValidationOptions once{.batch = given_.batch, .workers = given_.images.workers};
+    const auto encoded = [&](const Captioned& images) {
+      return encode_captions(images.set.captions, *tokenizer_, given_.max_length);
     };
     training_ids_ = encoded(training_);
     if (validation_) validation_ids_ = encoded(*validation_);
     if (test_) test_ids_ = encoded(*test_);
-    batches_.emplace(training_.reader, split_.train, given_.pictures,
-                     data::PictureBatchOptions{.batch = given_.batch, .seed = given_.seed});
-    Captioned& judged = validation_ ? *validation_ : training_;
-    const image::PreprocessorConfig seen = given_.pictures.evaluation();
-    valid_.emplace(judged.reader, valid_items(), seen, once);
+    batches_.emplace(training_.reader, split_.train, given_.images,
+                     data::ImageBatchOptions{.batch = given_.batch, .seed = given_.seed});
+    Captioned& evaluated = validation_ ? *validation_ : training_;
+    const image::PreprocessorConfig seen = given_.images.evaluation();
+    valid_.emplace(evaluated.reader, valid_items(), seen, once);
     if (test_) tested_.emplace(test_->reader, numbers_below(test_->list.size()), seen, once);
     return std::make_unique<CaptionTask>(
-        CaptionTask::Parts{.model = *model_,
-                           .tokenizer = *tokenizer_,
-                           .backend = run_.backend,
-                           .dtype = run_.dtype,
-                           .training = *batches_,
-                           .captions = training_ids_,
-                           .validation = {*valid_, validation_ ? validation_ids_ : training_ids_, judged.set.captions},
-                           .batch = given_.batch},
+        CaptionTask::Parts{
+            .model = *model_,
+            .tokenizer = *tokenizer_,
+            .backend = run_.backend,
+            .dtype = run_.dtype,
+            .training = *batches_,
+            .captions = training_ids_,
+            .validation = {*valid_, validation_ ? validation_ids_ : training_ids_, evaluated.set.captions},
+            .batch = given_.batch},
         CaptionTaskOptions{.label_smoothing = given_.label_smoothing,
                            .seed = given_.seed,
-                           .score_pictures = given_.score_pictures,
+                           .score_images = given_.score_images,
                            .select = given_.select});
   }
 
@@ -127,10 +128,10 @@ class CaptionTrainee : public Trainee {
       run_.options.messages << fmt::format("left out: {}\n", broken);
     if (!tested_) return;
     const auto& captions = dynamic_cast<CaptionTask&>(task);
-    const JudgedCaptions judged{*tested_, test_ids_, test_->set.captions};
-    Json result = {{"pictures", test_->list.size()}, {"loss", captions.loss_on(judged)}};
+    const EvaluatedCaptions evaluated{*tested_, test_ids_, test_->set.captions};
+    Json result = {{"images", test_->list.size()}, {"loss", captions.loss_on(evaluated)}};
     for (const std::int64_t beams : {1, 4}) {
-      const metrics::CaptionScores scores = captions.judge(judged, test_->list.size(), beams);
+      const metrics::CaptionScores scores = captions.evaluate(evaluated, test_->list.size(), beams);
       result[beams == 1 ? "greedy" : "beams_4"] = {
           {"bleu", scores.bleu}, {"rouge_l", scores.rouge_l}, {"cider", scores.cider}};
       run_.options.messages << fmt::format("{}: {} BLEU-4 {:.2f}, ROUGE-L {:.3f}, CIDEr {:.3f}\n", given_.test,
@@ -152,14 +153,14 @@ class CaptionTrainee : public Trainee {
   // Rows of tables come in eights: GPU products like that.
   Json config() const {
     if (run_.folder.resumed()) return read_json(run_.from / "config.json");
-    const PictureRecipe encoder = encoder_recipe(given_);
+    const ImageRecipe encoder = encoder_recipe(given_);
     const std::vector<std::string> labels = {"0", "1"};  // of a head that is left out
     Json json = {{"model_type", "captioner"},
                  {"decoder", given_.decoder},
                  {"vocabulary", (tokenizer_->id_limit() + 7) / 8 * 8},
                  {"max_length", given_.max_length + 1}};
     json.update(given_.decoder_config);
-    json["encoder"] = picture_config(run_.from, encoder, labels, given_.out + "/config.json: encoder");
+    json["encoder"] = image_config(run_.from, encoder, labels, given_.out + "/config.json: encoder");
     return json;
   }
 
@@ -167,9 +168,9 @@ class CaptionTrainee : public Trainee {
   void load_encoder(nn::Parameters& weights) {
     const Json config = model_->config()["encoder"];
     const std::string what = given_.out + "/config.json";
-    const auto whole = catalogue::make_picture_model(config, what);
+    const auto whole = catalogue::make_image_model(config, what);
     nn::Parameters loaded(run_.backend, whole->parameters(), {.trained = false});
-    load_picture_start(run_.from, loaded);
+    load_image_start(run_.from, loaded);
     const auto named = catalogue::encoder_parameters(*whole, catalogue::entry_of(config, what));
     for (const nn::Parameters::Entry& entry : weights.entries())
       for (const nn::Parameters::Entry& from : named)
@@ -180,22 +181,22 @@ class CaptionTrainee : public Trainee {
   }
 
   void say() const {
-    run_.options.messages << fmt::format("{} pictures to learn from, {} to validate on, {} tokens\n",
-                                         split_.train.size(), valid_items().size(), tokenizer_->vocabulary_size());
-    for (const auto* pictures : {&training_, validation_ ? &*validation_ : nullptr, test_ ? &*test_ : nullptr})
-      if (pictures && !pictures->set.left_out.empty()) run_.options.messages << pictures->set.left_out << '\n';
+    run_.options.messages << fmt::format("{} images to learn from, {} to validate on, {} tokens\n", split_.train.size(),
+                                         valid_items().size(), tokenizer_->vocabulary_size());
+    for (const auto* images : {&training_, validation_ ? &*validation_ : nullptr, test_ ? &*test_ : nullptr})
+      if (images && !images->set.left_out.empty()) run_.options.messages << images->set.left_out << '\n';
   }
 
   const CaptionRecipe given_;
   const RunContext run_;
   Captioned training_;
   std::optional<Captioned> validation_, test_;
-  data::PictureSplit split_;
+  data::ImageSplit split_;
   std::optional<text::Tokenizer> tokenizer_;
   std::unique_ptr<models::Captioner> model_;
   CaptionIds training_ids_, validation_ids_, test_ids_;
-  std::optional<data::PictureBatches> batches_;
-  std::optional<data::ValidationPictures> valid_, tested_;
+  std::optional<data::ImageBatches> batches_;
+  std::optional<data::ValidationImages> valid_, tested_;
 };
 
 }  // namespace
@@ -215,7 +216,7 @@ Training caption_training(const Json& settings, std::string_view what) {
           .recipe = to_json(recipe),
           .files = std::move(files),
           .from = recipe.encoder,
-          .prepare = [recipe](const RunContext& run) { return std::make_unique<CaptionTrainee>(recipe, run); }};
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<CaptionJob>(recipe, run); }};
 }
 
 }  // namespace attend::train

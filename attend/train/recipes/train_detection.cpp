@@ -1,4 +1,4 @@
-// From pictures with boxes to a DETR's folder that attend detect and Hugging Face's transformers read.
+// From images with boxes to a DETR's folder that attend detect and Hugging Face's transformers read.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "attend/catalogue/timm.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/data/images/detection_batches.h"
-#include "attend/data/images/labelled_pictures.h"
+#include "attend/data/images/labelled_images.h"
 #include "attend/models/hugging_face_config.h"
 #include "attend/train/recipes/detect_recipe.h"
 #include "attend/train/recipes/detect_task.h"
@@ -24,13 +24,13 @@ namespace {
 
 using models::Detr;
 
-// A set with what reads its pictures.
-struct DetectionPictures {
-  DetectionPictures(const std::string& path, const DetectRecipe& recipe)
-      : set(path, {.pictures = recipe.pictures_folder, .masks = recipe.pictures.copy_paste > 0}),
-        reader(data::pictures_of(set), recipe.pictures.pictures().reading()) {}
+// A set with what reads its images.
+struct DetectionImages {
+  DetectionImages(const std::string& path, const DetectRecipe& recipe)
+      : set(path, {.images = recipe.images_folder, .masks = recipe.images.copy_paste > 0}),
+        reader(data::images_of(set), recipe.images.images().reading()) {}
   data::DetectionSet set;
-  data::PictureCache reader;
+  data::ImageCache reader;
 
   std::vector<std::int64_t> all() const {
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(set.size()));
@@ -67,13 +67,13 @@ checkpoint::LoadReport load_detr(const std::filesystem::path& folder, const std:
   return checkpoint::load_hugging_face(files, parameters, options);
 }
 
-class DetectTrainee : public Trainee {
+class DetectionJob : public TrainingJob {
  public:
-  DetectTrainee(const DetectRecipe& given, const RunContext& run)
+  DetectionJob(const DetectRecipe& given, const RunContext& run)
       : given_(given), run_(run), training_(given.train, given) {
     split_ = given.valid.empty()
-                 ? data::split_pictures(training_.set.size(), static_cast<double>(given.valid_share), given.seed)
-                 : data::PictureSplit{training_.all(), {}};
+                 ? data::split_images(training_.set.size(), static_cast<double>(given.valid_share), given.seed)
+                 : data::ImageSplit{training_.all(), {}};
     if (!given.valid.empty()) validation_.emplace(given.valid, given);
     if (!given.test.empty()) test_.emplace(given.test, given);
     model_.emplace(make_config());
@@ -83,15 +83,15 @@ class DetectTrainee : public Trainee {
       if (*other) use_classes(**other, other == &test_ ? given.test : given.valid);
     check_objects();
     stage_json(run.folder, "config.json", models::detr_json(model_->config()));
-    stage_json(run.folder, "preprocessor_config.json", detr_preprocessor_json(given.pictures));
-    run.options.messages << fmt::format("{} pictures with objects of {} classes to learn from, {} to validate on\n",
+    stage_json(run.folder, "preprocessor_config.json", detr_preprocessor_json(given.images));
+    run.options.messages << fmt::format("{} images with objects of {} classes to learn from, {} to validate on\n",
                                         split_.train.size(), labels.size(), valid_items().size());
-    for (const auto* pictures : {&training_, validation_ ? &*validation_ : nullptr})
-      if (pictures && !pictures->set.left_out().empty()) run.options.messages << pictures->set.left_out() << '\n';
+    for (const auto* images : {&training_, validation_ ? &*validation_ : nullptr})
+      if (images && !images->set.left_out().empty()) run.options.messages << images->set.left_out() << '\n';
   }
 
-  TraineeFacts facts() override {
-    const DetectRecipe recipe = for_pictures(given_, static_cast<std::int64_t>(split_.train.size()));
+  JobFacts facts() override {
+    const DetectRecipe recipe = for_images(given_, static_cast<std::int64_t>(split_.train.size()));
     RunSettings settings = recipe;
     if (const float rate = given_.rate_of_backbone(); rate != 1)
       settings.parameter_groups.push_back(
@@ -116,12 +116,12 @@ class DetectTrainee : public Trainee {
   }
 
   std::unique_ptr<train::Task> task() override {
-    batches_.emplace(data::DetectionSource{training_.set, training_.reader, split_.train}, given_.pictures,
-                     data::PictureBatchOptions{.batch = given_.batch, .seed = given_.seed});
-    DetectionPictures& seen = validation_ ? *validation_ : training_;
-    valid_.emplace(data::DetectionSource{seen.set, seen.reader, valid_items()}, given_.pictures, given_.batch);
+    batches_.emplace(data::DetectionSource{training_.set, training_.reader, split_.train}, given_.images,
+                     data::ImageBatchOptions{.batch = given_.batch, .seed = given_.seed});
+    DetectionImages& seen = validation_ ? *validation_ : training_;
+    valid_.emplace(data::DetectionSource{seen.set, seen.reader, valid_items()}, given_.images, given_.batch);
     if (test_)
-      tested_.emplace(data::DetectionSource{test_->set, test_->reader, test_->all()}, given_.pictures, given_.batch);
+      tested_.emplace(data::DetectionSource{test_->set, test_->reader, test_->all()}, given_.images, given_.batch);
     return std::make_unique<DetectTask>(
         DetectTask::Parts{.model = *model_,
                           .backend = run_.backend,
@@ -129,7 +129,7 @@ class DetectTrainee : public Trainee {
                           .training = *batches_,
                           .validation = *valid_,
                           .batch = given_.batch,
-                          .image_size = given_.pictures.image_size},
+                          .image_size = given_.images.image_size},
         DetectTask::Options{.auxiliary = given_.auxiliary, .select_by_loss = given_.select == "loss"});
   }
 
@@ -137,7 +137,7 @@ class DetectTrainee : public Trainee {
     for (const std::string& broken : training_.reader.broken())
       run_.options.messages << fmt::format("left out: {}\n", broken);
     if (!tested_) return;
-    report_test(run_, given_.test, dynamic_cast<DetectTask&>(task).judge(*tested_));
+    report_test(run_, given_.test, dynamic_cast<DetectTask&>(task).evaluate(*tested_));
   }
 
  private:
@@ -152,9 +152,9 @@ class DetectTrainee : public Trainee {
     return changed_detr(start.json, given_, has_all ? known : classes);
   }
 
-  void use_classes(DetectionPictures& pictures, const std::string& path) const {
+  void use_classes(DetectionImages& images, const std::string& path) const {
     try {
-      pictures.set.use_classes(model_->config().labels);
+      images.set.use_classes(model_->config().labels);
     } catch (const Error& error) {
       fail("{}: {}", path, error.what());
     }
@@ -165,10 +165,10 @@ class DetectTrainee : public Trainee {
     std::size_t most = 0;
     for (const std::int64_t item : split_.train) most = std::max(most, training_.set.boxes(item).size());
     check(most > 0, "{}: there is not one box to learn from", given_.train);
-    if (given_.pictures.copy_paste > 0) training_.set.check_masks(split_.train);
+    if (given_.images.copy_paste > 0) training_.set.check_masks(split_.train);
     if (static_cast<std::int64_t>(most) > model_->config().queries)
       run_.options.messages << fmt::format(
-          "a picture has {} objects, more than the {} queries of the model, which finds as many at most\n", most,
+          "an image has {} objects, more than the {} queries of the model, which finds as many at most\n", most,
           model_->config().queries);
   }
 
@@ -180,9 +180,9 @@ class DetectTrainee : public Trainee {
 
   const DetectRecipe given_;
   const RunContext run_;
-  DetectionPictures training_;
-  std::optional<DetectionPictures> validation_, test_;
-  data::PictureSplit split_;
+  DetectionImages training_;
+  std::optional<DetectionImages> validation_, test_;
+  data::ImageSplit split_;
   std::optional<models::Detr> model_;
   std::optional<data::DetectionBatches> batches_;
   std::optional<data::ValidationDetections> valid_, tested_;
@@ -197,7 +197,7 @@ Training detect_training(const Json& settings, std::string_view what) {
           .recipe = to_json(recipe),
           .files = files_or_folders({{"train", recipe.train}, {"valid", recipe.valid}, {"test", recipe.test}}),
           .from = recipe.from,
-          .prepare = [recipe](const RunContext& run) { return std::make_unique<DetectTrainee>(recipe, run); }};
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<DetectionJob>(recipe, run); }};
 }
 
 }  // namespace attend::train

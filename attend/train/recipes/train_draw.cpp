@@ -1,4 +1,4 @@
-// From labelled pictures to a model folder that attend draw reads.
+// From labelled images to a model folder that attend draw reads.
 #include <fmt/core.h>
 
 #include <numeric>
@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "attend/base/error.h"
-#include "attend/data/images/labelled_pictures.h"
+#include "attend/data/images/labelled_images.h"
 #include "attend/tasks/model_folder.h"
 #include "attend/train/recipes/draw_recipe.h"
 #include "attend/train/recipes/draw_task.h"
@@ -16,33 +16,33 @@ namespace attend::train {
 
 namespace {
 
-std::vector<std::int64_t> numbers_of(const data::LabelledPictures& pictures) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(pictures.size()));
+std::vector<std::int64_t> numbers_of(const data::LabelledImages& images) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(images.size()));
   std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
   return numbers;
 }
 
-class DrawTrainee : public Trainee {
+class DrawJob : public TrainingJob {
  public:
-  DrawTrainee(const DrawRecipe& given, const RunContext& run)
-      : given_(given), run_(run), training_(given.train), reader_(training_, given.pictures.reading()) {
+  DrawJob(const DrawRecipe& given, const RunContext& run)
+      : given_(given), run_(run), training_(given.train), reader_(training_, given.images.reading()) {
     const std::vector<std::string>& labels = training_.classes();
     split_ = given.valid.empty()
-                 ? data::split_pictures(training_.size(), static_cast<double>(given.valid_share), given.seed)
-                 : data::PictureSplit{numbers_of(training_), {}};
+                 ? data::split_images(training_.size(), static_cast<double>(given.valid_share), given.seed)
+                 : data::ImageSplit{numbers_of(training_), {}};
     if (!given.valid.empty()) {
-      validation_.emplace(given.valid, data::LabelledPicturesOptions{.classes = labels, .unseen = true});
-      valid_reader_.emplace(*validation_, given.pictures.reading());
+      validation_.emplace(given.valid, data::LabelledImagesOptions{.classes = labels, .unseen = true});
+      valid_reader_.emplace(*validation_, given.images.reading());
       split_.valid = numbers_of(*validation_);
     }
     model_.emplace(draw_model_config(given, labels));
     stage_json(run.folder, "config.json", models::sagan_json(model_->config()));
-    if (!given.judge.empty()) judge_.emplace(tasks::find_model(given.judge), run.backend, labels);
-    run.options.messages << fmt::format("{} pictures of {} classes to learn from, {} to compare with\n",
+    if (!given.feature_model.empty()) evaluator_.emplace(tasks::find_model(given.feature_model), run.backend, labels);
+    run.options.messages << fmt::format("{} images of {} classes to learn from, {} to compare with\n",
                                         split_.train.size(), labels.size(), split_.valid.size());
   }
 
-  TraineeFacts facts() override {
+  JobFacts facts() override {
     return {.name = "sagan",
             .width = model_->config().generator_widths[0],
             .parts = {{.parameters = model_->discriminator_parameters(),
@@ -56,17 +56,17 @@ class DrawTrainee : public Trainee {
   }
 
   std::unique_ptr<train::Task> task() override {
-    batches_.emplace(reader_, split_.train, given_.pictures,
-                     data::PictureBatchOptions{.batch = given_.batch, .seed = given_.seed});
-    valid_.emplace(valid_reader_ ? *valid_reader_ : reader_, split_.valid, given_.pictures.evaluation(),
-                   data::ValidationOptions{.batch = given_.batch, .workers = given_.pictures.workers});
-    if (judge_) judge_->see(validation_ ? *validation_ : training_, split_.valid);
+    batches_.emplace(reader_, split_.train, given_.images,
+                     data::ImageBatchOptions{.batch = given_.batch, .seed = given_.seed});
+    valid_.emplace(valid_reader_ ? *valid_reader_ : reader_, split_.valid, given_.images.evaluation(),
+                   data::ValidationOptions{.batch = given_.batch, .workers = given_.images.workers});
+    if (evaluator_) evaluator_->see(validation_ ? *validation_ : training_, split_.valid);
     return std::make_unique<DrawTask>(DrawTask::Parts{.model = *model_,
                                                       .backend = run_.backend,
                                                       .dtype = run_.dtype,
                                                       .training = *batches_,
                                                       .validation = *valid_,
-                                                      .judge = judge_ ? &*judge_ : nullptr,
+                                                      .evaluator = evaluator_ ? &*evaluator_ : nullptr,
                                                       .batch = given_.batch,
                                                       .drawings = given_.drawings,
                                                       .discriminator_turns = given_.discriminator_turns,
@@ -77,15 +77,15 @@ class DrawTrainee : public Trainee {
  private:
   const DrawRecipe given_;
   const RunContext run_;
-  data::LabelledPictures training_;
-  data::PictureReader reader_;
-  std::optional<data::LabelledPictures> validation_;
-  std::optional<data::PictureReader> valid_reader_;
-  data::PictureSplit split_;
+  data::LabelledImages training_;
+  data::ImageReader reader_;
+  std::optional<data::LabelledImages> validation_;
+  std::optional<data::ImageReader> valid_reader_;
+  data::ImageSplit split_;
   std::optional<models::Sagan> model_;
-  std::optional<DrawJudge> judge_;
-  std::optional<data::PictureBatches> batches_;
-  std::optional<data::ValidationPictures> valid_;
+  std::optional<FrechetEvaluator> evaluator_;
+  std::optional<data::ImageBatches> batches_;
+  std::optional<data::ValidationImages> valid_;
 };
 
 }  // namespace
@@ -96,7 +96,7 @@ Training draw_training(const Json& settings, std::string_view what) {
   return {.settings = recipe,
           .recipe = to_json(recipe),
           .files = files_or_folders({{"train", recipe.train}, {"valid", recipe.valid}}),
-          .prepare = [recipe](const RunContext& run) { return std::make_unique<DrawTrainee>(recipe, run); }};
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<DrawJob>(recipe, run); }};
 }
 
 }  // namespace attend::train

@@ -74,9 +74,9 @@ EncodedTexts encode(const tasks::EncoderReader& reader, const data::LabelledFile
   return encoded;
 }
 
-class HeadTrainee : public Trainee {
+class HeadJob : public TrainingJob {
  public:
-  HeadTrainee(const HeadRecipe& given, const RunContext& run)
+  HeadJob(const HeadRecipe& given, const RunContext& run)
       : given_(given),
         run_(run),
         kind_(kind_of(given)),
@@ -98,7 +98,7 @@ class HeadTrainee : public Trainee {
     if (test_file_) test_ = encoded(*test_file_);
   }
 
-  TraineeFacts facts() override {
+  JobFacts facts() override {
     const HeadRecipe recipe = for_texts(given_, static_cast<std::int64_t>(training_.examples.size()));
     return {.name = std::string(start_.entry->type),
             .width = head_->width(),
@@ -136,7 +136,7 @@ class HeadTrainee : public Trainee {
 
   void finish(train::Task& task) override {
     if (!test_file_) return;
-    report_test(run_, test_file_->path, dynamic_cast<HeadTask&>(task).judge(test_.examples, test_file_->texts));
+    report_test(run_, test_file_->path, dynamic_cast<HeadTask&>(task).evaluate(test_.examples, test_file_->texts));
   }
 
  private:
@@ -174,7 +174,7 @@ Training head_training(const Json& settings, std::string_view what) {
           .recipe = to_json(recipe),
           .files = std::move(files),
           .from = recipe.from,
-          .prepare = [recipe](const RunContext& run) { return std::make_unique<HeadTrainee>(recipe, run); }};
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<HeadJob>(recipe, run); }};
 }
 
 }  // namespace attend::train

@@ -64,9 +64,9 @@ data::LineTokens line_tokens(const LanguageRecipe& recipe, const text::Tokenizer
   return {.end = *end, .prompt_end = ids[0]};
 }
 
-class LanguageTrainee : public Trainee {
+class LanguageModelJob : public TrainingJob {
  public:
-  LanguageTrainee(LanguageRecipe recipe, const RunContext& run)
+  LanguageModelJob(LanguageRecipe recipe, const RunContext& run)
       : recipe_(std::move(recipe)),
         run_(run),
         tokenizer_(prepare_tokenizer(recipe_, run)),
@@ -79,7 +79,7 @@ class LanguageTrainee : public Trainee {
     stage_json(run.folder, "config.json", model_.config());
   }
 
-  TraineeFacts facts() override {
+  JobFacts facts() override {
     return {.name = "gpt2",
             .width = model_.body().config().width,
             .parts = {{nn::Parameters::list(model_)}},
@@ -131,7 +131,7 @@ Training language_training(const Json& settings, std::string_view what) {
           .recipe = to_json(recipe),
           .files = text_files(recipe.text, recipe.valid_text, recipe.out),
           .from = recipe.from,
-          .prepare = [recipe](const RunContext& run) { return std::make_unique<LanguageTrainee>(recipe, run); }};
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<LanguageModelJob>(recipe, run); }};
 }
 
 }  // namespace attend::train

@@ -101,9 +101,9 @@ data::MaskingOptions masking_of(const MaskedRecipe& recipe, const text::Tokenize
           .seed = recipe.seed};
 }
 
-class MaskedTrainee : public Trainee {
+class MaskedLmJob : public TrainingJob {
  public:
-  MaskedTrainee(MaskedRecipe recipe, const RunContext& run)
+  MaskedLmJob(MaskedRecipe recipe, const RunContext& run)
       : recipe_(std::move(recipe)),
         run_(run),
         tokenizer_(prepare_tokenizer(recipe_, run)),
@@ -121,7 +121,7 @@ class MaskedTrainee : public Trainee {
     stage_json(run.folder, "config.json", config);
   }
 
-  TraineeFacts facts() override {
+  JobFacts facts() override {
     const models::BertConfig& config = model_.body().config();
     return {.name = models::name_of(config.family),
             .width = config.width,
@@ -165,7 +165,7 @@ Training masked_training(const Json& settings, std::string_view what) {
           .recipe = to_json(recipe),
           .files = text_files(recipe.text, recipe.valid_text, recipe.out),
           .from = recipe.from,
-          .prepare = [recipe](const RunContext& run) { return std::make_unique<MaskedTrainee>(recipe, run); }};
+          .prepare = [recipe](const RunContext& run) { return std::make_unique<MaskedLmJob>(recipe, run); }};
 }
 
 }  // namespace attend::train

@@ -99,9 +99,9 @@ ValidationText read_test(const TranslationRecipe& recipe) {
   return text;
 }
 
-class TranslationTrainee : public Trainee {
+class TranslationJob : public TrainingJob {
  public:
-  TranslationTrainee(const ResolvedRecipe& resolved, const RunContext& run)
+  TranslationJob(const ResolvedRecipe& resolved, const RunContext& run)
       : resolved_(resolved),
         run_(run),
         start_(start_of(recipe(), run)),
@@ -118,7 +118,7 @@ class TranslationTrainee : public Trainee {
     stage_json(run.folder, "config.json", model_->config());
   }
 
-  TraineeFacts facts() override {
+  JobFacts facts() override {
     const Json config = model_->config();
     return {.name = start_ ? config["model_type"].get<std::string>() : recipe().model,
             .width = config["width"].get<std::int64_t>(),
@@ -148,7 +148,7 @@ class TranslationTrainee : public Trainee {
   void finish(train::Task&) override {
     if (!test_) return;
     const tasks::Translator translator(*model_, tokenizer_, run_.backend, start_token());
-    report_test(run_, recipe().test_source, judge_translator(translator, *test_));
+    report_test(run_, recipe().test_source, evaluate_translator(translator, *test_));
   }
 
  private:
@@ -187,7 +187,7 @@ Training translation_training(const Json& settings, std::string_view what) {
           .recipe = to_json(resolved),
           .files = files,
           .from = recipe.from,
-          .prepare = [resolved](const RunContext& run) { return std::make_unique<TranslationTrainee>(resolved, run); }};
+          .prepare = [resolved](const RunContext& run) { return std::make_unique<TranslationJob>(resolved, run); }};
 }
 
 }  // namespace attend::train

@@ -128,7 +128,7 @@ train::Example text_example(const models::GPT2LanguageModel& model, const text::
           .attention = attention_in(collector)};
 }
 
-train::Example picture_example(const PictureExample& parts, const image::Image& prepared, std::int32_t label) {
+train::Example image_example(const ImageExample& parts, const image::Image& prepared, std::int32_t label) {
   constexpr std::int64_t kShownLabels = 5;
   std::vector<float> values(prepared.pixels.size());
   image::to_floats(prepared, parts.normalization, values.data());
@@ -142,10 +142,10 @@ train::Example picture_example(const PictureExample& parts, const image::Image& 
   const std::vector<std::string>& names = parts.model.labels();
   train::Example example{.written_text = label < 0 ? "" : names.at(static_cast<std::size_t>(label)),
                          .attention = attention_in(collector),
-                         .picture = train::Example::Picture{prepared}};
+                         .image = train::Example::Image{prepared}};
   for (const std::size_t best : largest(scores, kShownLabels))
-    example.picture->labels.emplace_back(names[best], scores[best]);
-  example.text = example.picture->labels.front().first;
+    example.image->labels.emplace_back(names[best], scores[best]);
+  example.text = example.image->labels.front().first;
   return example;
 }
 

@@ -8,7 +8,7 @@
 #include "attend/image/preprocessor.h"
 #include "attend/models/bert_heads.h"
 #include "attend/models/gpt2.h"
-#include "attend/models/picture_model.h"
+#include "attend/models/image_model.h"
 #include "attend/models/seq2seq.h"
 #include "attend/text/tokenizer.h"
 #include "attend/train/loop/example.h"
@@ -19,7 +19,7 @@ namespace attend::train {
 // What a probe saw.
 std::vector<train::Example::Attention> attention_in(const view::Collector& collector);
 
-// A pair as training sees it: attention is that of the reference, so that its picture keeps its shape from step to
+// A pair as training sees it: attention is that of the reference, so that its image keeps its shape from step to
 // step; the text is what the model writes by itself.
 struct PairExample {
   const models::Seq2Seq& model;
@@ -47,13 +47,13 @@ std::string token_name(const text::Tokenizer& tokenizer, std::int32_t id);
 train::Example text_example(const models::GPT2LanguageModel& model, const text::Tokenizer& tokenizer, Backend& backend,
                             const std::vector<std::int32_t>& ids);
 
-// A picture with the attention over it, its likeliest labels, and the right one.
-struct PictureExample {
-  const models::PictureModel& model;
+// An image with the attention over it, its likeliest labels, and the right one.
+struct ImageExample {
+  const models::ImageModel& model;
   Backend& backend;
   DType dtype;  // what the model computes in
   const image::Normalization& normalization;
 };
-train::Example picture_example(const PictureExample& parts, const image::Image& prepared, std::int32_t label);
+train::Example image_example(const ImageExample& parts, const image::Image& prepared, std::int32_t label);
 
 }  // namespace attend::train

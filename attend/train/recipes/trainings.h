@@ -14,7 +14,7 @@ Training translation_training(const Json& settings, std::string_view what);
 Training language_training(const Json& settings, std::string_view what);
 Training masked_training(const Json& settings, std::string_view what);
 Training head_training(const Json& settings, std::string_view what);  // classify, tag, answer
-Training picture_training(const Json& settings, std::string_view what);
+Training image_training(const Json& settings, std::string_view what);
 Training caption_training(const Json& settings, std::string_view what);
 Training detect_training(const Json& settings, std::string_view what);
 Training draw_training(const Json& settings, std::string_view what);

@@ -34,7 +34,7 @@ struct TranslationRecipe : RunSettings {
     v("target", target, "its translation, line by line");
     v("valid_source", valid_source, "text to validate on");
     v("valid_target", valid_target, "its translation");
-    v("test_source", test_source, "text to judge the finished model on; test.json in --out has the result");
+    v("test_source", test_source, "text to evaluate the finished model on; test.json in --out has the result");
     v("test_target", test_target, "its translation");
     v("from", from, "a translator's folder to go on from: one of ours, Marian's (OPUS-MT), or a shipped model's name");
     v("model", model, "transformer, rnn-attention or rnn-plain");

@@ -129,7 +129,7 @@ train::Validation TranslationTask::validate(world::World& world) {
   return result;
 }
 
-train::Validation judge_translator(const tasks::Translator& translator, const ValidationText& text) {
+train::Validation evaluate_translator(const tasks::Translator& translator, const ValidationText& text) {
   metrics::Bleu bleu;
   metrics::Chrf chrf;
   std::int64_t exact = 0;
@@ -147,7 +147,7 @@ train::Validation judge_translator(const tasks::Translator& translator, const Va
           {"sentences", lines.size()}, {"exact_match", share}, {"bleu", bleu.score().score}, {"chrf", chrf.score()}}};
 }
 
-// The first pairs of the validation text that make a legible picture.
+// The first pairs of the validation text that make a legible image.
 std::vector<train::Example> TranslationTask::examples(const train::ExampleLimits& limits) {
   constexpr std::int64_t kShortest = 8, kLongest = 20;
   const std::size_t wanted = limits.count;

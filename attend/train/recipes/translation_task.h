@@ -32,7 +32,7 @@ struct ValidationText {
 };
 
 // How well a finished translator does: BLEU, chrF, and the share that is right to the last letter.
-train::Validation judge_translator(const tasks::Translator& translator, const ValidationText& text);
+train::Validation evaluate_translator(const tasks::Translator& translator, const ValidationText& text);
 
 class TranslationTask : public train::Task {
  public:

@@ -19,7 +19,7 @@ class NcclSums : public DeviceSums {
  public:
   NcclSums(const AttendNcclCalls& calls, World& world, const DeviceQueue& queue) : calls_(calls), size_(world.size()) {
     std::vector<std::byte> id(static_cast<std::size_t>(calls.id_bytes));
-    if (world.leads()) check_nccl(calls.make_id(id.data()), "an id");
+    if (world.is_root()) check_nccl(calls.make_id(id.data()), "an id");
     world.broadcast(id, 0);
     check_nccl(calls.open(id.data(), world.rank(), size_, queue.device, queue.stream, &communicator_), "begin");
   }

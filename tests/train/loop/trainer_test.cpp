@@ -48,7 +48,7 @@ class Pulled : public train::Task {
 
   std::uint64_t next_batch() override { return ++batches_, 1; }
   std::int64_t batch_items() const override { return 3; }
-  std::string items() const override { return "pictures"; }
+  std::string items() const override { return "images"; }
   bool needs_host() const override { return host_; }
   void forward(Pass& pass) override {
     same_ = under(pass, x);
@@ -90,7 +90,7 @@ class Trainer : public OnDevice {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  train::TrainingResult train(train::Task& task, const std::vector<train::Learner>& learners, std::int64_t steps,
+  train::TrainingResult train(train::Task& task, const std::vector<train::OptimizerTurn>& learners, std::int64_t steps,
                               bool resume = false, double minutes = 0) {
     train::RunFolder folder({.out = folder_, .resume = resume, .overwrite = !resume, .allow_changes = true});
     folder.stage("recipe.json", "{}");
@@ -105,7 +105,7 @@ class Trainer : public OnDevice {
                          .average = 1,
                          .messages = &messages_});
   }
-  static train::Learner sgd(nn::Parameters& parameters, double rate, const std::string& name = "") {
+  static train::OptimizerTurn sgd(nn::Parameters& parameters, double rate, const std::string& name = "") {
     return {.parameters = &parameters,
             .optimizer = {.kind = train::OptimizerOptions::sgd},
             .rate = [=](std::int64_t) { return static_cast<float>(rate); },
@@ -135,7 +135,7 @@ TEST_P(Trainer, LossesAreNamedAndItemsAreNotAlwaysTokens) {
     EXPECT_NEAR(line["losses"]["near"].get<double>(), near, 1e-5);
     EXPECT_NEAR(line["losses"]["small"].get<double>(), small, 1e-5);
     EXPECT_NEAR(line["loss"].get<double>(), near + small, 1e-5);
-    EXPECT_TRUE(line.contains("pictures_per_second"));
+    EXPECT_TRUE(line.contains("images_per_second"));
     x -= kLearningRate * (2 * (x - 2) + x) / kSize;
   }
   EXPECT_NEAR(download(task.x.at.value)[0], x, 1e-5);
@@ -147,7 +147,7 @@ TEST_P(Trainer, ARunByTheClockWalksItsWholeSchedule) {
   Pulled task(backend(), false);
   nn::Parameters parameters(backend(), task.x, {});
   std::vector<std::int64_t> asked;
-  train::Learner learner = sgd(parameters, 0);
+  train::OptimizerTurn learner = sgd(parameters, 0);
   learner.rate = [&](std::int64_t step) { return asked.push_back(step), 0.0f; };
   const train::TrainingResult result = train(task, {learner}, kSteps, false, 0.2 / 60);
   EXPECT_EQ(result.steps, static_cast<std::int64_t>(asked.size()));
@@ -166,9 +166,9 @@ TEST_P(Trainer, ARunByTheClockWalksItsWholeSchedule) {
 struct Found {
   double loss, score;
 };
-class Judged : public Pulled {
+class Evaluated : public Pulled {
  public:
-  Judged(Backend& backend, std::vector<Found> found) : Pulled(backend, false), found_(std::move(found)) {}
+  Evaluated(Backend& backend, std::vector<Found> found) : Pulled(backend, false), found_(std::move(found)) {}
   train::Validation validate(world::World&) override {
     const Found& now = found_.at(next_++);
     return {.loss = now.loss, .score = now.score, .text = "-", .json = {}};
@@ -182,7 +182,7 @@ class Judged : public Pulled {
 // Of weights with the same score those with the lower loss are kept, and so with the average of checkpoints.
 TEST_P(Trainer, OnATieTheLowerLossWins) {
   const auto run = [&](const std::vector<Found>& found, std::int64_t steps, std::int64_t average) {
-    Judged task(backend(), found);
+    Evaluated task(backend(), found);
     nn::Parameters parameters(backend(), task.x, {});
     train::RunFolder folder({.out = folder_, .overwrite = true});
     return train::train(task, {sgd(parameters, kLearningRate)},
@@ -245,7 +245,7 @@ class Game : public Pulled {
 TEST_P(Trainer, LearnersTakeTurns) {
   Game game(backend());
   nn::Parameters first(backend(), game.x, {}), second(backend(), game.y, {});
-  std::vector<train::Learner> learners = {sgd(first, 0.4, "first"), sgd(second, 0.2, "second")};
+  std::vector<train::OptimizerTurn> learners = {sgd(first, 0.4, "first"), sgd(second, 0.2, "second")};
   learners[1].turns = 2;
   train(game, learners, 10);
   double x = 1, y = 1;

@@ -1,5 +1,5 @@
-// attend train --look where things are found in pictures, or written about them: watching changes nothing, the same
-// pictures come again at every stop, and the page of the model that is left says what its commands say.
+// attend train --look where things are found in images, or written about them: watching changes nothing, the same
+// images come again at every stop, and the page of the model that is left says what its commands say.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@
 #include "attend/look/api/caption_api.h"
 #include "attend/look/api/run_reader.h"
 #include "attend/look/inspect/caption.h"
-#include "attend/view/picture.h"
+#include "attend/view/figure.h"
 #include "tests/cli/run_attend.h"
 #include "tests/tensor/tensors.h"
 #include "tests/train/recipes/folder_bytes.h"
@@ -129,20 +129,20 @@ TEST_F(LookScenes, ACaptionerShowsItsSentences) {
       EXPECT_EQ(last[i]["attention"].size(), name == "show-tell" ? 0u : 1u);
       EXPECT_GE(last[i]["tokens"].size(), 1u);
     }
-    // The last picture has the sentence of the model that is left.
+    // The last image has the sentence of the model that is left.
     EXPECT_EQ(looks.back()["step"], 10);
   }
 }
 
 // What the page shows of a sentence: probabilities that are a model's, and rows of attention that are whole.
 TEST_F(LookScenes, ThePageSaysWhatDescribeSays) {
-  const std::string picture = path("valid/000000000001.png");
+  const std::string image = path("valid/000000000001.png");
   for (const char* decoder : {"show-tell", "show-attend-tell", "transformer"}) {
     train(describing(decoder, decoder), {"--steps", "12"});
-    const Outcome said = run_attend({"describe", "--model", path(decoder), "--json", picture});
+    const Outcome said = run_attend({"describe", "--model", path(decoder), "--json", image});
     ASSERT_EQ(said.code, 0) << said.err;
     const auto loaded = tasks::load_describer(path(decoder), cpu());
-    const look::CaptionInspection seen = look::inspect_caption(*loaded, loaded->prepare(image::read_image(picture)));
+    const look::CaptionInspection seen = look::inspect_caption(*loaded, loaded->prepare(image::read_image(image)));
     EXPECT_EQ(seen.text, parse_json(said.out, "said")["caption"].text());
     ASSERT_EQ(seen.steps.size(), seen.tokens.size());
     for (const look::InspectedStep& step : seen.steps) {
@@ -151,7 +151,7 @@ TEST_F(LookScenes, ThePageSaysWhatDescribeSays) {
     }
     if (decoder == std::string("show-tell")) {
       EXPECT_TRUE(seen.attention.empty());
-      EXPECT_EQ(seen.start.size(), 16u);  // the picture as a word
+      EXPECT_EQ(seen.start.size(), 16u);  // the image as a word
       EXPECT_THROW(look::caption_page(seen), Error);
       continue;
     }
@@ -167,32 +167,32 @@ TEST_F(LookScenes, ThePageSaysWhatDescribeSays) {
     EXPECT_EQ(look::caption_page(seen).pixels.size(), seen.tokens.size() + 1);
   }
 
-  // Two of them about one picture.
+  // Two of them about one image.
   const auto without = tasks::load_describer(path("show-tell"), cpu()),
              with = tasks::load_describer(path("show-attend-tell"), cpu());
-  look::CaptionApi pictures({*without, "show-tell"}, look::CaptionApi::Named{*with, "show-attend-tell"});
-  look::Api api({.pictures = &pictures}, {.name = "show-tell"});
+  look::CaptionApi images({*without, "show-tell"}, look::CaptionApi::Named{*with, "show-attend-tell"});
+  look::Api api({.images = &images}, {.name = "show-tell"});
   const Json model = api.model();
   EXPECT_EQ(model["kind"], "caption");
   EXPECT_EQ(model["attention"].size(), 0u);
   EXPECT_EQ(model["beside"]["name"], "show-attend-tell");
   EXPECT_EQ(model["beside"]["attention"][0]["heads"], 1);
-  const std::string name = pictures.keep(read_file(picture))["picture"].text();
-  const Json both = pictures.inspect({{"picture", name}});
+  const std::string name = images.keep(read_file(image))["image"].text();
+  const Json both = images.inspect({{"image", name}});
   EXPECT_EQ(both["start"].size(), 16u);
   EXPECT_EQ(both["beside"]["tokens"].size(), both["beside"]["steps"].size());
-  EXPECT_THROW(pictures.inspect({{"picture", name}, {"beams", 0}}), Error);
-  EXPECT_THROW(pictures.inspect({{"picture", "gone"}}), Error);
+  EXPECT_THROW(images.inspect({{"image", name}, {"beams", 0}}), Error);
+  EXPECT_THROW(images.inspect({{"image", "gone"}}), Error);
 }
 
 TEST_F(LookScenes, BesideIsForThoseThatWrite) {
   train(toy_detr(toy_detect_training(folder_, path("detr"))), {"--steps", "2"});
-  const std::string picture = path("valid/000000000001.png");
-  const Outcome refused = run_attend(
-      {"look", "--model", path("detr"), "--beside", path("detr"), "--picture", picture, "--png", path("a.png")});
+  const std::string image = path("valid/000000000001.png");
+  const Outcome refused =
+      run_attend({"look", "--model", path("detr"), "--beside", path("detr"), "--image", image, "--png", path("a.png")});
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("--beside"), std::string::npos) << refused.err;
-  const Outcome drawn = run_attend({"look", "--model", path("detr"), "--picture", picture, "--png", path("a.png"),
+  const Outcome drawn = run_attend({"look", "--model", path("detr"), "--image", image, "--png", path("a.png"),
                                     "--export", path("a.html"), "--svg", path("a.svg")});
   EXPECT_EQ(drawn.code, 0) << drawn.err;
   EXPECT_GT(image::read_image(path("a.png")).width, 300);

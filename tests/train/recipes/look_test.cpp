@@ -20,8 +20,8 @@
 #include "tests/tensor/tensors.h"
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/toy_corpus.h"
+#include "tests/train/recipes/toy_images.h"
 #include "tests/train/recipes/toy_labels.h"
-#include "tests/train/recipes/toy_pictures.h"
 
 namespace attend::test {
 namespace {
@@ -40,7 +40,7 @@ class TrainLook : public testing::TestWithParam<const char*> {
     folder_ = scratch_folder("attend_train_look");
     write_toy_corpus(folder_, {.pairs = 300, .seed = 3});
     write_toy_labels(folder_, 60);
-    if (GetParam() == std::string("classify-images")) write_toy_pictures(folder_);
+    if (GetParam() == std::string("classify-images")) write_toy_images(folder_);
     if (GetParam() != std::string("classify")) return;
     std::vector<std::string> args = toy_masked_training(folder_, folder_ / "start");
     args.insert(args.end(), {"--steps", "2"});
@@ -54,7 +54,7 @@ class TrainLook : public testing::TestWithParam<const char*> {
     if (GetParam() == std::string("masked-lm")) args = toy_masked_training(folder_, folder_ / out);
     if (GetParam() == std::string("classify"))
       args = toy_head_training(folder_, "classify", ".tsv", folder_ / "start", folder_ / out);
-    if (GetParam() == std::string("classify-images")) args = toy_picture_training(folder_, folder_ / out);
+    if (GetParam() == std::string("classify-images")) args = toy_image_training(folder_, folder_ / out);
     args.insert(args.end(), more.begin(), more.end());
     args.insert(args.end(), {"--validate-every", "10", "--log-every", "5", "--average", "1", "--schedule",
                              "inverse-square-root", "--warmup", "5"});
@@ -96,13 +96,13 @@ TEST_P(TrainLook, ChangesNothingAndSurvivesAResume) {
   EXPECT_EQ(seen["steps"], 20);
   EXPECT_EQ(seen["log"].back()["step"], 20);
   std::vector<std::int64_t> steps;
-  for (const Json& picture : seen["look"]) steps.push_back(picture["step"].get<std::int64_t>());
+  for (const Json& image : seen["look"]) steps.push_back(image["step"].get<std::int64_t>());
   ASSERT_GE(steps.size(), 3u);
   EXPECT_EQ(steps.front(), 0);
   EXPECT_EQ(steps.back(), 20);
   for (std::size_t i = 1; i < steps.size(); ++i) EXPECT_LT(steps[i - 1], steps[i]);
 
-  // The same inputs every time; weights have moved; every row of a picture sums to 1.
+  // The same inputs every time; weights have moved; every row of an image sums to 1.
   const Json &first = seen["look"].front()["examples"], &last = seen["look"].back()["examples"];
   ASSERT_EQ(first.size(), 3u);
   EXPECT_EQ(first[0]["source"], last[0]["source"]);
@@ -150,7 +150,7 @@ TEST_P(TrainLook, IsReadWhileItGrows) {
   EXPECT_EQ(compared["others"][0]["log"].size(), logs - 1);
 }
 
-// The last picture of a run has the answers of the model that the run left.
+// The last image of a run has the answers of the model that the run left.
 TEST(TrainLookHeads, SayWhatTheirCommandsSay) {
   const fs::path folder = scratch_folder("attend_train_look_heads");
   fs::create_directories(folder);
@@ -162,8 +162,8 @@ TEST(TrainLookHeads, SayWhatTheirCommandsSay) {
     std::vector<std::string> args = toy_head_training(folder, task, kind, folder / "start", folder / task);
     args.insert(args.end(), {"--steps", "6", "--average", "1", "--look", "--port", "0"});
     run_toy(args);
-    const Json pictures = look::RunReader(folder / task).lines({})["look"];
-    return pictures.empty() ? Json::array() : pictures.back()["examples"];
+    const Json images = look::RunReader(folder / task).lines({})["look"];
+    return images.empty() ? Json::array() : images.back()["examples"];
   };
   const Json tagged = last("tag", ".conll");
   ASSERT_EQ(tagged.size(), 3u);

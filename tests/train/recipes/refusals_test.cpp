@@ -116,14 +116,14 @@ TEST_F(Refusals, OfHeads) {
   expect_untouched(task("answer"), from, {{{"--train", path("none.jsonl")}, "none.jsonl"}});
 }
 
-TEST_F(Refusals, OfPictures) {
+TEST_F(Refusals, OfImages) {
   const Words base = task("classify-images");
-  for (const char* name : {"a", "b"}) write(std::string("none/") + name + "/1.png", "no picture");
-  write("alone/a/1.png", read_file(folder_ / "pictures/train/north-west/0.png"));
+  for (const char* name : {"a", "b"}) write(std::string("none/") + name + "/1.png", "no image");
+  write("alone/a/1.png", read_file(folder_ / "images/train/north-west/0.png"));
   expect_untouched(base, kVit,
                    {{{"--train", path("alone")}, "the same label"},
                     {{"--train", path("none"), "--valid", path("none")}, "1.png"},
-                    {{"--train", path("none"), "--valid", path("none"), "--broken", "skip"}, "none of the 2 pictures"},
+                    {{"--train", path("none"), "--valid", path("none"), "--broken", "skip"}, "none of the 2 images"},
                     {{"--label-names", "a"}, "label_names"},
                     {{"--config", R"({"hidden_siz": 8})"}, "unknown key"},
                     {{"--from", path("nowhere")}, "nowhere"},
@@ -135,7 +135,7 @@ TEST_F(Refusals, OfCaptions) {
   fs::create_directories(folder_ / "empty");
   expect_untouched(base, kShowTell + kVit,
                    {{{"--train", path("broken.json")}, "broken.json"},
-                    {{"--pictures", path("empty")}, "empty"},
+                    {{"--images", path("empty")}, "empty"},
                     {{"--tokenizer", path("broken.json")}, "broken.json"},
                     {{"--decoder-config", R"({"hiden": 8})"}, "hiden"},
                     {{"--encoder", path("nowhere")}, "nowhere"},
@@ -147,24 +147,23 @@ TEST_F(Refusals, OfADetector) {
   Json nothing = read_json(folder_ / "scenes/instances_train.json");
   nothing["annotations"] = Json::array();
   write("scenes/instances_none.json", nothing.dump());
-  expect_untouched(
-      base, kDetr + kDetrBackbone,
-      {{{"--train", path("broken.json")}, "broken.json"},
-       {{"--train", path("scenes/instances_none.json"), "--pictures", path("scenes/train")}, "not one box"},
-       {{"--pictures", path("nowhere")}, "nowhere"},
-       {{"--backbone", path("nowhere")}, "nowhere"},
-       {{"--config", R"({"d_modell": 8})"}, "unknown key"},
-       {{"--freeze", "nothing"}, "fits no parameter"}});
+  expect_untouched(base, kDetr + kDetrBackbone,
+                   {{{"--train", path("broken.json")}, "broken.json"},
+                    {{"--train", path("scenes/instances_none.json"), "--images", path("scenes/train")}, "not one box"},
+                    {{"--images", path("nowhere")}, "nowhere"},
+                    {{"--backbone", path("nowhere")}, "nowhere"},
+                    {{"--config", R"({"d_modell": 8})"}, "unknown key"},
+                    {{"--freeze", "nothing"}, "fits no parameter"}});
 }
 
 TEST_F(Refusals, OfADrawer) {
   const Words base = task("draw");
-  for (const char* name : {"a", "b"}) write(std::string("none/") + name + "/1.png", "no picture");
+  for (const char* name : {"a", "b"}) write(std::string("none/") + name + "/1.png", "no image");
   expect_untouched(base, {},
                    {{{"--train", path("none"), "--valid", path("none")}, "1.png"},
-                    {{"--train", path("none"), "--valid", path("none"), "--broken", "skip"}, "none of the 2 pictures"},
+                    {{"--train", path("none"), "--valid", path("none"), "--broken", "skip"}, "none of the 2 images"},
                     {{"--image-size", "32"}, "'image_size' is 32"},
-                    {{"--judge", path("nowhere")}, "nowhere"},
+                    {{"--feature-model", path("nowhere")}, "nowhere"},
                     {{"--freeze", "nothing"}, "fits no parameter"}});
 }
 

@@ -14,7 +14,7 @@
 #include "attend/cli/support/train_tasks.h"
 #include "attend/train/recipes/caption_recipe.h"
 #include "attend/train/recipes/detect_recipe.h"
-#include "attend/train/recipes/picture_recipe.h"
+#include "attend/train/recipes/image_recipe.h"
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/toy_corpus.h"
@@ -37,7 +37,7 @@ void PrintTo(const Start& start, std::ostream* out) { *out << start.task << " " 
 
 std::vector<Start> starts() {
   const std::string translation = "translation", language = "language-model", masked = "masked-lm",
-                    pictures = "classify-images", captions = "describe";
+                    images = "classify-images", captions = "describe";
   const Words vit_conv = Words{"--model", "vit_conv"} + kVit, roberta = Words{"--model", "roberta"} + kBert;
   std::vector<Start> all = {
       {"Transformer", translation, kTransformer},
@@ -59,18 +59,18 @@ std::vector<Start> starts() {
       {"Answer", "answer", {}, masked, "--from", kBert},
       {"DetrScratch", "detect", kDetr + kDetrBackbone},
       {"DetrFrom", "detect", {}, "detect", "--from", kDetr + kDetrBackbone},
-      {"DetrBackbone", "detect", kDetr, pictures, "--backbone", kResnet},
+      {"DetrBackbone", "detect", kDetr, images, "--backbone", kResnet},
       {"Draw", "draw", {}},
-      {"DrawJudged", "draw", {"--drawings", "8"}, pictures, "--judge", kVit, true}};
+      {"DrawJudged", "draw", {"--drawings", "8"}, images, "--feature-model", kVit, true}};
   for (const auto& [name, shape] : {std::pair<std::string, Words>{"Vit", kVit},
                                     {"VitConv", vit_conv},
                                     {"Resnet", kResnet},
                                     {"Swin", kSwin},
                                     {"Mvit", kMvit}}) {
-    all.push_back({name, pictures, shape});
-    all.push_back({name + "From", pictures, {}, pictures, "--from", shape});
+    all.push_back({name, images, shape});
+    all.push_back({name + "From", images, {}, images, "--from", shape});
     all.push_back({"Captions" + name, captions, kShowTell + shape});
-    all.push_back({"CaptionsOf" + name, captions, kWriter, pictures, "--encoder", shape});
+    all.push_back({"CaptionsOf" + name, captions, kWriter, images, "--encoder", shape});
   }
   return all;
 }
@@ -129,14 +129,14 @@ std::string refusal(const std::function<void()>& read) {
 
 // Runs of older versions wrote all settings, those that their model has no use for as well.
 TEST(UnusedSettings, AreRefusedButForThoseThatAnOlderRunWrote) {
-  const auto picture = [](const Json& settings) { train::resolve_picture_recipe(settings, "recipe"); };
+  const auto image = [](const Json& settings) { train::resolve_image_recipe(settings, "recipe"); };
   const auto caption = [](const Json& settings) { train::resolve_caption_recipe(settings, "recipe"); };
   const auto detect = [](const Json& settings) { train::resolve_detect_recipe(settings, "recipe"); };
-  Json older = write_fields(train::PictureRecipe());
+  Json older = write_fields(train::ImageRecipe());
   older["model"] = "swin";
-  EXPECT_EQ(refusal([&] { picture(older); }), "");
+  EXPECT_EQ(refusal([&] { image(older); }), "");
   older["width"] = 8;
-  EXPECT_EQ(refusal([&] { picture(older); }), "recipe: 'width' is for vit; give a swin its shape in 'config'");
+  EXPECT_EQ(refusal([&] { image(older); }), "recipe: 'width' is for vit; give a swin its shape in 'config'");
   Json describing = write_fields(train::CaptionRecipe());
   describing["model"] = "resnet";
   EXPECT_EQ(refusal([&] { caption(describing); }), "");

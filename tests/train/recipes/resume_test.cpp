@@ -21,8 +21,8 @@
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/slower.h"
 #include "tests/train/recipes/toy_corpus.h"
+#include "tests/train/recipes/toy_images.h"
 #include "tests/train/recipes/toy_labels.h"
-#include "tests/train/recipes/toy_pictures.h"
 #include "tests/train/recipes/toy_scenes.h"
 
 namespace attend::test {
@@ -85,7 +85,7 @@ class Resume : public testing::TestWithParam<const char*> {
     folder_ = scratch_folder("attend_resume");
     write_toy_corpus(folder_, {.pairs = 300, .seed = 1});
     write_toy_labels(folder_, 60);
-    write_toy_pictures(folder_ / "pictures");
+    write_toy_images(folder_ / "images");
     write_toy_scenes(folder_ / "scenes");
     if (std::string(GetParam()) != "classify") return;
     std::vector<std::string> args = toy_masked_training(folder_, folder_ / "start");
@@ -98,14 +98,14 @@ class Resume : public testing::TestWithParam<const char*> {
     if (model == "language-model") return toy_language_training(folder_, folder_ / out);
     if (model == "masked-lm") return toy_masked_training(folder_, folder_ / out);
     if (model == "classify-images")
-      return toy_picture_training(
-          folder_ / "pictures", folder_ / out,
+      return toy_image_training(
+          folder_ / "images", folder_ / out,
           {"--model", "vit_conv", "--ema", "0.9", "--mixup", "0.4", "--flip", "--drop-path", "0.1", "--workers", "2"});
     if (model == "detect")
       return toy_detr(toy_detect_training(folder_ / "scenes", folder_ / out,
                                           {"--ema", "0.9", "--clip-norm", "1", "--workers", "2"}));
     if (model == "draw")
-      return toy_draw_training(folder_ / "pictures", folder_ / out,
+      return toy_draw_training(folder_ / "images", folder_ / out,
                                {"--ema", "0.9", "--discriminator-turns", "2", "--workers", "2"});
     if (model == "classify") return toy_head_training(folder_, model, ".tsv", folder_ / "start", folder_ / out);
     return toy_training(folder_, folder_ / out, model);

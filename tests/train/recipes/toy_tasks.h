@@ -9,8 +9,8 @@
 #include "attend/base/files.h"
 #include "attend/data/synthetic/scenes_folder.h"
 #include "tests/train/recipes/toy_corpus.h"
+#include "tests/train/recipes/toy_images.h"
 #include "tests/train/recipes/toy_labels.h"
-#include "tests/train/recipes/toy_pictures.h"
 
 namespace attend::test {
 
@@ -61,8 +61,8 @@ inline Words toy_data(const std::filesystem::path& folder, const std::string& ta
   if (task == "language-model")
     return {"--text", path("train.en"), "--valid-text", path("valid.en"), "--block", "8", "--batch", "4"};
   if (task == "classify-images" || task == "draw") {
-    if (missing("pictures")) write_toy_pictures(folder / "pictures");
-    return {"--train", path("pictures/train"), "--valid", path("pictures/valid"), "--image-size", "16", "--batch", "4"};
+    if (missing("images")) write_toy_images(folder / "images");
+    return {"--train", path("images/train"), "--valid", path("images/valid"), "--image-size", "16", "--batch", "4"};
   }
   if (task == "describe" || task == "detect") {
     if (missing("scenes"))
@@ -88,7 +88,7 @@ inline Words toy_task(const std::filesystem::path& folder, const std::string& ta
     words = words + Words{"--attention-stage", "1", "--config",
                           R"({"noise_size": 8, "generator_widths": [8, 8, 8], "discriminator_widths": [8, 8],)"
                           R"( "discriminator_halvings": 2})"};
-  if (task == "describe") words = words + Words{"--score-pictures", "2", "--least-count", "1"};
+  if (task == "describe") words = words + Words{"--score-images", "2", "--least-count", "1"};
   return words;
 }
 

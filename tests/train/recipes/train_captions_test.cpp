@@ -1,5 +1,5 @@
 // attend train --task describe and attend describe as a user meets them: scenes with captions in, a model that writes
-// about pictures out; resumed, started from a classifier, shown, and given what it cannot read.
+// about images out; resumed, started from a classifier, shown, and given what it cannot read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,28 +15,28 @@
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/slower.h"
-#include "tests/train/recipes/toy_pictures.h"
+#include "tests/train/recipes/toy_images.h"
 
 namespace attend::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kWhere[] = {"a picture in red", "a picture in green", "a picture in blue", "a picture in white"};
+constexpr const char* kWhere[] = {"an image in red", "an image in green", "an image in blue", "an image in white"};
 constexpr const char* kAgain[] = {"red all over", "green all over", "blue all over", "white all over"};
 
 // Of one colour, with noise.
-image::Image coloured_picture(int color, unsigned seed) {
-  image::Image picture(16, 16);
-  for (std::size_t i = 0; i < picture.pixels.size(); ++i) {
+image::Image coloured_image(int color, unsigned seed) {
+  image::Image image(16, 16);
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
     seed = seed * 1664525u + 1013904223u;
     const bool bright = color == 3 || i % 3 == static_cast<std::size_t>(color);
-    picture.pixels[i] = static_cast<std::uint8_t>((bright ? 180 : 0) + (seed >> 26));
+    image.pixels[i] = static_cast<std::uint8_t>((bright ? 180 : 0) + (seed >> 26));
   }
-  return picture;
+  return image;
 }
 
-// Such pictures with two captions each, in COCO's form.
+// Such images with two captions each, in COCO's form.
 void write_toy_captions(const fs::path& folder) {
   for (const char* part : {"train", "valid"}) {
     const bool train = std::string(part) == "train";
@@ -45,7 +45,7 @@ void write_toy_captions(const fs::path& folder) {
       const int color = i % 4;
       const std::string name = std::to_string(i) + ".png";
       write_file(folder / part / name,
-                 image::encode_png(coloured_picture(color, static_cast<unsigned>(train ? i : 1000 + i))));
+                 image::encode_png(coloured_image(color, static_cast<unsigned>(train ? i : 1000 + i))));
       images.push_back({{"id", i + 1}, {"file_name", name}});
       for (const char* caption : {kWhere[color], kAgain[color]})
         annotations.push_back({{"image_id", i + 1}, {"id", annotations.size()}, {"caption", caption}});
@@ -118,7 +118,7 @@ class TrainCaptions : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  // How many of the unseen pictures are described with the right colour.
+  // How many of the unseen images are described with the right colour.
   int right(const std::string& out) const {
     const Outcome result = run_attend({"describe", "--model", path(out), "--json", path("data/valid")});
     EXPECT_EQ(result.code, 0) << result.err;
@@ -144,7 +144,7 @@ TEST_F(TrainCaptions, EveryDecoderLearnsColours) {
         training(decoder, decoder, {"--steps", steps_to_learn(120), "--validate-every", steps_to_learn(60)}));
     ASSERT_EQ(trained.code, 0) << trained.err;
     EXPECT_NE(trained.out.find("attend describe --model"), std::string::npos) << trained.out;
-    EXPECT_NE(trained.err.find("64 pictures to learn from, 16 to validate on"), std::string::npos) << trained.err;
+    EXPECT_NE(trained.err.find("64 images to learn from, 16 to validate on"), std::string::npos) << trained.err;
     EXPECT_NE(trained.err.find("CIDEr"), std::string::npos) << trained.err;
     EXPECT_GE(right(decoder), kLearns ? 14 : 0) << decoder;
     EXPECT_EQ(read_json(path(decoder) + "/config.json")["decoder"], decoder);
@@ -171,8 +171,8 @@ TEST_F(TrainCaptions, AStoppedRunEndsWithTheSameBytes) {
 }
 
 TEST_F(TrainCaptions, AClassifierIsTheEncoderFrozenOrAtALowerRate) {
-  write_toy_pictures(folder_ / "pictures");
-  ASSERT_EQ(run_attend(toy_picture_training(folder_ / "pictures", folder_ / "vit", {"--steps", "30"})).code, 0);
+  write_toy_images(folder_ / "images");
+  ASSERT_EQ(run_attend(toy_image_training(folder_ / "images", folder_ / "vit", {"--steps", "30"})).code, 0);
   const checkpoint::Safetensors before = checkpoint::Safetensors::open(path("vit/model.safetensors"));
   const std::string name = "encoder.layer.0.attention.output.dense.weight";
   const auto run = [&](const std::string& out, const char* rate) {
@@ -207,26 +207,26 @@ TEST_F(TrainCaptions, FlickrsFilesWithLists) {
   const Outcome trained = run_attend(
       training("flickr", "show-tell",
                {"--train", text, "--train-names", path("data/text/train.txt"), "--valid", text, "--valid-names",
-                path("data/text/valid.txt"), "--test", text, "--test-names", path("data/text/valid.txt"), "--pictures",
+                path("data/text/valid.txt"), "--test", text, "--test-names", path("data/text/valid.txt"), "--images",
                 path("data/train"), "--steps", "5", "--select", "bleu"}));
   ASSERT_EQ(trained.code, 0) << trained.err;
-  EXPECT_NE(trained.err.find("48 pictures to learn from, 16 to validate on"), std::string::npos) << trained.err;
+  EXPECT_NE(trained.err.find("48 images to learn from, 16 to validate on"), std::string::npos) << trained.err;
   EXPECT_NE(trained.err.find("1 that are not there"), std::string::npos) << trained.err;
-  const Json judged = read_json(path("flickr/test.json"));
-  EXPECT_EQ(judged["pictures"], 16);
-  EXPECT_GE(judged["beams_4"]["cider"].get<double>(), 0.0);
+  const Json evaluated = read_json(path("flickr/test.json"));
+  EXPECT_EQ(evaluated["images"], 16);
+  EXPECT_GE(evaluated["beams_4"]["cider"].get<double>(), 0.0);
 }
 
 TEST_F(TrainCaptions, WhereItLookedIsShown) {
   ASSERT_EQ(run_attend(training("model", "show-attend-tell", {"--steps", "20"})).code, 0);
-  const std::string picture = path("data/valid/3.png");
-  const Outcome shown = run_attend({"describe", "--model", path("model"), picture, "--show-attention", "--png",
+  const std::string image = path("data/valid/3.png");
+  const Outcome shown = run_attend({"describe", "--model", path("model"), image, "--show-attention", "--png",
                                     path("figure.png"), "--svg", path("figure.svg")});
   ASSERT_EQ(shown.code, 0) << shown.err;
   EXPECT_NE(shown.out.find("</s>"), std::string::npos) << shown.out;
   EXPECT_GT(image::read_image(path("figure.png")).width, 100);
   EXPECT_NE(read_file(folder_ / "figure.svg").find("<svg"), std::string::npos);
-  const Outcome json = run_attend({"describe", "--model", path("model"), picture, "--show-attention", "--json"});
+  const Outcome json = run_attend({"describe", "--model", path("model"), image, "--show-attention", "--json"});
   const Json line = parse_json(json.out, "output");
   const std::size_t count = line["tokens"].size();
   EXPECT_EQ(line["grid"][0], 4);
@@ -236,7 +236,7 @@ TEST_F(TrainCaptions, WhereItLookedIsShown) {
     for (std::size_t i = 0; i < 16; ++i) sum += line["looks"][t * 16 + i].get<double>();
     EXPECT_NEAR(sum, 1, 1e-4);
   }
-  // Draws depend on the seed and the place of the picture alone.
+  // Draws depend on the seed and the place of the image alone.
   const auto drawn = [&](const char* batch) {
     return run_attend(
                {"describe", "--model", path("model"), path("data/valid"), "--sample", "--seed", "5", "--batch", batch})
@@ -252,16 +252,16 @@ TEST_F(TrainCaptions, BadInputIsNamed) {
     EXPECT_EQ(result.code, 1) << with;
     EXPECT_NE(result.err.find(with), std::string::npos) << result.err;
   };
-  fails({"describe", "--model", path("model")}, "no pictures");
+  fails({"describe", "--model", path("model")}, "no images");
   fails({"describe", "--model", path("model"), path("data/valid/1.png"), "--show-attention"}, "no attention to show");
   fails({"describe", "--model", path("nothing"), path("data/valid/1.png")}, "no folder");
   fails({"describe", "--model", "tests/fixtures/data/vit", path("data/valid/1.png")}, "use attend");
   fails({"classify", "--model", path("model"), path("data/valid/1.png")}, "describe");
-  write_file(folder_ / "broken.png", "no picture");
+  write_file(folder_ / "broken.png", "no image");
   const Outcome some = run_attend({"describe", "--model", path("model"), path("broken.png"), path("data/valid/1.png")});
   EXPECT_EQ(some.code, 1);
   EXPECT_NE(some.out.find("1.png\t"), std::string::npos) << some.out;
-  fails(training("no", "show-tell", {"--mixup", "0.2"}), "a caption is about one picture");
+  fails(training("no", "show-tell", {"--mixup", "0.2"}), "a caption is about one image");
   fails(training("no", "show-tell", {"--decoder-config", R"({"gate": "scalar"})"}), "gate");
   fails(training("no", "show-attend-tell", {"--decoder-config", R"({"gate": "both"})"}), "scalar, vector and none");
   fails(training("no", "lstm", {}), "show-attend-tell");

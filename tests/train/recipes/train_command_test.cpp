@@ -104,7 +104,7 @@ TEST_F(TrainCommand, ProductsOfPiecesFollowF32) {
   expect_error(toy({"--steps", "2", "--dtype", "bf16x3", "--device", "cuda", "--overwrite"}), "bf16x3 is for the CPU");
 }
 
-// The decoder's caches have its own heads, wherever it writes: in validation, beam search, pictures and on the page.
+// The decoder's caches have its own heads, wherever it writes: in validation, beam search, images and on the page.
 TEST_F(TrainCommand, ADecoderMayHaveOtherHeads) {
   const std::string model = (folder_ / "model").string();
   const Outcome trained =

@@ -14,7 +14,7 @@
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/slower.h"
-#include "tests/train/recipes/toy_pictures.h"
+#include "tests/train/recipes/toy_images.h"
 #include "tests/train/recipes/toy_scenes.h"
 
 namespace attend::test {
@@ -55,7 +55,7 @@ TEST_F(TrainDetection, TheLossFallsAndBoxesAreScored) {
                steps_to_learn(40).c_str(), "--clip-norm", "1", "--no-flip", "--crop-chance", "0"})));
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(trained.out.find("attend detect --model"), std::string::npos) << trained.out;
-  EXPECT_NE(trained.err.find("24 pictures with objects of 13 classes"), std::string::npos) << trained.err;
+  EXPECT_NE(trained.err.find("24 images with objects of 13 classes"), std::string::npos) << trained.err;
   std::vector<Json> steps, validations;
   for (const Json& line : log("detr")) (line.contains("validation") ? validations : steps).push_back(line);
   ASSERT_EQ(steps.size(), 6u);
@@ -65,7 +65,7 @@ TEST_F(TrainDetection, TheLossFallsAndBoxesAreScored) {
     EXPECT_GT(steps.back().at("losses").at(part).get<double>(), 0) << part;
   ASSERT_EQ(validations.size(), 2u);
   const Json& scores = validations.back().at("validation");
-  EXPECT_EQ(scores.at("pictures").get<int>(), 6);
+  EXPECT_EQ(scores.at("images").get<int>(), 6);
   EXPECT_GT(scores.at("loss").get<double>(), 0);
   for (const char* score : {"ap", "ap50"}) {
     EXPECT_GE(scores.at(score).get<double>(), 0);
@@ -95,10 +95,10 @@ TEST_F(TrainDetection, TheLossFallsAndBoxesAreScored) {
   const Json stats = parse_json(scored.out, "output").at("stats");
   EXPECT_NEAR(stats[0].get<double>(), best, 1e-3);
   EXPECT_NEAR(stats[1].get<double>(), ap50, 1e-3);
-  const Outcome judged =
+  const Outcome evaluated =
       run_attend({"evaluate", "--model", path("detr"), "--json", path("scenes/instances_valid.json")});
-  ASSERT_EQ(judged.code, 0) << judged.err;
-  EXPECT_NEAR(parse_json(judged.out, "output").at("ap").get<double>(), best, 1e-3);
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_NEAR(parse_json(evaluated.out, "output").at("ap").get<double>(), best, 1e-3);
 }
 
 TEST_F(TrainDetection, ADetrForOtherThingsGetsANewClassifier) {
@@ -120,13 +120,12 @@ TEST_F(TrainDetection, ADetrForOtherThingsGetsANewClassifier) {
 }
 
 TEST_F(TrainDetection, TheBackboneOfAClassifierIsTakenOver) {
-  write_toy_pictures(folder_ / "pictures");
-  const Outcome classifier =
-      run_attend({"train", "--task", "classify-images", "--model", "resnet", "--train", path("pictures/train"),
-                  "--valid", path("pictures/valid"), "--out", path("resnet"), "--image-size", "16", "--batch", "8",
-                  "--steps", "3", "--config",
-                  R"({"stem": "small", "layer_type": "basic", "embedding_size": 8,)"
-                  R"( "depths": [1, 1], "hidden_sizes": [8, 16]})"});
+  write_toy_images(folder_ / "images");
+  const Outcome classifier = run_attend({"train", "--task", "classify-images", "--model", "resnet", "--train",
+                                         path("images/train"), "--valid", path("images/valid"), "--out", path("resnet"),
+                                         "--image-size", "16", "--batch", "8", "--steps", "3", "--config",
+                                         R"({"stem": "small", "layer_type": "basic", "embedding_size": 8,)"
+                                         R"( "depths": [1, 1], "hidden_sizes": [8, 16]})"});
   ASSERT_EQ(classifier.code, 0) << classifier.err;
   const std::string resnet = path("resnet");
   const Outcome trained =
@@ -178,9 +177,9 @@ TEST_F(TrainDetection, WhatCannotBeIsSaidBeforeTheFirstStep) {
   Json blind = read_json(path("scenes/instances_train.json"));
   for (Json& object : blind["annotations"]) object.erase("segmentation");
   write_file(path("scenes/instances_train2.json"), blind.dump());
-  const std::string train = path("scenes/instances_train2.json"), pictures = path("scenes/train");
-  expect_error(toy_detr(training("x", {"--train", train.c_str(), "--pictures", pictures.c_str(), "--valid",
-                                       train.c_str(), "--steps", "2", "--copy-paste", "2"})),
+  const std::string train = path("scenes/instances_train2.json"), images = path("scenes/train");
+  expect_error(toy_detr(training("x", {"--train", train.c_str(), "--images", images.c_str(), "--valid", train.c_str(),
+                                       "--steps", "2", "--copy-paste", "2"})),
                "none of the objects has a mask");
   std::string text = read_file(path("scenes/instances_valid.json"));
   text.replace(text.find("\"square\""), 8, "\"sphere\"");

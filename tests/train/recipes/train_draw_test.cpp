@@ -16,7 +16,7 @@
 #include "tests/cli/run_attend.h"
 #include "tests/train/recipes/folder_bytes.h"
 #include "tests/train/recipes/slower.h"
-#include "tests/train/recipes/toy_pictures.h"
+#include "tests/train/recipes/toy_images.h"
 
 namespace attend::test {
 namespace {
@@ -27,13 +27,13 @@ class TrainDraw : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = scratch_folder("attend_train_draw");
-    write_toy_pictures(folder_ / "pictures");
+    write_toy_images(folder_ / "images");
   }
   void TearDown() override { fs::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   Outcome train(const std::string& out, std::initializer_list<const char*> more) const {
-    return run_attend(toy_draw_training(folder_ / "pictures", folder_ / out, more));
+    return run_attend(toy_draw_training(folder_ / "images", folder_ / out, more));
   }
   Outcome draw(std::vector<std::string> more) const {
     std::vector<std::string> args = {"draw", "--model", path("sagan")};
@@ -107,7 +107,7 @@ TEST_F(TrainDraw, LossesOfBothAreLoggedAndTheFolderDraws) {
   EXPECT_NE(classified.err.find("use attend draw"), std::string::npos) << classified.err;
 }
 
-// Pictures of one colour each, on noise; which colour is the class. An average of the weights, over more steps than
+// Images of one colour each, on noise; which colour is the class. An average of the weights, over more steps than
 // there are, is what draws.
 TEST_F(TrainDraw, TheClassDecidesWhatIsDrawn) {
   constexpr int kSide = 8;
@@ -116,13 +116,13 @@ TEST_F(TrainDraw, TheClassDecidesWhatIsDrawn) {
   unsigned seed = 1;
   for (int each = 0; each < 3; ++each)
     for (int i = 0; i < 40; ++i) {
-      image::Image picture(kSide, kSide);
-      for (std::size_t j = 0; j < picture.pixels.size(); ++j) {
+      image::Image image(kSide, kSide);
+      for (std::size_t j = 0; j < image.pixels.size(); ++j) {
         seed = seed * 1664525u + 1013904223u;
-        picture.pixels[j] = static_cast<std::uint8_t>(kColours[2 - each][j % 3] + static_cast<int>(seed >> 27) - 16);
+        image.pixels[j] = static_cast<std::uint8_t>(kColours[2 - each][j % 3] + static_cast<int>(seed >> 27) - 16);
       }
       write_file(folder_ / "colours" / (i < 32 ? "train" : "valid") / kNames[each] / (std::to_string(i) + ".png"),
-                 image::encode_png(picture));
+                 image::encode_png(image));
     }
   const Outcome trained = run_attend(
       {"train",
@@ -180,10 +180,10 @@ TEST_F(TrainDraw, AGeneratorDrawsWithoutItsDiscriminator) {
 }
 
 TEST_F(TrainDraw, AJudgeSaysHowFarDrawingsAre) {
-  ASSERT_EQ(run_attend(toy_picture_training(folder_ / "pictures", folder_ / "judge", {"--steps", "4"})).code, 0);
-  const std::string judge = path("judge");
-  const Outcome trained =
-      train("sagan", {"--steps", "4", "--validate-every", "2", "--drawings", "20", "--judge", judge.c_str()});
+  ASSERT_EQ(run_attend(toy_image_training(folder_ / "images", folder_ / "evaluate", {"--steps", "4"})).code, 0);
+  const std::string evaluate = path("evaluate");
+  const Outcome trained = train(
+      "sagan", {"--steps", "4", "--validate-every", "2", "--drawings", "20", "--feature-model", evaluate.c_str()});
   ASSERT_EQ(trained.code, 0) << trained.err;
   const std::vector<Json> verdicts = log_of("sagan", "validation");
   ASSERT_EQ(verdicts.size(), 2u);
@@ -218,7 +218,7 @@ TEST_F(TrainDraw, WhatMakesNoSenseIsRefused) {
   refused({"--image-size", "32"}, "'image_size' is 32");
   refused({"--attention-stage", "2"}, "attention_stage");
   refused({"--discriminator-turns", "0"}, "discriminator_turns");
-  refused({"--judge", "nowhere"}, "nowhere");
+  refused({"--feature-model", "nowhere"}, "nowhere");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class TrainHeads : public testing::Test {
   }
   static std::string path(const std::string& name) { return (folder_ / name).string(); }
   // attend evaluate on a file.
-  static Json judged(const std::string& model, const std::string& file) {
+  static Json evaluated(const std::string& model, const std::string& file) {
     const Outcome outcome = run_attend({"evaluate", "--model", path(model), "--json", path(file)});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.code == 0 ? Json::parse(outcome.out) : Json::object();
@@ -97,7 +97,7 @@ TEST_F(TrainHeads, LabelsAreLearnedAndNamed) {
   EXPECT_NE(tuned.err.find("2 labels: high, low"), std::string::npos) << tuned.err;
   EXPECT_GT(last_validation("classify")["accuracy"].get<double>(), kLearns ? 0.95 : -1);
   EXPECT_GT(last_validation("classify")["macro_f1"].get<double>(), kLearns ? 0.95 : -1);
-  EXPECT_EQ(judged("classify", "valid.tsv")["accuracy"], last_validation("classify")["accuracy"]);
+  EXPECT_EQ(evaluated("classify", "valid.tsv")["accuracy"], last_validation("classify")["accuracy"]);
   const Outcome used = run_attend({"classify", "--model", path("classify")}, "one two three\nseven eight one two\n");
   ASSERT_EQ(used.code, 0) << used.err;
   if (kLearns) {
@@ -119,7 +119,7 @@ TEST_F(TrainHeads, NumbersAreMet) {
       run_attend(tune("classify", ".csv", {"--regression", "--steps", steps_to_learn(300), "--dropout", "0"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(last_validation("classify")["pearson"].get<double>(), kLearns ? 0.9 : -2);
-  const Json again = judged("classify", "valid.csv");
+  const Json again = evaluated("classify", "valid.csv");
   EXPECT_NEAR(again["pearson"].get<double>(), last_validation("classify")["pearson"].get<double>(), 1e-5);
   const Outcome used = run_attend({"classify", "--model", path("classify")}, "one two three\neight one two\n");
   ASSERT_EQ(used.code, 0) << used.err;
@@ -131,7 +131,7 @@ TEST_F(TrainHeads, WordsAreTagged) {
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(read_json(path("tag/test.json"))["f1"].get<double>(), kLearns ? 0.95 : -1);
   EXPECT_GT(last_validation("tag")["f1"].get<double>(), kLearns ? 0.95 : -1);
-  const Json again = judged("tag", "train.conll");
+  const Json again = evaluated("tag", "train.conll");
   EXPECT_EQ(again["f1"], read_json(path("tag/test.json"))["f1"]);
   EXPECT_FALSE(again["labels"].empty());
   const Outcome used = run_attend({"tag", "--model", path("tag")}, "four five\n");
@@ -145,7 +145,7 @@ TEST_F(TrainPretrained, AnswersAreFound) {
   const Outcome tuned = run_attend(tune("answer", ".jsonl", {"--steps", steps_to_learn(600), "--dropout", "0"}));
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   EXPECT_GT(last_validation("answer")["f1"].get<double>(), kLearns ? 0.8 : -1);
-  EXPECT_EQ(judged("answer", "valid.jsonl")["texts"], 40);
+  EXPECT_EQ(evaluated("answer", "valid.jsonl")["texts"], 40);
 }
 
 TEST_F(TrainHeads, RobertaIsPreTrainedAlike) {

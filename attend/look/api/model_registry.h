@@ -1,0 +1,52 @@
+// Several models behind one page: the one that was asked for, and those that come with attend, each opened when it is
+// first looked at. Addresses that begin with /models/NAME/ are that model's, all others the first one's; GET
+// /api/models lists them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "attend/http/http.h"
+#include "attend/look/api/api.h"
+
+namespace attend::look {
+
+class ModelRegistry {
+ public:
+  // A model with all that its Api refers to.
+  class Opened {
+   public:
+    virtual ~Opened() = default;
+    virtual Api& api() = 0;
+  };
+  struct Entry {
+    std::string name, about;  // about: one line
+  };
+  using Open = std::function<std::unique_ptr<Opened>(const std::string& name)>;
+
+  // first must outlive it and is called first_name; others are opened by what open returns, which may throw Error.
+  ModelRegistry(Api& first, std::string first_name, std::vector<Entry> entries, Open open)
+      : first_(first), first_name_(std::move(first_name)), entries_(std::move(entries)), open_(std::move(open)) {}
+
+  // Any thread.
+  http::HttpResponse handle(const http::HttpRequest& request);
+
+ private:
+  http::HttpResponse handle_other(const http::HttpRequest& request, const std::string& name);
+
+  Api& first_;
+  std::string first_name_;
+  std::vector<Entry> entries_;
+  Open open_;
+  std::map<std::string, std::unique_ptr<Opened>> opened_;
+  std::mutex models_;  // one computation at a time, whosever
+};
+
+// What there is to choose from: the models that come with attend, each with the title of its card.
+std::vector<ModelRegistry::Entry> shipped_entries();
+
+}  // namespace attend::look

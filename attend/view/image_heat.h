@@ -1,0 +1,44 @@
+// Heat over an image: the image where it is looked at, dark where it is not; and a page of all heads.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attend/image/image.h"
+#include "attend/view/figure.h"
+
+namespace attend::view {
+
+// Weights over a grid of places, row by row.
+struct Heat {
+  std::size_t rows = 0, columns = 0;
+  std::span<const float> weights;
+};
+
+// The image, the brighter the more weight a place has of the largest (as figure 6 of Dosovitskiy et al. 2020).
+image::Image lit(const image::Image& image, const Heat& heat);
+// The same at another size, with the heat running smoothly between the middles of places (as figure 3 of Xu et al.
+// 2015).
+image::Image lit_smoothly(const image::Image& image, const Heat& heat, int width, int height);
+// The heat alone, a pixel a place, from white to dark blue.
+image::Image heat_pixels(const Heat& heat);
+
+struct ImageHeads {
+  image::Image image;  // as the model saw it
+  std::string title = {};
+  std::vector<std::pair<std::string, float>> labels = {};  // with their probabilities
+  std::string large_title = {};                            // of the heat that is drawn large
+  Heat large = {};                                         // none when it has no weights
+  struct Row {
+    std::string label;
+    std::vector<Heat> heads;
+  };
+  std::vector<Row> rows = {};
+};
+// Each square has a scale of its own. Throws Error when sizes do not fit.
+Figure image_heads(const ImageHeads& page);
+
+}  // namespace attend::view
