@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """From a JPEG to what a model sees, on one core: ours beside Pillow with NumPy and, where it is, torchvision.
 
-    bench/images.py build/bench/pictures IMAGE.jpg [--rounds 7]
+    bench/images.py build/bench/images IMAGE.jpg [--rounds 7]
 
 The image is made 500 x 375 and saved anew (quality 90), and 32 x 32 for the small one. Rounds of ours and theirs alternate;
 medians of the processor's milliseconds for one image, and theirs over ours. What is measured: see bench/images.cpp.
