@@ -287,8 +287,7 @@ void bench_decode(int m, int n, int k, const Options& options, std::byte* memory
   std::size_t turn = 0;
   const auto pack = [&](int i, DType as) {
     for (std::int64_t bytes = 0; bytes < Ring::kBytes; bytes += static_cast<std::int64_t>(packed[i].back().bytes()))
-      packed[i].push_back(
-          PackedWeights::pack({f32.next(), DType::f32, k, false}, n, k, as, Precision::exact, pool));
+      packed[i].push_back(PackedWeights::pack({f32.next(), DType::f32, k, false}, n, k, as, Precision::exact, pool));
   };
   pack(0, DType::f32), pack(1, DType::bf16), pack(2, DType::i8);
   const auto from_packed = [&](int i) {

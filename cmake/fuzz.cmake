@@ -1,4 +1,4 @@
-# ninja fuzz: every target through which strangers' bytes come in, as a libFuzzer program build-address/fuzz/NAME: of the objects that
+# ninja fuzz: every reader of untrusted input, as a libFuzzer program build-address/fuzz/NAME: of the objects that
 # the tests under ASan + UBSan are linked from, where clang compiled them. attend_fuzz_target(NAME LINKS .. READERS ..): READERS are the
 # sources that read what comes through; tools/fuzz --coverage, in a build with ATTEND_COVERAGE=ON, counts the lines of these and of
 # no others.
