@@ -1,6 +1,6 @@
 // The memory of a model's parameters: values, gradients and f32 masters. Each is one flat buffer, and every parameter
 // is a slice of it, so that clipping and the optimiser are one launch each. Matrices come first, then vectors, because
-// weight decay applies to matrices only (Loshchilov & Hutter 2019). Buffers that are not trained (Role::buffer) have a
+// weight decay applies to matrices only, as is common. Buffers that are not trained (Role::buffer) have a
 // flat buffer of their own.
 #pragma once
 
