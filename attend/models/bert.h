@@ -100,8 +100,7 @@ struct BertConfig {
 void check_config(const BertConfig& config, std::string_view what);
 
 // From a config.json whose model_type is "bert", "roberta", "xlm-roberta", "mpnet", "distilbert" or "longformer", and
-// back.
-// Throws Error for settings that this implementation does not support.
+// back. Throws Error for settings that this implementation does not support.
 BertConfig bert_config(const Json& config, std::string_view what);
 Json bert_json(const BertConfig& config);
 

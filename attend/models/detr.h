@@ -89,7 +89,7 @@ Json detr_json(const DetrConfig& config);
 struct PositionLayout {
   Tensor positions;  // [B, S, C], in the order below
   // Both are undefined for a single image, which has no padding.
-  Tensor order;    // i32 [B·S]: the row of the grids that stands here
+  Tensor order;    // i32 [B·S]: the row of the grids that comes here
   Tensor lengths;  // i32 [B]: how many places of each image are not padding
 };
 

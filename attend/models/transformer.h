@@ -1,7 +1,7 @@
 // "Attention Is All You Need" (Vaswani et al. 2017): the encoder-decoder of figure 1.
 //   source ids [B, S] -> embed -> [B, S, C] -> encoder -> memory [B, S, C]
 //   target ids [B, T] -> embed -> [B, T, C] -> decoder, which reads the memory -> [B, T, C] -> logits [B, T, V]
-// Packed batches have no padding: [rows, C] stands wherever these comments say [B, S, C] or [B, T, C].
+// Packed batches have no padding: their tensors are [rows, C] where these comments say [B, S, C] or [B, T, C].
 // Parameters carry the names of torch.nn.Transformer.
 #pragma once
 

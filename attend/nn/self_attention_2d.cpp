@@ -1,4 +1,4 @@
-// Self-attention over the places of an image (Zhang et al. 2019, section 3). S = H·W / 4 with pooling, else H·W.
+// Self-attention over the places of an image (Zhang et al. 2019, section 3). S = H/2·W/2 with pooling, else H·W.
 #include "attend/nn/self_attention_2d.h"
 
 #include <algorithm>

@@ -54,7 +54,7 @@ void StepRows::draw(const Tensor& logits, std::span<const SamplingParams> draws)
   }
   const Tensor tokens = like(logits, {logits.rows()}, DType::i32);
   const Tensor values = like(logits, {logits.rows()}, DType::f32), sums = like(values, values.shape());
-  // Sampling runs on the device, so that only one token per row is downloaded.
+  // Sampling runs on the device, so that only a few numbers per row are downloaded.
   logits.backend().sample_tokens({logits, suppressed_, ints(words), ints(positions), tokens, values, sums});
   drawn_ = download_ints(tokens), drawn_logits_ = download(values), log_sums_ = download(sums);
 }

@@ -16,7 +16,7 @@ using Set = std::vector<std::int32_t>;
 
 std::int32_t narrow(std::int64_t n) { return static_cast<std::int32_t>(n); }
 
-// Sorts each set and removes duplicates, after checking its range.
+// Sorts each set and removes duplicates, and checks its range.
 std::vector<Set> in_order(const AttentionLayout& layout, std::span<const Set> sets) {
   check(sets.size() == layout.sequences.size(), "global positions: {} sets for {} sequences", sets.size(),
         layout.sequences.size());

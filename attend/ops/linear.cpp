@@ -81,7 +81,7 @@ void project_backward(const Tensor& dy, const Tensor& x, const Tensor& weight, b
   // dx = dy W: [rows, O] x [O, I] -> [rows, I]
   if (Grad dx = grad(x))
     backend.matmul({.a = rows, .b = weight, .transpose_b = input_major}, {dx.into.flat_rows(), dx.accumulate});
-  // dW = dyᵀ x: [O, rows] x [rows, I] -> [O, I]
+  // dW = dyᵀ x: [O, rows] x [rows, I] -> [O, I], or its transpose if the weight is input-major.
   if (Grad dweight = grad(weight)) {
     if (input_major)
       backend.matmul({.a = inputs, .b = rows, .transpose_a = true}, dweight);

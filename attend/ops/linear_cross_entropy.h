@@ -1,5 +1,5 @@
 // The end of a language model: output layer and loss as one op. The logits [rows, V] are its largest tensor by far. So
-// they are computed and turned into gradients a few thousand rows at a time, and never lie in memory all at once.
+// they are computed and turned into gradients in chunks of rows, which bounds their memory.
 #pragma once
 
 #include <cstdint>
