@@ -262,6 +262,7 @@ TEST(Flags, HelpIsDataToo) {
   EXPECT_EQ(flag("--norm").group, "More");
   EXPECT_EQ(flag("--width").needs, (std::vector<std::string>{"--flag"}));
   EXPECT_EQ(flag("--seed").value, "INT");
+  EXPECT_FALSE(flag("--once").repeats);
 }
 
 TEST(Flags, HelpShowsDefaults) {

@@ -72,9 +72,10 @@ view::Figure figure_of(const std::string& text, look::Inspector& inspector) {
 
 void list_look_flags(Flags& flags, LookOptions& options) {
   add_model_flag(flags, options.model, "Model folder").shown_as(tasks::kShippedTranslator);
-  flags.add("--beside", options.beside, "Second captioning or image-generation model to compare with.");
+  flags.add("--beside", options.beside, "Second captioning or image-generation model to compare with.").group("Model");
   flags
       .add("--run", options.runs, "Folder of a training run, to show its curves and its model. Repeat to compare runs.")
+      .group("Model")
       .one_at_a_time();
   flags.add("--port", options.port, "Port of the server; 0 picks a free one.").group("Server");
   flags.add("--host", options.host, "Address to listen on; 0.0.0.0 accepts other machines.").group("Server");

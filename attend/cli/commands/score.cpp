@@ -129,32 +129,39 @@ void list_score_flags(Flags& flags, ScoreOptions& options) {
   flags
       .add("--metric", options.metrics,
            "Metrics: bleu, chrf and ter for text, one or more; coco or captions for images.")
-      .one_of({"bleu", "chrf", "ter", "coco", "captions"});
+      .one_of({"bleu", "chrf", "ter", "coco", "captions"})
+      .group("Metric");
   flags.add("--ground-truth", options.ground_truth, "coco, captions: COCO instances or captions file.");
   flags.add("--predictions", options.predictions, "coco, captions: results to score, a JSON list.");
-  flags.add("--tokenize", options.tokenize, "BLEU: tokenizer.").one_of({"13a", "intl", "char", "none"});
-  flags.add("--lowercase", options.lowercase, "BLEU and chrF: ignore case. TER always does.");
+  flags.add("--tokenize", options.tokenize, "Tokenizer.").one_of({"13a", "intl", "char", "none"}).group("BLEU");
+  flags.add("--lowercase", options.lowercase, "BLEU and chrF: ignore case, as TER does by default.").group("Metric");
   flags.add("--json", options.json, "Print a JSON object with full precision, or a list for several metrics.");
   flags.add("--sentence-level", options.sentence_level, "Print a score per line. BLEU uses effective order.")
       .group("Output");
   flags.add("--score-only", options.score_only, "Print only the number.").group("Output");
   flags.add("--width", options.width, "Decimal places; 1 by default, all with --json.").group("Output").between(0, 17);
-  flags.add("--smooth-method", options.smooth_method, "BLEU: smoothing method.")
-      .one_of({"exp", "floor", "add-k", "none"});
-  flags.add("--smooth-value", options.bleu.smooth_value,
-            "BLEU: smoothing value of floor (default 0.1) and add-k (default 1).");
-  flags.add("--effective-order", options.bleu.effective_order, "BLEU: skip n-gram orders without matches.");
-  flags.add("--chrf-char-order", options.chrf.char_order, "chrF: maximum character n-gram order.").between(0, 100);
-  flags.add("--chrf-word-order", options.chrf.word_order, "chrF: maximum word n-gram order; 2 is chrF++.")
-      .between(0, 100);
-  flags.add("--chrf-beta", options.chrf.beta, "chrF: weight of recall.").between(0, 1000);
-  flags.add("--chrf-whitespace", options.chrf.whitespace, "chrF: include white space.");
-  flags.add("--chrf-eps-smoothing", options.chrf.eps_smoothing,
-            "chrF: epsilon smoothing, as in chrF++.py, NLTK and Moses.");
-  flags.add("--ter-case-sensitive", options.ter.case_sensitive, "TER: case-sensitive.");
-  flags.add("--ter-normalized", options.ter.normalized, "TER: separate punctuation.");
-  flags.add("--ter-no-punct", options.ter.no_punctuation, "TER: remove punctuation.");
-  flags.add("--ter-asian-support", options.ter.asian, "TER: also separate or remove Chinese and Japanese punctuation.");
+  flags.add("--smooth-method", options.smooth_method, "Smoothing method.")
+      .one_of({"exp", "floor", "add-k", "none"})
+      .group("BLEU");
+  flags
+      .add("--smooth-value", options.bleu.smooth_value, "Smoothing value of floor (default 0.1) and add-k (default 1).")
+      .group("BLEU");
+  flags.add("--effective-order", options.bleu.effective_order, "Skip n-gram orders without matches.").group("BLEU");
+  flags.add("--chrf-char-order", options.chrf.char_order, "Maximum character n-gram order.")
+      .between(0, 100)
+      .group("chrF");
+  flags.add("--chrf-word-order", options.chrf.word_order, "Maximum word n-gram order; 2 is chrF++.")
+      .between(0, 100)
+      .group("chrF");
+  flags.add("--chrf-beta", options.chrf.beta, "Weight of recall.").between(0, 1000).group("chrF");
+  flags.add("--chrf-whitespace", options.chrf.whitespace, "Include white space.").group("chrF");
+  flags.add("--chrf-eps-smoothing", options.chrf.eps_smoothing, "Epsilon smoothing, as in chrF++.py, NLTK and Moses.")
+      .group("chrF");
+  flags.add("--ter-case-sensitive", options.ter.case_sensitive, "Case-sensitive comparison.").group("TER");
+  flags.add("--ter-normalized", options.ter.normalized, "Separate punctuation.").group("TER");
+  flags.add("--ter-no-punct", options.ter.no_punctuation, "Remove punctuation.").group("TER");
+  flags.add("--ter-asian-support", options.ter.asian, "Also separate or remove Chinese and Japanese punctuation.")
+      .group("TER");
 }
 
 }  // namespace

@@ -163,8 +163,8 @@ HelpEntry entry_of(const CLI::Option& option, Given given, const HelpNotes& note
   entry.text = option.get_description();
   entry.group = option.get_group();
   entry.required = option.get_required() && (given == Given::by_place || !option.get_positional());
-  entry.repeats = is_list(option);
-  if (option.get_type_size() != 0) entry.value = option.get_type_name();
+  entry.repeats = is_list(option) && option.get_allow_extra_args();
+  if (given == Given::by_name && option.get_type_size() != 0) entry.value = option.get_type_name();
   entry.default_value = option.get_default_str();
   if (const auto rules = notes.rules.find(&option); rules != notes.rules.end()) entry.choices = rules->second->choices;
   for (const CLI::Option* other : option.get_needs()) entry.needs.push_back(other->get_name());

@@ -73,7 +73,7 @@ Words remarks_on(const HelpEntry& entry) {
 
 std::string left_of(const HelpEntry& entry) {
   std::string text = joined(entry.names, ", ");
-  if (!entry.value.empty() && entry.names.front().starts_with('-')) text += " " + entry.value;
+  if (!entry.value.empty()) text += " " + entry.value;
   return text + (entry.repeats ? "..." : "");
 }
 

@@ -11,11 +11,11 @@ namespace attend::cli {
 // A flag, an argument, a command or a topic.
 struct HelpEntry {
   std::vector<std::string> names;  // {"-h", "--help"}; one for an argument, a command or a topic
-  std::string value = {};          // the kind of value, "INT"; empty: the flag takes none
+  std::string value = {};          // the kind of value of a flag, "INT"; empty: it takes none
   std::string default_value = {};
   std::vector<std::string> choices = {}, needs = {};
-  bool required = false, repeats = false;
-  std::string group = {};  // the heading that it is listed under
+  bool required = false, repeats = false;  // repeats: takes all values that follow
+  std::string group = {};                  // the heading that it is listed under
   std::string text = {};
 
   template <class Visitor>
