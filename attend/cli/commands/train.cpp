@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "attend/backends.h"
@@ -83,12 +84,13 @@ std::string examples_for(const std::string& task) {
 
 CommandName train_name(const std::string& task) {
   CommandName name{.name = "train", .help = "Train a model.", .examples = examples_for(task)};
-  for (const TrainedTask& one : trained_tasks())
-    if (one.name == task) name.help = fmt::format("Train a model (--task {}). {}", one.name, one.learns);
+  std::vector<HelpEntry> tasks = task_topics();
+  for (const HelpEntry& one : tasks)
+    if (one.names[0] == task) name.help = fmt::format("Train a model (--task {}). {}", task, one.text);
   name.notes = {"Ctrl-C saves the run and stops. --resume continues it, with the same weights as an uninterrupted run.",
                 "recipe.json in --out holds the settings of the run."};
   if (!task.empty()) return name;
-  name.topics = task_topics();
+  name.topics = std::move(tasks);
   name.notes.insert(
       name.notes.begin(),
       "These flags are common to all tasks. attend train --task TASK --help shows all flags of a task with "

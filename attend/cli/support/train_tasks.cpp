@@ -290,7 +290,7 @@ void add_task_flags(Flags& flags, Json& given, std::span<const std::string> word
   const std::string named = task_in(words);
   // The choices are checked by trained_task(), which also reads recipes.
   flags.add("--task", *task, fmt::format("Task to train: {}.", joined(names, ", ")))
-      .shown_as(std::string(names[0]))
+      .shown_as(named.empty() ? std::string(names[0]) : "")
       .group("Model")
       .then([&given, task] { given["task"] = *task; });
   const auto shown = std::ranges::find(trained_tasks(), named, &TrainedTask::name);
