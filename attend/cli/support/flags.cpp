@@ -161,7 +161,7 @@ HelpEntry entry_of(const CLI::Option& option, Given given, const HelpNotes& note
     for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
   }
   entry.text = option.get_description();
-  entry.group = option.get_group();
+  entry.group = given == Given::by_place ? "Arguments" : option.get_group();
   entry.required = option.get_required() && (given == Given::by_place || !option.get_positional());
   entry.repeats = is_list(option) && option.get_allow_extra_args();
   if (given == Given::by_name && option.get_type_size() != 0) entry.value = option.get_type_name();
@@ -238,35 +238,34 @@ Flag Flags::added(CLI::Option& option, const std::string& name, const Rules& rul
   return {option, rules};
 }
 
-// set(rules, words) fills the variable; shown is its default.
-template <class Set>
-Flag Flags::add_value(const std::string& name, const std::string& help, const char* type, const std::string& shown,
-                      Set set) {
+Flag Flags::add_value(const std::string& name, const std::string& help, const Value& value) {
   const auto rules = std::make_shared<Flag::Rules>(Flag::Rules{.name = first_name(name)});
   CLI::Option* option = app_->add_option(
       name,
-      [rules, set](const CLI::results_t& words) {
+      [rules, set = value.set](const CLI::results_t& words) {
         set(*rules, words);
         if (rules->then) rules->then();
         return true;
       },
       help);
-  option->type_name(type)->default_str(shown);
+  option->type_name(value.type)->default_str(value.shown);
   return added(*option, name, rules);
 }
 
 template <class Number>
 Flag Flags::add_number(const std::string& name, Number& value, const std::string& help) {
-  return add_value(
-      name, help, type_name_of<Number>(), fmt::format("{}", value),
-      [&value](const Flag::Rules& rules, const Words& words) { value = number_from<Number>(rules, words.back()); });
+  return add_value(name, help,
+                   {type_name_of<Number>(), fmt::format("{}", value), [&value](const auto& rules, const Words& words) {
+                      value = number_from<Number>(rules, words.back());
+                    }});
 }
 
 template <class Number>
 Flag Flags::add_number(const std::string& name, std::optional<Number>& value, const std::string& help) {
   return add_value(
-      name, help, type_name_of<Number>(), value ? fmt::format("{}", *value) : "",
-      [&value](const Flag::Rules& rules, const Words& words) { value = number_from<Number>(rules, words.back()); });
+      name, help,
+      {type_name_of<Number>(), value ? fmt::format("{}", *value) : "",
+       [&value](const auto& rules, const Words& words) { value = number_from<Number>(rules, words.back()); }});
 }
 
 Flag Flags::add(const std::string& name, bool& value, const std::string& help) {
@@ -284,17 +283,17 @@ Flag Flags::add(const std::string& name, bool& value, const std::string& help) {
 }
 
 Flag Flags::add(const std::string& name, std::string& value, const std::string& help) {
-  return add_value(name, help, "TEXT", value, [&value](const Flag::Rules& rules, const Words& words) {
-    check_choice(rules, words.back());
-    value = words.back();
-  });
+  return add_value(name, help, {"TEXT", value, [&value](const auto& rules, const Words& words) {
+                                  check_choice(rules, words.back());
+                                  value = words.back();
+                                }});
 }
 
 Flag Flags::add(const std::string& name, std::vector<std::string>& value, const std::string& help) {
-  Flag flag = add_value(name, help, "TEXT", joined(value, " "), [&value](const Flag::Rules& rules, const Words& words) {
-    for (const std::string& word : words) check_choice(rules, word);
-    value = words;
-  });
+  Flag flag = add_value(name, help, {"TEXT", joined(value, " "), [&value](const auto& rules, const Words& words) {
+                                       for (const std::string& word : words) check_choice(rules, word);
+                                       value = words;
+                                     }});
   app_->get_option(first_name(name))
       ->expected(CLI::detail::expected_max_vector_size)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -105,8 +105,12 @@ class Flags {
   void begin_group(const std::string& heading);
 
  private:
-  template <class Set>
-  Flag add_value(const std::string& name, const std::string& help, const char* type, const std::string& shown, Set set);
+  struct Value {
+    const char* type;
+    std::string shown;                                                                   // the default
+    std::function<void(const Flag::Rules&, const std::vector<std::string>& words)> set;  // fills the variable
+  };
+  Flag add_value(const std::string& name, const std::string& help, const Value& value);
   template <class Number>
   Flag add_number(const std::string& name, Number& value, const std::string& help);
   template <class Number>

@@ -77,33 +77,40 @@ std::string left_of(const HelpEntry& entry) {
   return text + (entry.repeats ? "..." : "");
 }
 
-// "Model", "Data", what one command has of its own, and the rest.
+// The headings of flags in their order; "" stands for those that only one command has.
+constexpr std::array<std::string_view, 8> kGroupOrder = {"Model",       "Data",        "",     "Training", "Output",
+                                                         "Performance", "Distributed", "Other"};
+
 std::size_t rank_of(std::string_view group) {
-  constexpr std::array<std::string_view, 8> kOrder = {"Model",       "Data",        "",     "Training", "Output",
-                                                      "Performance", "Distributed", "Other"};
-  const auto found = std::ranges::find(kOrder, group);
-  return found == kOrder.end() ? 2 : static_cast<std::size_t>(found - kOrder.begin());
+  const auto found = std::ranges::find(kGroupOrder, group);
+  const auto place = found == kGroupOrder.end() ? std::ranges::find(kGroupOrder, "") : found;
+  return static_cast<std::size_t>(place - kGroupOrder.begin());
 }
 
+using Entries = std::vector<const HelpEntry*>;
 struct Group {
   std::string heading;
-  std::vector<HelpEntry> entries;
+  Entries entries;
 };
+
+void add_to(std::vector<Group>& groups, const std::string& heading, const HelpEntry& entry) {
+  auto found = std::ranges::find(groups, heading, &Group::heading);
+  if (found == groups.end()) found = groups.insert(groups.end(), Group{heading, {}});
+  found->entries.push_back(&entry);
+}
+
 std::vector<Group> grouped(const std::vector<HelpEntry>& entries) {
   std::vector<Group> groups;
-  for (const HelpEntry& entry : entries) {
-    auto found = std::ranges::find(groups, entry.group, &Group::heading);
-    if (found == groups.end()) found = groups.insert(groups.end(), Group{entry.group, {}});
-    found->entries.push_back(entry);
-  }
+  for (const HelpEntry& entry : entries) add_to(groups, entry.group, entry);
   return groups;
 }
 
-std::vector<Group> flag_groups(std::vector<HelpEntry> flags) {
-  std::ranges::stable_sort(flags, {}, [](const HelpEntry& flag) { return rank_of(flag.group); });
-  if (flags.size() <= kFewFlags)
-    for (HelpEntry& flag : flags) flag.group = "Options";
-  return grouped(flags);
+std::vector<Group> flag_groups(const std::vector<HelpEntry>& flags) {
+  std::vector<Group> groups;
+  for (std::size_t rank = 0; rank < kGroupOrder.size(); ++rank)
+    for (const HelpEntry& flag : flags)
+      if (rank_of(flag.group) == rank) add_to(groups, flags.size() <= kFewFlags ? "Options" : flag.group, flag);
+  return groups;
 }
 
 class Layout {
@@ -121,10 +128,9 @@ class Layout {
     return style_.bold ? "\x1b[1m" + text + ":\x1b[0m" : text + ":";
   }
   std::string paragraph(const std::string& text) const { return wrapped(words_of(text), width_, 0) + "\n"; }
-  std::string section(const std::string& title, const std::vector<HelpEntry>& entries) const {
-    if (entries.empty()) return "";
-    std::string text = "\n" + heading(title) + "\n";
-    for (const HelpEntry& entry : entries) text += line_of(entry);
+  std::string section(const Group& group) const {
+    std::string text = "\n" + heading(group.heading) + "\n";
+    for (const HelpEntry* entry : group.entries) text += line_of(*entry);
     return text;
   }
   // A comment stands behind its command where all of them fit, and else above it, so that both can be pasted.
@@ -179,10 +185,9 @@ std::string help_text(const HelpPage& page, const HelpStyle& style) {
   const auto lead = page.examples.begin() + static_cast<std::ptrdiff_t>(std::min(page.examples.size(), kLeadExamples));
   std::string text = layout.paragraph(page.summary) + "\n" + layout.heading("Usage") + " " + page.usage + "\n";
   text += layout.examples("Examples", {page.examples.begin(), lead});
-  text += layout.section("Arguments", page.arguments);
-  for (const auto* entries : {&page.commands, &page.topics})
-    for (const Group& group : grouped(*entries)) text += layout.section(group.heading, group.entries);
-  for (const Group& group : flag_groups(page.flags)) text += layout.section(group.heading, group.entries);
+  for (const auto* entries : {&page.arguments, &page.commands, &page.topics})
+    for (const Group& group : grouped(*entries)) text += layout.section(group);
+  for (const Group& group : flag_groups(page.flags)) text += layout.section(group);
   text += layout.examples("More examples", {lead, page.examples.end()});
   for (const std::string& note : page.notes) text += "\n" + layout.paragraph(note);
   return text;
