@@ -50,7 +50,10 @@ Terminal terminal_of(int descriptor) {
   terminal.interactive = !dumb;
   terminal.color = !dumb && environment("NO_COLOR").empty();
   winsize size{};
-  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) terminal.width = size.ws_col;
+  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    terminal.width = size.ws_col;
+  else if (const int columns = std::atoi(std::string(environment("COLUMNS")).c_str()); columns > 0)
+    terminal.width = columns;
   return terminal;
 }
 

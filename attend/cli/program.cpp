@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -48,13 +49,16 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kProgramExamples = R"(Examples:
-  attend devices                  what this machine and this build can compute with
-  attend demo                     translates a few sentences and draws where the model looked
-  echo "I am a student." | attend translate --show-attention
-  attend train --source train.en --target train.fr --valid-source v.en --valid-target v.fr --out model
-  attend score --hypotheses out.de --references test.de     BLEU, as sacreBLEU has it
-  attend help train               the flags of one command, as attend train --help; of one task: --task translation)";
+constexpr const char* kProgramExamples = R"(
+  attend demo                                              # translate a few sentences and show the attention weights
+  echo "I am a student." | attend translate
+  attend help train                                        # print the flags of a command)";
+
+// The width of the terminal within bounds; text that goes to a file or a pipe has 100 columns.
+HelpStyle help_style(const Terminal& terminal) {
+  if (!terminal.interactive) return {};
+  return {.width = std::clamp(terminal.width, 80, 120), .bold = terminal.color};
+}
 
 // What is wrong for all of several processes is said by the first: it ends the others while they hold back.
 void say_error(const Streams& streams, std::string_view message) {
@@ -65,34 +69,38 @@ void say_error(const Streams& streams, std::string_view message) {
 }
 
 void add_commands(Flags program, const Streams& streams, const std::vector<std::string>& args) {
-  add_answer_command(program, streams);
+  program.begin_group("Use a model");
+  add_translate_command(program, streams);
+  add_generate_command(program, streams);
+  add_fill_command(program, streams);
   add_classify_command(program, streams);
-  add_completions_command(program, streams);
-  add_convert_command(program, streams);
-  add_describe_command(program, streams);
+  add_tag_command(program, streams);
+  add_answer_command(program, streams);
+  add_embed_command(program, streams);
+  add_rerank_command(program, streams);
   add_detect_command(program, streams);
-  add_devices_command(program, streams);
+  add_describe_command(program, streams);
+  add_draw_command(program, streams);
+  add_perplexity_command(program, streams);
+  program.begin_group("Look inside");
   add_demo_command(program, streams);
   add_look_command(program, streams);
-  add_draw_command(program, streams);
-  add_embed_command(program, streams);
-  add_evaluate_command(program, streams);
-  add_fill_command(program, streams);
-  add_generate_command(program, streams);
-  add_perplexity_command(program, streams);
   add_info_command(program, streams);
-  add_make_data_command(program, streams);
-  add_manual_command(program, streams);
-  add_preprocess_command(program, streams);
-  add_rerank_command(program, streams);
-  add_score_command(program, streams);
-  add_serve_command(program, streams);
-  add_tag_command(program, streams);
-  add_tokenize_command(program, streams);
+  program.begin_group("Train and evaluate");
   add_train_command(program, streams, args);
+  add_evaluate_command(program, streams);
+  add_score_command(program, streams);
+  add_make_data_command(program, streams);
   add_train_tokenizer_command(program, streams);
-  add_translate_command(program, streams);
+  add_preprocess_command(program, streams);
+  program.begin_group("Serve and tools");
+  add_serve_command(program, streams);
+  add_convert_command(program, streams);
   add_verify_command(program, streams);
+  add_tokenize_command(program, streams);
+  add_devices_command(program, streams);
+  add_completions_command(program, streams);
+  add_manual_command(program, streams);
 }
 
 }  // namespace
@@ -100,15 +108,20 @@ void add_commands(Flags program, const Streams& streams, const std::vector<std::
 int run_program(const std::vector<std::string>& args, const Streams& streams) {
   // A write beyond `ulimit -f` is an error like that of a full disk (EFBIG), and not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  CommandLine line({.name = "attend", .help = "Trains, runs and shows Transformers.", .examples = kProgramExamples},
-                   version_text);
+  CommandLine line(
+      {.name = "attend",
+       .help = "Train, run, serve and visualise classic Transformers: translation, BERT, GPT-2, ViT, DETR.",
+       .examples = kProgramExamples,
+       .notes = {"Run attend COMMAND --help for the flags of a command, and attend train --task TASK --help "
+                 "for the settings of a training task."}},
+      version_text);
   const checkpoint::UnreadGuard unread({.warn = [&](const std::string& message) {
     if (streams.world->is_root()) streams.err << "attend: " << printable(message) << '\n';
   }});
   try {
     world::check_agreement(*streams.world, {{"command", args.empty() ? "" : args[0]}});
     add_commands(line.flags(), streams, args);
-    line.run(args, streams.out);
+    line.run(args, streams.out, help_style(streams.out_terminal));
   } catch (const Interrupted& interrupted) {
     return 128 + interrupted.signal;
   } catch (const OutOfMemory& error) {

@@ -18,58 +18,39 @@ namespace attend::cli {
 
 namespace {
 
-constexpr std::size_t kTextColumn = 34;  // where --help explains an entry (flags.cpp)
-
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
   return text;
 }
 
-std::string without_spaces(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  return begin == std::string_view::npos ? "" : std::string(text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
-}
-
-// "  --beams INT=4                 beginnings kept", of which the explanation may be on the next line.
-HelpEntry entry_of(std::string_view line) {
-  const std::string_view body = line.substr(2);
-  std::size_t end = body.find("  ");
-  if (line.size() > kTextColumn && line[kTextColumn - 1] == ' ') end = std::min(end, kTextColumn - 2);
-  const std::string left = without_spaces(body.substr(0, end));
-  const std::size_t name_end = std::min(left.find(' '), left.size());
-  std::string value = without_spaces(std::string_view(left).substr(name_end));
-  value = value.substr(0, value.find(" Needs:"));
-  value = value.substr(0, value.find(" REQUIRED"));
-  if (value.starts_with("Needs:") || value == "REQUIRED") value.clear();
-  return {left.substr(0, name_end), value, end < body.size() ? without_spaces(body.substr(end)) : ""};
-}
-
-HelpPage help_of(const std::vector<std::string>& words) {
+HelpPage help_of(std::vector<std::string> words) {
+  words.emplace_back("--help-json");
   std::istringstream in;
   std::ostringstream out, err;
   const int code = run_program(words, {.in = in, .out = out, .err = err});
-  check(code == 0, "help: '{}' has none: {}", joined(words, " "), err.str());
-  return read_help(out.str());
+  check(code == 0, "there is no help for '{}': {}", joined(words, " "), err.str());
+  return read_help_page(out.str());
 }
 
-// The help of attend train has what all tasks share; what some have, each with defaults of its own, goes behind it.
+// The help of attend train has the flags that all tasks share. Those of some tasks, each with its own default, follow.
 void add_flags_of_tasks(HelpPage& page) {
   const std::size_t shared = page.flags.size();
-  std::vector<std::string> whose;  // of those behind
+  std::vector<std::string> owners;  // of the flags that follow
   for (const TrainedTask& task : trained_tasks())
-    for (const HelpEntry& flag : help_of({"train", "--task", std::string(task.name), "--help"}).flags) {
-      const auto found = std::ranges::find(page.flags, flag.name, &HelpEntry::name);
+    for (HelpEntry& flag : help_of({"train", "--task", std::string(task.name)}).flags) {
+      const auto found = std::ranges::find(page.flags, flag.names, &HelpEntry::names);
       const auto at = static_cast<std::size_t>(found - page.flags.begin());
       if (at < shared) continue;
       if (found == page.flags.end()) {
-        page.flags.push_back({flag.name, flag.value.substr(0, flag.value.find('=')), flag.text});
-        whose.emplace_back(task.name);
+        flag.default_value.clear();
+        page.flags.push_back(std::move(flag));
+        owners.emplace_back(task.name);
       } else {
-        whose[at - shared] += ", " + std::string(task.name);
+        owners[at - shared] += ", " + std::string(task.name);
       }
     }
-  for (std::size_t i = 0; i < whose.size(); ++i) page.flags[shared + i].text += fmt::format(" (--task {})", whose[i]);
+  for (std::size_t i = 0; i < owners.size(); ++i) page.flags[shared + i].text += fmt::format(" (--task {})", owners[i]);
 }
 
 struct Documented {
@@ -78,18 +59,11 @@ struct Documented {
 };
 std::vector<Documented> documented_commands() {
   std::vector<Documented> pages;
-  for (const HelpEntry& command : help_of({"--help"}).commands) {
-    pages.push_back({command.name, help_of({"help", command.name})});
-    if (command.name == "train") add_flags_of_tasks(pages.back().page);
+  for (const HelpEntry& command : help_of({}).commands) {
+    pages.push_back({command.names[0], help_of({command.names[0]})});
+    if (pages.back().name == "train") add_flags_of_tasks(pages.back().page);
   }
   return pages;
-}
-
-std::vector<std::string> names_of(const HelpEntry& flag) {
-  std::vector<std::string> names;
-  std::istringstream parts(flag.name);
-  for (std::string name; std::getline(parts, name, ',');) names.push_back(name);
-  return names;
 }
 
 std::string bash_completions() {
@@ -97,7 +71,7 @@ std::string bash_completions() {
   for (const Documented& command : documented_commands()) {
     std::string flags;
     for (const HelpEntry& flag : command.page.flags)
-      for (const std::string& name : names_of(flag)) flags += (flags.empty() ? "" : " ") + name;
+      for (const std::string& name : flag.names) flags += (flags.empty() ? "" : " ") + name;
     commands += (commands.empty() ? "" : " ") + command.name;
     cases += fmt::format("    {}) words='{}' ;;\n", command.name, flags);
   }
@@ -133,7 +107,7 @@ std::string zsh_completions() {
     commands += fmt::format("    '{}:{}'\n", command.name, quoted(replaced(command.page.summary, ":", "\\:")));
     cases += fmt::format("    {})\n      _arguments '*:file:_files'", command.name);
     for (const HelpEntry& flag : command.page.flags)
-      for (const std::string& name : names_of(flag))
+      for (const std::string& name : flag.names)
         cases +=
             fmt::format(" \\\n        '{}[{}]{}'", name, escaped(flag.text), flag.value.empty() ? "" : ":value:_files");
     cases += " ;;\n";
@@ -167,7 +141,7 @@ std::string fish_completions() {
                         escaped(command.page.summary));
     for (const HelpEntry& flag : command.page.flags) {
       text += fmt::format("complete -c attend -n '__fish_seen_subcommand_from {}'", command.name);
-      for (const std::string& name : names_of(flag))
+      for (const std::string& name : flag.names)
         text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       text += fmt::format("{} -d '{}'\n", flag.value.empty() ? "" : " -r", escaped(flag.text));
     }
@@ -187,8 +161,8 @@ std::string entries_of(const char* heading, const std::vector<HelpEntry>& entrie
   if (entries.empty()) return "";
   std::string text = fmt::format(".SH {}\n", heading);
   for (const HelpEntry& entry : entries)
-    text += fmt::format(".TP\n.B {}{}\n{}\n", roff(replaced(entry.name, ",", ", ")),
-                        entry.value.empty() ? "" : " " + roff(entry.value), roff(entry.text));
+    text += fmt::format(".TP\n.B {}{}\n{}\n", roff(joined(entry.names, ", ")),
+                        entry.value.empty() ? "" : " " + roff(entry.value), roff(full_text(entry)));
   return text;
 }
 
@@ -197,10 +171,15 @@ std::string manual_page(const std::string& name, const HelpPage& page) {
   for (char& letter : upper) letter = letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
   std::string text = fmt::format(".TH {} 1 \"\" attend\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}\n", roff(upper),
                                  roff(name), roff(page.summary), roff(page.usage));
-  text +=
-      entries_of("COMMANDS", page.commands) + entries_of("ARGUMENTS", page.places) + entries_of("OPTIONS", page.flags);
-  if (!page.examples.empty()) text += ".SH EXAMPLES\n.nf\n" + roff(page.examples) + ".fi\n";
-  return text;
+  text += entries_of("COMMANDS", page.commands) + entries_of("ARGUMENTS", page.arguments) +
+          entries_of("TASKS", page.topics) + entries_of("OPTIONS", page.flags);
+  if (!page.notes.empty()) text += ".SH NOTES\n";
+  for (const std::string& note : page.notes) text += ".PP\n" + roff(note) + "\n";
+  if (page.examples.empty()) return text;
+  text += ".SH EXAMPLES\n.nf\n";
+  for (const HelpExample& example : page.examples)
+    text += roff(example.command + (example.comment.empty() ? "" : "  # " + example.comment)) + "\n";
+  return text + ".fi\n";
 }
 
 void write_pages(const std::vector<std::pair<std::filesystem::path, std::string>>& pages, const Streams& streams) {
@@ -222,7 +201,7 @@ void run_completions(const DocumentOptions& options, const Streams& streams) {
 }
 
 void run_manual(const DocumentOptions& options, const Streams& streams) {
-  const std::string page = manual_page("attend", help_of({"--help"}));
+  const std::string page = manual_page("attend", help_of({}));
   if (options.out.empty()) {
     streams.out << page;
     return;
@@ -237,47 +216,30 @@ void run_manual(const DocumentOptions& options, const Streams& streams) {
 
 }  // namespace
 
-HelpPage read_help(std::string_view text) {
-  HelpPage page;
-  std::vector<HelpEntry>* entries = nullptr;
-  bool examples = false;
-  std::istringstream lines{std::string(text)};
-  for (std::string line; std::getline(lines, line);) {
-    if (examples) {
-      page.examples += line + "\n";
-    } else if (line.starts_with("Usage: ")) {
-      page.usage = line.substr(7);
-    } else if (line.starts_with("Example")) {
-      examples = true;
-    } else if (line.ends_with(":") && !line.starts_with(" ")) {
-      entries = line == "Positionals:" ? &page.places : line == "Subcommands:" ? &page.commands : &page.flags;
-    } else if (entries && line.size() > 2 && line[2] != ' ' && line.starts_with("  ")) {
-      entries->push_back(entry_of(line));
-    } else if (entries && !entries->empty() && line.starts_with("   ")) {
-      std::string& explained = entries->back().text;
-      explained += (explained.empty() ? "" : " ") + without_spaces(line);
-    } else if (page.usage.empty() && !line.empty()) {
-      page.summary += (page.summary.empty() ? "" : " ") + line;
-    }
-  }
-  return page;
-}
-
 void add_completions_command(Flags& program, const Streams& streams) {
   add_command<DocumentOptions>(
-      program, streams, {.name = "completions", .help = "Writes what a shell needs to complete attend's words."},
+      program, streams,
+      {.name = "completions", .help = "Print a completion script for bash, zsh or fish.", .examples = R"(
+  attend completions bash > ~/.local/share/bash-completion/completions/attend
+  attend completions zsh --out ~/.zfunc/_attend
+  attend completions fish --out ~/.config/fish/completions/attend.fish)"},
       [](Flags& flags, DocumentOptions& options) {
-        flags.add("shell", options.shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
-        flags.add("--out", options.out, "a file; standard output if not given");
+        flags.add("shell", options.shell, "Shell to complete for: bash, zsh or fish.")
+            .required()
+            .one_of({"bash", "zsh", "fish"});
+        flags.add("--out", options.out, "File to write. Standard output by default.");
       },
       run_completions);
 }
 
 void add_manual_command(Flags& program, const Streams& streams) {
   add_command<DocumentOptions>(
-      program, streams, {.name = "manual", .help = "Writes the manual page, or with --out one for each command."},
+      program, streams,
+      {.name = "manual", .help = "Print the manual page, or write one page per command with --out.", .examples = R"(
+  attend manual | man -l -           # show the manual page
+  attend manual --out share/man/man1 # write attend.1, attend-train.1, ...)"},
       [](Flags& flags, DocumentOptions& options) {
-        flags.add("--out", options.out, "a folder for attend.1, attend-train.1 and so on");
+        flags.add("--out", options.out, "Folder for attend.1, attend-train.1, ...");
       },
       run_manual);
 }

@@ -30,8 +30,9 @@ struct WindowSettings {
   template <class Visitor>
   void visit(Visitor&& v) {
     v("attention_window", attention_window,
-      "how many other tokens a token sees: one number, or one for each layer as 64,64,256; -1: all");
-    v("global_tokens", global_tokens, "with attention_window: the first so many tokens see all and are seen by all");
+      "Local attention: number of other tokens each token attends to, one value or one per layer (64,64,256); "
+      "-1 means full attention.");
+    v("global_tokens", global_tokens, "With --attention-window: number of leading tokens with global attention.");
   }
   // Throws Error for an empty list in a file, which is most likely a mistake.
   static void check_written(const Json& json, std::string_view what);

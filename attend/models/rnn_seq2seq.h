@@ -33,14 +33,14 @@ struct RnnConfig {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("vocabulary", vocabulary, "tokens, one set for both sides");
-    v("width", width, "of an embedding");
-    v("hidden", hidden, "width of a recurrent state, in each direction");
-    v("layers", layers, "of the encoder; the decoder has one");
-    v("dropout", dropout, "how much is dropped while training");
-    v("cell", cell, "gru or lstm");
-    v("attention", attention, "look at every source state instead of at one summary");
-    v("max_length", max_length, "tokens in a sentence");
+    v("vocabulary", vocabulary, "Number of tokens, shared by source and target.");
+    v("width", width, "Embedding width.");
+    v("hidden", hidden, "Width of the recurrent state, per direction.");
+    v("layers", layers, "Number of encoder layers; the decoder has one.");
+    v("dropout", dropout, "Dropout.");
+    v("cell", cell, "Recurrent cell: gru or lstm.");
+    v("attention", attention, "Attend to every source state instead of one summary vector.");
+    v("max_length", max_length, "Maximum sentence length, in tokens.");
   }
 };
 

@@ -48,25 +48,26 @@ struct TransformerConfig {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("vocabulary", vocabulary, "how many tokens there are");
-    v("width", width, "of the model: d_model of the paper");
-    v("heads", heads, "of attention; they divide the width");
-    v("hidden", hidden, "width inside the feed-forward layers: d_ff of the paper");
-    v("encoder_layers", encoder_layers, "how many");
-    v("decoder_layers", decoder_layers, "how many");
-    v("max_length", max_length, "longest sentence, in tokens");
-    v("dropout", dropout, "of embeddings and of what each sublayer adds");
-    v("attention_dropout", attention_dropout, "of attention weights");
-    v("pre_norm", pre_norm, "norms before the sublayers instead of after (the paper: after)");
-    v("final_norm", final_norm, "a norm at the end of each stack, which pre_norm has anyway");
-    v("positions", positions, "sinusoidal, sinusoidal-halves or learned");
-    v("activation", activation, "of the feed-forward layers: relu, gelu, gelu_tanh or silu");
-    v("shared_embeddings", shared_embeddings, "one table for source, target and output (section 3.4)");
-    v("scaled_embeddings", scaled_embeddings, "times sqrt(width) (section 3.4)");
-    v("output_bias", output_bias, "a bias of the logits");
-    v("decoder_heads", decoder_heads, "0: as many as heads");
-    v("decoder_hidden", decoder_hidden, "0: as hidden");
-    v("start_token", start_token, "what a translation begins with");
+    v("vocabulary", vocabulary, "Number of tokens.");
+    v("width", width, "Model width (d_model).");
+    v("heads", heads, "Attention heads; must divide the width.");
+    v("hidden", hidden, "Width of the feed-forward layers (d_ff).");
+    v("encoder_layers", encoder_layers, "Number of encoder layers.");
+    v("decoder_layers", decoder_layers, "Number of decoder layers.");
+    v("max_length", max_length, "Maximum sentence length, in tokens.");
+    v("dropout", dropout, "Dropout on embeddings and sublayer outputs.");
+    v("attention_dropout", attention_dropout, "Dropout on attention weights.");
+    v("pre_norm", pre_norm, "Apply layer norm before each sublayer; the paper applies it after.");
+    v("final_norm", final_norm, "Apply a layer norm after each stack. --pre-norm implies it.");
+    v("positions", positions, "Position encoding: sinusoidal, sinusoidal-halves or learned.");
+    v("activation", activation, "Activation of the feed-forward layers: relu, gelu, gelu_tanh or silu.");
+    v("shared_embeddings", shared_embeddings,
+      "Share one embedding table between source, target and output (section 3.4 of the paper).");
+    v("scaled_embeddings", scaled_embeddings, "Multiply embeddings by sqrt(width) (section 3.4 of the paper).");
+    v("output_bias", output_bias, "Add a bias to the logits.");
+    v("decoder_heads", decoder_heads, "Attention heads of the decoder; 0 means the same as --heads.");
+    v("decoder_hidden", decoder_hidden, "Feed-forward width of the decoder; 0 means the same as --hidden.");
+    v("start_token", start_token, "Token that starts a translation.");
     window.visit(v);
   }
 };

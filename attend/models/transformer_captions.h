@@ -25,15 +25,15 @@ struct TransformerCaptionsConfig {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("vocabulary", vocabulary, "how many tokens there are");
-    v("max_length", max_length, "longest caption, in tokens, its start among them");
-    v("width", width, "of the model");
-    v("heads", heads, "of attention; they divide the width");
-    v("hidden", hidden, "width inside the feed-forward layers");
-    v("layers", layers, "how many");
-    v("dropout", dropout, "of embeddings and of what each sublayer adds");
-    v("pre_norm", pre_norm, "norms before the sublayers instead of after (the paper: after)");
-    v("activation", activation, "of the feed-forward layers: relu, gelu, gelu_tanh or silu");
+    v("vocabulary", vocabulary, "Number of tokens.");
+    v("max_length", max_length, "Maximum caption length in tokens, including the start token.");
+    v("width", width, "Model width (d_model).");
+    v("heads", heads, "Attention heads; must divide the width.");
+    v("hidden", hidden, "Width of the feed-forward layers.");
+    v("layers", layers, "Number of layers.");
+    v("dropout", dropout, "Dropout on embeddings and sublayer outputs.");
+    v("pre_norm", pre_norm, "Apply layer norm before each sublayer; the paper applies it after.");
+    v("activation", activation, "Activation of the feed-forward layers: relu, gelu, gelu_tanh or silu.");
   }
 };
 

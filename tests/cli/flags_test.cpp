@@ -35,7 +35,7 @@ Parsed parse(const std::vector<std::string>& words) {
   Variables& v = parsed.variables;
   cli::CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("test 1"); });
   cli::Flags program = line.flags();
-  cli::Flags flags = program.command({.name = "run", .help = "Runs.", .examples = "Examples: none"}, [] {});
+  cli::Flags flags = program.command({.name = "run", .help = "Runs.", .examples = "test run x # a comment"}, [] {});
   flags.add("files", v.list, "by their place");
   flags.add("--text", v.text, "of any kind");
   flags.add("--task", v.task, "what to do").one_of({"copy", "reverse", "sort"});
@@ -128,61 +128,150 @@ TEST(Flags, ErrorsSayWhatIsTaken) {
   EXPECT_NE(error_of({"--nonsense"}), "");
 }
 
-// Letter by letter, since releases of CLI11 differ in it.
-TEST(Flags, HelpIsLaidOutHere) {
+struct Help {
+  std::string run, walk, all;
+};
+
+Help help_at(int width, bool bold = false) {
   cli::CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("test 1"); });
   cli::Flags program = line.flags();
   Variables v;
-  cli::Flags flags = program.command({.name = "run", .help = "Runs."}, [] {});
-  flags.add("files", v.list, "by their place").required();
-  flags.add("--small", v.small, "fits an int").between(-3, 5);
-  const cli::Flag flag = flags.add("--flag", v.flag, "on or off");
-  flags.add("--a-name-that-is-long", v.text, "of any kind").needs(flag);
-  flags.add("--width", v.width, "may be missing").required();
-  program.command({.name = "walk", .help = "Walks.", .examples = "Examples: none"}, [] {});
+  program.begin_group("Move");
+  cli::Flags flags = program.command({.name = "run",
+                                      .help = "Runs.",
+                                      .examples = "test run a # the first\ntest run a b\ntest run c # the third\n"
+                                                  "test run d # a fourth, at the end",
+                                      .notes = {"A note that closes the page, and that is long enough to need more "
+                                                "than one line of a narrow terminal."}},
+                                     [] {});
+  flags.add("files", v.list, "Input files.").required();
+  flags.add("--small", v.small, "Number of small things.").between(-3, 5);
+  const cli::Flag flag = flags.add("--flag", v.flag, "Turn it on.");
+  flags.add("--a-name-that-is-longer-than-most", v.text, "Any text.").needs(flag);
+  flags.add("--width", v.width, "Width of the result.").required();
+  flags.add("--task", v.task, "Task to run.").one_of({"copy", "reverse", "sort"}).group("Training");
+  flags.add("--colour", v.colour, {{"red", Colour::red}, {"green", Colour::green}}, "Colour: red or green.");
+  flags.add("--norm,!--no-norm", v.norm, "Normalise.").group("Model");
+  flags.add("--hidden", v.text, "Not shown.").group("");
+  flags.add("--device", v.text, "A description that is long enough to be wrapped at eighty columns, but not at more.");
+  program.begin_group("Rest");
+  program.command({.name = "walk", .help = "Walks."}, [] {});
   std::ostringstream run, walk, all;
-  line.run({"run", "--help"}, run);
-  line.run({"walk", "--help"}, walk);
-  line.run({"--help"}, all);
-  EXPECT_EQ(run.str(), R"(Runs.
-Usage: test run [OPTIONS] files...
+  const cli::HelpStyle style{.width = width, .bold = bold};
+  line.run({"run", "--help"}, run, style);
+  line.run({"walk", "--help"}, walk, style);
+  line.run({"--help"}, all, style);
+  return {run.str(), walk.str(), all.str()};
+}
 
-Positionals:
-  files TEXT ... REQUIRED         by their place
+// Letter by letter, since what CLI11 prints differs between its releases.
+TEST(Flags, HelpIsLaidOutHere) {
+  const Help help = help_at(80);
+  EXPECT_EQ(help.run, R"(Runs.
+
+Usage: test run [OPTIONS] FILES...
+
+Examples:
+  test run a  # the first
+  test run a b
+  test run c  # the third
+
+Arguments:
+  FILES...           Input files. [required]
+
+Model:
+  --norm, --no-norm  Normalise. [default: on]
 
 Options:
-  -h,--help                       Print this help message and exit
-  --small INT=1                   fits an int
-  --flag                          on or off
-  --a-name-that-is-long TEXT=a b Needs: --flag
-                                  of any kind
-  --width INT REQUIRED            may be missing
+  --small INT        Number of small things. [default: 1]
+  --flag             Turn it on.
+  --a-name-that-is-longer-than-most TEXT
+                     Any text. [default: a b] [needs: --flag]
+  --width INT        Width of the result. [required]
+  --colour TEXT      Colour: red or green. [default: green]
+
+Training:
+  --task TEXT        Task to run. [choices: copy, reverse, sort] [default: sort]
+
+Performance:
+  --device TEXT      A description that is long enough to be wrapped at eighty
+                     columns, but not at more. [default: a b]
+
+Other:
+  -h, --help         Print help.
+
+More examples:
+  test run d  # a fourth, at the end
+
+A note that closes the page, and that is long enough to need more than one line
+of a narrow terminal.
 )");
-  EXPECT_EQ(walk.str(), R"(Walks.
+  EXPECT_EQ(help.walk, R"(Walks.
+
 Usage: test walk [OPTIONS]
 
 Options:
-  -h,--help                       Print this help message and exit
-
-Examples: none
+  -h, --help  Print help.
 )");
-  EXPECT_EQ(all.str(), R"(Tests.
-Usage: test [OPTIONS] [SUBCOMMAND]
+  EXPECT_EQ(help.all, R"(Tests.
+
+Usage: test COMMAND [OPTIONS]
+
+Move:
+  run         Runs.
+
+Rest:
+  walk        Walks.
 
 Options:
-  -h,--help                       Print this help message and exit
-  --version                       Display program version information and exit
-
-Subcommands:
-  run                             Runs.
-  walk                            Walks.
+  -h, --help  Print help.
+  --version   Print the version.
 )");
+}
+
+TEST(Flags, HelpUsesAWideTerminal) {
+  const std::string wide = help_at(120).run;
+  for (const char* line :
+       {"\n  --device TEXT      A description that is long enough to be wrapped at eighty columns, but not at more. "
+        "[default: a b]\n",
+        "\nA note that closes the page, and that is long enough to need more than one line of a narrow terminal.\n"})
+    EXPECT_NE(wide.find(line), std::string::npos) << line << wide;
+  EXPECT_EQ(wide.find('\x1b'), std::string::npos);
+  EXPECT_NE(help_at(120, true).run.find("\x1b[1mModel:\x1b[0m\n"), std::string::npos);
+}
+
+// What completions, manual pages and tools/check-docs read.
+TEST(Flags, HelpIsDataToo) {
+  const cli::HelpPage page = cli::read_help_page(parse({"run", "--help-json"}).out);
+  EXPECT_EQ(page.usage, "test run [OPTIONS] [FILES]...");
+  ASSERT_EQ(page.examples.size(), 1u);
+  EXPECT_EQ(page.examples[0].command, "test run x");
+  EXPECT_EQ(page.examples[0].comment, "a comment");
+  ASSERT_EQ(page.arguments.size(), 1u);
+  EXPECT_TRUE(page.arguments[0].repeats);
+  const auto flag = [&](const std::string& name) {
+    for (const cli::HelpEntry& entry : page.flags)
+      if (entry.names.front() == name) return entry;
+    ADD_FAILURE() << name;
+    return cli::HelpEntry{.names = {}};
+  };
+  EXPECT_EQ(flag("--task").choices, (std::vector<std::string>{"copy", "reverse", "sort"}));
+  EXPECT_EQ(flag("--task").default_value, "sort");
+  EXPECT_EQ(flag("--norm").names, (std::vector<std::string>{"--norm", "--no-norm"}));
+  EXPECT_EQ(flag("--norm").value, "");
+  EXPECT_EQ(flag("--norm").group, "More");
+  EXPECT_EQ(flag("--width").needs, (std::vector<std::string>{"--flag"}));
+  EXPECT_EQ(flag("--seed").value, "INT");
+  EXPECT_FALSE(flag("--once").repeats);
 }
 
 TEST(Flags, HelpShowsDefaults) {
   const std::string help = parse({"run", "--help"}).out;
-  for (const char* part : {"--ratio FLOAT=0.1 ", "--exact FLOAT=1e-09 ", "--task TEXT=sort ", "--norm,--no-norm ",
-                           "--width INT ", "--colour TEXT=green ", "More:", "Examples: none"})
+  for (const char* part :
+       {"--ratio FLOAT      of both [default: 0.1]\n", "--exact FLOAT      in full [default: 1e-09]\n",
+        "[default: sort]\n", "--norm, --no-norm  can be turned off [default: on]\n",
+        "--width INT        may be missing [needs: --flag]\n", "[default: green]\n", "\nMore:\n",
+        "\nExamples:\n  test run x  # a comment\n"})
     EXPECT_NE(help.find(part), std::string::npos) << part << help;
   EXPECT_EQ(parse({"--version"}).out, "test 1\n");
 }

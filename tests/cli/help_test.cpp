@@ -1,12 +1,16 @@
-// What the program says to who does not know it yet: help, and hints at what was meant.
+// --help, and hints at what was meant.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "attend/base/files.h"
+#include "attend/cli/support/help_page.h"
 #include "tests/cli/run_attend.h"
 
 namespace attend::test {
@@ -23,9 +27,14 @@ std::string error_of(const std::vector<std::string>& words) {
   return outcome.err;
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-// A flag with its default, which is written alike whatever release of CLI11 there is.
-bool has_default(const std::string& help, const std::string& flag, const std::string& value) {
-  return has(help, flag + "=" + value + " ");
+cli::HelpPage page_of(std::vector<std::string> words) {
+  words.emplace_back("--help-json");
+  return cli::read_help_page(out_of(words));
+}
+std::string default_of(const cli::HelpPage& page, const std::string& flag) {
+  for (const cli::HelpEntry& entry : page.flags)
+    if (entry.names.front() == flag) return entry.default_value;
+  return "there is no such flag";
 }
 
 TEST(Help, IsACommandToo) {
@@ -37,9 +46,9 @@ TEST(Help, IsACommandToo) {
 }
 
 TEST(Help, WhatIsMissingIsSaidWithWhatItIs) {
-  EXPECT_TRUE(has(error_of({"make-data"}), "make-data needs WHAT: scenes, dates, "));
-  EXPECT_TRUE(has(error_of({"make-data", "dates"}), "make-data needs --out: the folder to make"));
-  EXPECT_TRUE(has(error_of({"info"}), "info needs MODEL: a model's folder, or a shipped model's name"));
+  EXPECT_TRUE(has(error_of({"make-data"}), "make-data needs WHAT: dataset to generate: scenes, dates, "));
+  EXPECT_TRUE(has(error_of({"make-data", "dates"}), "make-data needs --out: folder to create"));
+  EXPECT_TRUE(has(error_of({"info"}), "info needs MODEL: model folder, or the name of a bundled model"));
   EXPECT_TRUE(has(out_of({"info", "--model", "dates"}), "attend translate"));
   EXPECT_TRUE(has(run_attend({"translate", "--n-best", "5"}, "Yes.\n").err, "take --beams 5"));
 }
@@ -56,29 +65,17 @@ TEST(Help, ABrokenFileIsNoCrash) {
   std::filesystem::remove_all(folder);
 }
 
-// The lines of a help page that are commands, without the comment behind them.
-std::vector<std::string> examples_in(const std::string& help) {
-  std::vector<std::string> found;
-  std::istringstream lines(help);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("  attend ") || line.find(" | attend ") != std::string::npos)
-      found.push_back(line.substr(2, line.find(" # ") - 2));
-  return found;
-}
-
-// Examples can be pasted: what is behind a command is a comment, and its flags are those of its command.
+// Examples can be pasted: what follows a command is a comment, and its flags are those of its command.
 TEST(Help, ExamplesAreCommands) {
-  std::vector<std::string> commands;
-  std::istringstream lines(out_of({"--help"}));
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("  ") && line.size() > 2 && line[2] >= 'a' && line[2] <= 'z' && !has(line, "attend "))
-      commands.push_back(line.substr(2, line.find(' ', 2) - 2));
   std::size_t examples = 0;
-  for (const std::string& command : commands) {
-    for (const std::string& example : examples_in(out_of({command, "--help"}))) {
+  std::map<std::vector<std::string>, std::string> pages;
+  for (const cli::HelpEntry& command : page_of({}).commands) {
+    const cli::HelpPage page = page_of({command.names[0]});
+    EXPECT_FALSE(page.examples.empty()) << command.names[0];
+    for (const auto& [shown, comment] : page.examples) {
+      if (!has(shown, "attend ") || shown.starts_with("curl ")) continue;
       ++examples;
-      const std::string shown = example.substr(0, example.find_last_not_of(' ') + 1);
-      EXPECT_EQ(shown.find("  "), std::string::npos) << example;
+      EXPECT_EQ(shown.find("  "), std::string::npos) << shown;
       std::istringstream words(shown.substr(shown.rfind("attend ") + 7));
       std::string name, task;
       words >> name;
@@ -90,11 +87,74 @@ TEST(Help, ExamplesAreCommands) {
       if (name == "train" && task.empty()) task = "translation";
       std::vector<std::string> asked = {name, "--help"};
       if (name == "train") asked.insert(asked.begin() + 1, {"--task", task});
-      const std::string help = name == "help" ? "" : out_of(asked);
-      for (const std::string& flag : flags) EXPECT_TRUE(has(help, flag)) << example;
+      std::string& help = pages[asked];
+      if (help.empty() && name != "help") help = out_of(asked);
+      for (const std::string& flag : flags) EXPECT_TRUE(has(help, flag)) << shown;
     }
   }
   EXPECT_GT(examples, 80u);
+}
+
+std::vector<std::string> headings_of(const std::string& help) {
+  std::vector<std::string> found;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);)
+    if (line.ends_with(':') && !line.starts_with(' ')) found.push_back(line);
+  return found;
+}
+
+TEST(Help, OpensWithExamplesAndGroupsTheRest) {
+  using Headings = std::vector<std::string>;
+  EXPECT_EQ(
+      headings_of(out_of({"--help"})),
+      (Headings{"Examples:", "Use a model:", "Look inside:", "Train and evaluate:", "Serve and tools:", "Options:"}));
+  EXPECT_EQ(headings_of(out_of({"translate", "--help"})),
+            (Headings{"Examples:", "Arguments:", "Model:", "Data:", "Decoding:", "Output:", "Performance:", "Other:",
+                      "More examples:"}));
+  EXPECT_EQ(headings_of(out_of({"train", "--help"})),
+            (Headings{"Examples:", "Arguments:", "Tasks:", "Model:", "Training:", "Output:", "Performance:",
+                      "Distributed:", "Other:", "More examples:"}));
+  EXPECT_EQ(headings_of(out_of({"train", "--task", "classify-images", "--help"})),
+            (Headings{"Examples:", "Arguments:", "Model:", "Data:", "Augmentation:", "Training:", "Output:",
+                      "Performance:", "Distributed:", "Other:"}));
+}
+
+// Examples are not broken, and a flag's name may stand alone; all else fits.
+TEST(Help, FitsTheTerminal) {
+  for (const int width : {80, 120}) {
+    std::istringstream in;
+    for (const cli::HelpEntry& command : page_of({}).commands) {
+      std::ostringstream out, err;
+      const Terminal terminal{.interactive = true, .color = false, .width = width};
+      ASSERT_EQ(
+          cli::run_program({command.names[0], "--help"}, {.in = in, .out = out, .err = err, .out_terminal = terminal}),
+          0);
+      std::istringstream lines(out.str());
+      std::size_t longest = 0;
+      for (std::string line; std::getline(lines, line);) {
+        const bool example = has(line, "attend ") || has(line, "  # ") || has(line, "curl ");
+        if (!example) longest = std::max(longest, line.size());
+      }
+      EXPECT_LE(longest, static_cast<std::size_t>(width)) << command.names[0] << "\n" << out.str();
+    }
+  }
+}
+
+// One style: a sentence that opens with a capital letter, or names what the flag is for ("BLEU: ..", "coco: ..").
+TEST(Help, EveryTextIsASentence) {
+  std::vector<std::vector<std::string>> pages;
+  for (const cli::HelpEntry& command : page_of({}).commands) pages.push_back({command.names[0]});
+  for (const cli::HelpEntry& task : page_of({"train"}).topics) pages.push_back({"train", "--task", task.names[0]});
+  for (const std::vector<std::string>& words : pages) {
+    const cli::HelpPage page = page_of(words);
+    EXPECT_TRUE(page.summary.ends_with('.')) << page.summary;
+    for (const auto* entries : {&page.arguments, &page.flags})
+      for (const cli::HelpEntry& entry : *entries) {
+        EXPECT_TRUE(entry.text.ends_with('.')) << words[0] << " " << entry.names[0] << ": " << entry.text;
+        const bool capital = std::isupper(static_cast<unsigned char>(entry.text[0])) != 0;
+        EXPECT_TRUE(capital || has(entry.text, ": ")) << words[0] << " " << entry.names[0] << ": " << entry.text;
+      }
+  }
 }
 
 TEST(Help, FlagsThatWereMistyped) {
@@ -112,16 +172,15 @@ TEST(Help, FlagsThatWereMistyped) {
 TEST(Help, OfATaskShowsItsFlagsWithTheirDefaults) {
   const std::string tag = out_of({"train", "--task", "tag", "--help"});
   EXPECT_TRUE(has(tag, "--label-column")) << tag;
-  EXPECT_TRUE(has_default(tag, "--epochs FLOAT", "3")) << tag;
-  EXPECT_TRUE(has_default(tag, "--learning-rate FLOAT", "5e-05")) << tag;
+  EXPECT_EQ(default_of(page_of({"train", "--task", "tag"}), "--epochs"), "3");
+  EXPECT_EQ(default_of(page_of({"train", "--task", "tag"}), "--learning-rate"), "5e-05");
   for (const char* part : {"--valid-target", "--patch-size", "--queries", "--masked", "recipes/multi30k"})
     EXPECT_FALSE(has(tag, part)) << part;
   const std::string tiny = out_of({"train", "--task", "translation", "--preset", "tiny", "--help"});
-  EXPECT_TRUE(has_default(tiny, "--width INT", "128")) << tiny;
+  EXPECT_EQ(default_of(page_of({"train", "--task", "translation", "--preset", "tiny"}), "--width"), "128");
   EXPECT_FALSE(has(tiny, "--cell"));
-  EXPECT_TRUE(
-      has_default(out_of({"train", "--task=translation", "--model", "rnn-plain", "--help"}), "--cell TEXT", "gru"));
-  EXPECT_TRUE(has_default(out_of({"train", "recipes/shakespeare.json", "--help"}), "--block INT", "256"));
+  EXPECT_EQ(default_of(page_of({"train", "--task=translation", "--model", "rnn-plain"}), "--cell"), "gru");
+  EXPECT_EQ(default_of(page_of({"train", "recipes/shakespeare.json"}), "--block"), "256");
   const std::string all = out_of({"train", "--help"});
   EXPECT_TRUE(has(all, "--steps"));
   EXPECT_TRUE(has(all, "language-model"));
@@ -141,7 +200,7 @@ TEST(Help, OfATaskHidesWhatItRefuses) {
   for (const char* flag : {"--erasing", "--rand-augment-operations", "--mean"})
     EXPECT_FALSE(has(drawings, flag)) << flag;
   EXPECT_TRUE(has(error_of({"train", "--task", "tag", "--mixup", "1"}), "it belongs to --task classify-images\n"));
-  // Files of images are named by one flag.
+  // Folders of images are named by one flag.
   EXPECT_TRUE(has(captions, "--images TEXT") && has(out_of({"train", "--task", "detect", "--help"}), "--images TEXT"));
 }
 

@@ -96,7 +96,7 @@ TEST(Command, ParsesIntoItsOptionsAndRuns) {
   cli::CommandLine line({.name = "test", .help = "Tests."}, [] { return std::string("1"); });
   cli::Flags program = line.flags();
   cli::add_command<EchoOptions>(
-      program, {.in = in, .out = out, .err = err}, {.name = "echo", .help = "Echoes.", .examples = "Examples: echo"},
+      program, {.in = in, .out = out, .err = err}, {.name = "echo", .help = "Echoes.", .examples = "test echo"},
       [](cli::Flags& flags, EchoOptions& options) {
         flags.add("--text", options.text, "what to say");
         flags.add("--fail", options.fails, "throws");

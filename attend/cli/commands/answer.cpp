@@ -23,11 +23,10 @@ struct AnswerCommand {
   tasks::AnswerOptions answer;
 };
 
-constexpr const char* kAnswerExamples = R"(Examples:
+constexpr const char* kAnswerExamples = R"(
   attend answer --model bert-squad --question "Who wrote it?" --context article.txt
-  attend answer --model bert-squad --question "Where?" --context-text "Ada lives in London." --json --top-k 3
-A line of output is score, where the answer begins and ends (in characters), and the answer, with tabs between them.
-A long context is read in windows that overlap.)";
+  attend answer --model bert-squad --question "Where?" --context-text "Ada lives in London."
+  attend answer --model bert-squad --question "Where?" --context article.txt --json --top-k 3 # the best three answers)";
 
 std::string context_of(const AnswerCommand& options, std::istream& in) {
   check(options.context.empty() || options.context_text.empty(), "answer: --context and --context-text; give one");
@@ -63,17 +62,24 @@ void run_answer(const AnswerCommand& options, const Streams& streams) {
 void add_answer_command(Flags& program, const Streams& streams) {
   add_command<AnswerCommand>(
       program, streams,
-      {.name = "answer", .help = "Where in a text the answer to a question is.", .examples = kAnswerExamples},
+      {.name = "answer",
+       .help = "Answer a question from a text (SQuAD).",
+       .examples = kAnswerExamples,
+       .notes =
+           {"Each output line holds score, start, end and answer, separated by tabs. Start and end count characters.",
+            "A long context is processed in overlapping windows."}},
       [](Flags& flags, AnswerCommand& options) {
-        add_encoder_flags(flags, options.model, "that answers questions");
-        flags.add("--question", options.question, "in words").required();
-        flags.add("--context", options.context, "the file with the text; standard input without it");
-        flags.add("--context-text", options.context_text, "the text itself");
+        add_encoder_flags(flags, options.model, "for question answering");
+        flags.add("--question", options.question, "Question to answer.").required();
+        flags.add("--context", options.context, "File with the text to search. Standard input by default.")
+            .group("Data");
+        flags.add("--context-text", options.context_text, "Text to search, given directly.");
         add_max_line_flag(flags, options.model.max_line);
-        flags.add("--top-k", options.answer.top_k, "how many answers");
-        flags.add("--max-tokens", options.answer.max_tokens, "of an answer");
-        flags.add("--overlap", options.answer.overlap, "tokens a window repeats of the one before");
-        flags.add("--batch", options.answer.batch, "windows computed together");
+        flags.add("--top-k", options.answer.top_k, "Number of answers.").group("Output");
+        flags.add("--max-tokens", options.answer.max_tokens, "Maximum length of an answer, in tokens.").group("Output");
+        flags.add("--overlap", options.answer.overlap, "Overlap of consecutive windows, in tokens.")
+            .group("Performance");
+        flags.add("--batch", options.answer.batch, "Windows per batch.");
       },
       run_answer);
 }

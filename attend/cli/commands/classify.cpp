@@ -27,14 +27,12 @@ struct ClassifyCommand {
   bool show_attention = false, pairs = false;
 };
 
-constexpr const char* kClassifyExamples = R"(Examples:
-  echo "a gripping film" | attend classify --model distilbert-sst2          label, a tab, its probability
-  attend classify --model mnli --top-k 0 --json pairs.tsv                   all labels of each pair
-  attend classify --model vit-base cat.jpg photos/                          file, label, probability
+constexpr const char* kClassifyExamples = R"(
+  echo "a gripping film" | attend classify --model distilbert-sst2 # prints label and probability
+  attend classify --model vit-base cat.jpg photos/ # classify images
+  attend classify --model mnli --top-k 0 --json pairs.tsv # all labels of each sentence pair
   attend classify --model models/vit-cifar10 --top-k 5 --json photos/
-  attend classify --model vit-base cat.jpg --show-attention                 and the image, where it was looked at
-A line with a tab in it is a pair of texts. With --top-k above 1, labels and probabilities alternate, likeliest first.
-A model that answers a number instead of labels prints that.)";
+  attend classify --model vit-base cat.jpg --show-attention # show the attention weights on the image)";
 
 Json labels_json(const tasks::Classified& result) {
   Json labels = Json::array();
@@ -152,14 +150,21 @@ void run_classify(const ClassifyCommand& options, const Streams& streams) {
 void add_classify_command(Flags& program, const Streams& streams) {
   add_command<ClassifyCommand>(
       program, streams,
-      {.name = "classify", .help = "A label for each line, pair or image.", .examples = kClassifyExamples},
+      {.name = "classify",
+       .help = "Classify sentences, sentence pairs or images.",
+       .examples = kClassifyExamples,
+       .notes = {"A line with a tab is a sentence pair. With --top-k above 1, labels and probabilities alternate, most "
+                 "likely first. A regression model prints its number."}},
       [](Flags& flags, ClassifyCommand& options) {
-        add_encoder_flags(flags, options.model, "classifier");
+        add_encoder_flags(flags, options.model, "for sequence classification, or an image classifier");
         add_line_flags(flags, options.model);
         add_max_pixels_flag(flags, options.model.max_pixels);
-        flags.add("--top-k", options.classify.top_k, "how many labels; 0: all");
-        flags.add("--pairs", options.pairs, "lines with a tab are pairs, also where one of the two looks like a label");
-        flags.add("--show-attention", options.show_attention, "images, and where the model looked in them");
+        flags.add("--top-k", options.classify.top_k, "Number of labels to print; 0 prints all.").group("Output");
+        flags
+            .add("--pairs", options.pairs,
+                 "Treat every line with a tab as a pair, even if one part looks like a label.")
+            .group("Data");
+        flags.add("--show-attention", options.show_attention, "Show each image with its attention weights.");
       },
       run_classify);
 }

@@ -36,16 +36,12 @@ struct ConvertOptions {
   bool overwrite = false;
 };
 
-constexpr const char* kConvertExamples = R"(Examples:
-  attend convert path/to/opus-mt --out opus-mt                 pytorch_model.bin, or shards, as model.safetensors
-  attend convert weights.pt --out weights.safetensors          a file without a config.json
-  attend convert path/to/gpt2 --dtype bf16 --out gpt2-bf16     half the size
-  attend convert path/to/gpt2 --dtype int8 --out gpt2-int8     a quarter: see docs/gpt2.md
-  attend convert runs/sagan-cifar10 --without discriminator --out sagan   the generator, which is all that drawing needs
-Reads safetensors and PyTorch's files (.bin, .pt, .pth; shards become one file), without running any code in them. Names and
-layout stay as they are. A file keeps tensors that share memory as copies; a folder leaves out those that are second names of
-the table of tokens. int8 is ours alone: matrices and convolutions become I8 with an F32 tensor NAME.scale, one scale for each
-output; tables of positions bf16; biases and norms stay f32.)";
+constexpr const char* kConvertExamples = R"(
+  attend convert path/to/opus-mt --out opus-mt # pytorch_model.bin or shards to model.safetensors
+  attend convert path/to/gpt2 --dtype bf16 --out gpt2-bf16 # half the size
+  attend convert path/to/gpt2 --dtype int8 --out gpt2-int8 # a quarter of the size, see docs/gpt2.md
+  attend convert weights.pt --out weights.safetensors # a single file
+  attend convert runs/sagan-cifar10 --without discriminator --out sagan # keep the generator only)";
 
 // Tensors on their way to the new file: made when it is written, one at a time, but for those that become int8.
 class Converted {
@@ -238,15 +234,20 @@ void add_convert_command(Flags& program, const Streams& streams) {
   add_command<ConvertOptions>(
       program, streams,
       {.name = "convert",
-       .help = "Writes a model as safetensors, or in another number format.",
-       .examples = kConvertExamples},
+       .help = "Convert a model to safetensors, bf16 or int8.",
+       .examples = kConvertExamples,
+       .notes = {"Reads safetensors and PyTorch files (.bin, .pt, .pth) without running any code in them. Shards "
+                 "become one file. Names and layout do not change. Converting a file copies tensors that share memory; "
+                 "converting a folder drops the copies of the token embedding.",
+                 "The int8 format is specific to attend. Matrices and convolutions become I8 with an F32 tensor "
+                 "NAME.scale, one scale per output. Position tables become bf16; biases and norms stay f32."}},
       [](Flags& flags, ConvertOptions& options) {
-        add_model_file_flag(flags, "model,--model", options.model, "a model's folder, or a file of weights").required();
-        flags.add("--out", options.out, "the new folder, or the new file").required();
-        flags.add("--dtype", options.dtype, "f32, bf16 or int8; without it numbers stay as they are")
+        add_model_file_flag(flags, "model,--model", options.model, "Model folder or weights file").required();
+        flags.add("--out", options.out, "Folder or file to write.").required();
+        flags.add("--dtype", options.dtype, "Type of the weights: f32, bf16 or int8. Unchanged by default.")
             .one_of({"f32", "bf16", "int8"});
-        flags.add("--without", options.without, "leave out the part of this name: discriminator");
-        flags.add("--overwrite", options.overwrite, "replace what is in --out");
+        flags.add("--without", options.without, "Part of the model to drop, such as discriminator.");
+        flags.add("--overwrite", options.overwrite, "Replace existing files in --out.");
       },
       run_convert);
 }

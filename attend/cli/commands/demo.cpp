@@ -16,12 +16,12 @@ struct DemoOptions {
   DigitDemoOptions digits;
 };
 
-constexpr const char* kDemoExamples = R"(Examples:
-  attend demo                          translates a few sentences and draws where the model looked
-  attend demo --task detect            finds what is where in a drawn scene, and shows where each box looked
-  attend demo --task describe          writes a sentence about a painted image, and shows where each word looked
+constexpr const char* kDemoExamples = R"(
+  attend demo # translate a few sentences and show the attention weights
+  attend demo --task detect # detect objects in a generated scene
+  attend demo --task reverse # train a small Transformer to reverse digits in under a minute
+  attend demo --task describe # write a caption for a generated image
   attend demo --task describe --png dog.png --seed 4
-  attend demo --task reverse           trains a small Transformer to reverse digits in under a minute
   attend demo --task sort --steps 1500
   attend demo --task reverse --digits 2718281828 --device cuda)";
 
@@ -48,20 +48,19 @@ void add_demo_command(Flags& program, const Streams& streams) {
   add_command<DemoOptions>(
       program, streams,
       {.name = "demo",
-       .help = "Translates, detects or describes with a shipped model, or trains one to reverse digits, and shows what "
-               "it attends to.",
+       .help = "Show attention at work: translate, detect or caption with a bundled model, or train a tiny one.",
        .examples = kDemoExamples},
       [](Flags& flags, DemoOptions& options) {
-        flags.add("--task", options.task, "translate, detect, describe, reverse or sort")
+        flags.add("--task", options.task, "Demo to run: translate, detect, describe, reverse or sort.")
             .one_of({"translate", "detect", "describe", "reverse", "sort"});
         DigitDemoOptions& digits = options.digits;
-        flags.add("--digits", digits.digits, "reverse, sort: what it answers in the end, up to 10 digits");
-        flags.add("--steps", digits.steps, "reverse, sort: training steps of 64 strings");
-        flags.add("--png", options.png, "describe: the figure, as a file");
-        flags.add("--device", digits.device, "cpu, cuda or cuda:N");
-        flags.add("--threads", digits.threads, "CPU threads, 0 for all cores");
+        flags.add("--digits", digits.digits, "reverse, sort: digits to test the trained model on, up to 10.");
+        flags.add("--steps", digits.steps, "reverse, sort: training steps, with 64 strings per batch.");
+        flags.add("--png", options.png, "describe: write the figure as PNG.");
+        flags.add("--device", digits.device, "Device: cpu, cuda or cuda:N.");
+        flags.add("--threads", digits.threads, "CPU threads; 0 uses all cores.");
         flags.add("--seed", digits.seed,
-                  "reverse, sort: of the weights and the strings; detect, describe: which image");
+                  "Random seed for weights and data (reverse, sort) or for the image (detect, describe).");
       },
       run_demo);
 }

@@ -29,15 +29,15 @@ struct DescribeCommand : DeviceFlags {
   tasks::DescribeOptions describe;
 };
 
-constexpr const char* kDescribeExamples = R"(Examples:
-  attend describe --model flickr8k dog.jpg photos/               file, a tab, a sentence
-  attend describe --model flickr8k --beams 1 --json photos/      one JSON object a line
-  attend describe --model flickr8k --show-attention dog.jpg      where it looked for each word, in the terminal
-  attend describe --model flickr8k --png figure.png dog.jpg      the same as a figure; a second image: figure-2.png
+constexpr const char* kDescribeExamples = R"(
+  attend describe --model flickr8k dog.jpg photos/ # prints file and caption
+  attend describe --model flickr8k --show-attention dog.jpg # show the attention weights of each word
+  attend describe --model flickr8k --png figure.png dog.jpg # write them as a figure
+  attend describe --model flickr8k --beams 1 --json photos/
+  attend describe --model vit-gpt2-image-captioning dog.jpg # VisionEncoderDecoder model from the Hugging Face hub
+  attend describe --model flickr8k --sample --top-k 20 --seed 7 dog.jpg
   attend describe --model flickr8k photos/ --images captions_val.json --results found.json
-  attend score --metric captions --ground-truth captions_val.json --predictions found.json    BLEU, ROUGE-L, CIDEr
-  attend describe --model vit-gpt2-image-captioning dog.jpg      VisionEncoderDecoder folders of Hugging Face's hub
-  attend describe --model flickr8k --sample --top-k 20 --seed 7 dog.jpg)";
+  attend score --metric captions --ground-truth captions_val.json --predictions found.json # BLEU, ROUGE-L, CIDEr)";
 
 bool wants_attention(const DescribeCommand& options) {
   return options.show_attention || !options.png.empty() || !options.svg.empty();
@@ -151,31 +151,38 @@ view::CaptionAttention words_seen(const image::Image& image, const tasks::Descri
 
 void add_describe_command(Flags& program, const Streams& streams) {
   add_command<DescribeCommand>(
-      program, streams, {.name = "describe", .help = "A sentence about each image.", .examples = kDescribeExamples},
+      program, streams, {.name = "describe", .help = "Write a caption for each image.", .examples = kDescribeExamples},
       [](Flags& flags, DescribeCommand& options) {
         tasks::DescribeOptions& describe = options.describe;
-        flags.add("files", options.files, "images, and folders of them");
-        add_model_flag(flags, options.model, "folder of a model that writes about images").required();
-        flags.add("--beams", describe.beams, "beginnings kept while searching; 1 is greedy")
+        flags.add("files", options.files, "Images or folders of images.");
+        add_model_flag(flags, options.model, "Captioning model folder").required();
+        flags.add("--beams", describe.beams, "Beam size; 1 is greedy search.")
             .between(1, limits::kMostBeams)
-            .shown_as("4, or num_beams of the model's generation_config.json");
-        flags.add("--alpha", describe.alpha, "of the length penalty (Wu et al. 2016)")
+            .shown_as("4, or num_beams in generation_config.json");
+        flags.add("--alpha", describe.alpha, "Length penalty (Wu et al. 2016).")
             .between(0, 10)
-            .shown_as("0.6, or the length_penalty of the model's generation_config.json");
-        const Flag sample = flags.add("--sample", describe.sample, "draws from the probabilities instead of searching");
-        flags.add("--temperature", describe.temperature, "of --sample; below 1 is safer").needs(sample);
-        flags.add("--top-k", describe.top_k, "of --sample: only from the k likeliest tokens; 0 is all").needs(sample);
-        flags.add("--top-p", describe.top_p, "of --sample: only from the likeliest that have this probability together")
+            .shown_as("0.6, or length_penalty in generation_config.json");
+        const Flag sample = flags.add("--sample", describe.sample, "Sample tokens instead of using beam search.");
+        flags.add("--temperature", describe.temperature, "Sampling temperature. Lower values are more predictable.")
             .needs(sample);
-        flags.add("--seed", describe.seed, "of --sample").needs(sample);
-        flags.add("--max-length", describe.max_length, "longest sentence, in tokens; 0: as long as the model writes");
-        flags.add("--show-attention", options.show_attention, "where it looked for each word, in the terminal");
-        flags.add("--png", options.png, "the same as a figure; a second image goes to NAME-2.png");
-        flags.add("--svg", options.svg, "and as SVG");
-        flags.add("--json", options.json, "one JSON object a line; --show-attention adds weights to it");
-        flags.add("--results", options.results, "the file for COCO's results: image_id, caption");
-        flags.add("--images", options.images, "COCO's captions_*.json, for the numbers in --results");
-        flags.add("--batch", options.batch, "images computed together");
+        flags.add("--top-k", describe.top_k, "Sample from the k most likely tokens; 0 means all.")
+            .group("Decoding")
+            .needs(sample);
+        flags.add("--top-p", describe.top_p, "Sample from the most likely tokens with this total probability.")
+            .needs(sample);
+        flags.add("--seed", describe.seed, "Random seed for sampling.").group("Decoding").needs(sample);
+        flags.add("--max-length", describe.max_length, "Maximum caption length, in tokens; 0 means the model's limit.")
+            .group("Decoding");
+        flags.add("--show-attention", options.show_attention,
+                  "Show the attention weights of each word in the terminal.");
+        flags.add("--png", options.png,
+                  "Write the attention weights as a PNG figure. A second image goes to NAME-2.png.");
+        flags.add("--svg", options.svg, "Write the attention weights as an SVG figure.");
+        flags.add("--json", options.json,
+                  "Print one JSON object per line. With --show-attention it includes the weights.");
+        flags.add("--results", options.results, "Write a COCO results file with image_id and caption.");
+        flags.add("--images", options.images, "COCO captions_*.json with the image ids for --results.");
+        flags.add("--batch", options.batch, "Images per batch.");
         add_max_pixels_flag(flags, options.max_pixels);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);

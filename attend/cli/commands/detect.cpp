@@ -34,15 +34,14 @@ struct DetectCommand : DeviceFlags {
   bool show = false, show_attention = false;
 };
 
-constexpr const char* kDetectExamples = R"(Examples:
-  attend detect --model detr-resnet-50 street.jpg                     file, label, score, x, y, width, height
-  attend detect --model detr-resnet-50 street.jpg --png found.png     and the image with its boxes
-  attend detect --model runs/detr-scenes scenes/valid --show          each image in the terminal
-  attend detect --model runs/detr-scenes scene.png --show-attention   where each thing's query looks; --png has it, too
-  attend detect --model detr street.jpg --json -                      COCO's results, printed; --json found.json: a file
+constexpr const char* kDetectExamples = R"(
+  attend detect --model detr-resnet-50 street.jpg # prints file, label, score, x, y, width, height
+  attend detect --model detr-resnet-50 street.jpg --png found.png # draw the boxes on the image
+  attend detect --model runs/detr-scenes scenes/valid --show # show each image in the terminal
+  attend detect --model runs/detr-scenes scene.png --show-attention # with the attention weights of each box
+  attend detect --model detr street.jpg --json - # print COCO results
   attend detect --model detr photos/ --threshold 0 --images instances_val.json --json found.json
-  attend score --metric coco --ground-truth instances_val.json --predictions found.json      COCO's AP of that
-Boxes are in pixels of the image, from its upper left corner. A second image's --png goes to NAME-2.png.)";
+  attend score --metric coco --ground-truth instances_val.json --predictions found.json # COCO AP of these results)";
 
 // --json -: to standard output, in place of the lines.
 bool prints_results(const DetectCommand& options) { return options.json_file == "-"; }
@@ -192,19 +191,25 @@ void run_detect(const DetectCommand& options, const Streams& streams) {
 void add_detect_command(Flags& program, const Streams& streams) {
   add_command<DetectCommand>(
       program, streams,
-      {.name = "detect", .help = "Boxes around what is in images, with labels.", .examples = kDetectExamples},
+      {.name = "detect",
+       .help = "Detect objects in images (DETR).",
+       .examples = kDetectExamples,
+       .notes = {"Boxes are in pixels of the image, from its upper left corner. With several images, --png writes "
+                 "NAME.png, NAME-2.png, ..."}},
       [](Flags& flags, DetectCommand& options) {
-        flags.add("files", options.files, "images, and folders of them");
-        add_model_flag(flags, options.model, "folder of a DETR: of Hugging Face's hub, or attend train's").required();
-        flags.add("--threshold", options.threshold, "the least score; 0: every query's answer").between(0, 1);
+        flags.add("files", options.files, "Images or folders of images.");
+        add_model_flag(flags, options.model, "DETR folder from the Hugging Face hub or attend train").required();
+        flags.add("--threshold", options.threshold, "Minimum score; 0 keeps the box of every query.")
+            .group("Output")
+            .between(0, 1);
         flags.add("--json", options.json_file,
-                  "the file for COCO's results: image_id, category_id, bbox, score; -: prints them");
-        flags.add("--images", options.images, "COCO's instances_*.json, for the numbers in --json");
-        flags.add("--png", options.png_file, "writes the image with its boxes");
-        flags.add("--svg", options.svg_file, "the same as SVG");
-        flags.add("--show", options.show, "draws it in the terminal");
-        flags.add("--show-attention", options.show_attention, "and beside it where the query of each box looks");
-        flags.add("--batch", options.batch, "images computed together, padded to one size");
+                  "Write a COCO results file with image_id, category_id, bbox and score; - prints it.");
+        flags.add("--images", options.images, "COCO instances_*.json with the image and category ids for --json.");
+        flags.add("--png", options.png_file, "Write the image with its boxes as PNG.");
+        flags.add("--svg", options.svg_file, "Write the image with its boxes as SVG.");
+        flags.add("--show", options.show, "Show the image with its boxes in the terminal.");
+        flags.add("--show-attention", options.show_attention, "Also show the attention weights of each box.");
+        flags.add("--batch", options.batch, "Images per batch, padded to one size.");
         add_max_pixels_flag(flags, options.max_pixels);
         add_device_flags(flags, options);
         add_weights_flag(flags, options);

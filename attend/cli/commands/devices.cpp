@@ -86,7 +86,10 @@ void run_devices(const DevicesOptions&, const Streams& streams) {
 
 void add_devices_command(Flags& program, const Streams& streams) {
   add_command<DevicesOptions>(
-      program, streams, {.name = "devices", .help = "Shows the CPU, the GPUs and what this build contains."},
+      program, streams,
+      {.name = "devices",
+       .help = "Show the CPU, the GPUs and the features of this build.",
+       .examples = "attend devices"},
       [](Flags&, DevicesOptions&) {}, run_devices);
 }
 

@@ -33,14 +33,13 @@ struct DrawOptions {
 constexpr std::int64_t kMostDrawings = 10000;
 constexpr std::size_t kShown = 4;  // drawings whose attention is drawn
 
-constexpr const char* kDrawExamples = R"(Examples:
-  attend draw --model sagan-cifar10 --class dog --out dogs.png               16 dogs
-  attend draw --model sagan-cifar10 --class dog --count 3 --show             in the terminal
-  attend draw --model sagan-cifar10 --out all.png --count 100                one class after another
-  attend draw --model sagan-cifar10 --class dog --walk 7 --out walk.png      from the drawing of one seed to another's
-  attend draw --model sagan-cifar10 --class dog --walk-class cat --out w.png  from a dog to a cat
-  attend draw --model sagan-cifar10 --class dog --out d.png --show-attention where.png
-The same model, seed and class draw the same image.)";
+constexpr const char* kDrawExamples = R"(
+  attend draw --model sagan-cifar10 --class dog --out dogs.png # 16 dogs
+  attend draw --model sagan-cifar10 --class dog --count 3 --show # show them in the terminal
+  attend draw --model sagan-cifar10 --out all.png --count 100 # all classes in turn
+  attend draw --model sagan-cifar10 --class dog --walk 7 --out walk.png # interpolate between two seeds
+  attend draw --model sagan-cifar10 --class dog --walk-class cat --out w.png # interpolate from dog to cat
+  attend draw --model sagan-cifar10 --class dog --out d.png --show-attention attention.png)";
 
 // What is drawn: of one class, or of all in turn; or on the way from one noise or class to another.
 std::vector<tasks::DrawingPlan> plans_of(const DrawOptions& options, const tasks::ImageGenerator& drawer) {
@@ -161,23 +160,28 @@ void run_draw(const DrawOptions& options, const Streams& streams) {
 
 void add_draw_command(Flags& program, const Streams& streams) {
   add_command<DrawOptions>(
-      program, streams, {.name = "draw", .help = "Draws images of a class, from noise.", .examples = kDrawExamples},
+      program, streams,
+      {.name = "draw",
+       .help = "Generate images of a class from noise (SAGAN).",
+       .examples = kDrawExamples,
+       .notes = {"The same model, seed and class generate the same image."}},
       [](Flags& flags, DrawOptions& options) {
-        add_model_flag(flags, options.model, "folder of a model that attend train --task draw made").required();
-        flags.add("--class", options.of_class, "what to draw; without, one class after another");
-        flags.add("--count", options.count, "drawings").between(1, kMostDrawings);
-        flags.add("--columns", options.columns, "of the grid; 0: as many as rows").between(0, kMostDrawings);
-        flags.add("--seed", options.seed, "of the noise");
-        flags.add("--walk", options.walk, "draw the way to the first drawing of this seed")
+        add_model_flag(flags, options.model, "Model folder of attend train --task draw").required();
+        flags.add("--class", options.of_class, "Class to generate. By default all classes in turn.");
+        flags.add("--count", options.count, "Number of images.").between(1, kMostDrawings);
+        flags.add("--columns", options.columns, "Columns of the grid; 0 makes it square.").between(0, kMostDrawings);
+        flags.add("--seed", options.seed, "Random seed for the noise.");
+        flags.add("--walk", options.walk, "Interpolate to the first image of this seed.")
             .then([&options] { options.walks = true; })
             .shown_as("");
-        flags.add("--walk-class", options.walk_class, "draw the way to this class");
-        flags.add("--out", options.out, "the grid, .png or .svg by its name");
-        flags.add("--png", options.png, "the grid as PNG");
-        flags.add("--svg", options.svg, "the grid as SVG");
-        flags.add("--show", options.show, "the drawings in the terminal");
-        flags.add("--show-attention", options.attention,
-                  "an image (.png or .svg) of where five places of the first four drawings look");
+        flags.add("--walk-class", options.walk_class, "Interpolate to this class.");
+        flags.add("--out", options.out, "File for the image grid, .png or .svg.");
+        flags.add("--png", options.png, "Write the grid as PNG.");
+        flags.add("--svg", options.svg, "Write the grid as SVG.");
+        flags.add("--show", options.show, "Show the images in the terminal.");
+        flags.add(
+            "--show-attention", options.attention,
+            "Write a figure (.png or .svg) with the attention weights of five positions in the first four images.");
         add_device_flags(flags, options.device);
       },
       run_draw);

@@ -27,13 +27,11 @@ struct EmbedCommand {
   bool whole() const { return similarity || !npy.empty(); }  // these need all vectors
 };
 
-constexpr const char* kEmbedExamples = R"(Examples:
-  attend embed --model all-MiniLM-L6-v2 --normalize lines.txt          one JSON object a line: text, embedding
-  attend embed --model all-MiniLM-L6-v2 --npy vectors.npy lines.txt    f32 [lines, width], for NumPy
-  attend embed --model all-MiniLM-L6-v2 --similarity lines.txt         cosines between all lines, one row a line
-  attend embed --model vit-base --similarity photos/                   between images
-A sentence-transformers folder is followed: its pooling, dense layers, normalization, longest text and default prompt.
-Without modules.json the vector is the mean over the tokens, those that the tokenizer puts around the line included.)";
+constexpr const char* kEmbedExamples = R"(
+  attend embed --model all-MiniLM-L6-v2 --normalize lines.txt # one JSON object per line: text, embedding
+  attend embed --model all-MiniLM-L6-v2 --npy vectors.npy lines.txt # f32 [lines, width], for NumPy
+  attend embed --model all-MiniLM-L6-v2 --similarity lines.txt # cosine similarity of all pairs of lines
+  attend embed --model vit-base --similarity photos/ # cosine similarity of images)";
 
 void print_similarity(const std::vector<std::vector<float>>& vectors, std::ostream& out) {
   for (const auto& a : vectors) {
@@ -131,23 +129,34 @@ void run_embed(const EmbedCommand& options, const Streams& streams) {
 
 void add_embed_command(Flags& program, const Streams& streams) {
   add_command<EmbedCommand>(
-      program, streams, {.name = "embed", .help = "A vector for each line or image.", .examples = kEmbedExamples},
+      program, streams,
+      {.name = "embed",
+       .help = "Compute an embedding for each line or image.",
+       .examples = kEmbedExamples,
+       .notes = {"In a sentence-transformers folder, attend uses its pooling, dense layers, normalisation, maximum "
+                 "length and default prompt. Without modules.json, the embedding is the mean over all tokens, "
+                 "including special tokens."}},
       [](Flags& flags, EmbedCommand& options) {
-        add_encoder_flags(flags, options.model, "with any head or none");
+        add_encoder_flags(flags, options.model, "with or without a head, or an image model");
         add_line_flags(flags, options.model);
         add_max_pixels_flag(flags, options.model.max_pixels);
         flags
             .add("--pooling", options.pooling,
-                 "how tokens become one vector: mean, cls, max, mean_sqrt_len, weightedmean or lasttoken; without it, "
-                 "what the model's 1_Pooling says, or mean")
+                 "Pooling of the token vectors: mean, cls, max, mean_sqrt_len, weightedmean or lasttoken. Default: the "
+                 "model's 1_Pooling, or mean.")
             .one_of({"mean", "cls", "max", "mean_sqrt_len", "weightedmean", "lasttoken"});
-        flags.add("--normalize", options.normalize,
-                  "scale vectors to length 1, also where the model's modules.json does not");
-        flags.add("--prompt-name", options.prompt_name,
-                  "put this prompt of config_sentence_transformers.json in front of each line, such as query");
-        flags.add("--prompt", options.prompt, "put this text in front of each line");
-        flags.add("--npy", options.npy, "write the vectors to this file instead");
-        flags.add("--similarity", options.similarity, "print the cosines between all lines instead");
+        flags
+            .add("--normalize", options.normalize,
+                 "Scale embeddings to length 1, even if the model's modules.json does not.")
+            .group("Model");
+        flags
+            .add("--prompt-name", options.prompt_name,
+                 "Prepend a named prompt of config_sentence_transformers.json, such as query.")
+            .group("Data");
+        flags.add("--prompt", options.prompt, "Prepend this text to each line.").group("Data");
+        flags.add("--npy", options.npy, "Write the embeddings to a NumPy file.");
+        flags.add("--similarity", options.similarity, "Print the cosine similarity of all pairs instead.")
+            .group("Output");
       },
       run_embed);
 }

@@ -15,17 +15,16 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kEvaluateExamples = R"(Examples:
-  attend evaluate --model en-fr test.en test.fr                   BLEU, chrF, exact match; more references may follow
-  attend evaluate --model bert-sst2 dev.tsv                       labelled texts: csv, tsv, jsonl; accuracy, F1
-  attend evaluate --model ner eng.testa                           tags: CoNLL files; F1 of names
-  attend evaluate --model squad dev-v1.1.json                     answers: exact match, F1
-  attend evaluate --model shakespeare valid.txt                   GPT-2: perplexity, and what surprised it most
-  attend evaluate --model bert valid.txt                          BERT: how many hidden words it guesses
-  attend evaluate --model vit-cifar10 cifar10/test                a folder per class, a csv of path and label, MNIST's files
-  attend evaluate --model detr instances_val.json                 COCO's AP of boxes
-  attend evaluate --model captions captions_val.json --json       BLEU-4, ROUGE-L, CIDEr, as one JSON object
-Prints the figures, a table of every class where there are classes, and what the model got most wrong (--worst).)";
+constexpr const char* kEvaluateExamples = R"(
+  attend evaluate --model en-fr test.en test.fr # BLEU, chrF, exact match; more references may follow
+  attend evaluate --model bert-sst2 dev.tsv # accuracy and F1 on csv, tsv or jsonl data
+  attend evaluate --model vit-cifar10 cifar10/test # a folder per class, a csv of path and label, MNIST files
+  attend evaluate --model ner eng.testa # F1 of named entities, CoNLL files
+  attend evaluate --model squad dev-v1.1.json # exact match and F1 of answers
+  attend evaluate --model shakespeare valid.txt # GPT-2: perplexity, and the least expected tokens
+  attend evaluate --model bert valid.txt # BERT: accuracy on masked words
+  attend evaluate --model detr instances_val.json # COCO AP of boxes
+  attend evaluate --model captions captions_val.json --json # BLEU-4, ROUGE-L, CIDEr as JSON)";
 
 Evaluation evaluated(const EvaluatedModel& model) {
   using catalogue::Task;
@@ -98,25 +97,28 @@ void add_evaluate_command(Flags& program, const Streams& streams) {
   add_command<EvaluateOptions>(
       program, streams,
       {.name = "evaluate",
-       .help = "How good a model is on labelled data, whatever it does, and where it fails.",
-       .examples = kEvaluateExamples},
+       .help = "Evaluate a model on labelled data and show its worst predictions.",
+       .examples = kEvaluateExamples,
+       .notes = {"Prints the metrics, a table per class for classifiers, and the worst predictions (--worst)."}},
       [](Flags& flags, EvaluateOptions& options) {
-        add_model_flag(flags, options.model, "a model's folder").required();
-        flags.add("data", options.data, "what it is evaluated on; of a translator the source, then references");
-        flags.add("--worst", options.worst, "how many of its worst answers are shown").between(0, 10000);
-        flags.add("--batch", options.batch, "computed together");
-        flags.add("--beams", options.beams, "translators and captions: beginnings kept while searching")
+        add_model_flag(flags, options.model, "Model folder").required();
+        flags.add("data", options.data, "Labelled data. For translation: source file, then reference files.");
+        flags.add("--worst", options.worst, "Number of worst predictions to show.").group("Output").between(0, 10000);
+        flags.add("--batch", options.batch, "Examples per batch.");
+        flags.add("--beams", options.beams, "Translation and captioning: beam size.")
             .between(1, 1000)
-            .shown_as("4, or num_beams of the model's generation_config.json");
-        flags.add("--masked", options.masked, "BERT: share of the tokens that are hidden").between(0.01, 0.9);
-        flags.add("--json", options.json, "one JSON object");
-        flags.add("--text-column", options.texts.text_column, "of a table of texts; found by usual names");
-        flags.add("--pair-column", options.texts.pair_column, "of a second text");
-        flags.add("--label-column", options.texts.label_column, "of the label");
-        flags.add("--format", options.texts.format, "of labelled texts: csv, tsv, jsonl, conll, squad, or by the name")
+            .shown_as("4, or num_beams in generation_config.json");
+        flags.add("--masked", options.masked, "BERT: share of the tokens to mask.").group("Data").between(0.01, 0.9);
+        flags.add("--json", options.json, "Print one JSON object.");
+        flags.add("--text-column", options.texts.text_column, "Column of the text. Common names are recognised.");
+        flags.add("--pair-column", options.texts.pair_column, "Column of the second text.");
+        flags.add("--label-column", options.texts.label_column, "Column of the label.");
+        flags.add("--format", options.texts.format, "Format of labelled text. auto uses the file name.")
             .one_of({"auto", "csv", "tsv", "jsonl", "conll", "squad"});
-        flags.add("--header,!--no-header", options.texts.header, "the first row of csv and tsv names the columns");
-        flags.add("--images", options.images, "detect, describe: the folder of the images, if not beside the file");
+        flags.add("--header,!--no-header", options.texts.header,
+                  "The first row of csv and tsv files names the columns.");
+        flags.add("--images", options.images,
+                  "Detection and captioning: folder of the images, if not next to the file.");
         add_device_flags(flags, options);
         add_weights_flag(flags, options);
       },

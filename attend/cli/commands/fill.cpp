@@ -18,11 +18,10 @@ struct FillCommand {
   tasks::FillOptions fill;
 };
 
-constexpr const char* kFillExamples = R"(Examples:
+constexpr const char* kFillExamples = R"(
   echo "Paris is the [MASK] of France." | attend fill --model bert-base-uncased
   echo "Paris is the <mask> of France." | attend fill --model roberta-base --top-k 3 --json
-A line of output is probability, token and the whole text, with tabs between them and an empty line behind each text.
-Of several masks each is answered by itself; the text shows the likeliest tokens at the others.)";
+  attend fill --model bert-base-uncased sentences.txt --output filled.tsv)";
 
 void print(const tasks::Filler& filler, const std::string& line, const tasks::FilledLine& filled, std::ostream& out) {
   for (std::size_t mask = 0; mask < filled.size(); ++mask)
@@ -66,11 +65,17 @@ void run_fill(const FillCommand& options, const Streams& streams) {
 
 void add_fill_command(Flags& program, const Streams& streams) {
   add_command<FillCommand>(
-      program, streams, {.name = "fill", .help = "What may stand behind [MASK] in a text.", .examples = kFillExamples},
+      program, streams,
+      {.name = "fill",
+       .help = "Predict the masked word.",
+       .examples = kFillExamples,
+       .notes = {"Each output line holds probability, token and the completed text, separated by tabs. An empty line "
+                 "follows each input. Several masks are predicted independently; the text shows the most likely token "
+                 "at the others."}},
       [](Flags& flags, FillCommand& options) {
-        add_encoder_flags(flags, options.model, "with a head for masked tokens");
+        add_encoder_flags(flags, options.model, "with a masked-language-model head");
         add_line_flags(flags, options.model);
-        flags.add("--top-k", options.fill.top_k, "how many tokens for each mask");
+        flags.add("--top-k", options.fill.top_k, "Number of tokens to print per mask.").group("Output");
       },
       run_fill);
 }

@@ -28,7 +28,7 @@ struct ModelOptions : DeviceFlags {
 };
 
 void add_model_flags(Flags& flags, ModelOptions& options) {
-  add_model_flag(flags, options.model, "folder of a GPT-2 model, as from the Hugging Face hub").required();
+  add_model_flag(flags, options.model, "GPT-2 folder, for example from the Hugging Face hub").required();
   add_device_flags(flags, options);
   add_weights_flag(flags, options);
 }
@@ -49,15 +49,12 @@ struct GenerateCommand {
   tasks::GenerateOptions generate = {.max_tokens = 100, .temperature = 1, .top_k = 50};
 };
 
-constexpr const char* kGenerateExamples = R"(Examples:
+constexpr const char* kGenerateExamples = R"(
   attend generate --model gpt2 "The animal did not cross the street because"
   echo "Once upon a time" | attend generate --model gpt2 --temperature 0.8 --top-p 0.95 --max-tokens 200
   attend generate --model gpt2 --greedy --stop "." "Attention is"
   attend generate --model gpt2 --samples 3 --json "My name is"
-  attend generate --model gpt2 --prompts questions.txt --batch 64 --max-tokens 200 --json > answers.jsonl
-The text appears as it is written. The same seed writes the same text, on any number of threads.
-With --prompts, each line is a prompt; up to --batch texts are written at once, and where one ends the next begins. Prompt
-number n (from 0) gets the text that --seed plus n writes for it alone.)";
+  attend generate --model gpt2 --prompts questions.txt --batch 64 --max-tokens 200 --json > answers.jsonl)";
 
 void write_texts(const std::string& prompt, const std::vector<tasks::Generated>& texts, bool json, std::ostream& out) {
   for (const tasks::Generated& result : texts)
@@ -146,28 +143,35 @@ void run_perplexity(const PerplexityCommand& options, const Streams& streams) {
 
 void add_generate_command(Flags& program, const Streams& streams) {
   add_command<GenerateCommand>(
-      program, streams, {.name = "generate", .help = "Goes on with a text, with GPT-2.", .examples = kGenerateExamples},
+      program, streams,
+      {.name = "generate",
+       .help = "Generate text from a prompt (GPT-2).",
+       .examples = kGenerateExamples,
+       .notes =
+           {"Tokens are printed as they are generated. The same seed gives the same text on any number of threads.",
+            "With --prompts, each line is a prompt, and up to --batch prompts are processed at once. Prompt number n "
+            "(from 0) uses the seed --seed + n."}},
       [](Flags& flags, GenerateCommand& options) {
         add_model_flags(flags, options.model);
         tasks::GenerateOptions& generate = options.generate;
         add_exact_prompts_flag(flags, options.model);
-        flags.add("prompt", options.prompt, "the beginning; standard input without it");
-        flags.add("--prompts", options.prompts, "a file of prompts, one a line; - for standard input");
-        flags.add("--batch", options.batch, "with --prompts: texts written at once");
+        flags.add("prompt", options.prompt, "Text to continue. Standard input by default.");
+        flags.add("--prompts", options.prompts, "File of prompts, one per line; - reads standard input.");
+        flags.add("--batch", options.batch, "With --prompts: prompts per batch.");
         add_max_line_flag(flags, options.max_line);
-        flags.add("--max-tokens", generate.max_tokens, "how many to write at most");
-        flags.add("--greedy", options.greedy, "always the likeliest token");
+        flags.add("--max-tokens", generate.max_tokens, "Maximum number of tokens to generate.");
+        flags.add("--greedy", options.greedy, "Always take the most likely token.");
         flags.add("--temperature", generate.temperature,
-                  "below 1: safer, above 1: wilder, 0: always the likeliest token");
-        flags.add("--top-k", generate.top_k, "draw from the k likeliest tokens; 0: from all");
-        flags.add("--top-p", generate.top_p, "draw from the likeliest with this probability together");
-        flags.add("--min-p", generate.min_p, "leave out tokens below this share of the likeliest one's");
-        flags.add("--repetition-penalty", generate.repetition_penalty, "above 1: repeats itself less");
-        flags.add("--beams", generate.beams, "beam search with so many beams instead of drawing");
-        flags.add("--samples", generate.samples, "how many texts");
-        flags.add("--seed", generate.seed, "of the draws");
-        flags.add("--stop", generate.stops, "end before this string; may be given more than once").one_at_a_time();
-        flags.add("--json", options.json, "one JSON object a text");
+                  "Sampling temperature. Lower values are more predictable; 0 takes the most likely token.");
+        flags.add("--top-k", generate.top_k, "Sample from the k most likely tokens; 0 means all.").group("Decoding");
+        flags.add("--top-p", generate.top_p, "Sample from the most likely tokens with this total probability.");
+        flags.add("--min-p", generate.min_p, "Drop tokens below this share of the highest probability.");
+        flags.add("--repetition-penalty", generate.repetition_penalty, "Values above 1 reduce repetition.");
+        flags.add("--beams", generate.beams, "Use beam search with this beam size instead of sampling.");
+        flags.add("--samples", generate.samples, "Number of texts to generate.").group("Decoding");
+        flags.add("--seed", generate.seed, "Random seed for sampling.").group("Decoding");
+        flags.add("--stop", generate.stops, "Stop before this string. Repeat for more.").one_at_a_time();
+        flags.add("--json", options.json, "Print one JSON object per text.");
       },
       run_generate);
 }
@@ -176,14 +180,15 @@ void add_perplexity_command(Flags& program, const Streams& streams) {
   add_command<PerplexityCommand>(
       program, streams,
       {.name = "perplexity",
-       .help = "How well a GPT-2 model predicts a text.",
-       .examples = "Example:\n  attend perplexity --model gpt2 wikitext.txt\n"
-                   "Long texts are read in windows of the model's length that overlap by --context tokens."},
+       .help = "Compute the perplexity of a text (GPT-2).",
+       .examples = "attend perplexity --model gpt2 wikitext.txt",
+       .notes =
+           {"Long texts are processed in windows of the model's context length that overlap by --context tokens."}},
       [](Flags& flags, PerplexityCommand& options) {
         add_model_flags(flags, options.model);
-        flags.add("file", options.file, "the text; standard input without it");
-        flags.add("--context", options.context, "tokens a window repeats of the one before; 0: half of it");
-        flags.add("--json", options.json, "one JSON object");
+        flags.add("file", options.file, "Text file. Standard input by default.");
+        flags.add("--context", options.context, "Overlap of consecutive windows, in tokens; 0 means half a window.");
+        flags.add("--json", options.json, "Print one JSON object.");
       },
       run_perplexity);
 }

@@ -211,13 +211,12 @@ void add_info_command(Flags& program, const Streams& streams) {
   add_command<InfoOptions>(
       program, streams,
       {.name = "info",
-       .help = "What is in a model folder: architecture, parameters by part, size, tokenizer.",
-       .examples = "Examples:\n  attend info en-fr                  a shipped model, by its name\n"
-                   "  attend info path/to/gpt2 --tensors  with every tensor"},
+       .help = "Show a model's architecture, parameters, size and tokenizer.",
+       .examples = "attend info en-fr # a bundled model\nattend info path/to/gpt2 --tensors # list every tensor"},
       [](Flags& flags, InfoOptions& options) {
-        add_model_flag(flags, "model,--model", options.model, "a model's folder").required();
-        flags.add("--tensors", options.tensors, "list every tensor");
-        flags.add("--json", options.json, "one JSON object");
+        add_model_flag(flags, "model,--model", options.model, "Model folder").required();
+        flags.add("--tensors", options.tensors, "List every tensor.");
+        flags.add("--json", options.json, "Print one JSON object.");
       },
       run_info);
 }

@@ -39,20 +39,19 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kLookExamples = R"(Examples:
-  attend look                                                the model that comes with attend, at http://127.0.0.1:8080
-  attend look --model runs/en-de --port 0                    your own, at any free port
-  attend look --model gpt2                                   GPT-2, BERT, RoBERTa, Longformer, Marian: Hugging Face folders
-  attend look --run runs/en-de                               a training run: its curves, and how attention took shape
-  attend look --run runs/a --run runs/b                      two runs or more: their curves in one chart
-  attend look --text "I am a student." --export page.html     one file for a slide or an e-mail
-  attend look --text "I am a student." --png heads.png       every head as one image, without a browser
-  attend look --model vit-base                               a model that looks at images; drop yours on the page
+constexpr const char* kLookExamples = R"(
+  attend look # bundled model, at http://127.0.0.1:8080
+  attend look --model gpt2 # GPT-2, BERT, RoBERTa, Longformer, Marian, ViT, DETR, ...
+  attend look --run runs/en-de # a training run: curves, and attention over time
+  attend look --model runs/en-de --port 0 # any free port
+  attend look --run runs/a --run runs/b # compare the curves of two runs
+  attend look --text "I am a student." --export page.html # one HTML file, for a slide or an e-mail
+  attend look --text "I am a student." --png heads.png # all heads as one image, without a browser
+  attend look --model vit-base # an image model; drop an image on the page
   attend look --model vit-base --image cat.jpg --png heads.png
-  attend look --model detr-resnet-50                         boxes; click one: where its query looks
-  attend look --model runs/show-tell --beside runs/show-attend-tell   two that write about one image
-  attend look --model runs/sagan-cifar10 --beside runs/sagan-no-attention-cifar10   drawings, and where a place looks
-Ctrl-C ends the server. It is reachable from this machine only, unless --host says otherwise.)";
+  attend look --model detr-resnet-50 # click a box to see its attention weights
+  attend look --model runs/show-tell --beside runs/show-attend-tell # compare two captioning models
+  attend look --model runs/sagan-cifar10 --beside runs/sagan-no-attention-cifar10 # compare two image generators)";
 
 // The attention between what was read and written, or the last layer's, large; and every head small.
 view::Figure figure_of(const std::string& text, look::Inspector& inspector) {
@@ -72,19 +71,20 @@ view::Figure figure_of(const std::string& text, look::Inspector& inspector) {
 }
 
 void list_look_flags(Flags& flags, LookOptions& options) {
-  add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
-  flags.add("--beside", options.beside,
-            "a second model that writes about images, or that draws, to see the same beside the first");
+  add_model_flag(flags, options.model, "Model folder").shown_as(tasks::kShippedTranslator);
+  flags.add("--beside", options.beside, "Second captioning or image-generation model to compare with.").group("Model");
   flags
-      .add("--run", options.runs, "a training run's folder: how it went, and the model it made; more of them: compared")
+      .add("--run", options.runs, "Folder of a training run, to show its curves and its model. Repeat to compare runs.")
+      .group("Model")
       .one_at_a_time();
-  flags.add("--port", options.port, "of the server; 0 is any free one");
-  flags.add("--host", options.host, "the address it listens on; 0.0.0.0 lets other machines in");
-  flags.add("--text", options.text, "a sentence, for --export, --svg and --png");
-  flags.add("--image", options.image, "the same for a model that looks at images: a .jpg, .png or .webp");
-  flags.add("--export", options.export_file, "writes the page with that sentence or image as one .html file");
-  flags.add("--svg", options.svg_file, "writes its attention, every head, as one image");
-  flags.add("--png", options.png_file, "the same as pixels");
+  flags.add("--port", options.port, "Port of the server; 0 picks a free one.").group("Server");
+  flags.add("--host", options.host, "Address to listen on; 0.0.0.0 accepts other machines.").group("Server");
+  flags.add("--text", options.text, "Sentence for --export, --svg and --png.").group("Data");
+  flags.add("--image", options.image, "Image for --export, --svg and --png: .jpg, .png or .webp.").group("Data");
+  flags.add("--export", options.export_file, "Write the page for that sentence or image as one .html file.")
+      .group("Output");
+  flags.add("--svg", options.svg_file, "Write the attention weights of all heads as SVG.");
+  flags.add("--png", options.png_file, "Write the attention weights of all heads as PNG.");
   add_max_pixels_flag(flags, options.max_pixels);
   add_device_flags(flags, options.device);
 }
@@ -260,7 +260,10 @@ void run_look(const LookOptions& options, const Streams& streams) {
 void add_look_command(Flags& program, const Streams& streams) {
   add_command<LookOptions>(
       program, streams,
-      {.name = "look", .help = "Shows a model's attention at work, in a browser.", .examples = kLookExamples},
+      {.name = "look",
+       .help = "Explore a model's attention weights in a browser.",
+       .examples = kLookExamples,
+       .notes = {"Ctrl-C stops the server. Only this machine can reach it, unless --host says otherwise."}},
       list_look_flags, run_look);
 }
 

@@ -19,22 +19,15 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kMakeDataExamples = R"(Examples:
-  attend make-data scenes --out scenes                                  20,000 images and 1,000 unseen ones
+constexpr const char* kMakeDataExamples = R"(
+  attend make-data dates --out .data/dates # "the 3rd of March 1987" to 1987-03-03, for recipes/minutes
+  attend make-data scenes --out scenes # 20,000 training and 1,000 validation images with boxes and captions
+  attend make-data grammar --out .data/grammar # a small English and an invented language with another word order
+  attend make-data numbers --out numbers # "two thousand and seven" to 2007
+  attend make-data reverse --out reverse # the words of a line in reverse order
+  attend make-data recall --out recall --distance 512 --count 2000 # lines that end with their first letters
   attend make-data scenes --out scenes --count 20000 --size 128 --objects 6 --seed 1 --unseen 1000
-  attend make-data scenes --out large --size 256 --objects 10 --format jpeg
-  attend make-data dates --out .data/dates           "the 3rd of March 1987" and 1987-03-03, for recipes/minutes
-  attend make-data numbers --out numbers             "two thousand and seven" and 2007
-  attend make-data reverse --out reverse             the words of a line, and the same backwards
-  attend make-data grammar --out .data/grammar       a small English, and an invented language with another word order
-  attend make-data recall --out recall --distance 512 --count 2000      lines that end with what they began with
-Scenes are discs, squares, triangles and digits in ten colours, with boxes, outlines and five captions an image, in
-COCO's files: train/, instances_train.json, captions_train.json; valid/, instances_valid.json, captions_valid.json.
-Texts are train.src, train.tgt; valid.src, valid.tgt; test.src, test.tgt, line by line. What is in one set is in no other.
-Grammar's English is also lines.txt and lines.valid.txt, for a GPT or a BERT, and so are recall's lines, whole: their last
-three letters are their first, each --distance places back; what is between is told by the characters in front of it.
-attend train --lines --prompt-end = learns from recall's.
-The same seed gives the same files, on however many threads.)";
+  attend make-data scenes --out large --size 256 --objects 10 --format jpeg)";
 
 constexpr const char* kScenesOnly = "Scenes";
 
@@ -51,32 +44,30 @@ void list_make_data_flags(Flags& flags, MakeDataOptions& options) {
   data::SceneFolderOptions& scenes = options.scenes;
   std::vector<std::string> kinds = {"scenes"};
   for (const auto& [name, kind] : text_kinds()) kinds.push_back(name);
-  flags.add("what", options.what, joined(kinds, ", ")).one_of(kinds).required();
-  flags.add("--out", options.out, "the folder to make; one that is there must be empty").required();
-  flags.add("--count", options.count, "images or lines to learn from").between(0, data::kMostScenes);
+  flags.add("what", options.what, "Dataset to generate: " + joined(kinds, ", ") + ".").one_of(kinds).required();
+  flags.add("--out", options.out, "Folder to create. An existing folder must be empty.").required();
+  flags.add("--count", options.count, "Number of training images or lines.").between(0, data::kMostScenes);
   flags
       .add("--unseen", options.unseen,
-           "images or lines to validate with, and as many lines to test with; the same for any count")
+           "Number of validation images or lines, and of test lines. They do not depend on --count.")
       .between(0, data::kMostScenes);
-  flags.add("--seed", options.seed, "another one gives other images and lines");
-  flags.add("--distance", options.distance, "recall: how many places back what is needed lies")
+  flags.add("--seed", options.seed, "Random seed.");
+  flags.add("--distance", options.distance, "recall: distance to the repeated letters, in characters.")
       .between(static_cast<double>(data::kLeastRecallDistance), static_cast<double>(data::kMostRecallDistance));
-  flags.add("--size", scenes.scene.size, "pixels of an image, both ways")
+  flags.add("--size", scenes.scene.size, "Side of an image, in pixels.")
       .between(data::kLeastSceneSize, data::kMostSceneSize)
       .group(kScenesOnly);
-  flags.add("--objects", scenes.scene.objects, "of an image, at most; there is at least one")
+  flags.add("--objects", scenes.scene.objects, "Maximum number of objects per image; at least one.")
       .between(1, data::kMostSceneObjects)
       .group(kScenesOnly);
-  flags
-      .add("--max-iou", scenes.scene.max_iou,
-           "how far the boxes of two objects may overlap; up to 0.33, where half of one is hidden")
+  flags.add("--max-iou", scenes.scene.max_iou, "Maximum overlap (IoU) of two boxes, up to 0.33.")
       .between(0, 1)
       .group(kScenesOnly);
   flags
       .add("--format", scenes.format, {{"png", data::SceneFormat::png}, {"jpeg", data::SceneFormat::jpeg}},
-           "of the images: png, jpeg")
+           "Image format: png or jpeg.")
       .group(kScenesOnly);
-  flags.add("--threads", scenes.threads, "0: all cores; the result is the same").between(0, 1024).group(kScenesOnly);
+  flags.add("--threads", scenes.threads, "CPU threads; 0 uses all cores.").between(0, 1024).group(kScenesOnly);
 }
 
 // Counts what is done, and ends where the user says so.
@@ -157,11 +148,21 @@ void run_make_data(const MakeDataOptions& options, const Streams& streams) {
 }
 
 void add_make_data_command(Flags& program, const Streams& streams) {
-  add_command<MakeDataOptions>(program, streams,
-                               {.name = "make-data",
-                                .help = "Makes images with captions, or text and its translation, to learn from.",
-                                .examples = kMakeDataExamples},
-                               list_make_data_flags, run_make_data);
+  add_command<MakeDataOptions>(
+      program, streams,
+      {.name = "make-data",
+       .help = "Generate synthetic training data: scenes with captions, or text pairs.",
+       .examples = kMakeDataExamples,
+       .notes =
+           {"Scenes are discs, squares, triangles and digits in ten colours. Each image has boxes, outlines and five "
+            "captions, in COCO files: train/, instances_train.json, captions_train.json, valid/, instances_valid.json, "
+            "captions_valid.json.",
+            "Text pairs go to train.src and train.tgt, valid.src and valid.tgt, test.src and test.tgt, line by line. "
+            "No line is in two sets. grammar and recall also write lines.txt and lines.valid.txt for language models.",
+            "In recall, the last three letters of a line repeat the first three, --distance positions earlier. Train "
+            "on it with attend train --lines --prompt-end =.",
+            "The same seed gives the same files on any number of threads."}},
+      list_make_data_flags, run_make_data);
 }
 
 }  // namespace attend::cli

@@ -19,12 +19,10 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kPreprocessExamples = R"(Examples:
-  attend preprocess --model vit-base cat.jpg dog.png --out pixels.safetensors      pixel_values [2, 3, 224, 224]
-  attend preprocess --model detr-resnet-50 photos --out pixels.safetensors         all of a folder; pixel_mask as well
-  attend preprocess --model vit-base/preprocessor_config.json cat.jpg --out pixels.safetensors --json
-JPEG, PNG and WebP are told apart by what is in them. Numbers are those of transformers 5; with --backend pil, of
-older versions, whose resizes are Pillow's.)";
+constexpr const char* kPreprocessExamples = R"(
+  attend preprocess --model vit-base cat.jpg dog.png --out pixels.safetensors # pixel_values [2, 3, 224, 224]
+  attend preprocess --model detr-resnet-50 photos --out pixels.safetensors # a whole folder, with pixel_mask
+  attend preprocess --model vit-base/preprocessor_config.json cat.jpg --out pixels.safetensors --json)";
 
 struct Seen {
   std::string file;
@@ -88,20 +86,25 @@ void run_preprocess(const PreprocessOptions& options, const Streams& streams) {
 void add_preprocess_command(Flags& program, const Streams& streams) {
   add_command<PreprocessOptions>(
       program, streams,
-      {.name = "preprocess", .help = "Writes what a model sees of images.", .examples = kPreprocessExamples},
+      {.name = "preprocess",
+       .help = "Write the preprocessed pixel values of images.",
+       .examples = kPreprocessExamples,
+       .notes = {"The format (JPEG, PNG, WebP) is detected from the file contents. Values match transformers 5; with "
+                 "--backend pil, earlier versions, which resize with Pillow."}},
       [](Flags& flags, PreprocessOptions& options) {
         add_model_file_flag(flags, "--model", options.model,
-                            "a folder with preprocessor_config.json (or timm's config.json), or the file itself")
+                            "Model folder with preprocessor_config.json (or timm's config.json), or that file")
             .required();
-        flags.add("images", options.images, "files, and folders of them").required();
-        flags.add("--out", options.out, "the .safetensors to write").required();
+        flags.add("images", options.images, "Images or folders of images.").required();
+        flags.add("--out", options.out, "The .safetensors file to write.").required();
         flags
             .add("--backend", options.backend,
-                 "resize as this backend of transformers does: torchvision (its default) or pil, up to 1 apart")
+                 "Resize like this transformers backend: torchvision (the default) or pil. Pixel values differ by up "
+                 "to 1.")
             .one_of({"torchvision", "pil"});
-        flags.add("--json", options.json, "print the sizes as one JSON object");
+        flags.add("--json", options.json, "Print the sizes as one JSON object.");
         add_max_pixels_flag(flags, options.max_pixels);
-        flags.add("--as-stored", options.as_stored, "do not turn images upright as their EXIF orientation says");
+        flags.add("--as-stored", options.as_stored, "Ignore the EXIF orientation.");
       },
       run_preprocess);
 }

@@ -28,12 +28,10 @@ struct RerankCommand {
   bool raw = false;
 };
 
-constexpr const char* kRerankExamples = R"(Examples:
+constexpr const char* kRerankExamples = R"(
   attend rerank --model ms-marco-MiniLM-L-6-v2 "how many people live in berlin" passages.txt
   attend rerank --model ms-marco-MiniLM-L-6-v2 --top-k 3 --json "python list sort" answers.txt
-  grep -i berlin notes.txt | attend rerank --model ms-marco-MiniLM-L-6-v2 "population of berlin"
-Documents are lines. The score is the one that sentence-transformers' CrossEncoder.predict gives, and POST /rerank of
-attend serve: the logit with the activation that config.json names, or a sigmoid.)";
+  grep -i berlin notes.txt | attend rerank --model ms-marco-MiniLM-L-6-v2 "population of berlin")";
 
 void print(const RerankCommand& options, std::span<const std::string> documents, std::span<const float> scores,
            std::ostream& out) {
@@ -73,15 +71,21 @@ void run_rerank(const RerankCommand& options, const Streams& streams) {
 void add_rerank_command(Flags& program, const Streams& streams) {
   add_command<RerankCommand>(
       program, streams,
-      {.name = "rerank", .help = "Sort documents by relevance for a query.", .examples = kRerankExamples},
+      {.name = "rerank",
+       .help = "Sort documents by relevance to a query (cross-encoder).",
+       .examples = kRerankExamples,
+       .notes = {"Each line is a document. Scores equal those of CrossEncoder.predict in sentence-transformers and of "
+                 "POST /rerank: the logit after the activation in config.json, or a sigmoid."}},
       [](Flags& flags, RerankCommand& options) {
-        flags.add("query", options.query, "what the documents should answer").required();
-        add_encoder_flags(flags, options.model, "that scores pairs of texts (a cross-encoder)");
-        flags.add("files", options.model.files, "documents, one per line; standard input when there is none");
-        add_batch_flag(flags, options.model.batch, "documents computed together");
+        flags.add("query", options.query, "Query to compare the documents with.").required();
+        add_encoder_flags(flags, options.model, "cross-encoder");
+        flags.add("files", options.model.files, "Documents, one per line. Standard input by default.");
+        add_batch_flag(flags, options.model.batch, "Documents per batch.");
         add_max_line_flag(flags, options.model.max_line);
-        flags.add("--top-k", options.top_k, "print only so many, the best; 0: all").between(0, 1e9);
-        flags.add("--raw-scores", options.raw, "print logits, without the activation");
+        flags.add("--top-k", options.top_k, "Number of documents to print; 0 prints all.")
+            .group("Output")
+            .between(0, 1e9);
+        flags.add("--raw-scores", options.raw, "Print logits, without the activation.").group("Output");
       },
       run_rerank);
 }

@@ -20,15 +20,12 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kScoreExamples = R"(Examples:
-  attend score --hypotheses out.de --references test.de
+constexpr const char* kScoreExamples = R"(
+  attend score --hypotheses out.de --references test.de # BLEU
   attend translate --model DIR < test.en | attend score --hypotheses - --references test.de
+  attend score --metric coco --ground-truth instances_valid.json --predictions boxes.json # AP and AR of boxes
   attend score --hypotheses out.de --references a.de b.de --metric bleu chrf ter --json
-  attend score --metric coco --ground-truth instances_valid.json --predictions boxes.json          AP and AR of boxes
-  attend score --metric captions --ground-truth captions_valid.json --predictions captions.json    BLEU, ROUGE-L, CIDEr
-Of images, COCO's files: boxes are [{"image_id", "category_id", "bbox": [x, y, width, height], "score"}], captions
-[{"image_id", "caption"}]. With --json: {"stats": [12 numbers], "per_category": {id: AP}}, where -1 says that there was
-nothing to find, and {"bleu": [4 numbers], "rouge_l", "cider"}.)";
+  attend score --metric captions --ground-truth captions_valid.json --predictions captions.json # BLEU, ROUGE-L, CIDEr)";
 
 constexpr int kWarnTokenized = 100;  // lines that end in " .": as many as sacreBLEU waits for
 
@@ -126,31 +123,45 @@ void warn_if_tokenized(const TextFile& hypotheses, std::ostream& err) {
 }
 
 void list_score_flags(Flags& flags, ScoreOptions& options) {
-  flags.add("--hypotheses", options.hypotheses, "translations, one a line; - is standard input");
-  flags.add("--references", options.references, "references, one or more files with as many lines");
-  flags.add("--metric", options.metrics, "bleu, chrf, ter; one or more. Of images: coco or captions")
-      .one_of({"bleu", "chrf", "ter", "coco", "captions"});
-  flags.add("--ground-truth", options.ground_truth, "coco, captions: COCO's instances or captions file");
-  flags.add("--predictions", options.predictions, "coco, captions: the results, a JSON list");
-  flags.add("--tokenize", options.tokenize, "BLEU: 13a, intl, char, none").one_of({"13a", "intl", "char", "none"});
-  flags.add("--lowercase", options.lowercase, "BLEU and chrF without case (TER has none anyway)");
-  flags.add("--json", options.json, "an object with the score in full; a list for several metrics");
-  flags.add("--sentence-level", options.sentence_level, "a score for each line; BLEU with effective order");
-  flags.add("--score-only", options.score_only, "just the number");
-  flags.add("--width", options.width, "digits after the point, 1 if not given; JSON: all").between(0, 17);
-  flags.add("--smooth-method", options.smooth_method, "BLEU: exp, floor, add-k, none")
-      .one_of({"exp", "floor", "add-k", "none"});
-  flags.add("--smooth-value", options.bleu.smooth_value, "BLEU: of floor (0.1 if not given) and add-k (1)");
-  flags.add("--effective-order", options.bleu.effective_order, "BLEU: leave out orders without n-grams");
-  flags.add("--chrf-char-order", options.chrf.char_order, "chrF: longest character n-gram").between(0, 100);
-  flags.add("--chrf-word-order", options.chrf.word_order, "chrF: longest word n-gram; 2 is chrF++").between(0, 100);
-  flags.add("--chrf-beta", options.chrf.beta, "chrF: weight of recall").between(0, 1000);
-  flags.add("--chrf-whitespace", options.chrf.whitespace, "chrF: white space counts");
-  flags.add("--chrf-eps-smoothing", options.chrf.eps_smoothing, "chrF: as in chrF++.py, NLTK and Moses");
-  flags.add("--ter-case-sensitive", options.ter.case_sensitive, "TER: case counts");
-  flags.add("--ter-normalized", options.ter.normalized, "TER: split punctuation off");
-  flags.add("--ter-no-punct", options.ter.no_punctuation, "TER: drop punctuation");
-  flags.add("--ter-asian-support", options.ter.asian, "TER: both of these for Chinese and Japanese too");
+  flags.add("--hypotheses", options.hypotheses, "Translations, one per line; - reads standard input.");
+  flags.add("--references", options.references,
+            "Reference translations: one or more files with the same number of lines.");
+  flags
+      .add("--metric", options.metrics,
+           "Metrics: bleu, chrf and ter for text, one or more; coco or captions for images.")
+      .one_of({"bleu", "chrf", "ter", "coco", "captions"})
+      .group("Metric");
+  flags.add("--ground-truth", options.ground_truth, "coco, captions: COCO instances or captions file.");
+  flags.add("--predictions", options.predictions, "coco, captions: results to score, a JSON list.");
+  flags.add("--tokenize", options.tokenize, "Tokenizer.").one_of({"13a", "intl", "char", "none"}).group("BLEU");
+  flags.add("--lowercase", options.lowercase, "BLEU and chrF: ignore case, as TER does by default.").group("Metric");
+  flags.add("--json", options.json, "Print a JSON object with full precision, or a list for several metrics.");
+  flags.add("--sentence-level", options.sentence_level, "Print a score per line. BLEU uses effective order.")
+      .group("Output");
+  flags.add("--score-only", options.score_only, "Print only the number.").group("Output");
+  flags.add("--width", options.width, "Decimal places; 1 by default, all with --json.").group("Output").between(0, 17);
+  flags.add("--smooth-method", options.smooth_method, "Smoothing method.")
+      .one_of({"exp", "floor", "add-k", "none"})
+      .group("BLEU");
+  flags
+      .add("--smooth-value", options.bleu.smooth_value, "Smoothing value of floor (default 0.1) and add-k (default 1).")
+      .group("BLEU");
+  flags.add("--effective-order", options.bleu.effective_order, "Skip n-gram orders without matches.").group("BLEU");
+  flags.add("--chrf-char-order", options.chrf.char_order, "Maximum character n-gram order.")
+      .between(0, 100)
+      .group("chrF");
+  flags.add("--chrf-word-order", options.chrf.word_order, "Maximum word n-gram order; 2 is chrF++.")
+      .between(0, 100)
+      .group("chrF");
+  flags.add("--chrf-beta", options.chrf.beta, "Weight of recall.").between(0, 1000).group("chrF");
+  flags.add("--chrf-whitespace", options.chrf.whitespace, "Include white space.").group("chrF");
+  flags.add("--chrf-eps-smoothing", options.chrf.eps_smoothing, "Epsilon smoothing, as in chrF++.py, NLTK and Moses.")
+      .group("chrF");
+  flags.add("--ter-case-sensitive", options.ter.case_sensitive, "Case-sensitive comparison.").group("TER");
+  flags.add("--ter-normalized", options.ter.normalized, "Separate punctuation.").group("TER");
+  flags.add("--ter-no-punct", options.ter.no_punctuation, "Remove punctuation.").group("TER");
+  flags.add("--ter-asian-support", options.ter.asian, "Also separate or remove Chinese and Japanese punctuation.")
+      .group("TER");
 }
 
 }  // namespace
@@ -187,8 +198,13 @@ void add_score_command(Flags& program, const Streams& streams) {
   add_command<ScoreOptions>(
       program, streams,
       {.name = "score",
-       .help = "Scores translations (BLEU, chrF, TER, as sacreBLEU does), boxes and captions (as COCO does).",
-       .examples = kScoreExamples},
+       .help = "Score translations (BLEU, chrF, TER), boxes (COCO AP) and captions.",
+       .examples = kScoreExamples,
+       .notes = {"BLEU, chrF and TER equal those of sacreBLEU; coco and captions those of the COCO tools. Box "
+                 "predictions are [{\"image_id\", \"category_id\", \"bbox\": [x, y, width, height], \"score\"}], "
+                 "captions are [{\"image_id\", \"caption\"}].",
+                 "With --json, boxes give {\"stats\": [12 numbers], \"per_category\": {id: AP}}, where -1 means no "
+                 "ground truth, and captions give {\"bleu\": [4 numbers], \"rouge_l\", \"cider\"}."}},
       list_score_flags, run_score);
 }
 

@@ -35,18 +35,15 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kServeExamples = R"(Examples:
-  attend serve                                               the models that come with attend, at http://127.0.0.1:8080
-  attend serve --model en-fr --model bert=runs/my-bert       one of them, and one of yours under another name
-  attend serve --host 0.0.0.0 --api-key-file keys.txt        for other machines, which must know a key (one a line)
-  attend serve --unix /run/attend.sock                       behind a proxy on this machine, which does TLS
-
+constexpr const char* kServeExamples = R"(
+  attend serve # all bundled models, at http://127.0.0.1:8080
+  attend serve --model en-fr --model bert=runs/my-bert # one bundled model, and your own under another name
   curl localhost:8080/translate -d q="I am a student." -d source=en -d target=fr
-  curl localhost:8080/embed -H 'content-type: application/json' -d '{"inputs": ["a text", "another"]}'
-  curl localhost:8080/v1/completions -H 'content-type: application/json' \
-    -d '{"model": "shakespeare", "prompt": "ROMEO:", "max_tokens": 40, "stream": true}' --no-buffer
-  curl localhost:8080/models/vit-cifar10 --data-binary @cat.jpg -H 'content-type: image/jpeg'
-/docs lists all paths, docs/serve.md has more. SIGTERM and Ctrl-C finish what runs, SIGHUP opens changed models anew.)";
+  attend serve --host 0.0.0.0 --api-key-file keys.txt # accept other machines, which must send a key
+  attend serve --unix /run/attend.sock # behind a proxy on this machine that handles TLS
+  curl localhost:8080/embed -H 'content-type: application/json' -d '{"inputs": ["a sentence", "another"]}'
+  curl localhost:8080/v1/completions -H 'content-type: application/json' -d '{"model": "shakespeare", "prompt": "ROMEO:"}'
+  curl localhost:8080/models/vit-cifar10 --data-binary @cat.jpg -H 'content-type: image/jpeg')";
 
 volatile std::sig_atomic_t reload_wanted = 0;
 extern "C" void note_reload(int) { reload_wanted = 1; }
@@ -194,39 +191,55 @@ serve::ServerOptions server_options(const ServeOptions& options, const Streams& 
 }
 
 void list_serve_flags(Flags& flags, ServeOptions& options) {
-  flags.add("--model", options.models, "[NAME=]DIR, or the name of a shipped one; may be given many times")
+  flags.add("--model", options.models, "Model to serve: [NAME=]DIR, or the name of a bundled model. Repeat for more.")
       .one_at_a_time()
-      .shown_as("all shipped ones");
-  flags.add("--host", options.host, "the address it listens on, IPv4 or IPv6; 0.0.0.0 or :: let other machines in");
-  flags.add("--port", options.port, "0 is any free one").between(0, 65535);
-  flags.add("--unix", options.unix_path, "a Unix socket to listen on as well");
-  flags.add("--api-key-file", options.api_key_file, "one key a line; clients must know one");
-  flags.add("--cors-origin", options.cors_origin, "a site whose pages may ask, or *");
-  flags.add("--max-connections", options.max_connections, "open at once; others wait").between(1, 1 << 20);
-  flags.add("--max-concurrent", options.max_concurrent, "requests that run at once; others get 429")
-      .between(1, 1 << 16);
-  flags.add("--max-body", options.max_body, "bytes of a request, such as 2MB");
-  flags.add("--max-image", options.max_image, "bytes of an image file");
-  add_max_pixels_flag(flags, options.max_pixels);
-  flags.add("--max-memory", options.max_memory, "bytes of all requests together, such as 512MB; others get 503")
-      .shown_as("a quarter of the machine's, the cgroup's or ulimit -v's");
-  flags.add("--max-client-batch-size", options.max_client_batch_size, "texts of a request; more get 413")
+      .shown_as("all bundled models");
+  flags.add("--host", options.host, "Address to listen on, IPv4 or IPv6; 0.0.0.0 or :: accepts other machines.")
+      .group("Server");
+  flags.add("--port", options.port, "Port; 0 picks a free one.").group("Server").between(0, 65535);
+  flags.add("--unix", options.unix_path, "Unix socket to listen on as well.").group("Server");
+  flags.add("--api-key-file", options.api_key_file, "File with one API key per line. Clients must send one of them.")
+      .group("Server");
+  flags.add("--cors-origin", options.cors_origin, "Allowed CORS origin, or *.").group("Server");
+  flags.add("--max-connections", options.max_connections, "Open connections; more wait.")
+      .group("Limits")
       .between(1, 1 << 20);
-  flags.add("--max-batch-tokens", options.max_batch_tokens, "tokens computed together").between(1, 1 << 24);
-  flags.add("--max-rows", options.max_rows, "texts generated together").between(1, 4096);
-  flags.add("--batch-wait-us", options.batch_wait_us, "an idle server waits so long for more before it begins")
+  flags.add("--max-concurrent", options.max_concurrent, "Concurrent requests; more get status 429.")
+      .group("Limits")
+      .between(1, 1 << 16);
+  flags.add("--max-body", options.max_body, "Maximum size of a request, such as 2MB.").group("Limits");
+  flags.add("--max-image", options.max_image, "Maximum size of an image file.").group("Limits");
+  add_max_pixels_flag(flags, options.max_pixels);
+  flags.add("--max-memory", options.max_memory, "Memory for all requests together, such as 512MB; more get status 503.")
+      .group("Limits")
+      .shown_as("a quarter of the memory of the machine, cgroup or ulimit -v");
+  flags.add("--max-client-batch-size", options.max_client_batch_size, "Inputs per request; more get status 413.")
+      .group("Limits")
+      .between(1, 1 << 20);
+  flags.add("--max-batch-tokens", options.max_batch_tokens, "Tokens per batch.")
+      .group("Performance")
+      .between(1, 1 << 24);
+  flags.add("--max-rows", options.max_rows, "Texts to generate in one batch.").group("Performance").between(1, 4096);
+  flags.add("--batch-wait-us", options.batch_wait_us, "Microseconds that an idle server waits to fill a batch.")
+      .group("Performance")
       .between(0, 1e6);
-  flags.add("--request-timeout", options.request_timeout, "seconds for a request to arrive, or an answer to be taken")
+  flags.add("--request-timeout", options.request_timeout, "Seconds to receive a request or to send a response.")
+      .group("Limits")
       .between(0.01, 3600);
-  flags.add("--idle-timeout", options.idle_timeout, "seconds for the next request of a connection")
+  flags.add("--idle-timeout", options.idle_timeout, "Seconds to keep an idle connection.")
+      .group("Limits")
       .between(0.01, 86400);
-  flags.add("--drain-timeout", options.drain_timeout, "seconds for running requests when it ends").between(0, 86400);
-  flags.add("--access-log", options.access_log, "one line a request, on the standard error stream")
+  flags.add("--drain-timeout", options.drain_timeout, "Seconds to finish running requests at shutdown.")
+      .group("Limits")
+      .between(0, 86400);
+  flags.add("--access-log", options.access_log, "Log one line per request on standard error: text, json or none.")
+      .group("Output")
       .one_of({"text", "json", "none"});
-  flags.add("--look,!--no-look", options.look, "the page of attend look at /look");
+  flags.add("--look,!--no-look", options.look, "Serve the page of attend look at /look.").group("Server");
   flags
       .add("--pooling", options.pooling,
-           "how tokens become a text's vector, instead of what each model's 1_Pooling says (mean without one)")
+           "Pooling of the token vectors: mean, cls, max, mean_sqrt_len, weightedmean or lasttoken. Default: the "
+           "model's 1_Pooling, or mean.")
       .one_of({"mean", "cls", "max", "mean_sqrt_len", "weightedmean", "lasttoken"});
   add_device_flags(flags, options.device);
   add_weights_flag(flags, options.device);
@@ -293,10 +306,13 @@ void run_serve(const ServeOptions& options, const Streams& streams) {
 }
 
 void add_serve_command(Flags& program, const Streams& streams) {
-  add_command<ServeOptions>(
-      program, streams,
-      {.name = "serve", .help = "Serves models over HTTP to clients that exist already.", .examples = kServeExamples},
-      list_serve_flags, run_serve);
+  add_command<ServeOptions>(program, streams,
+                            {.name = "serve",
+                             .help = "Serve models over HTTP: OpenAI, LibreTranslate and TEI compatible APIs.",
+                             .examples = kServeExamples,
+                             .notes = {"/docs lists all paths; see also docs/serve.md. SIGTERM and Ctrl-C finish "
+                                       "running requests before the server stops. SIGHUP reloads changed models."}},
+                            list_serve_flags, run_serve);
 }
 
 }  // namespace attend::cli

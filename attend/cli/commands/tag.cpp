@@ -14,10 +14,10 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kTagExamples = R"(Examples:
-  echo "Ada lives in London." | attend tag --model bert-ner          a word and its label a line, as in CoNLL files
-  attend tag --model bert-ner --json news.txt                        with probabilities, and offsets in characters
-An empty line follows each text. A word of several tokens has the label of its first.)";
+constexpr const char* kTagExamples = R"(
+  echo "Ada lives in London." | attend tag --model bert-ner # a word and its label per line, as in CoNLL files
+  attend tag --model bert-ner --json news.txt # with probabilities and character offsets
+  attend tag --model bert-ner news.txt --output news.conll)";
 
 Json json_of(const std::string& line, const tasks::TaggedLine& tagged) {
   Json words = Json::array();
@@ -52,9 +52,13 @@ void run_tag(const EncoderFlags& options, const Streams& streams) {
 
 void add_tag_command(Flags& program, const Streams& streams) {
   add_command<EncoderFlags>(
-      program, streams, {.name = "tag", .help = "A label for each word.", .examples = kTagExamples},
+      program, streams,
+      {.name = "tag",
+       .help = "Label each word, for example named entities.",
+       .examples = kTagExamples,
+       .notes = {"An empty line follows each input. A word of several tokens gets the label of its first token."}},
       [](Flags& flags, EncoderFlags& options) {
-        add_encoder_flags(flags, options, "that labels tokens");
+        add_encoder_flags(flags, options, "for token classification");
         add_line_flags(flags, options);
       },
       run_tag);

@@ -20,10 +20,10 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kTokenizeExamples = R"(Examples:
-  echo "I am a student." | attend tokenize --tokenizer models/en-fr            ids, separated by spaces
+constexpr const char* kTokenizeExamples = R"(
+  echo "I am a student." | attend tokenize --tokenizer models/en-fr # ids, separated by spaces
   attend tokenize --tokenizer models/en-fr --input test.en > test.ids
-  attend tokenize --tokenizer models/en-fr --decode < test.ids                 and back
+  attend tokenize --tokenizer models/en-fr --decode < test.ids # ids to text
   echo '{"text": "a question", "pair": "its context"}' | attend tokenize --tokenizer bert/tokenizer.json --json)";
 
 std::vector<text::TokenId> parse_ids(std::string_view line, const std::string& where) {
@@ -108,19 +108,19 @@ void run_tokenize(const TokenizeOptions& options, const Streams& streams) {
 void add_tokenize_command(Flags& program, const Streams& streams) {
   add_command<TokenizeOptions>(
       program, streams,
-      {.name = "tokenize", .help = "Turns lines of text into token ids, and back.", .examples = kTokenizeExamples},
+      {.name = "tokenize", .help = "Convert text to token ids, or ids to text.", .examples = kTokenizeExamples},
       [](Flags& flags, TokenizeOptions& options) {
         add_model_file_flag(flags, "--tokenizer", options.tokenizer,
-                            "a tokenizer.json, vocab.json, vocab.txt or SentencePiece model, or the folder it is in")
+                            "A tokenizer.json, vocab.json, vocab.txt or SentencePiece model, its folder")
             .required();
-        flags.add("--input", options.input, "lines to read; - is standard input");
+        flags.add("--input", options.input, "Input file; - reads standard input.");
         add_max_line_flag(flags, options.max_line);
         flags.add("--json", options.json,
-                  "an object a line in, {\"text\": .., \"pair\": ..}, and out: ids, tokens, offsets, type_ids, "
-                  "decoded");
-        flags.add("--decode", options.decode, "ids in, text out (with --json, {\"ids\": [..]})");
-        flags.add("--no-special-tokens", options.no_special_tokens, "nothing is put around the text");
-        flags.add("--keep-special-tokens", options.keep_special_tokens, "--decode shows special tokens too");
+                  "Read one JSON object per line, {\"text\": .., \"pair\": ..}, and write ids, tokens, offsets, "
+                  "type_ids and decoded.");
+        flags.add("--decode", options.decode, "Convert ids to text. With --json, read {\"ids\": [..]}.");
+        flags.add("--no-special-tokens", options.no_special_tokens, "Add no special tokens.");
+        flags.add("--keep-special-tokens", options.keep_special_tokens, "With --decode: keep special tokens.");
       },
       run_tokenize);
 }

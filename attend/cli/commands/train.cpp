@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "attend/backends.h"
@@ -46,40 +47,55 @@ struct TrainOptions {
   Json given = Json::object();  // settings named by flags
 };
 
-constexpr const char* kTrainExamples = R"(Examples:
+constexpr const char* kTrainExamples = R"(
   attend train --source train.en --target train.fr --valid-source valid.en --valid-target valid.fr --out model
-  attend train recipes/multi30k-en-de.json --device cuda --seed 2       flags win over the recipe
+  attend train recipes/multi30k-en-de.json --device cuda --seed 2 # flags override the recipe
+  attend train --resume --out model # resume an interrupted run
+  attend train recipes/multi30k-en-de.json --look # watch curves, samples and attention in a browser
+  attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
   attend train --task language-model --text train.txt --valid-text valid.txt --out gpt --layers 6 --block 256
   attend train --task masked-lm --text wiki.txt --text more.txt --valid-text valid.txt --out bert
   attend train --task classify --from bert --train train.tsv --valid dev.tsv --out sentiment --epochs 3
   attend train --task classify --from bert --train sts.csv --valid dev.csv --regression --label-column score --out sts
-  attend train --task tag --from bert --train eng.train --valid eng.testa --out ner             CoNLL files
+  attend train --task tag --from bert --train eng.train --valid eng.testa --out ner # CoNLL files
   attend train --task answer --from bert --train train-v1.1.json --valid dev-v1.1.json --out squad
   attend train --task classify-images --train photos/train --valid photos/valid --out vit --epochs 100
   attend train --task classify-images --from vit-base --train photos --image-size 224 --crop resized --out pets
   attend train --task describe --train captions_train.json --valid captions_valid.json --out captions --epochs 30
   attend train --task detect --train instances_train.json --valid instances_val.json --out detr --epochs 100
-  attend train --task draw --train cifar10 --feature-model resnet --out sagan --device cuda
-  attend train recipes/multi30k-en-de.json --look                       watch it: curves, samples, attention
-  attend train --resume --out model                                     goes on where a run was stopped
-  attend train recipes/multi30k-en-de.json --model rnn-attention --hidden 512 --out rnn
-Ctrl-C saves the run and ends; --resume goes on, to the same weights as if it had never stopped.
-The folder then holds the model, for attend translate, generate, fill, classify, tag, answer, describe, detect or draw.)";
+  attend train --task draw --train cifar10 --feature-model resnet --out sagan --device cuda)";
 
-// Of one task its own examples; else all, behind a list of the tasks.
+// The examples of one task; of all without one.
 std::string examples_for(const std::string& task) {
-  if (task.empty()) return tasks_text() + kTrainExamples;
-  std::string kept;
+  if (task.empty()) return kTrainExamples;
+  std::string own, shared;
   for (std::string_view rest = kTrainExamples; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
+    const std::string line = std::string(rest.substr(0, end)) + '\n';
     rest.remove_prefix(std::min(rest.size(), end + 1));
-    const bool example = line.starts_with("  "), other = line.find("--task ") != std::string_view::npos;
-    const bool own = other ? line.find(fmt::format("--task {} ", task)) != std::string_view::npos
-                           : task == "translation" || line.find("--resume") != std::string_view::npos;
-    if (!example || own) kept += std::string(line) + '\n';
+    const std::size_t named = line.find("--task ");
+    if (named != std::string::npos ? line.find(fmt::format("--task {} ", task)) == named : task == "translation")
+      own += line;
+    else if (line.find("--resume") != std::string::npos)
+      shared += line;
   }
-  return kept;
+  return own + shared;
+}
+
+CommandName train_name(const std::string& task) {
+  CommandName name{.name = "train", .help = "Train a model.", .examples = examples_for(task)};
+  std::vector<HelpEntry> tasks = task_topics();
+  for (const HelpEntry& one : tasks)
+    if (one.names[0] == task) name.help = fmt::format("Train a model (--task {}). {}", task, one.text);
+  name.notes = {"Ctrl-C saves the run and stops. --resume continues it, with the same weights as an uninterrupted run.",
+                "recipe.json in --out holds the settings of the run."};
+  if (!task.empty()) return name;
+  name.topics = std::move(tasks);
+  name.notes.insert(
+      name.notes.begin(),
+      "These flags are common to all tasks. attend train --task TASK --help shows all flags of a task with "
+      "their defaults.");
+  return name;
 }
 
 // The recipe of the run in the folder, or the file that was named, and the flags laid over it.
@@ -234,31 +250,34 @@ void run_train(const TrainOptions& options, const Streams& streams) {
 
 void add_train_command(Flags& program, const Streams& streams, const std::vector<std::string>& words) {
   add_command<TrainOptions>(
-      program, streams,
-      {.name = "train",
-       .help = "Trains a model: to translate, to write, to guess, to label, to draw.",
-       .examples = examples_for(task_in(words))},
+      program, streams, train_name(task_in(words)),
       [&](Flags& flags, TrainOptions& options) {
-        flags.add("recipe", options.recipe, "a JSON file with any of the settings below");
-        flags.add("--resume", options.resume, "go on with the run in --out");
+        flags.add("recipe", options.recipe, "Recipe: a JSON file with any of these settings. Flags override it.");
+        flags.add("--resume", options.resume, "Resume the run in --out.").group("Training");
         flags.add("--overwrite", options.overwrite,
-                  "start anew although --out holds a run, which goes when the new one has saved its first state");
-        flags.add("--allow-changes", options.allow_changes,
-                  "with --resume: go on although the model's settings or the texts are others than the run's");
-        const Flag look = flags.add("--look", options.look,
-                                    "serve a page about the run while it goes on, and record it with the run");
-        flags.add("--port", options.port, "of that page; 0 is any free one").needs(look);
-        flags.add("--timeout", options.timeout,
-                  "where several processes train (mpirun, srun): seconds until one that does not answer ends them all; "
-                  "0: never");
-        flags.add("--wire", options.distributed.wire, {{"f32", world::Wire::f32}, {"bf16", world::Wire::bf16}},
-                  "how gradients travel between processes: f32, or bf16 in half the bytes");
-        flags.add("--shard-optimizer", options.distributed.shard_optimizer,
-                  "every process keeps the optimiser's moments, averages and f32 masters of its part of the weights "
-                  "only (ZeRO-1): the same numbers, less memory, more messages");
-        flags.add("--sync-batch-norm", options.distributed.sync_batch_norm,
-                  "models of images: batch norm takes its statistics from the batches of all processes, as one "
-                  "process with one large batch would");
+                  "Replace the run in --out. The old one is kept until the first save.");
+        flags.add("--allow-changes", options.allow_changes, "With --resume: accept changed model settings or data.")
+            .group("Training");
+        const Flag look =
+            flags.add("--look", options.look, "Serve a web page about the run during training, and record its data.")
+                .group("Output");
+        flags.add("--port", options.port, "Port of the --look page; 0 picks a free one.").group("Output").needs(look);
+        flags
+            .add("--timeout", options.timeout,
+                 "Seconds without an answer from a process (mpirun, srun) before the run ends; 0 means no limit.")
+            .group("Distributed");
+        flags
+            .add("--wire", options.distributed.wire, {{"f32", world::Wire::f32}, {"bf16", world::Wire::bf16}},
+                 "Type of gradients sent between processes: f32, or bf16 for half the traffic.")
+            .group("Distributed");
+        flags
+            .add("--shard-optimizer", options.distributed.shard_optimizer,
+                 "Shard the optimiser state over the processes (ZeRO-1). Same result, less memory, more messages.")
+            .group("Distributed");
+        flags
+            .add("--sync-batch-norm", options.distributed.sync_batch_norm,
+                 "Image models: compute batch-norm statistics over the batches of all processes.")
+            .group("Distributed");
         add_task_flags(flags, options.given, words);
       },
       run_train);

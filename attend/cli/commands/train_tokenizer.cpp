@@ -15,10 +15,10 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kTrainTokenizerExamples = R"(Examples:
-  attend train-tokenizer train.en train.fr --vocabulary 8000 --out model/tokenizer.json    one vocabulary for both
+constexpr const char* kTrainTokenizerExamples = R"(
+  attend train-tokenizer train.en train.fr --vocabulary 8000 --out model/tokenizer.json # one for both languages
   attend train-tokenizer corpus.*.gz --vocabulary 32000 --special-tokens "<pad>" "</s>"
-The file is read by attend tokenize and by Hugging Face's tokenizers, with the same ids.)";
+  attend train-tokenizer book.txt --line-ends --out gpt/tokenizer.json # for a language model)";
 
 }  // namespace
 
@@ -56,17 +56,18 @@ void add_train_tokenizer_command(Flags& program, const Streams& streams) {
   add_command<TrainTokenizerOptions>(
       program, streams,
       {.name = "train-tokenizer",
-       .help = "Learns a subword vocabulary (byte-level BPE) from text files.",
-       .examples = kTrainTokenizerExamples},
+       .help = "Train a byte-level BPE tokenizer on text files.",
+       .examples = kTrainTokenizerExamples,
+       .notes = {"attend tokenize and Hugging Face tokenizers read the file and give the same ids."}},
       [](Flags& flags, TrainTokenizerOptions& options) {
-        flags.add("files", options.files, "text files, plain or gzip; one vocabulary for all").required();
-        flags.add("--out", options.out, "the tokenizer.json to write");
-        flags.add("--vocabulary", options.vocabulary, "tokens, special ones and the 256 bytes included");
-        flags.add("--min-frequency", options.min_frequency, "rarer pairs are not joined");
-        flags.add("--special-tokens", options.special_tokens, "they get the first ids");
-        flags.add("--prefix-space", options.add_prefix_space, "treats a line's first word like the others");
-        flags.add("--line-ends", options.line_ends, "line feeds are part of the text (for language models)");
-        flags.add("--threads", options.threads, "0: all cores; the result is the same");
+        flags.add("files", options.files, "Text files, plain or gzip.").required();
+        flags.add("--out", options.out, "The tokenizer.json to write.");
+        flags.add("--vocabulary", options.vocabulary, "Vocabulary size, including special tokens and the 256 bytes.");
+        flags.add("--min-frequency", options.min_frequency, "Minimum count of a pair to merge.");
+        flags.add("--special-tokens", options.special_tokens, "Special tokens, which get the first ids.");
+        flags.add("--prefix-space", options.add_prefix_space, "Add a space before the first word of a line.");
+        flags.add("--line-ends", options.line_ends, "Keep line feeds as part of the text, for language models.");
+        flags.add("--threads", options.threads, "CPU threads; 0 uses all cores.");
       },
       run_train_tokenizer);
 }

@@ -28,17 +28,16 @@ namespace attend::cli {
 
 namespace {
 
-constexpr const char* kTranslateExamples = R"(Examples:
-  echo "I am a student." | attend translate                     with the model that comes with attend
-  attend translate --model runs/en-de test.en > test.de         lines in, lines out, in order
-  attend translate --model opus-mt-en-fr < test.en              Marian's models, from Hugging Face folders
-  attend translate --show-attention                             type lines; see where the model looked
-  attend translate --attention-svg figure.svg < line.txt        the figure of Bahdanau et al. 2015
-  attend translate --n-best 4 --beams 8 < test.en               "3 ||| -0.4137 ||| text": line from 1, score, text
-  attend translate --json --n-best 4 < test.en                  {"line", "source", "text", "translations": [..]}
-  attend translate --alignments < test.en                       text, a tab, "0-0 1-2": word of the source - of the target
-  attend translate --sample --temperature 0.8 --top-k 20 --seed 7 < test.en
-Empty lines stay empty. With --n-best, --alignments adds a fourth field. Ctrl-C ends after the batch at hand.)";
+constexpr const char* kTranslateExamples = R"(
+  echo "I am a student." | attend translate # use the bundled model
+  attend translate --model runs/en-de test.en > test.de # translate a file, line by line
+  attend translate --show-attention # show the attention weights
+  attend translate --model opus-mt-en-fr < test.en # a Marian model from the Hugging Face hub
+  attend translate --attention-svg figure.svg < line.txt # the figure of Bahdanau et al. 2015
+  attend translate --n-best 4 --beams 8 < test.en # "3 ||| -0.4137 ||| text": line from 1, score, text
+  attend translate --json --n-best 4 < test.en # {"line", "source", "text", "translations": [..]}
+  attend translate --alignments < test.en # text, tab, "0-0 1-2": source word - target word
+  attend translate --sample --temperature 0.8 --top-k 20 --seed 7 < test.en)";
 
 constexpr std::int64_t kLineWindow = 16;  // batches that are sorted by length together
 
@@ -132,29 +131,42 @@ bool wants_attention(const TranslateCommandOptions& options) {
 
 void list_translate_flags(Flags& flags, TranslateCommandOptions& options) {
   tasks::TranslateOptions& translate = options.translate;
-  flags.add("files", options.files, "text, one sentence a line; standard input when there is none");
-  add_model_flag(flags, options.model, "a model's folder").shown_as(tasks::kShippedTranslator);
-  add_output_flags(flags, options.output, options.resume, "translations");
-  flags.add("--beams", translate.beams, "beginnings kept while searching; 1 is greedy")
+  flags.add("files", options.files, "Text files, one sentence per line. Standard input by default.");
+  add_model_flag(flags, options.model, "Model folder").shown_as(tasks::kShippedTranslator);
+  add_output_flags(flags, options.output, options.resume, "the translations");
+  flags.add("--beams", translate.beams, "Beam size; 1 is greedy search.")
       .between(1, static_cast<double>(limits::kMostBeams))
-      .shown_as("4, or num_beams of the model's generation_config.json");
-  flags.add("--n-best", translate.n_best, "translations a line, as \"line ||| score ||| text\"");
-  flags.add("--json", options.json, "a JSON object a line: line, source, text, and translations with their scores");
-  flags.add("--alpha", translate.alpha, "of the length penalty (Wu et al. 2016)")
+      .shown_as("4, or num_beams in generation_config.json");
+  flags.add("--n-best", translate.n_best, "Translations per line, printed as \"line ||| score ||| text\".");
+  flags.add("--json", options.json,
+            "Print one JSON object per line: line, source, text, and translations with scores.");
+  flags.add("--alpha", translate.alpha, "Length penalty (Wu et al. 2016).")
       .between(0, 10)
-      .shown_as("0.6, or the length_penalty of the model's generation_config.json");
-  const Flag sample = flags.add("--sample", translate.sample, "draws from the probabilities instead of searching");
-  flags.add("--temperature", translate.temperature, "of --sample; below 1 is safer").needs(sample);
-  flags.add("--top-k", translate.top_k, "of --sample: only from the k likeliest tokens; 0 is all").needs(sample);
-  flags.add("--seed", translate.seed, "of --sample").needs(sample);
-  flags.add("--alignments", options.alignments, "word pairs \"0-0 1-2\" behind a tab, from where the model looked");
-  flags.add("--show-attention", options.show_attention, "where the model looked, in the terminal");
-  flags.add("--attention-svg", options.attention_svg, "the same as a figure; a second line goes to NAME-2.svg");
-  flags.add("--attention", options.attention_json, "the same as JSON: a list of {line, source, target, weights}");
-  flags.add("--tokens", options.tokens, "these three show the tokens instead of words");
-  add_batch_flag(flags, translate.batch, "sentences computed together");
+      .shown_as("0.6, or length_penalty in generation_config.json");
+  const Flag sample = flags.add("--sample", translate.sample, "Sample tokens instead of using beam search.");
+  flags.add("--temperature", translate.temperature, "Sampling temperature. Lower values are more predictable.")
+      .needs(sample);
+  flags.add("--top-k", translate.top_k, "Sample from the k most likely tokens; 0 means all.")
+      .group("Decoding")
+      .needs(sample);
+  flags.add("--seed", translate.seed, "Random seed for sampling.").group("Decoding").needs(sample);
+  flags
+      .add("--alignments", options.alignments,
+           "Append a tab and the word alignment, \"0-0 1-2\", from the attention weights.")
+      .group("Output");
+  flags.add("--show-attention", options.show_attention, "Show the attention weights in the terminal.");
+  flags
+      .add("--attention-svg", options.attention_svg,
+           "Write the attention weights as an SVG figure. A second line goes to NAME-2.svg.")
+      .group("Output");
+  flags
+      .add("--attention", options.attention_json,
+           "Write the attention weights as JSON: a list of {line, source, target, weights}.")
+      .group("Output");
+  flags.add("--tokens", options.tokens, "Show attention weights between tokens instead of words.").group("Output");
+  add_batch_flag(flags, translate.batch, "Sentences per batch.");
   add_max_line_flag(flags, options.max_line);
-  flags.add("--unbuffered", options.unbuffered, "answers each line before it reads the next (as in a terminal)");
+  flags.add("--unbuffered", options.unbuffered, "Translate each line before reading the next, as in a terminal.");
   add_device_flags(flags, options.device);
   add_weights_flag(flags, options.device);
 }
@@ -271,8 +283,10 @@ void run_translate(const TranslateCommandOptions& options, const Streams& stream
 void add_translate_command(Flags& program, const Streams& streams) {
   add_command<TranslateCommandOptions>(program, streams,
                                        {.name = "translate",
-                                        .help = "Translates lines of text and shows where the model looked.",
-                                        .examples = kTranslateExamples},
+                                        .help = "Translate text, one sentence per line.",
+                                        .examples = kTranslateExamples,
+                                        .notes = {"Empty lines stay empty. With --n-best, --alignments adds a fourth "
+                                                  "field. Ctrl-C stops after the current batch."}},
                                        list_translate_flags, run_translate);
 }
 

@@ -26,16 +26,10 @@ struct VerifyCommand {
 // bf16 keeps three digits of a number, and a gradient is a sum of many.
 constexpr double kTolerance = 1e-4, kTolerance16x3 = 1e-3, kTolerance16 = 0.2;
 
-constexpr const char* kVerifyExamples = R"(Examples:
+constexpr const char* kVerifyExamples = R"(
   attend verify my-model
   attend verify my-model --device cuda --tolerance 1e-3
-  attend verify my-model --dtype bf16                       with a tolerance of its own, 0.2
-The folder holds config.json (or case.json with a "config"), the weights and expected.safetensors: inputs
-(input_ids, attention_mask, token_type_ids, decoder_input_ids, labels, start_positions, end_positions, prompt, ...) and
-what they should lead to (logits, loss, hidden.N, attention.N, grad.PARAMETER, greedy, beam4, embeddings, ...), as
-another library computed it. A name may end in a slice (hidden.12[:, :, ::16]); NAME.1 belongs to text 1, run alone.
-Where case.json lists "texts", the tokenizer's ids are compared, too.
-Exit code 1: something is beyond the tolerance, or is named and was not produced.)";
+  attend verify my-model --dtype bf16 # the default tolerance is then 0.2)";
 
 constexpr const char* kVerdicts[] = {"ok", "BEYOND", "NOT PRODUCED"};
 
@@ -80,14 +74,21 @@ void add_verify_command(Flags& program, const Streams& streams) {
   add_command<VerifyCommand>(
       program, streams,
       {.name = "verify",
-       .help = "Whether a model computes here what it computed elsewhere.",
-       .examples = kVerifyExamples},
+       .help = "Compare a model's outputs with stored results of another library.",
+       .examples = kVerifyExamples,
+       .notes = {"The folder holds config.json (or case.json with a \"config\"), the weights and expected.safetensors. "
+                 "That file has inputs (input_ids, attention_mask, token_type_ids, decoder_input_ids, labels, "
+                 "start_positions, end_positions, prompt, ...) and the results of another library (logits, loss, "
+                 "hidden.N, attention.N, grad.PARAMETER, greedy, beam4, embeddings, ...).",
+                 "A name may end in a slice (hidden.12[:, :, ::16]). NAME.1 belongs to input 1, run alone. If "
+                 "case.json lists \"texts\", token ids are compared too.",
+                 "The exit code is 1 if a result exceeds the tolerance or is missing."}},
       [](Flags& flags, VerifyCommand& options) {
-        add_model_file_flag(flags, "folder", options.folder, "a model with expected.safetensors beside it").required();
+        add_model_file_flag(flags, "folder", options.folder, "Model folder with expected.safetensors").required();
         flags
             .add("--tolerance", options.tolerance,
-                 "of each tensor's largest value; tokens of a search exactly, but where numbers or weights are bf16 or "
-                 "int8 up to that share")
+                 "Tolerance, relative to the largest value of each tensor. Decoded tokens must be equal, except with "
+                 "bf16 or int8, where this share may differ.")
             .shown_as("0.0001");
         add_device_flags(flags, options.device);
         add_weights_flag(flags, options.device);

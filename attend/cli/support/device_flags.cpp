@@ -38,35 +38,31 @@ nn::ModelFormat DeviceFlags::format() const {
 }
 
 void add_device_flags(Flags& flags, DeviceFlags& options) {
-  flags.add("--device", options.device, "cpu, cuda or cuda:N");
+  flags.add("--device", options.device, "Device: cpu, cuda or cuda:N.");
   flags
       .add("--dtype", options.dtype,
-           "f32; bf16: half the memory, and faster where the device has it; bf16x3: f32 whose products are sums of "
-           "three of bf16, on a CPU with matrix units (AMX, BFMMLA) up to twice as fast and a few millionths off")
+           "Compute type: f32; bf16 (half the memory, faster on devices with bf16 units); bf16x3 (f32 from three bf16 "
+           "products: up to twice as fast on CPUs with AMX or BFMMLA, relative error about 1e-6).")
       .one_of({"f32", "bf16", "bf16x3"});
-  flags.add("--threads", options.threads, "CPU threads, 0 for all cores");
+  flags.add("--threads", options.threads, "CPU threads; 0 uses all cores.");
 }
 
 void add_weights_flag(Flags& flags, DeviceFlags& options) {
   flags
       .add("--weights", options.weights,
-           "f32, bf16 or int8: how the CPU keeps the weights; smaller is faster and a little less exact. On a CPU "
-           "without bf16 products (AVX2 alone) bf16 takes the memory of f32. Else as --dtype, or int8 where the file "
-           "is")
+           "CPU storage type of the weights: f32, bf16 or int8. Smaller types are faster and slightly less exact; bf16 "
+           "saves no memory on CPUs without bf16 instructions. Default: --dtype, or int8 for an int8 file.")
       .one_of({"f32", "bf16", "int8"});
-  flags
-      .add("--strict", options.strict,
-           "refuse a model whose file has tensors that it does not read; else they are named")
+  flags.add("--strict", options.strict, "Refuse a model file with unused tensors. By default they cause a warning.")
       .then([&options] {
         if (options.strict) checkpoint::UnreadGuard::be_strict();
       });
 }
 
 void add_exact_prompts_flag(Flags& flags, DeviceFlags& options) {
-  flags.add(
-      "--exact-prompts", options.exact_prompts,
-      "CPU: a text gets the same logits, bit by bit, whether the model read it as a prompt or generated it. Reads "
-      "prompts more slowly, and keeps the cache in f32");
+  flags.add("--exact-prompts", options.exact_prompts,
+            "CPU: compute the same logits, bit for bit, for a prompt and for generated tokens. Prompts are processed "
+            "more slowly, and the cache uses f32.");
 }
 
 }  // namespace attend::cli

@@ -23,19 +23,19 @@ constexpr std::int64_t kWindow = 16;  // batches that are sorted by length toget
 
 void add_encoder_flags(Flags& flags, EncoderFlags& options, const std::string& kind) {
   add_model_flag(flags, options.model,
-                 "folder of a model: BERT, RoBERTa, XLM-RoBERTa, MPNet, DistilBERT or Longformer " + kind)
+                 "Model folder: BERT, RoBERTa, XLM-RoBERTa, MPNet, DistilBERT or Longformer " + kind)
       .required();
   add_device_flags(flags, options);
   add_weights_flag(flags, options);
-  flags.add("--json", options.json, "one JSON object a line");
+  flags.add("--json", options.json, "Print one JSON object per line.");
 }
 
 void add_line_flags(Flags& flags, EncoderFlags& options) {
   flags.add(
       "files", options.files,
-      "text, one per line; standard input when there is none. Of a model for images: images, and folders of them");
-  add_batch_flag(flags, options.batch, "lines computed together");
-  add_output_flags(flags, options.output, options.resume, "answers about lines");
+      "Text files, one input per line; standard input by default. For an image model: images or folders of images.");
+  add_batch_flag(flags, options.batch, "Lines per batch.");
+  add_output_flags(flags, options.output, options.resume, "the results");
   add_max_line_flag(flags, options.max_line);
 }
 

@@ -17,7 +17,7 @@
 namespace attend::cli {
 
 struct FieldFlags {
-  std::string group;          // the heading in --help
+  std::string group;          // the heading in --help; "": the flags are not shown
   bool show_defaults = true;  // false where they depend on something else
 };
 

@@ -7,8 +7,8 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <ostream>
-#include <sstream>
 
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
@@ -16,6 +16,12 @@
 #include "attend/base/old_names.h"
 
 namespace attend::cli {
+
+struct HelpNotes {
+  std::map<const CLI::Option*, std::shared_ptr<Flag::Rules>> rules;
+  std::map<const CLI::App*, CommandName> names;
+  std::string group = "Commands";
+};
 
 namespace {
 
@@ -67,44 +73,9 @@ Number number_from(const Flag::Rules& rules, const std::string& word) {
 // "--steps" of "--steps", "--x" of "--x,!--no-x".
 std::string first_name(const std::string& names) { return names.substr(0, names.find(',')); }
 
-struct Value {
-  const char* type;
-  std::string shown;  // the default
-};
-
-// set(rules, words) fills the variable.
-template <class Set>
-Flag add_value(CLI::App& app, const std::string& name, const std::string& help, const Value& value, Set set) {
-  const auto rules = std::make_shared<Flag::Rules>(Flag::Rules{.name = first_name(name)});
-  CLI::Option* option = app.add_option(
-      name,
-      [rules, set](const CLI::results_t& words) {
-        set(*rules, words);
-        if (rules->then) rules->then();
-        return true;
-      },
-      help);
-  option->type_name(value.type)->default_str(value.shown)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  return {*option, rules};
-}
-
 template <class Number>
 constexpr const char* type_name_of() {
-  return std::is_floating_point_v<Number> ? "FLOAT" : std::is_signed_v<Number> ? "INT" : "UINT";
-}
-
-template <class Number>
-Flag add_number(CLI::App& app, const std::string& name, Number& value, const std::string& help) {
-  return add_value(
-      app, name, help, {type_name_of<Number>(), fmt::format("{}", value)},
-      [&value](const Flag::Rules& rules, const Words& words) { value = number_from<Number>(rules, words.back()); });
-}
-
-template <class Number>
-Flag add_number(CLI::App& app, const std::string& name, std::optional<Number>& value, const std::string& help) {
-  return add_value(
-      app, name, help, {type_name_of<Number>(), value ? fmt::format("{}", *value) : ""},
-      [&value](const Flag::Rules& rules, const Words& words) { value = number_from<Number>(rules, words.back()); });
+  return std::is_floating_point_v<Number> ? "FLOAT" : "INT";
 }
 
 // The first word that no option of the command takes.
@@ -130,15 +101,27 @@ Words command_names(const CLI::App& app) {
   return names;
 }
 
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+// "folder to write" of "Folder to write."; "COCO file" stays.
+std::string as_clause(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  if (text.size() > 1 && !std::isupper(static_cast<unsigned char>(text[1])))
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
 // The first thing a command cannot do without and was not given, with what it is.
 [[noreturn]] void refuse_missing(const CLI::App& command, const std::string& program) {
   const std::string see = fmt::format("(see {} {} --help)", program, command.get_name());
   for (const CLI::Option* option : command.get_options()) {
     if (!option->get_required() || option->count() > 0) continue;
-    std::string name = option->get_name(option->get_positional());
-    if (option->get_positional())
-      std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
-    fail("{} needs {}: {} {}", command.get_name(), name, option->get_description(), see);
+    const std::string name = option->get_name(option->get_positional());
+    fail("{} needs {}: {} {}", command.get_name(), option->get_positional() ? upper(name) : name,
+         as_clause(option->get_description()), see);
   }
   fail("{}: something is missing {}", command.get_name(), see);
 }
@@ -158,64 +141,53 @@ Words without_help_command(const Words& words) {
   return rest;
 }
 
-// All of --help is laid out here: what CLI11 prints changes with its versions ("INT=3" in one, "INT [3]" in another).
-class HelpFormatter : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-    std::string text = app->get_description() + "\n" + make_usage(app, std::move(name)) + make_positionals(app) +
-                       make_groups(app, mode) + make_subcommands(app, mode);
-    if (const std::string footer = app->get_footer(); !footer.empty()) text += "\n" + footer + "\n";
-    return text;
+bool is_list(const CLI::Option& option) { return option.get_expected_max() == CLI::detail::expected_max_vector_size; }
+
+// " INPUTS...", in brackets where it may be left out.
+std::string usage_of(const CLI::Option& argument) {
+  const std::string name = upper(argument.get_name(true));
+  return (argument.get_required() ? " " + name : " [" + name + "]") + (is_list(argument) ? "..." : "");
+}
+
+// Some options are both: attend info en-fr, attend info --model en-fr.
+enum class Given { by_place, by_name };
+
+HelpEntry entry_of(const CLI::Option& option, Given given, const HelpNotes& notes) {
+  HelpEntry entry;
+  if (given == Given::by_place) {
+    entry.names = {upper(option.get_name(true))};
+  } else {
+    for (const std::string& name : option.get_snames()) entry.names.push_back("-" + name);
+    for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
   }
-  std::string make_option(const CLI::Option* option, bool positional) const override {
-    return columns(make_option_name(option, positional) + make_option_opts(option), option->get_description());
-  }
-  std::string make_subcommand(const CLI::App* command) const override {
-    return columns(command->get_name(), command->get_description());
-  }
-  // CLI11 has "--x,--no-x{false}".
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string name = CLI::Formatter::make_option_name(option, positional);
-    if (const std::size_t at = name.find("{false}"); at != std::string::npos) name.erase(at, 7);
-    return name;
-  }
-  // " INT=3 ... REQUIRED Needs: --sample"
-  std::string make_option_opts(const CLI::Option* option) const override {
-    std::string text;
-    if (option->get_type_size() != 0) {
-      if (!option->get_type_name().empty()) text += " " + option->get_type_name();
-      if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
-      if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
-      if (option->get_required()) text += " REQUIRED";
+  entry.text = option.get_description();
+  entry.group = given == Given::by_place ? "Arguments" : option.get_group();
+  entry.required = option.get_required() && (given == Given::by_place || !option.get_positional());
+  entry.repeats = is_list(option) && option.get_allow_extra_args();
+  if (given == Given::by_name && option.get_type_size() != 0) entry.value = option.get_type_name();
+  entry.default_value = option.get_default_str();
+  if (const auto rules = notes.rules.find(&option); rules != notes.rules.end()) entry.choices = rules->second->choices;
+  for (const CLI::Option* other : option.get_needs()) entry.needs.push_back(other->get_name());
+  return entry;
+}
+
+HelpPage page_of(const CLI::App& app, const HelpNotes& notes, const std::string& program) {
+  const CommandName& name = notes.names.at(&app);
+  HelpPage page{.summary = name.help, .usage = program, .examples = examples_from(name.examples)};
+  page.topics = name.topics, page.notes = name.notes;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    page.commands.push_back(
+        {.names = {command->get_name()}, .group = command->get_group(), .text = command->get_description()});
+  page.usage += page.commands.empty() ? " " + app.get_name() + " [OPTIONS]" : " COMMAND [OPTIONS]";
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) {
+      page.usage += usage_of(*option);
+      page.arguments.push_back(entry_of(*option, Given::by_place, notes));
     }
-    if (!option->get_needs().empty()) text += " Needs:";
-    for (const CLI::Option* other : option->get_needs()) text += " " + other->get_name();
-    return text;
+    if (!option->get_lnames().empty() && !option->get_group().empty())
+      page.flags.push_back(entry_of(*option, Given::by_name, notes));
   }
-
- private:
-  static std::string columns(const std::string& name, const std::string& help) {
-    constexpr std::size_t kWidth = 34;
-    std::string text = "  " + name;
-    if (!help.empty() && text.size() >= kWidth) text += "\n" + std::string(kWidth, ' ');
-    if (!help.empty() && text.size() < kWidth) text.resize(kWidth, ' ');
-    for (const char letter : help) text += letter == '\n' ? "\n" + std::string(kWidth, ' ') : std::string(1, letter);
-    return text + "\n";
-  }
-};
-
-// What an example does becomes a comment behind it, so that the whole line can be pasted: "  attend demo     # shows
-// ..".
-std::string with_comments(const std::string& examples) {
-  std::string text;
-  std::istringstream lines(examples);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t gap = line.starts_with("  ") ? line.find("  ", line.find_first_not_of(' ')) : std::string::npos;
-    const bool command = line.starts_with("  attend ") || line.find(" | attend ") != std::string::npos;
-    if (command && gap != std::string::npos) line.insert(line.find_first_not_of(' ', gap), "# ");
-    text += (text.empty() ? "" : "\n") + line;
-  }
-  return text;
+  return page;
 }
 
 }  // namespace
@@ -260,6 +232,42 @@ Flag& Flag::then(std::function<void()> function) {
   return *this;
 }
 
+Flag Flags::added(CLI::Option& option, const std::string& name, const Rules& rules) {
+  option.multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(standard_group(first_name(name)));
+  notes_->rules[&option] = rules;
+  return {option, rules};
+}
+
+Flag Flags::add_value(const std::string& name, const std::string& help, const Value& value) {
+  const auto rules = std::make_shared<Flag::Rules>(Flag::Rules{.name = first_name(name)});
+  CLI::Option* option = app_->add_option(
+      name,
+      [rules, set = value.set](const CLI::results_t& words) {
+        set(*rules, words);
+        if (rules->then) rules->then();
+        return true;
+      },
+      help);
+  option->type_name(value.type)->default_str(value.shown);
+  return added(*option, name, rules);
+}
+
+template <class Number>
+Flag Flags::add_number(const std::string& name, Number& value, const std::string& help) {
+  return add_value(name, help,
+                   {type_name_of<Number>(), fmt::format("{}", value), [&value](const auto& rules, const Words& words) {
+                      value = number_from<Number>(rules, words.back());
+                    }});
+}
+
+template <class Number>
+Flag Flags::add_number(const std::string& name, std::optional<Number>& value, const std::string& help) {
+  return add_value(
+      name, help,
+      {type_name_of<Number>(), value ? fmt::format("{}", *value) : "",
+       [&value](const auto& rules, const Words& words) { value = number_from<Number>(rules, words.back()); }});
+}
+
 Flag Flags::add(const std::string& name, bool& value, const std::string& help) {
   const auto rules = std::make_shared<Flag::Rules>(Flag::Rules{.name = first_name(name)});
   CLI::Option* option = app_->add_flag_function(
@@ -268,87 +276,97 @@ Flag Flags::add(const std::string& name, bool& value, const std::string& help) {
         value = count > 0;
         if (rules->then) rules->then();
       },
-      name.find("!--no-") == std::string::npos ? help : fmt::format("{} [{}]", help, value ? "on" : "off"));
-  option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  return {*option, rules};
+      help);
+  // Only one that can be turned off has a default worth showing.
+  if (name.find("!--no-") != std::string::npos) option->default_str(value ? "on" : "off");
+  return added(*option, name, rules);
 }
 
 Flag Flags::add(const std::string& name, std::string& value, const std::string& help) {
-  return add_value(*app_, name, help, {"TEXT", value}, [&value](const Flag::Rules& rules, const Words& words) {
-    check_choice(rules, words.back());
-    value = words.back();
-  });
+  return add_value(name, help, {"TEXT", value, [&value](const auto& rules, const Words& words) {
+                                  check_choice(rules, words.back());
+                                  value = words.back();
+                                }});
 }
 
 Flag Flags::add(const std::string& name, std::vector<std::string>& value, const std::string& help) {
-  const std::string shown = value.empty() ? "" : fmt::format("[{}]", joined(value, ","));
-  Flag flag = add_value(*app_, name, help, {"TEXT", shown}, [&value](const Flag::Rules& rules, const Words& words) {
-    for (const std::string& word : words) check_choice(rules, word);
-    value = words;
-  });
+  Flag flag = add_value(name, help, {"TEXT", joined(value, " "), [&value](const auto& rules, const Words& words) {
+                                       for (const std::string& word : words) check_choice(rules, word);
+                                       value = words;
+                                     }});
   app_->get_option(first_name(name))
       ->expected(CLI::detail::expected_max_vector_size)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   return flag;
 }
 
-Flag Flags::add(const std::string& name, int& value, const std::string& help) {
-  return add_number(*app_, name, value, help);
-}
+Flag Flags::add(const std::string& name, int& value, const std::string& help) { return add_number(name, value, help); }
 Flag Flags::add(const std::string& name, std::int64_t& value, const std::string& help) {
-  return add_number(*app_, name, value, help);
+  return add_number(name, value, help);
 }
 Flag Flags::add(const std::string& name, std::uint64_t& value, const std::string& help) {
-  return add_number(*app_, name, value, help);
+  return add_number(name, value, help);
 }
 Flag Flags::add(const std::string& name, float& value, const std::string& help) {
-  return add_number(*app_, name, value, help);
+  return add_number(name, value, help);
 }
 Flag Flags::add(const std::string& name, double& value, const std::string& help) {
-  return add_number(*app_, name, value, help);
+  return add_number(name, value, help);
 }
 Flag Flags::add(const std::string& name, std::optional<int>& value, const std::string& help) {
-  return add_number(*app_, name, value, help);
+  return add_number(name, value, help);
 }
 Flag Flags::add(const std::string& name, std::optional<double>& value, const std::string& help) {
-  return add_number(*app_, name, value, help);
+  return add_number(name, value, help);
 }
 
 bool Flags::has(const std::string& name) const { return app_->get_option_no_throw(name) != nullptr; }
 
 Flags Flags::command(const CommandName& name, std::function<void()> run) {
   CLI::App* command = app_->add_subcommand(name.name, name.help);
-  if (!name.examples.empty()) command->footer(with_comments(name.examples));
+  command->group(notes_->group);
   command->callback(std::move(run));
-  return Flags(*command);
+  notes_->names[command] = name;
+  if (CLI::Option* help = command->get_help_ptr()) help->group(standard_group("--help"));
+  return Flags(*command, *notes_);
 }
 
+void Flags::begin_group(const std::string& heading) { notes_->group = heading; }
+
 CommandLine::CommandLine(const CommandName& name, std::function<std::string()> version)
-    : app_(std::make_unique<CLI::App>(name.help, name.name)) {
-  app_->footer(with_comments(name.examples));
-  app_->set_version_flag("--version", std::move(version));
+    : notes_(std::make_unique<HelpNotes>()), app_(std::make_unique<CLI::App>(name.help, name.name)) {
+  notes_->names[app_.get()] = name;
+  app_->set_help_flag("-h,--help", "Print help.")->group(standard_group("--help"));
+  app_->set_version_flag("--version", std::move(version), "Print the version.")->group(standard_group("--version"));
   app_->require_subcommand(0, 1);
-  app_->formatter(std::make_shared<HelpFormatter>());
 }
 
 CommandLine::~CommandLine() = default;
 
-void CommandLine::run(const std::vector<std::string>& given, std::ostream& out) {
+void CommandLine::run(const std::vector<std::string>& given, std::ostream& out, HelpStyle style) {
   Words words = without_help_command(given);
   std::ranges::transform(words, words.begin(), with_current_name);
+  if (const auto json = std::ranges::find(words, "--help-json"); json != words.end()) {
+    *json = "--help";
+    style.as_json = true;
+  }
   const bool named = !words.empty() && !words.front().starts_with('-');
   const Words commands = command_names(*app_);
   if (named && std::ranges::find(commands, words.front()) == commands.end()) refuse_command(*app_, words.front());
+  const auto print_help = [&](const CLI::App& app) {
+    out << help_text(page_of(app, *notes_, app_->get_name()), style);
+  };
   try {
     app_->parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes words from the back
-    if (app_->get_subcommands().empty()) out << app_->help();
+    if (app_->get_subcommands().empty()) print_help(*app_);
   } catch (const CLI::ParseError& error) {
+    const auto used = app_->get_subcommands();
     // --help and --version come as exceptions too, with exit code 0.
+    if (dynamic_cast<const CLI::CallForHelp*>(&error)) return print_help(used.empty() ? *app_ : *used.back());
     if (error.get_exit_code() == 0) {
       app_->exit(error, out, out);
       return;
     }
-    const auto used = app_->get_subcommands();
     const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
     if (is(CLI::ExitCodes::ExtrasError) && !used.empty()) refuse_flag(*used.front(), app_->get_name());
     if (is(CLI::ExitCodes::ExtrasError)) fail("there is no flag '{}' (see {} --help)", words.front(), app_->get_name());

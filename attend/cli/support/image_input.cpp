@@ -84,7 +84,7 @@ Read read_prepared(const std::string& file, const ImageInput& input, DecodingMem
 }  // namespace
 
 void add_max_pixels_flag(Flags& flags, std::int64_t& max_pixels) {
-  flags.add("--max-pixels", max_pixels, "the most pixels of an image file; larger ones are not decoded")
+  flags.add("--max-pixels", max_pixels, "Maximum number of pixels in an image. Larger images are rejected.")
       .between(1, static_cast<double>(std::int64_t{1} << 40));
 }
 

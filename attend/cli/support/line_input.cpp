@@ -15,7 +15,7 @@
 namespace attend::cli {
 
 void add_max_line_flag(Flags& flags, std::int64_t& max_line) {
-  flags.add("--max-line", max_line, "the longest line that is read, in bytes").between(1, 1 << 30);
+  flags.add("--max-line", max_line, "Maximum line length, in bytes.").between(1, 1 << 30);
 }
 
 LineInput::LineInput(LineInputOptions options, std::istream& in) : options_(std::move(options)), in_(in) {

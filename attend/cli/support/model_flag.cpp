@@ -6,13 +6,13 @@
 namespace attend::cli {
 
 Flag add_model_flag(Flags& flags, const std::string& flag, std::string& model, const std::string& help) {
-  return flags.add(flag, model, help + ", or a shipped model's name").then([&model] {
+  return flags.add(flag, model, help + ", or the name of a bundled model.").then([&model] {
     model = tasks::find_model(model).string();
   });
 }
 
 Flag add_model_file_flag(Flags& flags, const std::string& flag, std::string& path, const std::string& help) {
-  return flags.add(flag, path, help + ", or a shipped model's name").then([&path] {
+  return flags.add(flag, path, help + ", or the name of a bundled model.").then([&path] {
     if (!path_exists(path)) path = tasks::find_model(path).string();
   });
 }

@@ -27,10 +27,10 @@ void add_batch_flag(Flags& flags, std::int64_t& batch, const std::string& what) 
 
 void add_output_flags(Flags& flags, std::string& output, bool& resume, const std::string& what) {
   flags.add("--output", output,
-            "where " + what + " go, once all are there (until then NAME.partial); standard output if not given");
+            "File for " + what + ", written as NAME.partial until it is complete. Standard output by default.");
   flags.add("--resume", resume,
-            "goes on where the same command was stopped or killed, by a note beside --output (NAME.resume); lines that "
-            "were added since are answered, too");
+            "Continue an interrupted run of the same command from NAME.resume next to --output. Lines added to the "
+            "input since are processed too.");
 }
 
 namespace {

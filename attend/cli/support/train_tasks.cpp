@@ -44,11 +44,6 @@ Names names_of(Settings settings) {
   return names;
 }
 
-const Names& every_task() {
-  static const Names kNames = names_of(EveryTask{});
-  return kNames;
-}
-
 bool in(const Names& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
 
 // The word behind a flag on the command line, or behind its '='; empty when it is not there.
@@ -91,36 +86,55 @@ bool is_fixed(std::string_view name) {
   return false;
 }
 
-// The fields of a recipe, each under the heading it belongs to. heading "": none is shown.
+// The heading in --help for a field of a recipe. A field that is not listed here is one of Training.
+std::string group_of(std::string_view field) {
+  static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kGroups = {
+      {"Model",
+       {"from",       "model",          "preset",         "config",           "decoder",       "decoder_config",
+        "encoder",    "backbone",       "tokenizer",      "vocabulary_size",  "width",         "layers",
+        "heads",      "hidden",         "encoder_layers", "decoder_layers",   "queries",       "norms",
+        "patch_size", "self_attention", "dropout",        "attention_window", "global_tokens", "block",
+        "max_length", "drop_path",      "image_size",     "attention_stage"}},
+      {"Data", {"source",      "target",      "valid_source", "valid_target", "test_source", "test_target",
+                "text",        "valid_text",  "train",        "train_names",  "valid",       "valid_names",
+                "valid_share", "test",        "test_names",   "images",       "format",      "header",
+                "text_column", "pair_column", "label_column", "label_names",  "regression",  "lines",
+                "prompt_end",  "least_count", "mean",         "std",          "broken",      "feature_model"}},
+      {"Augmentation",
+       {"crop_chance", "least_crop", "least_scale", "copy_paste", "copy_paste_chance", "crop", "crop_padding",
+        "least_area", "flip", "rand_augment_operations", "rand_augment_magnitude", "mixup", "cutmix", "erasing"}},
+      {"Output", {"out", "log_every", "save_every"}},
+      {"Performance", {"device", "dtype", "recompute", "threads", "cache_bytes", "workers"}}};
+  for (const auto& [group, fields] : kGroups)
+    if (std::ranges::find(fields, field) != fields.end()) return std::string(group);
+  return "Training";
+}
+
+enum class Shown { no, yes };
+
+// The fields of a recipe, each under the heading it belongs to.
 template <class Settings>
-void add_recipe_flags(Flags& flags, Settings defaults, Json& given, const std::string& heading) {
-  const std::string every = heading.empty() ? "" : "Every task (recipe.json in --out has what a run used)";
+void add_recipe_flags(Flags& flags, Settings defaults, Json& given, Shown shown, bool show_defaults = true) {
   defaults.visit([&]<class T>(std::string_view name, T& value, std::string_view help) {
     if (name == "task") return;
+    const bool hidden = shown == Shown::no || is_fixed<Settings>(name);
     if constexpr (!fields::ListOfSettings<T>)
       add_field_flag(flags, name, value, help, given,
-                     {.group = is_fixed<Settings>(name) ? ""
-                               : in(every_task(), name) ? every
-                                                        : heading});
+                     {.group = hidden ? "" : group_of(name), .show_defaults = show_defaults});
   });
 }
 
 void add_flags_of(const TrainedTask& task, Flags& flags, Json& given, std::span<const std::string> words) {
-  const bool shown = !words.empty();
-  const std::string heading = shown ? fmt::format("--task {}", task.name) : "";
-  const auto add = [&](auto recipe) { add_recipe_flags(flags, std::move(recipe), given, heading); };
-  if (task.name == "translation") {
-    const std::string model = value_in(words, "--model"), preset = value_in(words, "--preset");
-    const std::string size = in(models::preset_names(), preset) ? preset : train::TranslationRecipe{}.preset;
-    const auto add_model = [&](auto config, const std::string& title) {
-      add_field_flags(flags, std::move(config), given, {.group = shown ? title : ""});
-    };
-    with_recipe(task.name, add);
-    if (model.starts_with("rnn")) return add_model(models::RnnConfig{}, fmt::format("--model {}", model));
-    add_model(models::transformer_preset(size), fmt::format("--model transformer --preset {}", size));
-    return add_field_flags(flags, models::RnnConfig{}, given, {.group = ""});
-  }
+  const Shown shown = words.empty() ? Shown::no : Shown::yes;
+  const auto add = [&](auto recipe) { add_recipe_flags(flags, std::move(recipe), given, shown); };
   with_recipe(task.name, add);
+  if (task.name != "translation") return;
+  const std::string model = value_in(words, "--model"), preset = value_in(words, "--preset");
+  const std::string size = in(models::preset_names(), preset) ? preset : train::TranslationRecipe{}.preset;
+  const std::string heading = shown == Shown::yes ? "Model" : "";
+  if (model.starts_with("rnn")) return add_field_flags(flags, models::RnnConfig{}, given, {.group = heading});
+  add_field_flags(flags, models::transformer_preset(size), given, {.group = heading});
+  add_field_flags(flags, models::RnnConfig{}, given, {.group = ""});
 }
 
 Names fields_of(std::string_view task) {
@@ -154,46 +168,54 @@ std::span<const TrainedTask> trained_tasks() {
   static const std::vector<TrainedTask> kTasks = {
       {"translation",
        "translate --model {model}",
-       "to translate, from sentences and their translations",
+       "Translate sentences (Transformer, RNN).",
        {"source", "target", "valid_source", "valid_target", "out"},
        train::translation_training},
       {"language-model",
        "generate --model {model}",
-       "to go on with a text (GPT-2)",
+       "Generate text (GPT-2).",
        {"text", "valid_text", "out"},
        train::language_training},
       {"masked-lm",
        "fill --model {model}",
-       "to guess hidden words of a text (BERT)",
+       "Predict masked words (BERT, RoBERTa).",
        {"text", "valid_text", "out"},
        train::masked_training},
       {"classify",
        "classify --model {model}",
-       "a label of each text, or pair of texts",
+       "Classify sentences or pairs of sentences.",
        {"from", "train", "valid", "out"},
        train::head_training},
-      {"tag", "tag --model {model}", "a label of each word", {"from", "train", "valid", "out"}, train::head_training},
+      {"tag",
+       "tag --model {model}",
+       "Label each word, for example named entities.",
+       {"from", "train", "valid", "out"},
+       train::head_training},
       {"answer",
        "answer --model {model} --question 'What is new?' --context-text 'The model is new.'",
-       "where the answer to a question is",
+       "Answer questions about a text (SQuAD).",
        {"from", "train", "valid", "out"},
        train::head_training},
       {"classify-images",
        "classify --model {model} {image}",
-       "a label of each image",
+       "Classify images (ViT, Swin, MViT, ResNet).",
        {"train", "out"},
        train::image_training},
       {"describe",
        "describe --model {model} {image}",
-       "sentences about images",
+       "Write captions for images.",
        {"train", "out"},
        train::caption_training},
       {"detect",
        "detect --model {model} {image} --show",
-       "boxes around what is in images",
+       "Detect objects in images (DETR).",
        {"train", "out"},
        train::detect_training},
-      {"draw", "draw --model {model} --show", "to draw such images (SAGAN)", {"train", "out"}, train::draw_training}};
+      {"draw",
+       "draw --model {model} --show",
+       "Generate images of a class from noise (SAGAN).",
+       {"train", "out"},
+       train::draw_training}};
   return kTasks;
 }
 
@@ -252,28 +274,31 @@ std::vector<std::string_view> tasks_with(std::string_view field) {
   return names;
 }
 
-std::string tasks_text() {
-  std::string text = "Tasks, what they learn, and what they need:\n";
+std::vector<HelpEntry> task_topics() {
+  std::vector<HelpEntry> topics;
   for (const TrainedTask& task : trained_tasks())
-    text += fmt::format("  {:<16} {:<52} {}\n", task.name, task.learns, flags_text(task.needs));
-  return text;
+    topics.push_back({.names = {std::string(task.name)},
+                      .group = "Tasks",
+                      .text = fmt::format("{} Needs {}.", task.learns, flags_text(task.needs))});
+  return topics;
 }
 
 void add_task_flags(Flags& flags, Json& given, std::span<const std::string> words) {
   std::vector<std::string_view> names;
   for (const TrainedTask& task : trained_tasks()) names.push_back(task.name);
   const auto task = std::make_shared<std::string>();
-  flags.add("--task", *task, fmt::format("{} (unless told), {}", names[0], joined(std::span(names).subspan(1), ", ")))
-      .then([&given, task] { given["task"] = *task; });
   const std::string named = task_in(words);
+  // The choices are checked by trained_task(), which also reads recipes.
+  flags.add("--task", *task, fmt::format("Task to train: {}.", joined(names, ", ")))
+      .shown_as(named.empty() ? std::string(names[0]) : "")
+      .group("Model")
+      .then([&given, task] { given["task"] = *task; });
   const auto shown = std::ranges::find(trained_tasks(), named, &TrainedTask::name);
   if (!named.empty() && shown == trained_tasks().end()) trained_task({{"task", named}}, "train");  // throws
   if (shown != trained_tasks().end())
     add_flags_of(*shown, flags, given, words);
   else
-    add_field_flags(flags, EveryTask{}, given,
-                    {.group = "Every task (attend train --task X --help shows X's own, with their defaults)",
-                     .show_defaults = false});
+    add_recipe_flags(flags, EveryTask{}, given, Shown::yes, /*show_defaults=*/false);
   for (const TrainedTask& other : trained_tasks()) add_flags_of(other, flags, given, {});
 }
 

@@ -15,7 +15,7 @@ namespace attend::cli {
 struct TrainedTask {
   std::string_view name;
   std::string_view use;     // the command for the model it makes: {model}, {image}: one that it was validated with
-  std::string_view learns;  // what from what, for people
+  std::string_view learns;  // one line of attend train --help
   std::vector<std::string_view> needs;
   train::Training (*training)(const Json& settings, std::string_view what);
 };
@@ -34,8 +34,8 @@ std::string flag_of(std::string_view field);
 // The tasks whose recipes have a field of this name, and do not refuse it.
 std::vector<std::string_view> tasks_with(std::string_view field);
 
-// For people: a line a task.
-std::string tasks_text();
+// The list of tasks for --help.
+std::vector<HelpEntry> task_topics();
 
 // The task that --task names on the command line, or that of a recipe there; "" when there is neither.
 std::string task_in(std::span<const std::string> words);

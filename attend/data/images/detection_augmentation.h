@@ -29,19 +29,19 @@ struct DetectionOptions {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("image_size", image_size, "of the square that images are made to fit into, in pixels a side");
-    v("flip", flip, "every other image is mirrored, at random");
-    v("crop_chance", crop_chance, "detect: the share of images of which a part is taken; no box is cut");
-    v("least_crop", least_crop, "detect: how much of an image's width and height that part has at least");
-    v("least_scale", least_scale, "detect: how large images become at least, in parts of --image-size; 1: all of it");
+    v("image_size", image_size, "Side of the square that images are scaled to fit, in pixels.");
+    v("flip", flip, "Flip images horizontally at random.");
+    v("crop_chance", crop_chance, "Probability of a random crop, which cuts no box.");
+    v("least_crop", least_crop, "Minimum share of width and height that a crop keeps.");
+    v("least_scale", least_scale, "Minimum random scale, relative to --image-size; 1 disables scaling.");
     v("copy_paste", copy_paste,
-      "detect: so many things at most are cut out of other images by their masks and pasted in; 0: none");
-    v("copy_paste_chance", copy_paste_chance, "detect: the share of images that things are pasted into");
-    v("mean", mean, "of red, green and blue (1 is white), which becomes 0");
-    v("std", std, "of red, green and blue, which becomes 1");
-    v("broken", broken, "what an image that cannot be read does: stop, or skip (another takes its place)");
-    v("cache_bytes", cache_bytes, "of memory for decoded images");
-    v("workers", workers, "threads that make images ready; 0: one a core");
+      "Copy-paste augmentation: maximum number of objects to paste from other images; 0 disables it.");
+    v("copy_paste_chance", copy_paste_chance, "Copy-paste augmentation: probability per image.");
+    v("mean", mean, "Mean of the red, green and blue channels (white is 1), subtracted from the input.");
+    v("std", std, "Standard deviation of the red, green and blue channels; the input is divided by it.");
+    v("broken", broken, "Action on an unreadable image: stop, or skip (another image takes its place).");
+    v("cache_bytes", cache_bytes, "Memory for decoded images, in bytes.");
+    v("workers", workers, "Threads that decode and augment images; 0 means one per core.");
   }
 
   // Throws Error that names the setting.

@@ -28,21 +28,22 @@ struct ImageOptions {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("image_size", image_size, "of the images the model sees, in pixels a side");
-    v("crop", crop, "resized: a random part, resized; shift: all of it, moved a little; none: all of it, resized");
-    v("crop_padding", crop_padding, "how many pixels --crop shift moves an image each way at most");
-    v("least_area", least_area, "of an image, that --crop resized takes: a share");
-    v("flip", flip, "every other image is mirrored, at random");
-    v("rand_augment_operations", rand_augment_operations, "of RandAugment on each image; 0: none");
-    v("rand_augment_magnitude", rand_augment_magnitude, "how strong they are, 0 to 30");
-    v("mixup", mixup, "mixes images: the alpha of Beta(alpha, alpha); 0: not");
-    v("cutmix", cutmix, "puts boxes of images into others: the alpha of Beta(alpha, alpha); 0: not");
-    v("erasing", erasing, "the share of images of which a random box is erased");
-    v("mean", mean, "of red, green and blue (1 is white), which becomes 0");
-    v("std", std, "of red, green and blue, which becomes 1");
-    v("broken", broken, "what an image that cannot be read does: stop, or skip (another takes its place)");
-    v("cache_bytes", cache_bytes, "of memory for decoded images");
-    v("workers", workers, "threads that make images ready; 0: one a core");
+    v("image_size", image_size, "Side of the model's input images, in pixels.");
+    v("crop", crop,
+      "Crop: resized (random part, resized), shift (whole image, shifted) or none (whole image, resized).");
+    v("crop_padding", crop_padding, "Maximum shift of --crop shift, in pixels.");
+    v("least_area", least_area, "Minimum share of the image area that --crop resized keeps.");
+    v("flip", flip, "Flip images horizontally at random.");
+    v("rand_augment_operations", rand_augment_operations, "RandAugment operations per image; 0 disables it.");
+    v("rand_augment_magnitude", rand_augment_magnitude, "RandAugment magnitude, 0 to 30.");
+    v("mixup", mixup, "Mixup: alpha of Beta(alpha, alpha); 0 disables it.");
+    v("cutmix", cutmix, "CutMix: alpha of Beta(alpha, alpha); 0 disables it.");
+    v("erasing", erasing, "Random erasing: probability per image.");
+    v("mean", mean, "Mean of the red, green and blue channels (white is 1), subtracted from the input.");
+    v("std", std, "Standard deviation of the red, green and blue channels; the input is divided by it.");
+    v("broken", broken, "Action on an unreadable image: stop, or skip (another image takes its place).");
+    v("cache_bytes", cache_bytes, "Memory for decoded images, in bytes.");
+    v("workers", workers, "Threads that decode and augment images; 0 means one per core.");
   }
 
   // Throws Error that names the setting.

@@ -47,36 +47,38 @@ struct CaptionRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "what is trained");
-    v("train", train, "describe: a file of captions, COCO's .json or Flickr's token.txt");
-    v("train_names", train_names, "describe: a file that names the images of it to learn from, one a line");
-    v("valid", valid, "the same to validate on; without, --valid-share of the images is held out");
-    v("valid_names", valid_names, "describe: as --train-names");
-    v("valid_share", valid_share, "of the images, held out where there is no --valid");
-    v("test", test, "the same to evaluate the finished model on; test.json in --out has the result");
-    v("test_names", test_names, "describe: as --train-names");
-    v("images", images_folder, "describe: the folder of the images, where they are not beside the captions");
-    v("decoder", decoder, "describe: show-tell, show-attend-tell or transformer");
-    v("decoder_config", decoder_config, "describe: settings of the decoder, as an object: '{\"hidden\": 256}'");
-    v("encoder", encoder, "describe: a folder of a model for images to start from; without, one from scratch");
-    v("encoder_rate", encoder_rate, "describe: learning rate of the encoder, times the run's; 0: it stays as it is");
-    v("model", model, "describe: the encoder: vit, vit_conv (with a convolutional stem), swin, mvit or resnet");
-    v("config", config, "keys of the encoder's config.json, as an object");
-    v("patch_size", patch_size, "vit: pixels a side of a patch");
-    v("width", width, "vit: of the model");
-    v("layers", layers, "vit: how many");
-    v("heads", heads, "vit: of attention; they divide the width");
-    v("hidden", hidden, "vit: width inside the feed-forward layers; 0: four times the width");
-    v("dropout", dropout, "vit: of embeddings and of what each sublayer adds");
-    v("drop_path", drop_path, "stochastic depth: how often the last layer is left out, the others less");
-    v("tokenizer", tokenizer, "a tokenizer.json to use; without it the words of the captions are the tokens");
-    v("least_count", least_count, "describe: how often a word must occur; rarer ones are unknown");
-    v("max_length", max_length, "describe: longest caption, in tokens; what is behind is cut off");
-    v("label_smoothing", label_smoothing, "spread evenly over all tokens");
-    v("batch", batch, "images a batch, each with one of its captions");
-    v("score_images", score_images, "describe: images to describe greedily at a validation; 0: none");
-    v("epochs", epochs, "times through the images; decides the steps where those are 0");
-    v("select", select, "which weights are best: by cider, bleu or loss");
+    v("task", task, "What to train.");
+    v("train", train, "Training captions: a COCO captions .json or a Flickr token.txt.");
+    v("train_names", train_names, "File that lists the training images, one name per line.");
+    v("valid", valid,
+      "Validation data in the same format. Without it, --valid-share of the training images is held out.");
+    v("valid_names", valid_names, "File that lists the validation images.");
+    v("valid_share", valid_share, "Share of the images to hold out when --valid is not given.");
+    v("test", test, "Test data in the same format, evaluated after training. Results go to test.json in --out.");
+    v("test_names", test_names, "File that lists the test images.");
+    v("images", images_folder, "Folder of the images, if they are not next to the captions.");
+    v("decoder", decoder, "Decoder: show-tell, show-attend-tell or transformer.");
+    v("decoder_config", decoder_config, "Decoder settings, as a JSON object: '{\"hidden\": 256}'.");
+    v("encoder", encoder,
+      "Folder of an image model to start the encoder from. Without it, the encoder is trained from scratch.");
+    v("encoder_rate", encoder_rate, "Learning rate of the encoder, relative to --learning-rate; 0 freezes it.");
+    v("model", model, "Encoder: vit, vit_conv (with a convolutional stem), swin, mvit or resnet.");
+    v("config", config, "Keys of the encoder's config.json, as a JSON object.");
+    v("patch_size", patch_size, "ViT: side of a patch, in pixels.");
+    v("width", width, "ViT: model width.");
+    v("layers", layers, "ViT: number of layers.");
+    v("heads", heads, "ViT: attention heads; must divide the width.");
+    v("hidden", hidden, "ViT: width of the feed-forward layers; 0 means 4 x width.");
+    v("dropout", dropout, "ViT: dropout on embeddings and sublayer outputs.");
+    v("drop_path", drop_path, "Stochastic depth: drop rate of the last layer; earlier layers use less.");
+    v("tokenizer", tokenizer, "A tokenizer.json to use. By default each word of the captions is a token.");
+    v("least_count", least_count, "Minimum count of a word; rarer words become the unknown token.");
+    v("max_length", max_length, "Maximum caption length in tokens; longer captions are truncated.");
+    v("label_smoothing", label_smoothing, "Label smoothing, spread over all tokens.");
+    v("batch", batch, "Images per batch, each with one of its captions.");
+    v("score_images", score_images, "Validation images to caption greedily at each validation; 0 disables it.");
+    v("epochs", epochs, "Passes over the images. Sets --steps when that is 0.");
+    v("select", select, "Criterion for the best weights: cider, bleu or loss.");
     images.visit(v);
     visit_run(v);
   }

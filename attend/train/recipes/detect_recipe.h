@@ -39,32 +39,33 @@ struct DetectRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "what is trained");
-    v("train", train, "detect: COCO's instances_*.json, or Penn-Fudan's folder");
-    v("valid", valid, "the same to validate on; without, --valid-share of the others is held out");
-    v("valid_share", valid_share, "of the images, held out where there is no --valid");
-    v("test", test, "the same to evaluate the finished model on; test.json in --out has the result");
-    v("images", images_folder, "detect: the folder of COCO's images of all sets; without, they are looked for");
-    v("from", from, "a model folder to go on from: a DETR of Hugging Face's hub, or one of ours");
-    v("backbone", backbone, "detect: the folder of a ResNet that classifies, whose layers are taken over");
-    v("config", config,
-      "detect: keys of DETR's config.json, as an object: '{\"backbone_config\": {\"depths\": [2, 2, 2]}}'");
-    v("width", width, "of the model");
-    v("heads", heads, "of attention; they divide the width");
-    v("hidden", hidden, "width inside the feed-forward layers");
-    v("encoder_layers", encoder_layers, "how many");
-    v("decoder_layers", decoder_layers, "how many");
-    v("queries", queries, "detect: the most objects of an image");
-    v("dropout", dropout, "of what each sublayer adds");
-    v("auxiliary", auxiliary, "detect: every layer of the decoder learns to find the objects, not only the last");
+    v("task", task, "What to train.");
+    v("train", train, "Training data: a COCO instances_*.json or the Penn-Fudan folder.");
+    v("valid", valid,
+      "Validation data in the same format. Without it, --valid-share of the training images is held out.");
+    v("valid_share", valid_share, "Share of the images to hold out when --valid is not given.");
+    v("test", test, "Test data in the same format, evaluated after training. Results go to test.json in --out.");
+    v("images", images_folder, "Folder of the COCO images. By default it is searched for next to the file.");
+    v("from", from, "Model folder to fine-tune: a DETR from the Hugging Face hub or from attend train.");
+    v("backbone", backbone, "Folder of a ResNet classifier to initialise the backbone from.");
+    v("config", config, "Keys of DETR's config.json, as a JSON object: '{\"backbone_config\":{\"depths\":[2,2,2]}}'.");
+    v("width", width, "Model width.");
+    v("heads", heads, "Attention heads; must divide the width.");
+    v("hidden", hidden, "Width of the feed-forward layers.");
+    v("encoder_layers", encoder_layers, "Number of encoder layers.");
+    v("decoder_layers", decoder_layers, "Number of decoder layers.");
+    v("queries", queries, "Number of object queries: the maximum number of objects per image.");
+    v("dropout", dropout, "Dropout on sublayer outputs.");
+    v("auxiliary", auxiliary, "Add the detection loss after every decoder layer, not only the last.");
     v("norms", norms,
-      "detect: the backbone's batch norms go by the batch (live) or by what they have learned before (frozen); auto: "
-      "live from scratch");
+      "Batch norms of the backbone: live uses batch statistics, frozen the stored ones, auto is live when "
+      "training from scratch.");
     v("backbone_rate", backbone_rate,
-      "detect: the backbone's learning rate, times the run's; -1: 1 from scratch, else the paper's 0.1");
-    v("batch", batch, "images a batch");
-    v("epochs", epochs, "times through the images; decides the steps where those are 0");
-    v("select", select, "which weights are best: by score (AP) or by loss");
+      "Learning rate of the backbone, relative to --learning-rate; -1 means 1 from scratch and 0.1 (as in the "
+      "paper) when fine-tuning.");
+    v("batch", batch, "Images per batch.");
+    v("epochs", epochs, "Passes over the images. Sets --steps when that is 0.");
+    v("select", select, "Criterion for the best weights: score (AP) or loss.");
     images.visit(v);
     visit_run(v);
   }

@@ -41,18 +41,24 @@ struct DrawRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "what is trained");
-    v("train", train, "draw: images with labels, as for classify-images");
-    v("valid", valid, "the same to compare drawings with; without, --valid-share of the others is held out");
-    v("valid_share", valid_share, "of the images, held out where there is no --valid");
+    v("task", task, "What to train.");
+    v("train", train,
+      "Training images with labels: a folder per class, a csv of path and label, or MNIST or CIFAR files.");
+    v("valid", valid,
+      "Validation images to compare generated images with. Without it, --valid-share of the training images is "
+      "held out.");
+    v("valid_share", valid_share, "Share of the images to hold out when --valid is not given.");
     v("feature_model", feature_model,
-      "draw: folder of a classifier whose features the Fréchet distance compares; none: losses only");
-    v("config", config, "keys of the model's config.json: '{\"generator_widths\": [256, 256, 256, 256]}'");
-    v("attention_stage", attention_stage, "draw: the generator's stage behind which attention is; 0: none");
-    v("batch", batch, "images a batch");
-    v("discriminator_rate", discriminator_rate, "draw: its learning rate; --learning-rate is the generator's");
-    v("discriminator_turns", discriminator_turns, "draw: steps of the discriminator for each of the generator");
-    v("drawings", drawings, "draw: images that are generated for the Fréchet distance");
+      "Folder of an image classifier whose features define the Fréchet distance. Without it, only losses are "
+      "reported.");
+    v("config", config,
+      "Keys of the model's config.json, as a JSON object: '{\"generator_widths\":[256,256,256,256]}'.");
+    v("attention_stage", attention_stage, "Generator stage after which self-attention is added; 0 means none.");
+    v("batch", batch, "Images per batch.");
+    v("discriminator_rate", discriminator_rate,
+      "Learning rate of the discriminator. --learning-rate sets the generator's.");
+    v("discriminator_turns", discriminator_turns, "Discriminator steps per generator step.");
+    v("drawings", drawings, "Number of images to generate for the Fréchet distance.");
     images.visit(v);
     visit_run(v);
   }

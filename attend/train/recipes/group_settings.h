@@ -18,10 +18,10 @@ struct GroupSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("match", match, "names of parameters, * stands for anything: bert.encoder.layer.0.*");
-    v("learning_rate", learning_rate, "times the run's");
-    v("weight_decay", weight_decay, "of theirs; -1: as the run says");
-    v("frozen", frozen, "they stay as they are");
+    v("match", match, "Parameter names; * matches anything: bert.encoder.layer.0.*");
+    v("learning_rate", learning_rate, "Learning rate, relative to the run's.");
+    v("weight_decay", weight_decay, "Weight decay of the group; -1 uses the run's.");
+    v("frozen", frozen, "Keep these parameters fixed.");
   }
 };
 

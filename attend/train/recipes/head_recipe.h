@@ -35,23 +35,23 @@ struct HeadRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "what is trained");
-    v("from", from, "a model folder to go on from: of Hugging Face's hub, or one of ours");
-    v("train", train, "labelled texts to train on: csv, tsv, jsonl, conll (--task tag) or SQuAD's json (answer)");
-    v("valid", valid, "labelled texts to validate on");
-    v("test", test, "labelled texts to evaluate the finished model on; test.json in --out has the result");
-    v("format", format, "csv, tsv, jsonl, conll or squad, where the file's name does not say so");
-    v("header", header, "the first row of csv and tsv names the columns; without, they are 1, 2, ...");
-    v("text_column", text_column, "column of the text, the words or the question; found by usual names");
-    v("pair_column", pair_column, "column of a second text, or of the context of a question");
-    v("label_column", label_column, "column of the label, the tags or the answers");
-    v("label_names", label_names, "classify: what to call the labels, in their order; several times");
-    v("regression", regression, "classify: labels are numbers to be met, not names");
-    v("batch", batch, "texts a batch");
-    v("max_length", max_length, "tokens read of a text; 0: as many as the model can");
-    v("epochs", epochs, "fine-tuning: times through the texts; decides the steps where those are 0");
-    v("dropout", dropout, "fine-tuning: -1 takes what the folder says");
-    v("select", select, "fine-tuning: which weights are best: by score or by loss");
+    v("task", task, "What to train.");
+    v("from", from, "Model folder to fine-tune, from the Hugging Face hub or from attend train.");
+    v("train", train, "Labelled training data: csv, tsv, jsonl, conll (--task tag) or SQuAD json (--task answer).");
+    v("valid", valid, "Labelled validation data.");
+    v("test", test, "Labelled test data, evaluated after training. Results go to test.json in --out.");
+    v("format", format, "Format of the data, if the file name does not show it: csv, tsv, jsonl, conll or squad.");
+    v("header", header, "The first row of csv and tsv files names the columns. Without it, columns are 1, 2, ...");
+    v("text_column", text_column, "Column of the text, the words or the question. Common names are recognised.");
+    v("pair_column", pair_column, "Column of the second text, or of the context of a question.");
+    v("label_column", label_column, "Column of the label, the tags or the answers.");
+    v("label_names", label_names, "Names of the labels, in order. Repeat for each label.");
+    v("regression", regression, "Treat labels as numbers to predict, not as classes.");
+    v("batch", batch, "Examples per batch.");
+    v("max_length", max_length, "Maximum input length in tokens; 0 means the model's maximum.");
+    v("epochs", epochs, "Passes over the data. Sets --steps when that is 0.");
+    v("dropout", dropout, "Dropout; -1 uses the value of the model folder.");
+    v("select", select, "Criterion for the best weights: score or loss.");
     visit_run(v);
   }
 };

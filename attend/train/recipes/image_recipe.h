@@ -41,28 +41,28 @@ struct ImageRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "what is trained");
-    v("train", train, "classify-images: a folder per class, a csv of path and label, MNIST's or CIFAR's files");
-    v("valid", valid, "the same to validate on; without, --valid-share of the others is held out");
-    v("valid_share", valid_share, "of the images, held out where there is no --valid");
-    v("test", test, "the same to evaluate the finished model on; test.json in --out has the result");
-    v("label_names", label_names, "what to call the labels, in their order; several times");
-    v("model", model, "classify-images: vit, vit_conv (with a convolutional stem), swin, mvit or resnet");
-    v("config", config, "classify-images: keys of the model's config.json, as an object: '{\"depths\": [2, 2, 6, 2]}'");
-    v("from", from, "a model folder to go on from: of Hugging Face's hub, timm, or one of ours");
-    v("patch_size", patch_size, "vit: pixels a side of a patch");
-    v("width", width, "vit: of the model");
-    v("layers", layers, "vit: how many");
-    v("heads", heads, "vit: of attention; they divide the width");
-    v("hidden", hidden, "vit: width inside the feed-forward layers; 0: four times the width");
-    v("self_attention", self_attention,
-      "resnet: the stage behind which there is self-attention, 1 is the first; 0: none");
-    v("dropout", dropout, "vit: of embeddings and of what each sublayer adds");
-    v("drop_path", drop_path, "stochastic depth: how often the last layer is left out, the others less");
-    v("label_smoothing", label_smoothing, "spread evenly over all labels");
-    v("batch", batch, "images a batch");
-    v("epochs", epochs, "times through the images; decides the steps where those are 0");
-    v("select", select, "which weights are best: by score or by loss");
+    v("task", task, "What to train.");
+    v("train", train, "Training images: a folder per class, a csv of path and label, or MNIST or CIFAR files.");
+    v("valid", valid,
+      "Validation data in the same format. Without it, --valid-share of the training images is held out.");
+    v("valid_share", valid_share, "Share of the images to hold out when --valid is not given.");
+    v("test", test, "Test data in the same format, evaluated after training. Results go to test.json in --out.");
+    v("label_names", label_names, "Names of the labels, in order. Repeat for each label.");
+    v("model", model, "Architecture: vit, vit_conv (with a convolutional stem), swin, mvit or resnet.");
+    v("config", config, "Keys of the model's config.json, as a JSON object: '{\"depths\":[2,2,6,2]}'.");
+    v("from", from, "Model folder to fine-tune, from the Hugging Face hub, timm or attend train.");
+    v("patch_size", patch_size, "ViT: side of a patch, in pixels.");
+    v("width", width, "ViT: model width.");
+    v("layers", layers, "ViT: number of layers.");
+    v("heads", heads, "ViT: attention heads; must divide the width.");
+    v("hidden", hidden, "ViT: width of the feed-forward layers; 0 means 4 x width.");
+    v("self_attention", self_attention, "ResNet: add self-attention after this stage (1 is the first); 0 means none.");
+    v("dropout", dropout, "ViT: dropout on embeddings and sublayer outputs.");
+    v("drop_path", drop_path, "Stochastic depth: drop rate of the last layer; earlier layers use less.");
+    v("label_smoothing", label_smoothing, "Label smoothing, spread over all labels.");
+    v("batch", batch, "Images per batch.");
+    v("epochs", epochs, "Passes over the images. Sets --steps when that is 0.");
+    v("select", select, "Criterion for the best weights: score or loss.");
     images.visit(v);
     visit_run(v);
   }

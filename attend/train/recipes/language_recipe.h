@@ -34,21 +34,23 @@ struct LanguageRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "translation, language-model, masked-lm, classify, tag or answer");
-    v("text", text, "the training text, plain or .gz; may be given several times");
-    v("valid_text", valid_text, "text to validate on");
-    v("from", from, "a GPT-2 folder to go on from: of Hugging Face's hub, one of ours, or a shipped model's name");
-    v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
-    v("vocabulary_size", vocabulary_size, "tokens to learn; 0 takes bytes, that is characters");
-    v("width", width, "of the model; with --from as the folder says");
-    v("layers", layers, "how many; likewise");
-    v("heads", heads, "of attention; they divide the width; likewise");
-    v("block", block, "longest text the model sees, in tokens; with --from at most what the folder's model reads");
-    v("dropout", dropout,
-      "of embeddings, attention weights and what each sublayer adds; with --from as the folder says");
-    v("batch", batch, "windows of the text a batch");
-    v("lines", lines, "every line is a text of its own, read from its beginning: a batch is lines, not windows");
-    v("prompt_end", prompt_end, "with lines: what is in front of the last such token of a line, and it, is only read");
+    v("task", task, "What to train.");
+    v("text", text, "Training text, plain or .gz. Repeat for more files.");
+    v("valid_text", valid_text, "Validation text.");
+    v("from", from,
+      "GPT-2 model to fine-tune: a folder from the Hugging Face hub or attend train, or the name of a bundled "
+      "model.");
+    v("tokenizer", tokenizer, "A tokenizer.json to use. By default a tokenizer is trained on the training text.");
+    v("vocabulary_size", vocabulary_size, "Vocabulary size of the trained tokenizer; 0 means byte level.");
+    v("width", width, "Model width. --from sets it.");
+    v("layers", layers, "Number of layers. --from sets it.");
+    v("heads", heads, "Attention heads; must divide the width. --from sets it.");
+    v("block", block, "Context length in tokens. With --from, at most the model's.");
+    v("dropout", dropout, "Dropout on embeddings, attention weights and sublayer outputs. --from sets the default.");
+    v("batch", batch, "Sequences per batch.");
+    v("lines", lines, "Treat each line as a document of its own. A batch then holds lines.");
+    v("prompt_end", prompt_end,
+      "With --lines: compute no loss on a line up to and including the last occurrence of this token.");
     window.visit(v);
     visit_run(v);
   }

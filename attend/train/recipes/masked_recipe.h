@@ -34,22 +34,22 @@ struct MaskedRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "what is trained");
-    v("text", text, "the training text, plain or .gz; may be given several times");
-    v("valid_text", valid_text, "text to validate on");
-    v("from", from, "a model folder to go on from: of Hugging Face's hub, or one of ours");
-    v("model", model, "masked-lm: bert or roberta");
-    v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
-    v("vocabulary_size", vocabulary_size, "tokens to learn");
-    v("width", width, "of the model");
-    v("layers", layers, "how many");
-    v("heads", heads, "of attention; they divide the width");
-    v("hidden", hidden, "masked-lm: width inside the feed-forward layers; 0: four times the width");
-    v("max_length", max_length, "masked-lm: longest text the model can read, in tokens");
-    v("block", block, "longest text the model sees while training, in tokens");
-    v("batch", batch, "blocks of text a batch");
-    v("dropout", dropout, "of embeddings, attention weights and what each sublayer adds");
-    v("masked", masked, "share of the tokens that are hidden");
+    v("task", task, "What to train.");
+    v("text", text, "Training text, plain or .gz. Repeat for more files.");
+    v("valid_text", valid_text, "Validation text.");
+    v("from", from, "Model folder to continue pretraining from, from the Hugging Face hub or from attend train.");
+    v("model", model, "Architecture: bert or roberta.");
+    v("tokenizer", tokenizer, "A tokenizer.json to use. By default a tokenizer is trained on the training text.");
+    v("vocabulary_size", vocabulary_size, "Vocabulary size of the trained tokenizer.");
+    v("width", width, "Model width.");
+    v("layers", layers, "Number of layers.");
+    v("heads", heads, "Attention heads; must divide the width.");
+    v("hidden", hidden, "Width of the feed-forward layers; 0 means 4 x width.");
+    v("max_length", max_length, "Maximum input length of the model, in tokens.");
+    v("block", block, "Sequence length during training, in tokens.");
+    v("batch", batch, "Sequences per batch.");
+    v("dropout", dropout, "Dropout on embeddings, attention weights and sublayer outputs.");
+    v("masked", masked, "Share of the tokens to mask.");
     window.visit(v);
     visit_run(v);
   }

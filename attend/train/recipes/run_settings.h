@@ -38,43 +38,47 @@ struct RunSettings {
 
   template <class Visitor>
   void visit_run(Visitor&& v) {
-    v("out", out, "folder of the model and the run");
-    v("data", data, "what the files are and where they come from, for who does not have them; only files have it");
+    v("out", out, "Folder for the model and the state of the run.");
+    v("data", data, "Where the data files come from, for users who do not have them. Recipe files only.");
     v("then", then,
-      "lines to print in the end: what to do with the model, {out}; {recipes} is the folder of the recipe; only files "
-      "have them");
-    v("compare", compare, "folders of runs whose results on their tests are printed in the end; only files have them");
-    v("accumulate", accumulate, "batches a step");
-    v("steps", steps, "of the optimiser");
+      "Lines to print after training; {out} is the model folder, {recipes} the folder of the recipe. Recipe "
+      "files only.");
+    v("compare", compare, "Run folders whose test results are printed after training. Recipe files only.");
+    v("accumulate", accumulate, "Gradient accumulation: batches per optimiser step.");
+    v("steps", steps, "Number of optimiser steps; 0 uses --epochs, for tasks that have it.");
     v("minutes", minutes,
-      "above 0: stop after so long, the schedule of the learning rate stretched over that time; such a run does not "
-      "repeat bit for bit");
-    v("schedule", schedule, "inverse-square-root (Vaswani et al. 2017), cosine or linear");
+      "Stop after this many minutes and stretch the learning-rate schedule over that time; 0 means no limit. "
+      "Such a run is not bit-for-bit reproducible.");
+    v("schedule", schedule, "Learning-rate schedule: inverse-square-root (Vaswani et al. 2017), cosine or linear.");
     v("learning_rate", learning_rate,
-      "at the end of the warm-up; translation's 0 is the paper's, 1 / sqrt(width x 4000), less with a longer warm-up");
-    v("warmup", warmup, "steps of rising learning rate; unless told, a tenth of the steps at most");
-    v("clip_norm", clip_norm, "largest norm of the gradient; 0: any");
-    v("weight_decay", weight_decay, "of matrices (AdamW)");
-    v("layer_decay", layer_decay, "learning rate of a layer, times that of the one above it; 1: the same for all");
-    v("parameter_groups", parameter_groups, "parameters that learn otherwise than the rest, or not at all");
+      "Peak learning rate, reached at the end of the warm-up. For translation, 0 means 1 / sqrt(width x 4000) "
+      "as in the paper, or less with a longer warm-up.");
+    v("warmup", warmup, "Warm-up steps, by default at most a tenth of all steps; -1 derives them from --steps.");
+    v("clip_norm", clip_norm, "Clip gradients to this global norm; 0 disables clipping.");
+    v("weight_decay", weight_decay, "AdamW weight decay, applied to matrices only.");
+    v("layer_decay", layer_decay,
+      "Layer-wise learning-rate decay: factor per layer, from the top down; 1 disables it.");
+    v("parameter_groups", parameter_groups,
+      "Parameter groups with their own learning rate or weight decay, or frozen. Recipe files only.");
     v("freeze", freeze,
-      "parts that stay as they are, by the names that attend info --tensors shows: encoder, transformer.h.0, *.bias; "
-      "may be given several times");
-    v("beta1", beta1, "of Adam"), v("beta2", beta2, "of Adam"), v("epsilon", epsilon, "of Adam");
-    v("ema", ema, "decay of a moving average of the weights, which is validated and saved in their place; 0: none");
-    v("log_every", log_every, "steps between lines of the log");
-    v("validate_every", validate_every, "steps between validations");
-    v("save_every", save_every, "steps between saved states");
-    v("patience", patience, "validations without a better model before stopping; 0: never stop early");
-    v("average", average, "checkpoints averaged in the end; 1: none");
-    v("seed", seed, "of weights, order and dropout");
-    v("device", device, "cpu, cuda or cuda:N");
+      "Freeze the parameters with this name, as shown by attend info --tensors: encoder, transformer.h.0, "
+      "*.bias. Repeat for more.");
+    v("beta1", beta1, "Adam beta1."), v("beta2", beta2, "Adam beta2."), v("epsilon", epsilon, "Adam epsilon.");
+    v("ema", ema,
+      "Decay of an exponential moving average of the weights, which is then validated and saved; 0 disables it.");
+    v("log_every", log_every, "Steps between log lines.");
+    v("validate_every", validate_every, "Steps between validations.");
+    v("save_every", save_every, "Steps between saved checkpoints.");
+    v("patience", patience, "Stop after this many validations without improvement; 0 never stops early.");
+    v("average", average, "Number of checkpoints to average at the end; 1 disables averaging.");
+    v("seed", seed, "Random seed for weights, data order and dropout.");
+    v("device", device, "Device: cpu, cuda or cuda:N.");
     v("dtype", dtype,
-      "f32, bf16, bf16x3 (f32 with products of bf16 pieces, for CPUs with matrix units), fp8 (bf16 with products of "
-      "8-bit floats, for GPUs) or auto: bf16 on a GPU");
+      "Compute type: f32; bf16; bf16x3 (f32 from three bf16 products, for CPUs with matrix units); fp8 (bf16 "
+      "with 8-bit products, for GPUs); auto (bf16 on a GPU, else f32).");
     v("recompute", recompute,
-      "none, or for less memory and more time, with the same result: feed-forward, or layer (least memory)");
-    v("threads", threads, "CPU threads, 0 for all cores");
+      "Recompute activations to save memory, with the same result: none, feed-forward, or layer (least memory).");
+    v("threads", threads, "CPU threads; 0 uses all cores.");
   }
 };
 

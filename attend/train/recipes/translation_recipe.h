@@ -29,24 +29,28 @@ struct TranslationRecipe : RunSettings {
 
   template <class Visitor>
   void visit(Visitor&& v) {
-    v("task", task, "translation, language-model, masked-lm, classify, tag or answer");
-    v("source", source, "training text to translate from, one sentence a line, plain or .gz");
-    v("target", target, "its translation, line by line");
-    v("valid_source", valid_source, "text to validate on");
-    v("valid_target", valid_target, "its translation");
-    v("test_source", test_source, "text to evaluate the finished model on; test.json in --out has the result");
-    v("test_target", test_target, "its translation");
-    v("from", from, "a translator's folder to go on from: one of ours, Marian's (OPUS-MT), or a shipped model's name");
-    v("model", model, "transformer, rnn-attention or rnn-plain");
+    v("task", task, "What to train.");
+    v("source", source, "Training sentences in the source language, one per line, plain or .gz.");
+    v("target", target, "Translations of --source, line by line.");
+    v("valid_source", valid_source, "Validation sentences.");
+    v("valid_target", valid_target, "Translations of --valid-source.");
+    v("test_source", test_source, "Test sentences, translated after training. Results go to test.json in --out.");
+    v("test_target", test_target, "Translations of --test-source.");
+    v("from", from,
+      "Translation model to fine-tune: a folder of attend train or OPUS-MT (Marian), or the name of a bundled "
+      "model.");
+    v("model", model, "Architecture: transformer, rnn-attention or rnn-plain.");
     v("preset", preset,
-      "size of a Transformer: tiny (1 M weights without the words'), small (6 M), base (44 M) or big (176 M)");
-    v("tokenizer", tokenizer, "a tokenizer.json to use; without it one is learned from the training text");
-    v("vocabulary_size", vocabulary_size, "tokens to learn, for both languages together");
-    v("tokens", tokens, "target tokens a batch");
-    v("label_smoothing", label_smoothing, "how much of the target goes to all words evenly");
-    v("r_drop", r_drop, "how much two passes with different dropout shall agree (Liang et al. 2021); 0: one pass");
-    v("bleu_sentences", bleu_sentences, "validation sentences to translate greedily for BLEU; 0: none");
-    v("select", select, "which weights are best: those with the highest bleu, or the lowest loss");
+      "Transformer size, in parameters without embeddings: tiny (1 M), small (6 M), base (44 M) or big (176 M).");
+    v("tokenizer", tokenizer, "A tokenizer.json to use. By default a tokenizer is trained on the training text.");
+    v("vocabulary_size", vocabulary_size, "Vocabulary size of the trained tokenizer, shared by both languages.");
+    v("tokens", tokens, "Target tokens per batch.");
+    v("label_smoothing", label_smoothing, "Label smoothing.");
+    v("r_drop", r_drop,
+      "Weight of the R-Drop loss, which makes two passes with different dropout agree (Liang et al. 2021); 0 "
+      "disables it.");
+    v("bleu_sentences", bleu_sentences, "Validation sentences to translate greedily for BLEU; 0 disables it.");
+    v("select", select, "Criterion for the best weights: bleu or loss.");
     visit_run(v);
   }
 };
