@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "attend/tasks/encoder_model.h"
+#include "attend/tasks/results.h"
 
 namespace attend::tasks {
-
-struct TaggedWord {
-  std::string word;  // characters [span.begin, span.end) of the line
-  text::Span span;
-  std::string label;
-  float probability = 0;
-};
-using TaggedLine = std::vector<TaggedWord>;
 
 class Tagger {
  public:
