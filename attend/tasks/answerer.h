@@ -34,6 +34,7 @@ std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string
 class Answerer {
  public:
   Answerer(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Answerer();
 
   // Best first; none for a context without tokens. Throws Error when the question leaves no room for the context.
   std::vector<Answer> answer(std::string_view question, std::string_view context,

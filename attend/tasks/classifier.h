@@ -16,6 +16,7 @@ namespace attend::tasks {
 class Classifier {
  public:
   Classifier(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Classifier();
 
   // A line with a tab in it is a pair.
   std::vector<Classified> classify(std::span<const std::string> lines, const ClassifyOptions& options = {}) const;

@@ -60,6 +60,7 @@ class Describer {
 struct LoadedDescriber {
   LoadedDescriber(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& device,
                   const nn::ModelFormat& format);
+  ~LoadedDescriber();
 
   image::Image prepare(const image::Image& image) const;
   image::Image prepare(image::ImageRows& image) const;  // the same, without all pixels in memory

@@ -30,6 +30,7 @@ class Detector {
  public:
   // Throws Error when the folder's model finds no boxes, saying which command fits it.
   Detector(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Detector();
 
   const models::Detr& model() const { return model_; }
   const std::vector<std::string>& labels() const { return model_.config().labels; }

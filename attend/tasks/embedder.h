@@ -31,6 +31,7 @@ class EncoderBody {
 class Embedder {
  public:
   Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Embedder();
 
   std::int64_t width() const { return modules_.width(); }  // of the vectors
   const SentenceModules& modules() const { return modules_; }

@@ -15,6 +15,7 @@ namespace attend::tasks {
 class Filler {
  public:
   Filler(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Filler();
 
   // Throws Error naming the line that has no mask.
   std::vector<FilledLine> fill(std::span<const std::string> lines, const FillOptions& options = {}) const;

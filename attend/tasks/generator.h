@@ -25,6 +25,7 @@ namespace attend::tasks {
 class Generator {
  public:
   Generator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Generator();
 
   // As many as options.samples. Throws Error when the prompt leaves no room.
   std::vector<Generated> generate(std::string_view prompt, const GenerateOptions& options) const;

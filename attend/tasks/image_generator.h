@@ -33,6 +33,7 @@ class ImageGenerator {
   // Reads the generator only: the folder may be without a discriminator (attend convert --without discriminator).
   // Throws Error when the folder's model does not draw, saying which command fits it.
   ImageGenerator(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+  ~ImageGenerator();
 
   const models::Sagan& model() const { return model_; }
   std::int64_t parameters() const { return parameters_.count(); }  // of the generator

@@ -15,6 +15,7 @@ namespace attend::tasks {
 class Tagger {
  public:
   Tagger(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Tagger();
 
   // A word of several tokens has the label of its first, which is the one such models are trained on.
   std::vector<TaggedLine> tag(std::span<const std::string> lines, const EncoderBatching& batching = {}) const;

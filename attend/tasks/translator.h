@@ -113,6 +113,7 @@ struct LoadedTranslator {
   // config: of the folder, of a model that translates.
   LoadedTranslator(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
                    const nn::ModelFormat& format);
+  ~LoadedTranslator();
 
   text::Tokenizer tokenizer;
   std::unique_ptr<models::Seq2Seq> model;
