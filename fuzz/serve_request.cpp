@@ -50,16 +50,16 @@ struct House {
       metrics,
       {.open_backend = [] { return std::shared_ptr<Backend>(open_backend("cpu", {.threads = 1})); }, .max_rows = 2}};
   serve::ApiContext context{.models = models, .metrics = metrics};
-  std::vector<std::unique_ptr<serve::Target>> targets;
+  std::vector<std::unique_ptr<serve::ApiAdapter>> adapters;
 
   House() {
     for (const char* name : {"bert", "bert-sst2", "shakespeare", "vit-fashion-mnist"})
       if (path_exists(std::filesystem::path("models") / name / "config.json"))
         models.open(name, std::filesystem::path("models") / name);
-    targets.push_back(std::make_unique<serve::LibreTranslateApi>(context));
-    targets.push_back(std::make_unique<serve::TeiApi>(context));
-    targets.push_back(std::make_unique<serve::OpenAiApi>(context));
-    targets.push_back(std::make_unique<serve::HuggingFaceApi>(context));
+    adapters.push_back(std::make_unique<serve::LibreTranslateApi>(context));
+    adapters.push_back(std::make_unique<serve::TeiApi>(context));
+    adapters.push_back(std::make_unique<serve::OpenAiApi>(context));
+    adapters.push_back(std::make_unique<serve::HuggingFaceApi>(context));
   }
 };
 
@@ -94,7 +94,7 @@ void enter(const Input& input) {
     must(joined == body["q"].text(), "the pieces of a text are the text");
     serve::html_pieces(body["q"].text());
   }
-  for (const auto& target : house.targets) {
+  for (const auto& target : house.adapters) {
     if (!target->takes(request)) continue;
     try {
       const auto response = target->answer(request, std::make_shared<Silence>());

@@ -1,4 +1,4 @@
-// The ranges a model's settings must lie in, whoever wrote them: a file of a stranger, a flag or our own code. Each
+// The ranges a model's settings must lie in, whoever wrote them: an untrusted file, a flag or our own code. Each
 // config has one check_config(config, what) made of these; what opens the message: the file, or the model's name.
 #pragma once
 
