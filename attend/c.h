@@ -39,7 +39,7 @@ typedef enum attend_status {
 /* What went wrong in the last call of this thread that failed; "" when none has. Valid until its next call that fails.
  */
 const char* attend_message(void);
-const char* attend_version(void); /* "0.1.0" */
+const char* attend_version(void); /* "0.2.0" */
 
 /* ---- Models. */
 typedef struct attend_model attend_model;

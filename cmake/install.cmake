@@ -86,15 +86,25 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/attend-config-v
 install(FILES ${PROJECT_BINARY_DIR}/generated/attend-config.cmake
               ${PROJECT_BINARY_DIR}/generated/attend-config-version.cmake
         DESTINATION ${package_dir} COMPONENT development)
-get_property(library_paths GLOBAL PROPERTY attend_library_paths)
-foreach(path ${library_paths})
-  if(NOT path MATCHES "^(capi|cpu)$")
-    install(DIRECTORY attend/${path}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attend/${path} COMPONENT development
-            FILES_MATCHING PATTERN *.h PATTERN rows EXCLUDE)  # which has none
-  endif()
+# The headers that attend/attend.h reaches, and no others.
+set(public_headers attend/attend.h)
+set(unread ${public_headers})
+while(unread)
+  list(POP_FRONT unread header)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
+  file(STRINGS ${header} includes REGEX "^#include \"attend/")
+  foreach(include ${includes})
+    string(REGEX REPLACE ".*\"(.*)\".*" "\\1" include ${include})
+    if(NOT include IN_LIST public_headers)
+      list(APPEND public_headers ${include})
+      list(APPEND unread ${include})
+    endif()
+  endforeach()
+endwhile()
+foreach(header ${public_headers} attend/c.h)
+  cmake_path(GET header PARENT_PATH place)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${place} COMPONENT development)
 endforeach()
-install(FILES attend/attend.h attend/backends.h attend/c.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attend
-        COMPONENT development)
 
 set(static_links -lz)
 if(CMAKE_CROSSCOMPILING)

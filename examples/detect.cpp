@@ -6,14 +6,9 @@
 int main(int count, char** words) try {
   const std::vector<std::string> given(words + 1, words + count);
   attend::check(given.size() > 1, "a model and an image are needed");
-  const auto backend = attend::open_backend("cpu");
-  const attend::tasks::Detector detector(attend::tasks::find_model(given[0]), *backend);
+  const attend::Detector detector(attend::find_model(given[0]), attend::Device("cpu"));
   for (std::size_t i = 1; i < given.size(); ++i) {
-    const attend::image::Image image = attend::image::read_image(given[i]);
-    const std::vector<attend::image::Image> prepared = {detector.prepare(image)};
-    const std::vector<attend::image::PixelSize> sizes = {{image.width, image.height}};
-    const auto boxes = detector.detect(prepared, sizes, 0.7f)[0];
-    for (const auto& found : boxes)
+    for (const auto& found : detector.detect(attend::image::read_image(given[i]), 0.7f))
       std::cout << detector.labels().at(static_cast<std::size_t>(found.label)) << '\t' << found.score << '\t'
                 << found.box.x << ' ' << found.box.y << ' ' << found.box.width << ' ' << found.box.height << '\n';
   }

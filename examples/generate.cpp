@@ -5,8 +5,7 @@
 
 int main(int count, char** words) try {
   attend::check(count == 3, "a model and a prompt are needed");
-  const auto backend = attend::open_backend("cpu");
-  const attend::tasks::Generator generator(attend::tasks::find_model(words[1]), *backend);
+  const attend::Generator generator(attend::find_model(words[1]), attend::Device("cpu"));
   std::cout << words[2];
   const auto show = [](std::string_view piece) { std::cout << piece << std::flush; };
   generator.generate(words[2], {.max_tokens = 40, .temperature = 0.8f, .top_k = 20, .on_text = show});

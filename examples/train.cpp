@@ -28,9 +28,7 @@ int main(int count, char** words) try {
     settings[side] = folder + ".train." + side, settings[std::string("valid_") + side] = folder + ".valid." + side;
   settings["out"] = folder, settings["preset"] = "tiny", settings["vocabulary_size"] = 300;
   settings["steps"] = count > 2 ? std::stoi(words[2]) : 300;
-  const auto backend = attend::open_backend("cpu");
-  attend::train::run_training(attend::train::translation_training(settings, "settings"), *backend,
-                              {.messages = std::cerr});
+  attend::run_training(settings, {.messages = &std::cerr});
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "train: " << error.what() << '\n';

@@ -365,40 +365,18 @@ class LineStream : public std::streambuf {
   std::string line_;
 };
 
-train::Training training_of(const Json& settings) {
-  check(settings.is_object(), "settings: expected a JSON object");
-  const Json named = settings.contains("task") ? settings["task"] : Json("translation");
-  check(named.is_string(), "settings: 'task' is {}, but must be a name", named.dump());
-  const std::string task = named.get<std::string>();
-  const std::pair<std::string_view, train::Training (*)(const Json&, std::string_view)> known[] = {
-      {"translation", train::translation_training},
-      {"language-model", train::language_training},
-      {"masked-lm", train::masked_training},
-      {"classify", train::head_training},
-      {"tag", train::head_training},
-      {"answer", train::head_training},
-      {"classify-images", train::image_training},
-      {"describe", train::caption_training},
-      {"detect", train::detect_training},
-      {"draw", train::draw_training}};
-  for (const auto& [name, make] : known)
-    if (name == task) return make(settings, "settings");
-  fail("settings: 'task' is '{}', which attend train does not know", task);
-}
-
 void train(const std::string& settings, const std::function<void(std::string)>& heard, bool resume, bool overwrite) {
   const Unlocked others;
-  const train::Training training = training_of(parse_json(settings, "settings"));
-  const auto backend = open_backend(training.settings.device, {.threads = static_cast<int>(training.settings.threads)});
+  const Json given = parse_json(settings, "settings");
   LineStream lines(heard);
   std::ostream messages(&lines);
   messages.exceptions(std::ios::badbit);  // what Python raises comes through
-  const int signal =
-      train::run_training(training, *backend, {.resume = resume, .overwrite = overwrite, .messages = messages}).interrupted;
+  const int signal = run_training(given, {.resume = resume, .overwrite = overwrite, .messages = &messages}).interrupted;
   if (!signal) return;
   std::raise(signal);  // the run is saved: now Python may do with it what it does
   handle_signals();
-  fail("train: signal {} has stopped the run in '{}'; resume=True goes on", signal, training.settings.out);
+  fail("train: signal {} has stopped the run in '{}'; resume=True goes on", signal,
+       given["out"].get<std::string>());
 }
 
 }  // namespace

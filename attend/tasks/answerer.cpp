@@ -43,6 +43,8 @@ std::vector<FoundSpan> spans_of(std::span<const WindowLogits> windows, std::int6
   return found;
 }
 
+Answerer::~Answerer() = default;
+
 Answerer::Answerer(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : encoder_(folder, "answer", catalogue::Task::answer, backend, format) {}
 

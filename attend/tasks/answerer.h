@@ -10,21 +10,9 @@
 #include <vector>
 
 #include "attend/tasks/encoder_model.h"
+#include "attend/tasks/results.h"
 
 namespace attend::tasks {
-
-struct AnswerOptions {
-  std::int64_t top_k = 1;
-  std::int64_t max_tokens = 30;  // of an answer
-  std::int64_t overlap = 128;    // tokens a window repeats of the one before; less where a window is short
-  std::int64_t batch = 8;        // windows computed together
-};
-
-struct Answer {
-  std::string text;  // characters [span.begin, span.end) of the context
-  text::Span span;
-  float score = 0;  // the probability of the beginning times that of the end, among all tokens of the context
-};
 
 // What the model says of the context's tokens of one window.
 struct WindowLogits {
@@ -46,6 +34,7 @@ std::vector<EncoderText> answer_windows(const EncoderReader& reader, std::string
 class Answerer {
  public:
   Answerer(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Answerer();
 
   // Best first; none for a context without tokens. Throws Error when the question leaves no room for the context.
   std::vector<Answer> answer(std::string_view question, std::string_view context,

@@ -5,6 +5,8 @@
 
 namespace attend::tasks {
 
+Classifier::~Classifier() = default;
+
 Classifier::Classifier(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : Classifier(folder, catalogue::read_config(folder, catalogue::Task::classify), backend, format) {}
 

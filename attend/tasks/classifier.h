@@ -9,27 +9,14 @@
 #include <vector>
 
 #include "attend/tasks/head.h"
+#include "attend/tasks/results.h"
 
 namespace attend::tasks {
-
-struct ClassifyOptions {
-  std::int64_t top_k = 1;  // 0: all labels
-  EncoderBatching batching = {};
-};
-
-struct ClassLabel {
-  std::string label;
-  float probability = 0;  // of a regression of several values: the value
-};
-
-struct Classified {
-  std::vector<ClassLabel> labels;  // likeliest first; none of a model that answers a number
-  float number = 0;                // what such a model answers
-};
 
 class Classifier {
  public:
   Classifier(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Classifier();
 
   // A line with a tab in it is a pair.
   std::vector<Classified> classify(std::span<const std::string> lines, const ClassifyOptions& options = {}) const;

@@ -170,6 +170,8 @@ Describer::Tokens with_search(Describer::Tokens tokens, const std::filesystem::p
 }
 }  // namespace
 
+LoadedDescriber::~LoadedDescriber() = default;
+
 LoadedDescriber::LoadedDescriber(const std::filesystem::path& folder, const catalogue::ModelConfig& config,
                                  Backend& device, const nn::ModelFormat& format)
     : backend(device),

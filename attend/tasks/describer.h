@@ -20,34 +20,11 @@
 #include "attend/image/preprocessor.h"
 #include "attend/models/captioner.h"
 #include "attend/nn/parameters.h"
+#include "attend/tasks/results.h"
 #include "attend/tasks/search_defaults.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend::tasks {
-
-struct DescribeOptions {
-  std::int64_t beams = 0;  // 1: greedy; 0: as the model's folder says, 4 where it says nothing
-  float alpha = -1;        // of the length penalty (Wu et al. 2016); below 0: the folder's penalty, or 0.6
-  bool sample = false;     // draws instead of searching
-  float temperature = 1;
-  std::int64_t top_k = 0;  // 0: all
-  float top_p = 1;
-  std::uint64_t seed = 1;
-  std::uint32_t first = 0;      // number of the first image, for the draws
-  bool attention = false;       // keep where each word looked
-  std::int64_t max_length = 0;  // tokens; 0: as many as the model writes
-};
-
-struct Description {
-  std::string text;
-  float score = 0;                     // normalised log-probability
-  bool finished = true;                // false: cut at the maximum length
-  std::vector<std::int32_t> ids = {};  // without start and end
-  // With attention: the tokens, the end mark among them, and where each looked, row by row of a grid over the image.
-  std::vector<std::string> tokens = {};
-  Extent2 grid = {};
-  std::vector<float> looks = {};  // [tokens, grid]
-};
 
 class Describer {
  public:
@@ -83,6 +60,7 @@ class Describer {
 struct LoadedDescriber {
   LoadedDescriber(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& device,
                   const nn::ModelFormat& format);
+  ~LoadedDescriber();
 
   image::Image prepare(const image::Image& image) const;
   image::Image prepare(image::ImageRows& image) const;  // the same, without all pixels in memory

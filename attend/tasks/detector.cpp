@@ -34,6 +34,8 @@ std::vector<Detected> detected(std::span<const float> logits, std::span<const fl
   return found;
 }
 
+Detector::~Detector() = default;
+
 Detector::Detector(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : Detector(folder, catalogue::read_config(folder, catalogue::Task::detect), backend, format) {}
 

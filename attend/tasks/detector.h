@@ -14,15 +14,9 @@
 #include "attend/image/preprocessor.h"
 #include "attend/models/detr.h"
 #include "attend/nn/parameters.h"
+#include "attend/tasks/results.h"
 
 namespace attend::tasks {
-
-struct Detected {
-  std::int32_t label = 0;
-  float score = 0;
-  data::Box box = {};
-  std::int32_t query = 0;  // whose answer it is
-};
 
 // The model's answers for one image, logits [Q, labels + 1] and boxes [Q, 4]: of each query the likeliest label, in
 // pixels of an image of this size, best first; those below the threshold are left out.
@@ -36,6 +30,7 @@ class Detector {
  public:
   // Throws Error when the folder's model finds no boxes, saying which command fits it.
   Detector(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Detector();
 
   const models::Detr& model() const { return model_; }
   const std::vector<std::string>& labels() const { return model_.config().labels; }

@@ -10,6 +10,8 @@
 
 namespace attend::tasks {
 
+Embedder::~Embedder() = default;
+
 Embedder::Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : encoder_(folder, "embed", catalogue::Task::embed, backend, format), modules_(folder, encoder_.config().width) {
   encoder_.reader().limit(modules_.longest());

@@ -9,18 +9,10 @@
 #include <vector>
 
 #include "attend/tasks/encoder_model.h"
+#include "attend/tasks/results.h"
 #include "attend/tasks/sentence_modules.h"
 
 namespace attend::tasks {
-
-struct EmbedOptions {
-  std::optional<Pooling> pooling = {};     // else as the folder says: mean where it says nothing
-  std::optional<bool> normalize = {};      // to length 1; else as the folder says: no where it says nothing
-  std::optional<std::string> prompt = {};  // put in front of each text; else the folder's default prompt
-  EncoderBatching batching = {};
-
-  SentenceOverrides overrides() const { return {pooling, normalize}; }
-};
 
 // The model without its head, whatever head the folder has.
 class EncoderBody {
@@ -39,6 +31,7 @@ class EncoderBody {
 class Embedder {
  public:
   Embedder(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Embedder();
 
   std::int64_t width() const { return modules_.width(); }  // of the vectors
   const SentenceModules& modules() const { return modules_; }

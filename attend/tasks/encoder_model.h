@@ -15,16 +15,10 @@
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/bert_heads.h"
 #include "attend/nn/parameters.h"
+#include "attend/tasks/results.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend::tasks {
-
-struct EncoderBatching {
-  std::int64_t batch = 32;  // texts computed together
-  // Hears about texts that were cut or mended. Lines are counted from first_line.
-  std::function<void(std::string_view message)> warn = {};
-  std::int64_t first_line = 1;
-};
 
 // A text or a pair as the model reads it. The texts themselves are tokens [first.begin, first.end) and
 // [second.begin, second.end); what is around them was put there by the tokenizer.

@@ -22,6 +22,8 @@ std::string plain(const text::Tokenizer& tokenizer, std::int32_t id) {
 
 }  // namespace
 
+Filler::~Filler() = default;
+
 Filler::Filler(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : encoder_(folder, "fill", catalogue::Task::fill, backend, format) {
   for (const char* name : {"[MASK]", "<mask>"})

@@ -8,26 +8,14 @@
 #include <vector>
 
 #include "attend/tasks/encoder_model.h"
+#include "attend/tasks/results.h"
 
 namespace attend::tasks {
-
-struct FillOptions {
-  std::int64_t top_k = 5;
-  EncoderBatching batching = {};
-};
-
-struct FilledToken {
-  std::int32_t id = 0;
-  std::string token;  // as text, without the mark of a piece
-  float probability = 0;
-};
-
-// For each mask of a line, the likeliest tokens, best first. A mask that was cut off has none.
-using FilledLine = std::vector<std::vector<FilledToken>>;
 
 class Filler {
  public:
   Filler(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Filler();
 
   // Throws Error naming the line that has no mask.
   std::vector<FilledLine> fill(std::span<const std::string> lines, const FillOptions& options = {}) const;

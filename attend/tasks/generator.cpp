@@ -26,6 +26,8 @@ Tensor ids_tensor(Backend& backend, std::span<const std::int32_t> ids) {
 
 double Perplexity::value() const { return std::exp(nats); }
 
+Generator::~Generator() = default;
+
 Generator::Generator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : Generator(folder, catalogue::read_config(folder, catalogue::Task::generate), backend, format) {}
 

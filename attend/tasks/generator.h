@@ -17,48 +17,15 @@
 #include "attend/decode/hypothesis.h"
 #include "attend/models/gpt2.h"
 #include "attend/nn/parameters.h"
+#include "attend/tasks/results.h"
 #include "attend/text/tokenizer.h"
 
 namespace attend::tasks {
 
-struct GenerateOptions {
-  std::int64_t max_tokens = 100;
-  float temperature = 1;   // 0: greedy
-  std::int64_t top_k = 0;  // 0: all; 1: greedy
-  float top_p = 1, min_p = 0, repetition_penalty = 1;
-  std::int64_t beams = 0;  // above 0: beam search instead of drawing
-  std::int64_t samples = 1;
-  std::uint64_t seed = 1;
-  std::vector<std::string> stops = {};  // the text ends before the first of these
-  // Hears the text of a single sample as it grows. The pieces joined are what generate() returns.
-  std::function<void(std::string_view piece)> on_text = {};
-  // Asked after every token; true ends the text there.
-  std::function<bool()> interrupted = {};
-};
-
-struct Generated {
-  std::string text;  // without the prompt
-  std::int64_t tokens = 0;
-  bool finished = false;  // the model ended it, or a stop string did; else it was cut at max_tokens
-};
-
-// Many prompts: how many texts are written at once, and who hears of them.
-struct ManyOptions {
-  std::int64_t batch = 32;
-  // The texts of a prompt, when those of all prompts before it have been told.
-  std::function<void(std::size_t prompt, const std::vector<Generated>& texts)> on_done = {};
-  std::function<void(std::int64_t done, std::int64_t tokens)> on_progress = {};  // texts, and tokens of all of them
-};
-
-struct Perplexity {
-  double nats = 0;  // a token
-  std::int64_t tokens = 0;
-  double value() const;
-};
-
 class Generator {
  public:
   Generator(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Generator();
 
   // As many as options.samples. Throws Error when the prompt leaves no room.
   std::vector<Generated> generate(std::string_view prompt, const GenerateOptions& options) const;

@@ -71,6 +71,8 @@ Json sized_config(const catalogue::ModelConfig& config, const image::Preprocesso
 
 }  // namespace
 
+ImageEncoder::~ImageEncoder() = default;
+
 ImageEncoder::ImageEncoder(const std::filesystem::path& folder, catalogue::Task task, Backend& backend,
                            const nn::ModelFormat& format)
     : ImageEncoder(folder, catalogue::read_config(folder, task), backend, format) {}

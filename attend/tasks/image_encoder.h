@@ -32,6 +32,7 @@ class ImageEncoder {
   // Throws Error when the folder's model does not do the task, saying which command fits it.
   ImageEncoder(const std::filesystem::path& folder, catalogue::Task task, Backend& backend,
                const nn::ModelFormat& format = {});
+  ~ImageEncoder();
 
   Backend& backend() const { return backend_; }
   const models::ImageModel& model() const { return *model_; }

@@ -101,6 +101,8 @@ std::vector<image::Image> draw(const models::Sagan& model, Backend& backend, DTy
   return images;
 }
 
+ImageGenerator::~ImageGenerator() = default;
+
 ImageGenerator::ImageGenerator(const std::filesystem::path& folder, Backend& backend, DType dtype)
     : backend_(backend),
       dtype_(dtype),

@@ -11,6 +11,7 @@
 #include "attend/image/image.h"
 #include "attend/models/sagan.h"
 #include "attend/nn/parameters.h"
+#include "attend/tasks/results.h"
 #include "attend/view/collector.h"
 
 namespace attend::tasks {
@@ -19,12 +20,6 @@ namespace attend::tasks {
 std::vector<float> noise_row(std::uint64_t seed, std::uint64_t row, std::int64_t width);
 // From a to b on the sphere around 0, as noise lies on one: share 0 is a, 1 is b.
 std::vector<float> between(std::span<const float> a, std::span<const float> b, float share);
-
-// What a drawing is made of: shares of classes add up to 1.
-struct DrawingPlan {
-  std::vector<float> noise;
-  std::vector<float> classes;
-};
 
 // Drawings of [B, H, W, 3], between -1 and 1, as pixels.
 std::vector<image::Image> to_images(const Tensor& drawn);
@@ -38,6 +33,7 @@ class ImageGenerator {
   // Reads the generator only: the folder may be without a discriminator (attend convert --without discriminator).
   // Throws Error when the folder's model does not draw, saying which command fits it.
   ImageGenerator(const std::filesystem::path& folder, Backend& backend, DType dtype = DType::f32);
+  ~ImageGenerator();
 
   const models::Sagan& model() const { return model_; }
   std::int64_t parameters() const { return parameters_.count(); }  // of the generator

@@ -12,21 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "attend/tasks/results.h"
+
 namespace attend::tasks {
 
 class EncoderReader;
-
-// How the states of a text's tokens [T, C] become one vector.
-enum class Pooling : std::uint8_t { mean, cls, max, mean_sqrt_len, weighted_mean, last_token };
-std::string_view name_of(Pooling pooling);  // as sentence-transformers and attend's flags spell it
-// Throws Error with what and the names there are.
-Pooling pooling_named(std::string_view name, std::string_view what);
-
-// Where a caller wants something else than the folder says.
-struct SentenceOverrides {
-  std::optional<Pooling> pooling = {};
-  std::optional<bool> normalize = {};  // to length 1
-};
 
 // max_seq_length of a folder's sentence_bert_config.json, in tokens; 0: as long as the model reads.
 std::int64_t longest_sentence(const std::filesystem::path& folder);

@@ -5,6 +5,8 @@
 
 namespace attend::tasks {
 
+Tagger::~Tagger() = default;
+
 Tagger::Tagger(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format)
     : encoder_(folder, "tag", catalogue::Task::tag, backend, format) {}
 

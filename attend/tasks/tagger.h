@@ -8,20 +8,14 @@
 #include <vector>
 
 #include "attend/tasks/encoder_model.h"
+#include "attend/tasks/results.h"
 
 namespace attend::tasks {
-
-struct TaggedWord {
-  std::string word;  // characters [span.begin, span.end) of the line
-  text::Span span;
-  std::string label;
-  float probability = 0;
-};
-using TaggedLine = std::vector<TaggedWord>;
 
 class Tagger {
  public:
   Tagger(const std::filesystem::path& folder, Backend& backend, const nn::ModelFormat& format = {});
+  ~Tagger();
 
   // A word of several tokens has the label of its first, which is the one such models are trained on.
   std::vector<TaggedLine> tag(std::span<const std::string> lines, const EncoderBatching& batching = {}) const;

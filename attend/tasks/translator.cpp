@@ -312,6 +312,8 @@ std::vector<TranslatedLine> Translator::translate(std::span<const std::string> l
   return results;
 }
 
+LoadedTranslator::~LoadedTranslator() = default;
+
 LoadedTranslator::LoadedTranslator(const std::filesystem::path& folder, const catalogue::ModelConfig& config,
                                    Backend& backend, const nn::ModelFormat& format)
     : tokenizer(text::Tokenizer::load(folder)),

@@ -24,6 +24,7 @@
 #include "attend/models/seq2seq.h"
 #include "attend/nn/parameters.h"
 #include "attend/nn/step_model.h"
+#include "attend/tasks/results.h"
 #include "attend/tasks/search_defaults.h"
 #include "attend/tensor/pass.h"
 #include "attend/text/tokenizer.h"
@@ -31,51 +32,10 @@
 
 namespace attend::tasks {
 
-struct TranslateOptions {
-  std::int64_t beams = 0;   // 1: greedy; 0: as the model's folder says, 4 where it says nothing
-  float alpha = -1;         // of the length penalty (Wu et al. 2016); below 0: the folder's penalty, or 0.6
-  std::int64_t n_best = 1;  // different texts, at most; fewer where the beams hold no more
-  bool sample = false;      // draws instead of searching; n_best is then how many are drawn
-  float temperature = 1;    // 0: greedy
-  std::int64_t top_k = 0;   // 0: all
-  std::uint64_t seed = 1;
-  bool attention = false;   // keep what each translation looked at
-  std::int64_t batch = 32;  // sentences computed together
-  // Hears about lines that were cut or mended. Lines are counted from first_line.
-  std::function<void(std::string_view message)> warn = {};
-  std::int64_t first_line = 1;
-  // Asked before every batch; true ends the work, and only the lines before the first missing one come back.
-  std::function<bool()> stop = {};
-  // Whether to compute a batch; lines of the others have no translations. None: all of them.
-  std::function<bool(std::size_t batch)> only = {};
-  // Told after every batch how many lines it had.
-  std::function<void(std::int64_t lines)> done = {};
-};
-
-struct Translation {
-  std::string text;
-  float score = 0;       // normalised log-probability
-  bool finished = true;  // false: cut at the maximum length
-  // With attention: the tokens of both sides, their end marks included, and the weights of the model's alignment layer
-  // (all heads averaged). Empty for a model without attention.
-  view::AttentionMap attention = {};
-};
-
-struct TranslatedLine {
-  std::vector<Translation> translations;  // best first; none for an empty line
-  std::string text() const { return translations.empty() ? std::string() : translations[0].text; }
-};
-
 inline constexpr const char* kPadToken = "<pad>";
 inline constexpr const char* kStartToken = "<s>";
 inline constexpr const char* kEndToken = "</s>";
 inline constexpr const char* kUnknownToken = "<unk>";
-
-// Where each piece of a sentence looks in the sentence itself while it is read, in one head of the encoder.
-struct SelfAttention {
-  std::int64_t layer = 0, head = 0;
-  view::AttentionMap map;
-};
 
 class Translator {
  public:
@@ -153,6 +113,7 @@ struct LoadedTranslator {
   // config: of the folder, of a model that translates.
   LoadedTranslator(const std::filesystem::path& folder, const catalogue::ModelConfig& config, Backend& backend,
                    const nn::ModelFormat& format);
+  ~LoadedTranslator();
 
   text::Tokenizer tokenizer;
   std::unique_ptr<models::Seq2Seq> model;

@@ -5,6 +5,7 @@
 
 #include "attend/base/error.h"
 #include "attend/base/json.h"
+#include "attend/view/collector.h"
 
 namespace attend::view {
 

@@ -4,11 +4,14 @@
 //   "layers": {"decoder.layers.0.multihead_attn": [[[..], ..], ..]}          [head][target][source]
 #pragma once
 
+#include <cstdint>
+
 #include "attend/base/json.h"
 #include "attend/view/attention_map.h"
-#include "attend/view/collector.h"
 
 namespace attend::view {
+
+struct AttentionWeights;  // collector.h
 
 Json to_json(const AttentionMap& map);
 // One sequence of a batch: every head of a layer, cut to its own lengths.

@@ -10,6 +10,7 @@ import sys
 build, source, scratch = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 prefix, work = scratch / "prefix", scratch / "work"
 LINES = ["I am a student.", "The house is blue."]
+MOST_HEADERS = 25  # of C++
 
 
 def run(*words, text=None, where=None, **more):
@@ -40,14 +41,27 @@ def test_files():
                     "share/man/man1/attend-translate.1", "share/bash-completion/completions/attend",
                     "share/zsh/site-functions/_attend", "share/fish/vendor_completions.d/attend.fish"):
         found(pattern)
-    for private in ("cli", "serve", "cuda", "capi"):
-        if (prefix / "include/attend" / private).exists():
-            sys.exit(f"install_test: headers of attend/{private} were installed")
     complete = ('source "$1"; COMP_WORDS=(attend translate --be); COMP_CWORD=2; _attend; echo "${COMPREPLY[*]}";'
                 'COMP_WORDS=(attend tra); COMP_CWORD=1; _attend; echo "${COMPREPLY[*]}"')
     words = run("bash", "-c", complete, "bash", found("share/bash-completion/completions/attend"))
     same("completions", [sorted(line.split()) for line in words.splitlines()],
          [["--beams"], ["train", "train-tokenizer", "translate"]])
+
+
+def test_headers():
+    """A program sees few headers, none of them of a model or a kernel, and each can be included first."""
+    headers = sorted(path.relative_to(prefix / "include") for path in (prefix / "include").rglob("*.h"))
+    cpp = [path for path in headers if path != pathlib.Path("attend/c.h")]
+    if len(cpp) > MOST_HEADERS:
+        sys.exit(f"install_test: {len(cpp)} headers were installed, {MOST_HEADERS} are the most: {' '.join(map(str, cpp))}")
+    for private in ("models", "nn", "ops", "cpu", "cuda", "capi", "train", "serve", "cli"):
+        if (prefix / "include/attend" / private).exists():
+            sys.exit(f"install_test: headers of attend/{private} were installed")
+    flags = run("pkg-config", "--cflags", "attend", PKG_CONFIG_PATH=str(found("lib*/**/attend.pc").parent)).split()
+    for header in cpp:
+        run("c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *flags, "-x", "c++", "-",
+            text=f"#include <{header}>\n")
+    print(f"headers: {len(cpp)}, each compiles alone")
 
 
 def test_symbols():
@@ -142,14 +156,14 @@ def test_subproject():
 
 
 def main():
-    for tool in ("cmake", "ninja", "cc", "pkg-config", "nm"):
+    for tool in ("cmake", "ninja", "cc", "c++", "pkg-config", "nm"):
         if not shutil.which(tool):
             print(f"skipped: there is no {tool} here")
             return 77
     shutil.rmtree(scratch, ignore_errors=True)
     work.mkdir(parents=True)
     run("cmake", "--install", build, "--prefix", prefix, "--strip")
-    for test in (test_files, test_symbols, test_c, test_examples, test_uninstall, test_subproject):
+    for test in (test_files, test_headers, test_symbols, test_c, test_examples, test_uninstall, test_subproject):
         test()
     return 0
 

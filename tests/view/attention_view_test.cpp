@@ -6,6 +6,7 @@
 #include "attend/view/attention_json.h"
 #include "attend/view/attention_map.h"
 #include "attend/view/attention_svg.h"
+#include "attend/view/collector.h"
 #include "attend/view/terminal_heat_map.h"
 #include "attend/view/text_width.h"
 
