@@ -35,8 +35,8 @@ namespace {
 
 class Silence : public http::Exchange {
  public:
-  void answer(http::HttpResponse) override {}
-  void begin(http::HttpResponse) override {}
+  void answer(http::Response) override {}
+  void begin(http::Response) override {}
   bool write(std::string_view) override { return true; }
   void finish() override {}
   std::stop_token stop_token() const override { return {}; }
@@ -79,7 +79,7 @@ void enter(const Input& input) {
   static House house;
   const Json json = parse_json(input.first().bytes, "input");
   if (!json.is_object()) return;
-  http::HttpRequest request;
+  http::Request request;
   request.method = "POST";
   request.path = json["path"].is_string() ? json["path"].text() : "/embed";
   request.content_type = json["type"].is_string() ? json["type"].text() : "application/json";

@@ -32,15 +32,15 @@ class Server::Counted : public http::Exchange {
   }
   ~Counted() override { --*running_; }
 
-  void answer(http::HttpResponse response) override {
+  void answer(http::Response response) override {
     count(response.status);
-    const http::HttpHeaders common = server_.common_headers();
+    const http::Headers common = server_.common_headers();
     response.headers.insert(response.headers.end(), common.begin(), common.end());
     inner_->answer(std::move(response));
   }
-  void begin(http::HttpResponse head) override {
+  void begin(http::Response head) override {
     count(head.status);
-    const http::HttpHeaders common = server_.common_headers();
+    const http::Headers common = server_.common_headers();
     head.headers.insert(head.headers.end(), common.begin(), common.end());
     inner_->begin(std::move(head));
   }
@@ -94,9 +94,8 @@ Server::Server(ServerOptions options, ServedModels& models, Metrics& metrics)
                                    .only_local_names = host == "localhost" || host.starts_with("127.")}));
   }
   options_.http.command = "serve";
-  http_ = std::make_unique<http::HttpServer>(
-      options_.http,
-      http::HttpServer::Dispatcher([this](http::HttpRequest request, std::shared_ptr<http::Exchange> exchange) {
+  http_ = std::make_unique<http::Server>(
+      options_.http, http::Server::Dispatcher([this](http::Request request, std::shared_ptr<http::Exchange> exchange) {
         dispatch(std::move(request), std::move(exchange));
       }));
   workers_ = std::make_unique<http::Workers>(static_cast<std::size_t>(options_.max_concurrent) + 1);
@@ -125,12 +124,12 @@ void Server::run(const std::function<bool()>& stop) {
   });
 }
 
-http::HttpHeaders Server::common_headers() const {
+http::Headers Server::common_headers() const {
   if (options_.cors_origin.empty()) return {};
   return {{"access-control-allow-origin", options_.cors_origin}, {"vary", "origin"}};
 }
 
-http::HttpResponse Server::metrics_text() {
+http::Response Server::metrics_text() {
   std::size_t waiting = 0;
   for (const ServedModelPtr& model : models_.all()) {
     const std::size_t own = model->waiting();
@@ -144,31 +143,31 @@ http::HttpResponse Server::metrics_text() {
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
 }
 
-std::optional<http::HttpResponse> Server::at_once(const http::HttpRequest& request) {
+std::optional<http::Response> Server::at_once(const http::Request& request) {
   const std::string& path = request.path;
-  if (path == "/health") return http::HttpResponse{.body = R"({"status":"ok"})"};
+  if (path == "/health") return http::Response{.body = R"({"status":"ok"})"};
   if (path == "/ready")
-    return ends_ ? http::refused(503, "the server ends") : http::HttpResponse{.body = R"({"status":"ready"})"};
+    return ends_ ? http::refused(503, "the server ends") : http::Response{.body = R"({"status":"ready"})"};
   if (path == "/version") {
     Json version = Json::object();
     version["version"] = options_.version;
-    return http::HttpResponse{.body = version.dump()};
+    return http::Response{.body = version.dump()};
   }
   if (path == "/metrics") return metrics_text();
   if (path == "/docs" || path == "/")
-    return http::HttpResponse{.type = "text/html; charset=utf-8", .body = docs_page(options_.version, request.host)};
-  if (path == "/openapi.json") return http::HttpResponse{.body = openapi_json(options_.version)};
+    return http::Response{.type = "text/html; charset=utf-8", .body = docs_page(options_.version, request.host)};
+  if (path == "/openapi.json") return http::Response{.body = openapi_json(options_.version)};
   return std::nullopt;
 }
 
-void Server::dispatch(http::HttpRequest request, std::shared_ptr<http::Exchange> exchange) {
-  const auto say = [&](http::HttpResponse response) {
-    const http::HttpHeaders common = common_headers();
+void Server::dispatch(http::Request request, std::shared_ptr<http::Exchange> exchange) {
+  const auto say = [&](http::Response response) {
+    const http::Headers common = common_headers();
     response.headers.insert(response.headers.end(), common.begin(), common.end());
     exchange->answer(std::move(response));
   };
   if (request.method == "OPTIONS") {
-    http::HttpResponse response{.status = 204};
+    http::Response response{.status = 204};
     if (!options_.cors_origin.empty())
       response.headers = {{"access-control-allow-methods", "GET, POST, OPTIONS"},
                           {"access-control-allow-headers", "authorization, content-type, x-api-key, x-request-id"},
@@ -185,13 +184,13 @@ void Server::dispatch(http::HttpRequest request, std::shared_ptr<http::Exchange>
   metrics_.count("te_request_count", fmt::format("method=\"{}\"", get ? "get" : "post"));
   const bool reads_keys = adapter.reads_keys() && !get;
   if (!reads_keys && !context_.lets_in(request)) {
-    http::HttpResponse response =
+    http::Response response =
         adapter.refused({401, "this server wants a key: Authorization: Bearer KEY", "invalid_api_key"});
     response.headers.emplace_back("www-authenticate", "Bearer");
     return say(std::move(response));
   }
   if (*running_ >= options_.max_concurrent) {
-    http::HttpResponse response = adapter.refused({429, "as many requests are running as may; try again", ""});
+    http::Response response = adapter.refused({429, "as many requests are running as may; try again", ""});
     response.headers.emplace_back("retry-after-ms", "100");
     response.headers.emplace_back("retry-after", "1");
     metrics_.count("te_request_failure", "err=\"overloaded\"");
@@ -227,14 +226,14 @@ Refusal refusal_of(const ApiAdapter& adapter) {
 }  // namespace
 
 // An exchange that is let go without an answer, because there is no memory even for a refusal, ends its connection.
-void Server::answer(ApiAdapter& adapter, const http::HttpRequest& request,
+void Server::answer(ApiAdapter& adapter, const http::Request& request,
                     const std::shared_ptr<http::Exchange>& exchange) noexcept {
   try {
     try {
       if (exchange->gone()) throw Cancelled();
       if (auto response = adapter.answer(request, exchange)) exchange->answer(std::move(*response));
     } catch (...) {
-      http::HttpResponse response = adapter.refused(refusal_of(adapter));
+      http::Response response = adapter.refused(refusal_of(adapter));
       if (response.status == 503) response.headers.emplace_back("retry-after", "1");
       exchange->answer(std::move(response));
     }

@@ -148,7 +148,7 @@ Json Api::run(const Json& request) {
   return answer;
 }
 
-http::HttpResponse Api::ask(const http::HttpRequest& request) {
+http::Response Api::ask(const http::Request& request) {
   if (request.method != "POST") return http::refused(405, "ask with POST");
   const bool upload = request.path == "/api/image";
   const std::string_view type = request.content_type;
@@ -177,7 +177,7 @@ http::HttpResponse Api::ask(const http::HttpRequest& request) {
 
 bool Api::answers_to(const std::string& host) const { return !options_.only_local_names || local_name(host); }
 
-http::HttpResponse Api::handle(const http::HttpRequest& request) {
+http::Response Api::handle(const http::Request& request) {
   if (!answers_to(request.host)) return http::refused(403, "this server answers only to 127.0.0.1 and localhost");
   const std::string& path = request.path;
   for (const char* question : {"/api/inspect", "/api/trace", "/api/positions", "/api/attention", "/api/image",

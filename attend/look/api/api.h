@@ -36,7 +36,7 @@ class Api {
   bool answers_to(const std::string& host) const;
 
   // Any thread. Never throws for what a request says: that is an answer with 4xx and {"error": ".."}.
-  http::HttpResponse handle(const http::HttpRequest& request);
+  http::Response handle(const http::Request& request);
 
   Json model() const;
   // Throw Error for requests that make no sense.
@@ -50,7 +50,7 @@ class Api {
 
  private:
   TraceRequest traced(const Json& request) const;
-  http::HttpResponse ask(const http::HttpRequest& request);
+  http::Response ask(const http::Request& request);
   Inspector& inspector() const;
   ImageQuestions& images() const;
 

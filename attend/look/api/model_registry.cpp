@@ -31,7 +31,7 @@ std::string title_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-http::HttpResponse ModelRegistry::handle(const http::HttpRequest& request) {
+http::Response ModelRegistry::handle(const http::Request& request) {
   if (!first_.answers_to(request.host)) return first_.handle(request);  // which refuses it
   if (request.path == "/api/models") {
     Json models = Json::array();
@@ -41,7 +41,7 @@ http::HttpResponse ModelRegistry::handle(const http::HttpRequest& request) {
   if (request.path.starts_with(kPrefix)) {
     const std::size_t end = request.path.find('/', kPrefix.size());
     if (end == std::string::npos) return http::refused(404, "there is no such page");
-    http::HttpRequest inner = request;
+    http::Request inner = request;
     inner.path = request.path.substr(end);
     const std::string name = request.path.substr(kPrefix.size(), end - kPrefix.size());
     const std::lock_guard lock(models_);
@@ -52,7 +52,7 @@ http::HttpResponse ModelRegistry::handle(const http::HttpRequest& request) {
   return first_.handle(request);
 }
 
-http::HttpResponse ModelRegistry::handle_other(const http::HttpRequest& request, const std::string& name) {
+http::Response ModelRegistry::handle_other(const http::Request& request, const std::string& name) {
   if (std::ranges::find(entries_, name, &Entry::name) == entries_.end())
     return http::refused(404, "there is no model of that name here");
   try {

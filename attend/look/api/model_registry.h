@@ -33,10 +33,10 @@ class ModelRegistry {
       : first_(first), first_name_(std::move(first_name)), entries_(std::move(entries)), open_(std::move(open)) {}
 
   // Any thread.
-  http::HttpResponse handle(const http::HttpRequest& request);
+  http::Response handle(const http::Request& request);
 
  private:
-  http::HttpResponse handle_other(const http::HttpRequest& request, const std::string& name);
+  http::Response handle_other(const http::Request& request, const std::string& name);
 
   Api& first_;
   std::string first_name_;

@@ -37,7 +37,7 @@ struct ApiContext {
   std::shared_ptr<Turns> turns = std::make_shared<Turns>(), long_turns = std::make_shared<Turns>(1);
 
   // Whether the key of the request's headers (Authorization: Bearer, or X-API-Key) lets in.
-  bool lets_in(const http::HttpRequest& request) const;
+  bool lets_in(const http::Request& request) const;
   bool knows(std::string_view key) const;
 };
 
@@ -48,12 +48,12 @@ class ApiAdapter {
   ApiAdapter(const ApiAdapter&) = delete;
   ApiAdapter& operator=(const ApiAdapter&) = delete;
 
-  virtual bool takes(const http::HttpRequest& request) const = 0;
-  virtual http::HttpResponse refused(const Refusal& refusal) const = 0;
+  virtual bool takes(const http::Request& request) const = 0;
+  virtual http::Response refused(const Refusal& refusal) const = 0;
   // May wait, so it has a thread of its own. Nothing: the exchange is answered as it goes on. Throws Refusal, or Error
   // for what in the request makes no sense.
-  virtual std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                                   const std::shared_ptr<http::Exchange>& exchange) = 0;
+  virtual std::optional<http::Response> answer(const http::Request& request,
+                                               const std::shared_ptr<http::Exchange>& exchange) = 0;
   // Of an Error.
   virtual int bad_request() const { return 400; }
   // Lets in by a key in the body as well, and looks at it itself.
@@ -107,7 +107,7 @@ using Can = std::function<bool(const ServedModel&)>;
 ServedModelPtr choose(const ServedModels& models, const std::string& name, const Can& can);
 
 // A body of JSON; Error where it is none.
-Json json_body(const http::HttpRequest& request);
+Json json_body(const http::Request& request);
 // application/x-www-form-urlencoded, as of bodies and of what follows a '?'. Of a name given twice, the last.
 std::vector<std::pair<std::string, std::string>> form_fields(std::string_view text);
 

@@ -310,25 +310,25 @@ std::string guessed(const ServedModel& model, const Json& inputs) {
 }  // namespace
 }  // namespace hugging_face
 
-bool HuggingFaceApi::takes(const http::HttpRequest& request) const {
+bool HuggingFaceApi::takes(const http::Request& request) const {
   return request.path.starts_with(hugging_face::kPrefix) && request.path.size() > hugging_face::kPrefix.size();
 }
 
-http::HttpResponse HuggingFaceApi::refused(const Refusal& refusal) const {
+http::Response HuggingFaceApi::refused(const Refusal& refusal) const {
   return http::refused(refusal.status, refusal.why);
 }
 
-std::optional<http::HttpResponse> HuggingFaceApi::answer(const http::HttpRequest& request,
-                                                         const std::shared_ptr<http::Exchange>& exchange) {
+std::optional<http::Response> HuggingFaceApi::answer(const http::Request& request,
+                                                     const std::shared_ptr<http::Exchange>& exchange) {
   const auto [name, task] = hugging_face::path_of(request.path);
   const ServedModelPtr model = context_.models.find(name);
   if (!model) refuse(404, fmt::format("Model {} does not exist", name));
   if (request.method == "GET" || request.method == "HEAD")
-    return http::HttpResponse{.body = Json({{"id", name},
-                                            {"modelId", name},
-                                            {"pipeline_tag", hugging_face::task_of(*model)},
-                                            {"model_type", std::string(model->config().entry->type)}})
-                                          .dump()};
+    return http::Response{.body = Json({{"id", name},
+                                        {"modelId", name},
+                                        {"pipeline_tag", hugging_face::task_of(*model)},
+                                        {"model_type", std::string(model->config().entry->type)}})
+                                      .dump()};
   if (request.method != "POST") refuse(405, "ask with POST");
   const Work work{context_, exchange};
   if (auto response = look_at_image(*model, request, work)) return response;
@@ -339,7 +339,7 @@ std::optional<http::HttpResponse> HuggingFaceApi::answer(const http::HttpRequest
   if (const Json* parameters = http::field(body, "parameters")) call.parameters = *parameters;
   if (const Json* normalize = http::field(body, "normalize")) call.parameters["normalize"] = *normalize;
   check(call.parameters.is_object(), "'parameters' must be an object");
-  return http::HttpResponse{
+  return http::Response{
       .body = hugging_face::answer_text(task.empty() ? hugging_face::guessed(*model, *inputs) : task, call)};
 }
 

@@ -75,7 +75,7 @@ std::vector<Detected> detect(const ServedModels& models, std::string_view text) 
 Json detected_json(const Detected& one) { return {{"confidence", one.confidence}, {"language", one.language}}; }
 
 // JSON, or a form with the same names.
-Json fields_of(const http::HttpRequest& request) {
+Json fields_of(const http::Request& request) {
   Json fields = Json::object();
   for (const auto& [name, value] : form_fields(request.query)) fields[name] = value;
   if (request.body.empty()) return fields;
@@ -111,18 +111,18 @@ std::int64_t count_of(const Json& fields, const char* name) {
 }  // namespace
 }  // namespace libre
 
-bool LibreTranslateApi::takes(const http::HttpRequest& request) const {
+bool LibreTranslateApi::takes(const http::Request& request) const {
   for (const std::string_view path :
        {"/translate", "/detect", "/languages", "/frontend/settings", "/spec", "/translate_file"})
     if (request.path == path) return true;
   return false;
 }
 
-http::HttpResponse LibreTranslateApi::refused(const Refusal& refusal) const {
+http::Response LibreTranslateApi::refused(const Refusal& refusal) const {
   return http::refused(refusal.status, refusal.why);
 }
 
-http::HttpResponse LibreTranslateApi::translate(const Json& request, const Work& work) const {
+http::Response LibreTranslateApi::translate(const Json& request, const Work& work) const {
   const Json* q = http::field(request, "q");
   check(q != nullptr, "Invalid request: missing q parameter");
   const bool batch = q->is_array();
@@ -205,8 +205,8 @@ http::HttpResponse LibreTranslateApi::translate(const Json& request, const Work&
   return {.body = answer.dump()};
 }
 
-std::optional<http::HttpResponse> LibreTranslateApi::answer(const http::HttpRequest& request,
-                                                            const std::shared_ptr<http::Exchange>& exchange) {
+std::optional<http::Response> LibreTranslateApi::answer(const http::Request& request,
+                                                        const std::shared_ptr<http::Exchange>& exchange) {
   const bool get = request.method == "GET" || request.method == "HEAD";
   if (request.path == "/languages") {
     if (!get) refuse(405, "Method Not Allowed");
@@ -223,7 +223,7 @@ std::optional<http::HttpResponse> LibreTranslateApi::answer(const http::HttpRequ
                       {"name", language_name(code)},
                       {"targets", Json(std::vector<std::string>(own.begin(), own.end()))}});
     }
-    return http::HttpResponse{.body = list.dump()};
+    return http::Response{.body = list.dump()};
   }
   if (request.path == "/frontend/settings") {
     if (!get) refuse(405, "Method Not Allowed");
@@ -232,17 +232,17 @@ std::optional<http::HttpResponse> LibreTranslateApi::answer(const http::HttpRequ
     const auto code = [](const std::string& one) -> Json { return {{"code", one}, {"name", language_name(one)}}; };
     language["source"] = models.empty() ? Json::object() : code(models[0]->source_language());
     language["target"] = models.empty() ? Json::object() : code(models[0]->target_language());
-    return http::HttpResponse{.body = Json({{"apiKeys", !context_.keys.empty()},
-                                            {"charLimit", -1},
-                                            {"filesTranslation", false},
-                                            {"frontendTimeout", 500},
-                                            {"keyRequired", !context_.keys.empty()},
-                                            {"language", language},
-                                            {"suggestions", false},
-                                            {"supportedFilesFormat", Json::array()}})
-                                          .dump()};
+    return http::Response{.body = Json({{"apiKeys", !context_.keys.empty()},
+                                        {"charLimit", -1},
+                                        {"filesTranslation", false},
+                                        {"frontendTimeout", 500},
+                                        {"keyRequired", !context_.keys.empty()},
+                                        {"language", language},
+                                        {"suggestions", false},
+                                        {"supportedFilesFormat", Json::array()}})
+                                      .dump()};
   }
-  if (request.path == "/spec") return http::HttpResponse{.body = openapi_json(context_.version)};
+  if (request.path == "/spec") return http::Response{.body = openapi_json(context_.version)};
   if (request.path == "/translate_file") refuse(403, "Files are not translated here");
   if (request.method != "POST") refuse(405, "Method Not Allowed");
   const Json fields = libre::fields_of(request);
@@ -259,7 +259,7 @@ std::optional<http::HttpResponse> LibreTranslateApi::answer(const http::HttpRequ
   check(q != nullptr, "Invalid request: missing q parameter");
   for (const std::string& text : texts_of(work, *q, "q")) all += text + '\n';
   for (const libre::Detected& one : libre::detect(context_.models, all)) list.push_back(libre::detected_json(one));
-  return http::HttpResponse{.body = list.dump()};
+  return http::Response{.body = list.dump()};
 }
 
 }  // namespace attend::serve

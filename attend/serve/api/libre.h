@@ -9,14 +9,14 @@ namespace attend::serve {
 class LibreTranslateApi : public ApiAdapter {
  public:
   using ApiAdapter::ApiAdapter;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  bool takes(const http::Request& request) const override;
+  http::Response refused(const Refusal& refusal) const override;
+  std::optional<http::Response> answer(const http::Request& request,
+                                       const std::shared_ptr<http::Exchange>& exchange) override;
   bool reads_keys() const override { return true; }
 
  private:
-  http::HttpResponse translate(const Json& request, const Work& work) const;
+  http::Response translate(const Json& request, const Work& work) const;
 };
 
 }  // namespace attend::serve

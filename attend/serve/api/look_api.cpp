@@ -31,11 +31,11 @@ struct LookApi::Copy {
 LookApi::LookApi(ApiContext& context, Options options) : ApiAdapter(context), options_(std::move(options)) {}
 LookApi::~LookApi() = default;
 
-bool LookApi::takes(const http::HttpRequest& request) const {
+bool LookApi::takes(const http::Request& request) const {
   return request.path == kLookPath || request.path.starts_with("/look/");
 }
 
-http::HttpResponse LookApi::refused(const Refusal& refusal) const { return http::refused(refusal.status, refusal.why); }
+http::Response LookApi::refused(const Refusal& refusal) const { return http::refused(refusal.status, refusal.why); }
 
 std::shared_ptr<LookApi::Copy> LookApi::copy_of(const std::string& name) {
   const ServedModelPtr model = context_.models.find(name);
@@ -58,26 +58,25 @@ std::shared_ptr<LookApi::Copy> LookApi::copy_of(const std::string& name) {
   return kept = copy;
 }
 
-std::optional<http::HttpResponse> LookApi::answer(const http::HttpRequest& request,
-                                                  const std::shared_ptr<http::Exchange>&) {
+std::optional<http::Response> LookApi::answer(const http::Request& request, const std::shared_ptr<http::Exchange>&) {
   std::string_view rest = std::string_view(request.path).substr(kLookPath.size());
   if (rest.empty() || rest == "/") {
     std::string page =
         page_head("attend look") + "<p>The inside of every model served here, on copies of their own.</p><ul>";
     for (const ServedModelPtr& model : context_.models.all())
       page += fmt::format("<li><a href=\"/look/{0}/\">{0}</a>: {1}", model->name(), catalogue::name_of(model->task()));
-    return http::HttpResponse{.type = "text/html; charset=utf-8", .body = page + "</ul>"};
+    return http::Response{.type = "text/html; charset=utf-8", .body = page + "</ul>"};
   }
   rest.remove_prefix(1);
   const std::size_t slash = rest.find('/');
   const std::string name(rest.substr(0, slash));
   if (slash == std::string_view::npos) {
-    http::HttpResponse there = http::refused(307, "the page is one folder down");
+    http::Response there = http::refused(307, "the page is one folder down");
     there.headers.emplace_back("location", fmt::format("/look/{}/", name));
     if (!context_.models.find(name)) refuse(404, "there is no such model");
     return there;
   }
-  http::HttpRequest inner = request;
+  http::Request inner = request;
   inner.path = rest.substr(slash);
   return copy_of(name)->api->handle(inner);
 }

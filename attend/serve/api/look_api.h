@@ -19,10 +19,10 @@ class LookApi : public ApiAdapter {
   };
   LookApi(ApiContext& context, Options options);
   ~LookApi() override;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  bool takes(const http::Request& request) const override;
+  http::Response refused(const Refusal& refusal) const override;
+  std::optional<http::Response> answer(const http::Request& request,
+                                       const std::shared_ptr<http::Exchange>& exchange) override;
 
  private:
   struct Copy;

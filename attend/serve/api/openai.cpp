@@ -51,11 +51,11 @@ std::vector<std::string> inputs_of(const Work& work, const Json& body, const Ser
 }  // namespace
 }  // namespace openai
 
-bool OpenAiApi::takes(const http::HttpRequest& request) const {
+bool OpenAiApi::takes(const http::Request& request) const {
   return request.path == openai::kModels || request.path.starts_with("/v1/") || !openai::named_in(request.path).empty();
 }
 
-http::HttpResponse OpenAiApi::refused(const Refusal& refusal) const {
+http::Response OpenAiApi::refused(const Refusal& refusal) const {
   const int status = refusal.status;
   const char* type = status == 401                   ? "authentication_error"
                      : status == 429                 ? "rate_limit_exceeded"
@@ -68,7 +68,7 @@ http::HttpResponse OpenAiApi::refused(const Refusal& refusal) const {
   return {.status = status, .body = body.dump()};
 }
 
-http::HttpResponse OpenAiApi::models(const http::HttpRequest& request) const {
+http::Response OpenAiApi::models(const http::Request& request) const {
   if (request.method != "GET" && request.method != "HEAD") refuse(405, "ask with GET");
   if (request.path.size() > openai::kModels.size()) {
     const std::string name = request.path.substr(openai::kModels.size() + 1);
@@ -81,7 +81,7 @@ http::HttpResponse OpenAiApi::models(const http::HttpRequest& request) const {
   return {.body = Json({{"object", "list"}, {"data", list}}).dump()};
 }
 
-http::HttpResponse OpenAiApi::embeddings(const Json& body, const Work& work) const {
+http::Response OpenAiApi::embeddings(const Json& body, const Work& work) const {
   const std::string name = http::word(body, "model", "");
   const ServedModelPtr model = choose(context_.models, name, embeds);
   if (!model)
@@ -121,8 +121,8 @@ http::HttpResponse OpenAiApi::embeddings(const Json& body, const Work& work) con
   return {.body = json};
 }
 
-std::optional<http::HttpResponse> OpenAiApi::answer(const http::HttpRequest& request,
-                                                    const std::shared_ptr<http::Exchange>& exchange) {
+std::optional<http::Response> OpenAiApi::answer(const http::Request& request,
+                                                const std::shared_ptr<http::Exchange>& exchange) {
   if (request.path.starts_with(openai::kModels)) return models(request);
   const std::string named = openai::named_in(request.path);
   const bool completions = !named.empty() || request.path == openai::kCompletions;

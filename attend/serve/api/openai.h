@@ -9,17 +9,17 @@ namespace attend::serve {
 class OpenAiApi : public ApiAdapter {
  public:
   using ApiAdapter::ApiAdapter;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  bool takes(const http::Request& request) const override;
+  http::Response refused(const Refusal& refusal) const override;
+  std::optional<http::Response> answer(const http::Request& request,
+                                       const std::shared_ptr<http::Exchange>& exchange) override;
 
  private:
-  http::HttpResponse models(const http::HttpRequest& request) const;
-  http::HttpResponse embeddings(const Json& body, const Work& work) const;
+  http::Response models(const http::Request& request) const;
+  http::Response embeddings(const Json& body, const Work& work) const;
 };
 
 // attend/serve/api/completions.cpp. model: instead of the one the body names.
-std::optional<http::HttpResponse> complete(const Json& body, const std::string& model, const Work& work);
+std::optional<http::Response> complete(const Json& body, const std::string& model, const Work& work);
 
 }  // namespace attend::serve

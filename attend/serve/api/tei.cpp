@@ -285,12 +285,12 @@ constexpr Route kRoutes[] = {{"/embed", embed},   {"/embed_all", embed_all},   {
 }  // namespace
 }  // namespace tei
 
-bool TeiApi::takes(const http::HttpRequest& request) const {
+bool TeiApi::takes(const http::Request& request) const {
   if (request.path == "/info") return true;
   return std::ranges::any_of(tei::kRoutes, [&](const tei::Route& route) { return route.path == request.path; });
 }
 
-http::HttpResponse TeiApi::refused(const Refusal& refusal) const {
+http::Response TeiApi::refused(const Refusal& refusal) const {
   std::string kind = refusal.kind;
   if (kind.empty())
     kind = refusal.status == 429   ? "Overloaded"
@@ -300,8 +300,8 @@ http::HttpResponse TeiApi::refused(const Refusal& refusal) const {
   return {.status = refusal.status, .body = Json({{"error", refusal.why}, {"error_type", kind}}).dump()};
 }
 
-std::optional<http::HttpResponse> TeiApi::answer(const http::HttpRequest& request,
-                                                 const std::shared_ptr<http::Exchange>& exchange) {
+std::optional<http::Response> TeiApi::answer(const http::Request& request,
+                                             const std::shared_ptr<http::Exchange>& exchange) {
   std::string model;
   for (const auto& [name, value] : form_fields(request.query))
     if (name == "model") model = value;
@@ -310,14 +310,14 @@ std::optional<http::HttpResponse> TeiApi::answer(const http::HttpRequest& reques
     if (request.method != "GET" && request.method != "HEAD") refuse(405, "ask with GET");
     tei::Call call{work, {}};
     call.model = model;
-    return http::HttpResponse{.body = tei::info(call)};
+    return http::Response{.body = tei::info(call)};
   }
   if (request.method != "POST") refuse(405, "ask with POST");
   tei::Call call{work, json_body(request)};
   call.model = http::word(call.body, "model", model.c_str());
   for (const tei::Route& route : tei::kRoutes) {
     if (route.path != request.path) continue;
-    http::HttpResponse response{.body = route.answer(call)};
+    http::Response response{.body = route.answer(call)};
     const TextTimes& times = call.times;
     const double total = times.tokenization + times.queue.queue + times.queue.compute;
     const auto ms = [](double seconds) {

@@ -9,10 +9,10 @@ namespace attend::serve {
 class TeiApi : public ApiAdapter {
  public:
   using ApiAdapter::ApiAdapter;
-  bool takes(const http::HttpRequest& request) const override;
-  http::HttpResponse refused(const Refusal& refusal) const override;
-  std::optional<http::HttpResponse> answer(const http::HttpRequest& request,
-                                           const std::shared_ptr<http::Exchange>& exchange) override;
+  bool takes(const http::Request& request) const override;
+  http::Response refused(const Refusal& refusal) const override;
+  std::optional<http::Response> answer(const http::Request& request,
+                                       const std::shared_ptr<http::Exchange>& exchange) override;
   int bad_request() const override { return 422; }
 };
 
