@@ -105,7 +105,7 @@ attend_fuzz_target(image_records LINKS attend_data
             READERS attend/data/images/image_records.cpp attend/data/images/labelled_images.cpp:read_records|record_of)
 
 attend_fuzz_target(serve_request LINKS attend_serve
-            READERS attend/serve/api/api_adapter.cpp attend/http/json_request.cpp:field|whole|real|flag|word|ids attend/serve/api/completions.cpp
+            READERS attend/serve/api/api_adapter.cpp attend/http/routes.cpp attend/http/json_request.cpp:field|whole|real|flag|word|ids attend/serve/api/completions.cpp
                     attend/serve/api/hugging_face.cpp attend/serve/api/libre.cpp attend/serve/api/libre_text.cpp
                     attend/serve/api/openai.cpp attend/serve/api/images.cpp attend/serve/api/tei.cpp
                     attend/serve/api/texts.cpp)

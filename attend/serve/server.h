@@ -46,9 +46,10 @@ class Server {
 
  private:
   class Counted;
-  std::optional<http::Response> at_once(const http::Request& request);
+  void add_adapters();
+  void add_own_routes();
   http::Response metrics_text();
-  void answer(ApiAdapter& adapter, const http::Request& request,
+  void answer(const http::RouteMatch& match, const http::Request& request,
               const std::shared_ptr<http::Exchange>& exchange) noexcept;
   http::Headers common_headers() const;
 
@@ -57,6 +58,7 @@ class Server {
   Metrics& metrics_;
   ApiContext context_;
   std::vector<std::unique_ptr<ApiAdapter>> adapters_;
+  ApiRoutes routes_;
   // Those under way; a stream that was cut off at the end may outlive the server.
   std::shared_ptr<std::atomic<std::int64_t>> running_ = std::make_shared<std::atomic<std::int64_t>>(0);
   std::atomic<bool> ends_{false};

@@ -8,11 +8,9 @@ namespace attend::serve {
 
 class HuggingFaceApi : public ApiAdapter {
  public:
-  using ApiAdapter::ApiAdapter;
-  bool takes(const http::Request& request) const override;
+  std::string family() const override { return "Hugging Face"; }
+  void add_routes(ApiRoutes& routes) override;
   http::Response refused(const Refusal& refusal) const override;
-  std::optional<http::Response> answer(const http::Request& request,
-                                       const std::shared_ptr<http::Exchange>& exchange) override;
 };
 
 // attend/serve/api/images.cpp: of a model that looks at images. Nothing: it does not.

@@ -8,15 +8,9 @@ namespace attend::serve {
 
 class OpenAiApi : public ApiAdapter {
  public:
-  using ApiAdapter::ApiAdapter;
-  bool takes(const http::Request& request) const override;
+  std::string family() const override { return "OpenAI"; }
+  void add_routes(ApiRoutes& routes) override;
   http::Response refused(const Refusal& refusal) const override;
-  std::optional<http::Response> answer(const http::Request& request,
-                                       const std::shared_ptr<http::Exchange>& exchange) override;
-
- private:
-  http::Response models(const http::Request& request) const;
-  http::Response embeddings(const Json& body, const Work& work) const;
 };
 
 // attend/serve/api/completions.cpp. model: instead of the one the body names.

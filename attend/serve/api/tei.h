@@ -8,11 +8,9 @@ namespace attend::serve {
 
 class TeiApi : public ApiAdapter {
  public:
-  using ApiAdapter::ApiAdapter;
-  bool takes(const http::Request& request) const override;
+  std::string family() const override { return "text-embeddings-inference"; }
+  void add_routes(ApiRoutes& routes) override;
   http::Response refused(const Refusal& refusal) const override;
-  std::optional<http::Response> answer(const http::Request& request,
-                                       const std::shared_ptr<http::Exchange>& exchange) override;
   int bad_request() const override { return 422; }
 };
 
