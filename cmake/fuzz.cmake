@@ -80,10 +80,10 @@ attend_fuzz_target(pair_cache LINKS attend_data READERS attend/data/text/paralle
 attend_fuzz_target(token_cache LINKS attend_data READERS attend/data/text/token_stream.cpp)
 attend_fuzz_target(recipe LINKS attend_train_recipes attend_backends
             READERS attend/base/fields.cpp attend/base/fields.h attend/train/recipes/captions/caption_recipe.cpp
-                    attend/train/recipes/detection/detect_recipe.cpp:resolve_detect_recipe|for_images|new_detr|changed_detr|check_detect_keys
+                    attend/train/recipes/detection/detect_recipe.cpp:resolve_detect_recipe|new_detr|changed_detr|check_detect_keys
                     attend/train/recipes/drawing/draw_recipe.cpp attend/train/recipes/heads/head_recipe.cpp attend/train/recipes/language_model/language_recipe.cpp
                     attend/train/recipes/masked_lm/masked_recipe.cpp attend/train/recipes/images/image_recipe.cpp:resolve_image_recipe|unused_of_vit
-                    attend/train/recipes/recipe_json.cpp attend/train/recipes/translation/translation_recipe.cpp)
+                    attend/train/recipes/epochs.h attend/train/recipes/recipe_json.cpp attend/train/recipes/translation/translation_recipe.cpp)
 attend_fuzz_target(run_state LINKS attend_train_loop attend_backends READERS attend/train/loop/run_state.cpp)
 attend_fuzz_target(run_log LINKS attend_look READERS attend/look/api/run_reader.cpp)
 attend_fuzz_target(verify LINKS attend_verify attend_backends

@@ -18,12 +18,7 @@ CaptionRecipe resolve_caption_recipe(const Json& settings, std::string_view what
   check(recipe.batch >= 1 && recipe.least_count >= 1 && recipe.max_length >= 1 && recipe.score_images >= 0,
         "{}: 'batch' {}, 'least_count' {} and 'max_length' {} must be at least 1, 'score_images' {} at least 0", what,
         recipe.batch, recipe.least_count, recipe.max_length, recipe.score_images);
-  check(recipe.steps >= 0 && recipe.warmup >= -1, "{}: 'steps' cannot be {}, nor 'warmup' {}", what, recipe.steps,
-        recipe.warmup);
-  check(recipe.steps > 0 || (recipe.epochs > 0 && recipe.epochs <= 1e6f),
-        "{}: 'epochs' must be above 0 and at most a million, not {}", what, recipe.epochs);
-  check(recipe.valid_share > 0 && recipe.valid_share < 1, "{}: 'valid_share' must be between 0 and 1, not {}", what,
-        recipe.valid_share);
+  check_epochs(recipe, what);
   check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1,
         "{}: 'label_smoothing' must be at least 0 and below 1, not {}", what, recipe.label_smoothing);
   check(recipe.encoder_rate >= 0, "{}: 'encoder_rate' cannot be {}", what, recipe.encoder_rate);
@@ -34,13 +29,8 @@ CaptionRecipe resolve_caption_recipe(const Json& settings, std::string_view what
         "{}: 'mixup' and 'cutmix' are for labels; a caption is about one image", what);
   check(recipe.score_images > 0 || recipe.select == "loss", "{}: 'score_images' is 0, so 'select' must be loss, not {}",
         what, recipe.select);
-  try {
-    recipe.images.check_ranges();
-  } catch (const Error& error) {
-    fail("{}: {}", what, error.what());
-  }
-  settle_settings(recipe, CaptionRecipe(), settings, what);
-  check_settings(with_epochs(recipe, 1), what);
+  check_images(recipe, what);
+  settle_epochs(recipe, settings, what);
   return recipe;
 }
 

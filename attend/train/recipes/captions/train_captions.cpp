@@ -49,7 +49,7 @@ std::string learn_words(const CaptionRecipe& recipe, const Captioned& training,
   return trainer.train();
 }
 
-class CaptionJob : public TrainingJob {
+class CaptionJob : public JobOf<CaptionTask> {
  public:
   CaptionJob(const CaptionRecipe& given, const RunContext& run)
       : given_(given), run_(run), training_(given.train, given.train_names, given) {
@@ -93,7 +93,7 @@ class CaptionJob : public TrainingJob {
     model_->place(run_.backend, run_.dtype);
   }
 
-  std::unique_ptr<train::Task> task() override {
+  std::unique_ptr<CaptionTask> make_task() override {
     const data::ValidationOptions once{.batch = given_.batch, .workers = given_.images.workers};
     const auto encoded = [&](const Captioned& images) {
       return encode_captions(images.set.captions, *tokenizer_, given_.max_length);
@@ -123,15 +123,13 @@ class CaptionJob : public TrainingJob {
                            .select = given_.select});
   }
 
-  void finish(train::Task& task) override {
-    for (const std::string& broken : training_.reader.broken())
-      run_.options.messages << fmt::format("left out: {}\n", broken);
+  void finish_task(CaptionTask& task) override {
+    report_broken(run_, training_.reader.broken());
     if (!tested_) return;
-    const auto& captions = dynamic_cast<CaptionTask&>(task);
     const EvaluatedCaptions evaluated{*tested_, test_ids_, test_->set.captions};
-    Json result = {{"images", test_->list.size()}, {"loss", captions.loss_on(evaluated)}};
+    Json result = {{"images", test_->list.size()}, {"loss", task.loss_on(evaluated)}};
     for (const std::int64_t beams : {1, 4}) {
-      const metrics::CaptionScores scores = captions.evaluate(evaluated, test_->list.size(), beams);
+      const metrics::CaptionScores scores = task.evaluate(evaluated, test_->list.size(), beams);
       result[beams == 1 ? "greedy" : "beams_4"] = {
           {"bleu", scores.bleu}, {"rouge_l", scores.rouge_l}, {"cider", scores.cider}};
       run_.options.messages << fmt::format("{}: {} BLEU-4 {:.2f}, ROUGE-L {:.3f}, CIDEr {:.3f}\n", given_.test,

@@ -10,6 +10,7 @@
 #include "attend/catalogue/catalogue.h"
 #include "attend/checkpoint/hugging_face.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/train/recipes/epochs.h"
 #include "attend/train/recipes/start_folder.h"
 
 namespace attend::train {
@@ -59,35 +60,12 @@ DetectRecipe resolve_detect_recipe(const Json& settings, std::string_view what) 
   check_one_of(what, "select", recipe.select, {"score", "loss"});
   check_one_of(what, "norms", recipe.norms, {"auto", "live", "frozen"});
   check(recipe.from.empty() || recipe.backbone.empty(), "{}: 'from' and 'backbone' exclude each other", what);
-  check(recipe.batch >= 1, "{}: 'batch' must be at least 1, not {}", what, recipe.batch);
-  check(recipe.steps >= 0 && recipe.warmup >= -1, "{}: 'steps' cannot be {}, nor 'warmup' {}", what, recipe.steps,
-        recipe.warmup);
-  check(recipe.steps > 0 || (recipe.epochs > 0 && recipe.epochs <= 1e6f),
-        "{}: 'epochs' must be above 0 and at most a million, not {}", what, recipe.epochs);
-  check(recipe.valid_share > 0 && recipe.valid_share < 1, "{}: 'valid_share' must be between 0 and 1, not {}", what,
-        recipe.valid_share);
+  check_epochs(recipe, what);
   check(std::isfinite(recipe.backbone_rate) && (recipe.backbone_rate == -1 || recipe.backbone_rate >= 0),
         "{}: 'backbone_rate' must be -1 (as usual), 0 or more, not {}", what, recipe.backbone_rate);
-  try {
-    recipe.images.check_ranges();
-  } catch (const Error& error) {
-    fail("{}: {}", what, error.what());
-  }
-  settle_settings(recipe, DetectRecipe(), settings, what);
-  check_settings(for_images(recipe, 1), what);
+  check_images(recipe, what);
+  settle_epochs(recipe, settings, what);
   check_detect_keys(recipe.config);
-  return recipe;
-}
-
-DetectRecipe for_images(DetectRecipe recipe, std::int64_t images) {
-  const auto epoch = std::max<std::int64_t>(1, (images + recipe.batch - 1) / recipe.batch);
-  if (recipe.steps == 0) {
-    const double all = static_cast<double>(recipe.epochs) * static_cast<double>(images);
-    recipe.steps = std::max<std::int64_t>(1, std::llround(all / static_cast<double>(recipe.batch)));
-  }
-  if (recipe.warmup < 0) recipe.warmup = recipe.steps / 20;
-  if (recipe.validate_every == 0) recipe.validate_every = std::min(epoch, recipe.steps);
-  if (recipe.save_every == 0) recipe.save_every = recipe.validate_every;
   return recipe;
 }
 

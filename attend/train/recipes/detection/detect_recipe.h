@@ -78,9 +78,8 @@ struct DetectRecipe : RunSettings {
   float rate_of_backbone() const;  // times the run's
 };
 
+// Zeros stand for what the data decides (with_epochs()).
 DetectRecipe resolve_detect_recipe(const Json& settings, std::string_view what);
-// Zeros stand for what the data decides, as in image_recipe.h.
-DetectRecipe for_images(DetectRecipe recipe, std::int64_t images);
 
 // A new model of the recipe for these labels; ours: of 3 stages and a stride of 16, unless 'config' says otherwise.
 models::DetrConfig new_detr(const DetectRecipe& recipe, const std::vector<std::string>& labels);

@@ -15,6 +15,7 @@
 #include "attend/models/hugging_face_config.h"
 #include "attend/train/recipes/detection/detect_recipe.h"
 #include "attend/train/recipes/detection/detect_task.h"
+#include "attend/train/recipes/epochs.h"
 #include "attend/train/recipes/start_folder.h"
 #include "attend/train/recipes/trainings.h"
 
@@ -67,7 +68,7 @@ checkpoint::LoadReport load_detr(const std::filesystem::path& folder, const std:
   return checkpoint::load_hugging_face(files, parameters, options);
 }
 
-class DetectionJob : public TrainingJob {
+class DetectionJob : public JobOf<DetectTask> {
  public:
   DetectionJob(const DetectRecipe& given, const RunContext& run)
       : given_(given), run_(run), training_(given.train, given) {
@@ -91,7 +92,7 @@ class DetectionJob : public TrainingJob {
   }
 
   JobFacts facts() override {
-    const DetectRecipe recipe = for_images(given_, static_cast<std::int64_t>(split_.train.size()));
+    const DetectRecipe recipe = with_epochs(given_, static_cast<std::int64_t>(split_.train.size()));
     RunSettings settings = recipe;
     if (const float rate = given_.rate_of_backbone(); rate != 1)
       settings.parameter_groups.push_back(
@@ -115,7 +116,7 @@ class DetectionJob : public TrainingJob {
                                          whole && !report.missing.empty() ? "; the classifier is new" : "");
   }
 
-  std::unique_ptr<train::Task> task() override {
+  std::unique_ptr<DetectTask> make_task() override {
     batches_.emplace(data::DetectionSource{training_.set, training_.reader, split_.train}, given_.images,
                      data::ImageBatchOptions{.batch = given_.batch, .seed = given_.seed});
     DetectionImages& seen = validation_ ? *validation_ : training_;
@@ -133,11 +134,10 @@ class DetectionJob : public TrainingJob {
         DetectTask::Options{.auxiliary = given_.auxiliary, .select_by_loss = given_.select == "loss"});
   }
 
-  void finish(train::Task& task) override {
-    for (const std::string& broken : training_.reader.broken())
-      run_.options.messages << fmt::format("left out: {}\n", broken);
+  void finish_task(DetectTask& task) override {
+    report_broken(run_, training_.reader.broken());
     if (!tested_) return;
-    report_test(run_, given_.test, dynamic_cast<DetectTask&>(task).evaluate(*tested_));
+    report_test(run_, given_.test, task.evaluate(*tested_));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "attend/base/error.h"
 #include "attend/base/fields.h"
 #include "attend/models/hugging_face_config.h"
+#include "attend/train/recipes/epochs.h"
 
 namespace attend::train {
 
@@ -31,8 +32,6 @@ DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
         "{}: 'learning_rate' and 'discriminator_rate' must be above 0, not {} and {}", what, recipe.learning_rate,
         recipe.discriminator_rate);
   check(recipe.drawings >= 2, "{}: 'drawings' must be at least 2, not {}", what, recipe.drawings);
-  check(recipe.valid_share > 0 && recipe.valid_share < 1, "{}: 'valid_share' must be between 0 and 1, not {}", what,
-        recipe.valid_share);
   check(recipe.images.mixup == 0 && recipe.images.cutmix == 0 && recipe.images.erasing == 0 &&
             recipe.images.rand_augment_operations == 0,
         "{}: mixup, cutmix, erasing and rand_augment would be learned as part of the images; leave them out", what);
@@ -40,11 +39,7 @@ DrawRecipe resolve_draw_recipe(const Json& settings, std::string_view what) {
             (recipe.images.std == "0.5" || recipe.images.std == "0.5,0.5,0.5"),
         "{}: drawings lie between -1 and 1, so 'mean' and 'std' must be 0.5, not {} and {}", what, recipe.images.mean,
         recipe.images.std);
-  try {
-    recipe.images.check_ranges();
-  } catch (const Error& error) {
-    fail("{}: {}", what, error.what());
-  }
+  check_images(recipe, what);
   settle_settings(recipe, DrawRecipe(), settings, what);
   check_settings(recipe, what);
   check_draw_keys(recipe.config);

@@ -74,7 +74,7 @@ EncodedTexts encode(const tasks::EncoderReader& reader, const data::LabelledFile
   return encoded;
 }
 
-class HeadJob : public TrainingJob {
+class HeadJob : public JobOf<HeadTask> {
  public:
   HeadJob(const HeadRecipe& given, const RunContext& run)
       : given_(given),
@@ -122,7 +122,7 @@ class HeadJob : public TrainingJob {
       run_.options.messages << fmt::format("{} labels: {}\n", labels_.size(), joined(head_->labels(), ", "));
   }
 
-  std::unique_ptr<train::Task> task() override {
+  std::unique_ptr<HeadTask> make_task() override {
     return std::make_unique<HeadTask>(
         HeadTask::Parts{.head = *head_,
                         .reader = *reader_,
@@ -134,9 +134,9 @@ class HeadJob : public TrainingJob {
         HeadTaskOptions{.batch = given_.batch, .seed = given_.seed, .select_by_loss = given_.select == "loss"});
   }
 
-  void finish(train::Task& task) override {
+  void finish_task(HeadTask& task) override {
     if (!test_file_) return;
-    report_test(run_, test_file_->path, dynamic_cast<HeadTask&>(task).evaluate(test_.examples, test_file_->texts));
+    report_test(run_, test_file_->path, task.evaluate(test_.examples, test_file_->texts));
   }
 
  private:

@@ -29,22 +29,11 @@ ImageRecipe resolve_image_recipe(const Json& settings, std::string_view what) {
   check_one_of(what, "model", recipe.model, {"vit", "vit_conv", "swin", "mvit", "resnet"});
   check(recipe.model == "resnet" || recipe.self_attention == 0,
         "{}: 'self_attention' is for resnet; a {} has attention of its own", what, recipe.model);
-  check(recipe.batch >= 1, "{}: 'batch' must be at least 1, not {}", what, recipe.batch);
-  check(recipe.steps >= 0 && recipe.warmup >= -1, "{}: 'steps' cannot be {}, nor 'warmup' {}", what, recipe.steps,
-        recipe.warmup);
-  check(recipe.steps > 0 || (recipe.epochs > 0 && recipe.epochs <= 1e6f),
-        "{}: 'epochs' must be above 0 and at most a million, not {}", what, recipe.epochs);
-  check(recipe.valid_share > 0 && recipe.valid_share < 1, "{}: 'valid_share' must be between 0 and 1, not {}", what,
-        recipe.valid_share);
+  check_epochs(recipe, what);
   check(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1,
         "{}: 'label_smoothing' must be at least 0 and below 1, not {}", what, recipe.label_smoothing);
-  try {
-    recipe.images.check_ranges();
-  } catch (const Error& error) {
-    fail("{}: {}", what, error.what());
-  }
-  settle_settings(recipe, ImageRecipe(), settings, what);
-  check_settings(with_epochs(recipe, 1), what);
+  check_images(recipe, what);
+  settle_epochs(recipe, settings, what);
   return recipe;
 }
 

@@ -34,7 +34,7 @@ struct Images {
   data::ImageReader reader;
 };
 
-class ImageClassificationJob : public TrainingJob {
+class ImageClassificationJob : public JobOf<ImageTask> {
  public:
   ImageClassificationJob(const ImageRecipe& given, const RunContext& run)
       : given_(given), run_(run), training_(given.train, {}, given.images) {
@@ -80,7 +80,7 @@ class ImageClassificationJob : public TrainingJob {
         report.missing.empty() ? "" : fmt::format("; new: {}", joined(report.missing, ", ")));
   }
 
-  std::unique_ptr<train::Task> task() override {
+  std::unique_ptr<ImageTask> make_task() override {
     const data::ValidationOptions once{.batch = given_.batch, .workers = given_.images.workers};
     batches_.emplace(training_.reader, split_.train, given_.images,
                      data::ImageBatchOptions{.batch = given_.batch, .seed = given_.seed});
@@ -98,11 +98,10 @@ class ImageClassificationJob : public TrainingJob {
                                                         .select_by_loss = given_.select == "loss"});
   }
 
-  void finish(train::Task& task) override {
-    for (const std::string& broken : training_.reader.broken())
-      run_.options.messages << fmt::format("left out: {}\n", broken);
+  void finish_task(ImageTask& task) override {
+    report_broken(run_, training_.reader.broken());
     if (!tested_) return;
-    report_test(run_, given_.test, dynamic_cast<ImageTask&>(task).evaluate(*tested_));
+    report_test(run_, given_.test, task.evaluate(*tested_));
   }
 
  private:
